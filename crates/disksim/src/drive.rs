@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// A drive read from DiskSim's files.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Imported {
-    /// The drive, checked.
     pub spec: DriveSpec,
     /// What was met and could not be carried over, in the order of the files.
     pub not_carried: Vec<NotCarried>,

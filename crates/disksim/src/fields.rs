@@ -69,7 +69,6 @@ impl<'a> Fields<'a> {
         self.notes.add(&place.file, place.line, key, why);
     }
 
-    /// A number, if the key is there.
     pub(crate) fn optional_number(&mut self, key: &str) -> Result<Option<f64>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
         match number(&param.value) {
@@ -78,7 +77,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number that must be there.
     pub(crate) fn number(&mut self, key: &str) -> Result<f64, SpecError> {
         self.optional_number(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
@@ -118,7 +116,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A word, if the key is there.
     pub(crate) fn word(&mut self, key: &str) -> Result<Option<(&'a str, &'a Param)>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
         match &*param.value {
@@ -127,7 +124,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list, if the key is there.
     pub(crate) fn list(&mut self, key: &str) -> Result<Option<&'a [Value]>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
         match &*param.value {
@@ -136,7 +132,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of numbers, if the key is there.
     pub(crate) fn numbers(&mut self, key: &str) -> Result<Option<Vec<f64>>, SpecError> {
         let Some(items) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = items.iter().map(number).collect();
@@ -156,7 +151,6 @@ impl<'a> Fields<'a> {
         indices.ok_or_else(|| self.error(key, "needs a list of whole numbers from 0 on"))
     }
 
-    /// A block that must be there.
     pub(crate) fn block(&mut self, key: &str) -> Result<&'a Block, SpecError> {
         let Some(param) = self.take(key) else { return Err(self.error(key, "is missing")) };
         match &*param.value {
@@ -178,7 +172,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The number in a value.
 pub(crate) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Int(number) => Some(*number as f64),
@@ -187,12 +180,10 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A whole number from 0 on.
 pub(crate) fn whole(number: f64) -> Option<u32> {
     (number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0).then_some(number as u32)
 }
 
-/// A list of words that must be there.
 pub(crate) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
     let items = fields.list(key)?.unwrap_or_default();
     let words: Option<Vec<String>> = items

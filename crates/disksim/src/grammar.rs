@@ -56,7 +56,6 @@ fn tracks(fields: &mut Fields) -> Result<Vec<TrackKind>, SpecError> {
     kinds.ok_or_else(|| fields.error(key, "the last sector of a kind lies before its first"))
 }
 
-/// What a group comes to.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     places: u64,
@@ -95,7 +94,6 @@ fn groups(fields: &mut Fields, tracks: &[TrackKind]) -> Result<(Vec<Vec<ExtentRu
     Ok((groups, disk))
 }
 
-/// One entry of a group, as it stands.
 struct Entry {
     first: u64,
     cylinder: i32,
@@ -109,7 +107,6 @@ struct Entry {
 }
 
 impl Entry {
-    /// Takes the next entry off a list.
     fn take(rest: &mut &[Value]) -> Option<Entry> {
         let integer = |at: usize| match rest.get(at) {
             Some(Value::Int(number)) => Some(*number),

@@ -11,7 +11,6 @@ pub(crate) struct Laid {
     pub(crate) capacity: u64,
 }
 
-/// Converts a layout block of any kind.
 pub(crate) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
     match block.kind.as_str() {
         "dm_layout_g1" => zoned(block, heads, cylinders, notes),

@@ -10,7 +10,6 @@ const FILES_MAX: usize = 256;
 /// Bytes that one import may read.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Where something was met.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) file: Rc<str>,
@@ -18,12 +17,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The first line of a file.
     pub(crate) fn start(file: &str) -> Place {
         Place { file: file.into(), line: 1 }
     }
 
-    /// An error at this place.
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         SpecError {
             origin: self.file.to_string(),
@@ -42,7 +39,6 @@ impl Place {
     }
 }
 
-/// One token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
     Word(String),
@@ -55,7 +51,6 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// The token as it is shown in an error.
     pub(crate) fn show(&self) -> String {
         match self {
             Token::Word(word) => format!("`{}`", word.chars().take(60).collect::<String>()),
@@ -122,7 +117,6 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// A piece of a line.
 enum Piece<'t> {
     Word(&'t str),
     Mark(char),

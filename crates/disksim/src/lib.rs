@@ -28,8 +28,8 @@ type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// A key that was met and not carried over as it stands. Displays as one line: `file:line: key: why`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct NotCarried {
-    /// The file it stands in.
     pub file: String,
     /// Its line, counted from 1.
     pub line: usize,

@@ -27,7 +27,6 @@ pub(crate) struct Param {
     pub(crate) place: Place,
 }
 
-/// What a key may be given.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Int(i64),
@@ -44,7 +43,6 @@ pub(crate) struct Node {
     pub(crate) below: Vec<Node>,
 }
 
-/// A whole parameter file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Document {
     pub(crate) blocks: Vec<Block>,
@@ -53,7 +51,6 @@ pub(crate) struct Document {
     pub(crate) topology: Vec<Node>,
 }
 
-/// Parses the tokens of a parameter file.
 pub(crate) fn parse(tokens: &[(Token, Place)], origin: &Place) -> Result<Document, SpecError> {
     let mut parser = Parser { tokens, at: 0, depth: 0, ranged: 0, origin };
     let mut document = Document::default();

@@ -5,18 +5,15 @@ use crate::fields::{Fields, Notes};
 use crate::parse::Block;
 use crate::spec::SetupQueue;
 
-/// Whose queue it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The drive's: it knows where its arm is.
     Drive,
     /// The host's driver, which knows block numbers.
     Driver,
-    /// A smart controller's.
     Controller,
 }
 
-/// Converts a `disksim_ioqueue` block.
 pub(crate) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<SetupQueue, SpecError> {
     let mut fields = Fields::new(block, notes);
     let key = "Scheduling policy";

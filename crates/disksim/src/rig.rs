@@ -129,7 +129,6 @@ fn devices(setup: &Setup) -> Option<Value> {
     (!devices.is_empty()).then_some(Value::Table(devices))
 }
 
-/// What the driver does.
 fn host(setup: &Setup) -> Option<Value> {
     let mut queue = Table::new();
     let SetupQueue { order, urgent_first } = &setup.queue;
@@ -146,7 +145,6 @@ fn host(setup: &Setup) -> Option<Value> {
     queue.map(|queue| Value::Table(Table::from_iter([("queue".to_string(), queue)])))
 }
 
-/// A table as TOML.
 fn document_text(table: &Table) -> String {
     toml::to_string(table).expect("rigs are expressible in TOML")
 }

@@ -65,10 +65,8 @@ fn leave(kind: &str, block: &Block, notes: &Notes) {
     notes.add(&block.place.file, block.place.line, &key, why);
 }
 
-/// A component of the topology above a drive.
 type Above<'a> = (&'a str, &'a Block);
 
-/// The drives with their buses and controllers.
 fn ways(
     document: &Document,
     origin: &str,
@@ -231,7 +229,6 @@ fn optional_count(fields: &mut Fields, key: &str) -> Result<Option<u32>, SpecErr
     }
 }
 
-/// A queue outside the drive.
 fn queue(fields: &mut Fields, owner: Owner) -> Result<SetupQueue, SpecError> {
     queue::convert(fields.block("Scheduler")?, fields.notes, owner)
 }
@@ -260,7 +257,6 @@ fn cache(fields: &mut Fields) -> Result<Option<SetupCache>, SpecError> {
     Ok(Some(cache))
 }
 
-/// The host's driver.
 fn driver(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
     let mut fields = Fields::new(block, notes);
     let key = "Constant access time";
@@ -274,7 +270,6 @@ fn driver(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecErr
     Ok(())
 }
 
-/// The host's processors.
 fn processors(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
     let mut fields = Fields::new(block, notes);
     setup.processors = fields.count_or("Number of processors", 1)?.max(1);
@@ -286,7 +281,6 @@ fn processors(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), Spe
     Ok(())
 }
 
-/// The devices of traces.
 fn traces(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
     let mut fields = Fields::new(block, notes);
     let scale = "I/O Trace Time Scale";

@@ -5,24 +5,19 @@ use headstack_model::DriveSpec;
 
 /// A set-up as it stands in DiskSim's files, before it is made a rig.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     /// The drives, in the order of their numbers.
     pub drives: Vec<SetupDrive>,
-    /// The buses that carry drives.
     pub buses: Vec<SetupBus>,
-    /// The controllers that carry those buses.
     pub controllers: Vec<SetupController>,
-    /// The arrays.
     pub arrays: Vec<SetupArray>,
-    /// The driver's queue.
     pub queue: SetupQueue,
     /// Whether the driver sends a drive one command at a time.
     pub one_at_a_time: bool,
     /// The devices of traces by number, and the drives that they go to.
     pub devices: Vec<(u64, String)>,
-    /// Processors of the host.
     pub processors: u32,
-    /// The synthetic load.
     pub load: Option<SetupLoad>,
     /// What was met and could not be carried over, in the order of the files.
     pub not_carried: Vec<NotCarried>,
@@ -30,8 +25,8 @@ pub struct Setup {
 
 /// A drive of a set-up.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupDrive {
-    /// Its name.
     pub name: String,
     /// The drive itself, without its way to the host.
     pub spec: DriveSpec,
@@ -41,8 +36,8 @@ pub struct SetupDrive {
 
 /// A bus of a set-up.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupBus {
-    /// Its name.
     pub name: String,
     /// Whether one drive at a time has it.
     pub exclusive: bool,
@@ -50,7 +45,6 @@ pub struct SetupBus {
     pub read_us_per_sector: f64,
     /// Time a sector takes from the host.
     pub write_us_per_sector: f64,
-    /// Time to win it.
     pub arbitration_us: f64,
     /// Its controller: the place in [`Setup::controllers`].
     pub controller: Option<usize>,
@@ -58,31 +52,26 @@ pub struct SetupBus {
 
 /// A controller of a set-up.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupController {
-    /// Its name.
     pub name: String,
     /// Whether it has a queue and a cache of its own.
     pub smart: bool,
-    /// Time a sector takes through it.
     pub us_per_sector: f64,
     /// Time that each of its messages takes.
     pub delay_us: f64,
-    /// Name of the order of its queue.
     pub order: Option<String>,
-    /// Commands that it holds.
     pub queue_depth: Option<u32>,
     /// Commands that it has outstanding at each drive.
     pub drive_depth: Option<u32>,
-    /// Its cache.
     pub cache: Option<SetupCache>,
 }
 
 /// A controller's cache.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupCache {
-    /// Its size.
     pub sectors: u32,
-    /// Size of a line.
     pub line_sectors: Option<u32>,
     /// Name of the drive that is the cache.
     pub drive: Option<String>,
@@ -113,18 +102,13 @@ pub enum SetupOrganisation {
 
 /// An array of a set-up.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupArray {
-    /// Its name.
     pub name: String,
-    /// How its blocks lie.
     pub organisation: SetupOrganisation,
-    /// The names of its drives.
     pub drives: Vec<String>,
-    /// Blocks of a stripe unit.
     pub stripe_unit_sectors: u32,
-    /// Blocks of a unit of parity.
     pub parity_unit_sectors: u32,
-    /// Copies of everything.
     pub copies: u32,
     /// Which copy is read: 1 the first, 2 any, 3 in turn, 4 the nearest, 5 and 6 that with the shortest queue.
     pub read_choice: u32,
@@ -138,6 +122,7 @@ pub struct SetupArray {
 
 /// A queue of a set-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupQueue {
     /// Name of the order, with its parameters.
     pub order: String,
@@ -147,25 +132,22 @@ pub struct SetupQueue {
 
 /// The synthetic load of a set-up.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupLoad {
     /// It ends after so many requests.
     pub requests: u32,
     /// It ends at this time.
     pub max_time_s: f64,
-    /// Its processes.
     pub processes: Vec<SetupProcess>,
 }
 
 /// A process of a synthetic load.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SetupProcess {
-    /// The file it stands in.
     pub file: String,
-    /// Its line there.
     pub line: usize,
-    /// The drives and arrays that it asks.
     pub volumes: Vec<String>,
-    /// Sectors used of each.
     pub capacity_sectors: u32,
     /// Requests are multiples of so many sectors.
     pub blocking_sectors: u32,
@@ -173,7 +155,6 @@ pub struct SetupProcess {
     pub sequential_share: f64,
     /// Share of requests near the last one.
     pub local_share: f64,
-    /// Share of reads.
     pub read_share: f64,
     /// Share of requests that it waits for at once.
     pub critical_share: f64,

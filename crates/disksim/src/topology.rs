@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 /// Why a switch of DiskSim's reports is left out.
 pub(crate) const PRINTS: &str = "says what DiskSim prints, nothing of the drive";
 
-/// What a sector takes on the way to the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Transfer {
     pub(crate) read_ms: f64,

@@ -21,7 +21,6 @@ pub struct Member {
 /// Loads side by side. The id of a member's request is its own id · members + the member's number.
 pub struct Mix {
     members: Vec<Place>,
-    /// The member that is polled next.
     turn: usize,
     window: Window,
     end: Nanos,

@@ -9,10 +9,9 @@ use crate::dist::DistributionError;
 
 /// A run of blocks that a load keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Region {
-    /// First block.
     pub first: Lbn,
-    /// Number of blocks.
     pub sectors: u64,
 }
 
@@ -39,10 +38,9 @@ pub enum Pattern {
 
 /// The shape of a load's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Shape {
-    /// The blocks addressed.
     pub region: Region,
-    /// Their order.
     pub pattern: Pattern,
     /// Blocks a request.
     pub sectors: u32,
@@ -54,74 +52,30 @@ pub struct Shape {
 
 /// A load that cannot be made.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ShapeError {
-    /// A number that would make the load empty.
     #[error("{what} is 0, where at least 1 is needed")]
-    Zero {
-        /// What is zero.
-        what: &'static str,
-    },
-    /// The share of reads is not a share.
+    Zero { what: &'static str },
     #[error("the share of reads is {found}, where 0 to 1 is allowed")]
-    ReadShare {
-        /// The share met.
-        found: f64,
-    },
-    /// The share of sequential requests is not a share.
+    ReadShare { found: f64 },
     #[error("the share of sequential requests is {found}, where 0 to 1 is allowed")]
-    SequentialShare {
-        /// The share met.
-        found: f64,
-    },
-    /// No request fits in the region, or in a stream's part of it.
+    SequentialShare { found: f64 },
     #[error("no aligned request of {sectors} sectors fits in the {available} sectors from block {first} on")]
-    Narrow {
-        /// Blocks a request.
-        sectors: u64,
-        /// The available blocks.
-        available: u64,
-        /// The first of them.
-        first: Lbn,
-    },
-    /// The region ends beyond the last number.
+    Narrow { sectors: u64, available: u64, first: Lbn },
     #[error("the region ends beyond block 2^64")]
     Endless,
-    /// More requests would be outstanding than any drive's queue and any host's memory is made for.
     #[error("{found} requests are outstanding, where at most {most} are allowed")]
-    Outstanding {
-        /// The number met.
-        found: u64,
-        /// The most allowed.
-        most: u64,
-    },
-    /// More groups of blocks than a load keeps ranks of.
+    Outstanding { found: u64, most: u64 },
     #[error("there are {found} groups, where at most {most} are allowed")]
-    Groups {
-        /// The number met.
-        found: u64,
-        /// The most allowed.
-        most: u64,
-    },
-    /// The drift of popularity is not a share.
+    Groups { found: u64, most: u64 },
     #[error("the drift an hour is {found}, where 0, or 1e-9 to 100 is allowed")]
-    Drift {
-        /// The share met.
-        found: f64,
-    },
-    /// More processes than any host's memory is made for.
+    Drift { found: f64 },
     #[error("there are {found} processes, where at most {most} are allowed")]
-    Processes {
-        /// The number met.
-        found: u64,
-        /// The most allowed.
-        most: u64,
-    },
-    /// Times or numbers cannot be drawn.
+    Processes { found: u64, most: u64 },
     #[error(transparent)]
     Distribution(#[from] DistributionError),
 }
 
-/// Checks that `value` is not zero.
 pub(crate) fn nonzero(what: &'static str, value: u64) -> Result<(), ShapeError> {
     if value == 0 { Err(ShapeError::Zero { what }) } else { Ok(()) }
 }
@@ -174,7 +128,6 @@ pub struct Requests {
     reads: Reads,
 }
 
-/// How reads and writes are mixed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reads {
     Always(Op),

@@ -56,7 +56,6 @@ pub enum Spacing {
 pub struct Streams {
     window: Window,
     streams: Vec<Stream>,
-    /// Streams that may issue, in order.
     ready: VecDeque<u32>,
     sectors: u32,
     op: Op,

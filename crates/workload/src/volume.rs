@@ -6,12 +6,10 @@ use headstack_model::spec::did_you_mean;
 ///
 /// A load counts the volumes of its rig from 0 ([`Issue::device`](crate::Issue::device)).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct VolumeInfo {
-    /// Its name in the rig.
     pub name: String,
-    /// Blocks on it.
     pub sectors: u64,
-    /// Bytes a block.
     pub sector_bytes: u32,
 }
 

@@ -5,7 +5,6 @@ use headstack_model::Nanos;
 use crate::Poll;
 use crate::shape::{ShapeError, nonzero};
 
-/// The numbers of outstanding and remaining requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     depth: u32,

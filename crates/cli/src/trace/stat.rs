@@ -78,7 +78,7 @@ pub(super) fn tables(summary: &Summary) -> Vec<Table> {
 fn overview(summary: &Summary) -> Table {
     let mut table = Table::new("In all", &["", ""]);
     let mut row = |name: &str, value: String| table.row([name.to_string(), value]);
-    let about = if summary.sample_share < 1.0 { "about " } else { "" };
+    let about = if summary.locality.sample_share < 1.0 { "about " } else { "" };
     row("requests", grouped(summary.requests));
     row("duration", format!("{} s", number(summary.duration_s)));
     row("requests a second", number(summary.requests_per_s));
@@ -87,12 +87,15 @@ fn overview(summary: &Summary) -> Table {
     row("out of order", grouped(summary.out_of_order));
     row("sequential", percent(summary.sequentiality.share));
     row("sequential, among 32 streams", percent(summary.sequentiality.stream_share));
-    row("footprint, in 4 KiB blocks", format!("{about}{}", capacity(summary.footprint_bytes as u64)));
-    row("reach", capacity(summary.reach_bytes));
-    if let Some(reused) = summary.reused_share {
+    row(
+        "footprint, in 4 KiB blocks",
+        format!("{about}{}", capacity(summary.locality.footprint_bytes as u64)),
+    );
+    row("reach", capacity(summary.locality.reach_bytes));
+    if let Some(reused) = summary.locality.reused_share {
         row("accesses to blocks seen before", format!("{about}{}", percent(reused)));
     }
-    if let Some(exponent) = summary.zipf_exponent {
+    if let Some(exponent) = summary.locality.zipf_exponent {
         row("Zipf exponent, fitted", significant(exponent, 2));
     }
     if let Some(depth) = &summary.queue_depth {

@@ -76,59 +76,20 @@ pub enum Distribution<V> {
 
 /// An invalid distribution.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum DistributionError {
-    /// The text has not the form of a distribution.
     #[error("`{found}` is no distribution; write a value or NAME(VALUE,…), such as exponential(20ms)")]
-    Form {
-        /// The text met.
-        found: String,
-    },
-    /// There is no distribution of that name.
+    Form { found: String },
     #[error("`{found}` is no distribution; known: {known}; did you mean `{nearest}`?")]
-    Name {
-        /// The name met.
-        found: String,
-        /// The known names.
-        known: String,
-        /// The likeliest of them.
-        nearest: String,
-    },
-    /// Too few or too many values.
+    Name { found: String, known: String, nearest: String },
     #[error("{name} takes {wanted}, where {found} values are given")]
-    Arguments {
-        /// The distribution.
-        name: String,
-        /// The required values.
-        wanted: &'static str,
-        /// Number of values met.
-        found: usize,
-    },
-    /// A value cannot be read.
+    Arguments { name: String, wanted: &'static str, found: usize },
     #[error("`{found}` is no {wanted}")]
-    Value {
-        /// The text met.
-        found: String,
-        /// The expected text.
-        wanted: &'static str,
-    },
-    /// A value is not allowed.
+    Value { found: String, wanted: &'static str },
     #[error("{name}: {what} is {found}, where {allowed} is allowed")]
-    Range {
-        /// The distribution.
-        name: &'static str,
-        /// The value's name.
-        what: &'static str,
-        /// The value met.
-        found: String,
-        /// What is allowed.
-        allowed: &'static str,
-    },
-    /// Times cannot be distributed so.
+    Range { name: &'static str, what: &'static str, found: String, allowed: &'static str },
     #[error("{name} draws whole numbers, not times")]
-    Times {
-        /// The distribution.
-        name: &'static str,
-    },
+    Times { name: &'static str },
 }
 
 fn range<T>(
@@ -193,7 +154,6 @@ impl<V: Quantity> Distribution<V> {
         }
     }
 
-    /// Its values.
     fn values(&self) -> impl Iterator<Item = V> {
         let (pair, rest): ([Option<V>; 2], &[(V, f64)]) = match self {
             Distribution::Constant(value) => ([Some(*value), None], &[]),

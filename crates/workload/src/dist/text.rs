@@ -8,11 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Distribution, DistributionError, Popularity, Quantity};
 
-/// The known names.
 const NAMES: [&str; 8] =
     ["constant", "uniform", "exponential", "normal", "poisson", "two-valued", "pareto", "empirical"];
 
-/// The names of popularities.
 const POPULARITIES: [&str; 5] = ["even", "zipf", "pareto", "normal", "zoned"];
 
 /// A name and the values in the parentheses after it.

@@ -9,14 +9,13 @@ use rand_pcg::Pcg64Mcg;
 use super::error::{listed, nearest, show};
 use super::file::{Extent, Pattern};
 use super::job::{Job, JobFile};
-use super::layout::{Clone, Fault, Layout, Target, Use, names};
+use super::layout::{Clone, Fault, Layout, Target, Use};
 use super::load::{FioJob, FioLoad, Gate, Member, Worker};
 use super::logged::Logged;
 use super::map::splitmix;
 use super::process::{Limits, Process};
-use super::settings::{READ, Settings, WRITE};
+use super::settings::{READ, Settings, WRITE, split_names};
 use super::sizes::Sizes;
-use super::value::Amount;
 use crate::VolumeInfo;
 use crate::shape::generator;
 use crate::trace::Trace;
@@ -42,7 +41,6 @@ struct Draft<'a> {
     seed: u64,
 }
 
-/// The work of a clone.
 enum Work {
     Made { uses: Vec<Use>, limits: Limits, pattern: Pattern },
     Logged { log: Trace<'static>, volume: Option<u32> },
@@ -72,11 +70,12 @@ impl JobFile {
         self.check_numbers()?;
         for (index, job) in self.jobs.iter().enumerate() {
             // An empty group is as good as a new one.
-            let begins = job.settings.stonewall || job.settings.new_group;
+            let grouping = &job.settings.group;
+            let begins = grouping.stonewall || grouping.new_group;
             group += u32::from(begins && !drafts.is_empty());
-            stage += u32::from(job.settings.stonewall && !drafts.is_empty());
+            stage += u32::from(grouping.stonewall && !drafts.is_empty());
             let waits_for = self.waits_for(index)?;
-            for clone in 0..job.settings.numjobs {
+            for clone in 0..grouping.clones {
                 let place = Position { index, clone, source: drafts.len() as u64, stage, group, waits_for };
                 let fault = |(key, message): Fault| job.error(key, message);
                 drafts.push(draft(job, place, &mut layout, seed, open).map_err(fault)?);
@@ -99,10 +98,10 @@ impl JobFile {
     fn check_numbers(&self) -> Result<(), SpecError> {
         let (mut clones, mut files, mut outstanding) = (0u64, 0u64, 0u64);
         for job in &self.jobs {
-            let settings = &job.settings;
-            clones += settings.numjobs;
-            files += settings.numjobs * file_count(settings);
-            outstanding += settings.numjobs * settings.depth();
+            let number = job.settings.group.clones;
+            clones += number;
+            files += number * job.settings.files.count();
+            outstanding += number * job.settings.queue.depth();
             for (key, what, found, most) in [
                 ("numjobs", "clones", clones, CLONES_MAX),
                 ("nrfiles", "files", files, FILES_MAX),
@@ -120,7 +119,7 @@ impl JobFile {
     /// The section that a job waits for.
     fn waits_for(&self, index: usize) -> Result<Option<u32>, SpecError> {
         let job = &self.jobs[index];
-        let Some(name) = &job.settings.wait_for else { return Ok(None) };
+        let Some(name) = &job.settings.group.wait_for else { return Ok(None) };
         let before = || self.jobs[..index].iter().map(Job::name);
         match before().position(|known| known == name) {
             Some(section) => Ok(Some(section as u32)),
@@ -138,7 +137,6 @@ impl Job {
     }
 }
 
-/// The position of a clone among all.
 #[derive(Clone, Copy)]
 struct Position {
     index: usize,
@@ -149,11 +147,6 @@ struct Position {
     waits_for: Option<u32>,
 }
 
-/// Number of files of one clone.
-fn file_count(settings: &Settings) -> u64 {
-    settings.filename.as_deref().map_or(settings.nrfiles, |list| names(list).len() as u64)
-}
-
 fn draft<'a>(
     job: &'a Job,
     at: Position,
@@ -162,22 +155,22 @@ fn draft<'a>(
     open: &mut OpenLog<'_>,
 ) -> Result<Draft<'a>, Fault> {
     let settings = &job.settings;
-    if settings.direction.trims {
+    if settings.direction().trims {
         return Err(("rw", "trims, where the volumes of the rig know reads, writes and flushes only".into()));
     }
-    let seed = splitmix(splitmix(seed ^ settings.randseed.map_or(0, splitmix)).wrapping_add(at.source));
+    let seed = splitmix(splitmix(seed ^ settings.random.seed.map_or(0, splitmix)).wrapping_add(at.source));
     let mut random = generator(!seed);
-    let work = match &settings.read_iolog {
+    let work = match &settings.log.names {
         None => made(job, at, layout, &mut random)?,
         Some(logs) => logged(settings, logs, at, layout, open)?,
     };
-    let (early, late) = settings.startdelay;
+    let (early, late) = settings.life.start_delay;
     let not_before = Nanos(random.random_range(early.0..=late.0));
     let gate = Gate {
         stage: at.stage,
         waits_for: at.waits_for,
         not_before,
-        ends_group: settings.exitall,
+        ends_group: settings.group.exitall,
         direct: settings.is_direct(),
     };
     let info = FioJob {
@@ -186,8 +179,8 @@ fn draft<'a>(
         section: at.index as u32,
         clone: at.clone as u32,
         group: at.group,
-        group_reporting: settings.group_reporting,
-        depth: settings.depth() as u32,
+        group_reporting: settings.group.reporting,
+        depth: settings.queue.depth() as u32,
         options: job.options.clone(),
     };
     Ok(Draft { job, work, gate, info, seed })
@@ -196,9 +189,9 @@ fn draft<'a>(
 /// A clone that generates its requests, in files of its own or shared ones.
 fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg) -> Result<Work, Fault> {
     let settings = &job.settings;
-    let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(settings, direction));
+    let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(&settings.blocks, direction));
     let least = sizes.iter().map(Sizes::least).min().expect("there are three directions");
-    let clone = Clone { settings, number: at.clone, least };
+    let clone = Clone { area: &settings.area, number: at.clone, least };
     let targets = targets(job, at.clone, layout)?;
     let (uses, size) = layout.use_files(&clone, &targets, random)?;
     if size < least {
@@ -211,30 +204,31 @@ fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg)
 /// The regions of a clone's files on the rig.
 fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>, Fault> {
     let settings = &job.settings;
-    if settings.engine.by_uri {
-        return Ok(vec![layout.export(settings.uri.as_deref())?]);
+    if settings.queue.engine.by_uri {
+        return Ok(vec![layout.export(settings.files.uri.as_deref())?]);
     }
-    if settings.filename.is_some() {
-        return file_names(job, clone).iter().map(|name| layout.named(name)).collect();
+    let names = settings.files.names(&job.section, clone);
+    if settings.files.list.is_some() {
+        return names.iter().map(|name| layout.named(name)).collect();
     }
     if settings.names_nothing()
         && let Some(target) = layout.only_volume(job.name())?
     {
         return Ok(vec![target]);
     }
-    file_names(job, clone).iter().map(|name| layout.target(name)).collect()
+    names.iter().map(|name| layout.target(name)).collect()
 }
 
 /// The note on jobs whose engine keeps fewer requests outstanding than `iodepth`.
 fn capped_note(jobs: &[Job]) -> Option<String> {
-    let capped: Vec<&Job> = jobs.iter().filter(|job| job.settings.caps_depth()).collect();
+    let capped: Vec<&Job> = jobs.iter().filter(|job| job.settings.queue.is_capped()).collect();
     let first = capped.first()?;
     let names: Vec<&str> = capped.iter().map(|job| job.name()).collect();
     Some(format!(
         "{}: queue depth capped at 1 and not {}, as in fio, because the engine {} is synchronous; ioengine=libaio is not",
         listed(&names),
-        first.settings.iodepth,
-        first.settings.engine.name
+        first.settings.queue.iodepth,
+        first.settings.queue.engine.name
     ))
 }
 
@@ -246,12 +240,12 @@ fn logged(
     layout: &mut Layout<'_>,
     open: &mut OpenLog<'_>,
 ) -> Result<Work, Fault> {
-    let logs = names(logs);
+    let logs = split_names(logs);
     let log = logs.get(at.clone as usize % logs.len().max(1)).ok_or(("read_iolog", "needs a name".into()))?;
     let fault = |error: &dyn std::fmt::Display| ("read_iolog", format!("`{}`: {error}", show(log)));
     let input = open(log).map_err(|error| fault(&error))?;
     let trace = Trace::open(input, log, None).map_err(|error| fault(&error.fault))?;
-    let volume = match settings.filename.as_deref().map(names).unwrap_or_default().first() {
+    let volume = match settings.files.list.as_deref().map(split_names).unwrap_or_default().first() {
         None => None,
         Some(name) => match layout.named(name)? {
             Target::Volume(volume) => Some(volume as u32),
@@ -267,46 +261,21 @@ fn logged(
 /// The requests of a clone and their number, where its files have `size` bytes in all.
 fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
     let mut pattern = Pattern::new(settings);
-    let io_size = match settings.io_size {
-        Amount::Bytes(bytes) => bytes,
-        Amount::Percent(_) => 0,
-    };
-    let direction = settings.direction;
-    let mixed = direction.reads && direction.writes;
-    let overwrites = direction.writes && direction.random && settings.norandommap;
+    let io_size = settings.area.io_size.fixed();
+    let (direction, life) = (settings.direction(), &settings.life);
+    let mixed = direction.is_mixed();
+    let overwrites = direction.writes && direction.random && settings.random.without_map;
     let continues = mixed && !direction.random || overwrites;
-    let endless = settings.time_based && settings.runtime.is_some();
-    pattern.wraps = endless && files == 1 || mixed && io_size > size;
+    pattern.wraps = life.is_endless() && files == 1 || mixed && io_size > size;
     let bytes = if io_size > 0 { io_size } else { size };
     let limits = Limits {
-        bytes: bytes.saturating_mul(settings.loops),
+        bytes: bytes.saturating_mul(life.loops),
         pass_bytes: if continues { size.max(io_size) } else { size },
-        requests: settings.number_ios.saturating_mul(settings.loops),
-        loops: settings.loops,
+        requests: life.requests.saturating_mul(life.loops),
+        loops: life.loops,
         beyond_files: io_size > 0,
     };
     (pattern, limits)
-}
-
-/// The names of a clone's files.
-fn file_names(job: &Job, clone: u64) -> Vec<String> {
-    let settings = &job.settings;
-    let own = |name: String| match &settings.directory {
-        Some(directory) if !name.starts_with('/') => {
-            let first = names(directory).into_iter().next().unwrap_or_default();
-            format!("{}/{name}", first.trim_end_matches('/'))
-        }
-        _ => name,
-    };
-    if let Some(list) = &settings.filename {
-        return names(list).into_iter().map(own).collect();
-    }
-    let format = settings.filename_format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
-    let name = |file: u64| {
-        let named = format.replace("$jobname", &job.section).replace("$jobnum", &clone.to_string());
-        own(named.replace("$filenum", &file.to_string()))
-    };
-    (0..settings.nrfiles).map(name).collect()
 }
 
 impl Draft<'_> {
@@ -320,13 +289,12 @@ impl Draft<'_> {
             }
         };
         let extents: Vec<Extent> = uses.iter().map(|at| layout.extent(at)).collect();
-        let sector_bytes = extents.iter().map(|extent| volumes[extent.volume as usize].sector_bytes);
         for extent in &extents {
             let fault = |(key, message): Fault| self.job.error(key, message);
             check_sectors(settings, &pattern, extent, volumes).map_err(fault)?;
             check_map(&pattern, extent).map_err(fault)?;
         }
-        let process = Process::new(settings, pattern, &extents, sector_bytes.collect(), limits, self.seed);
+        let process = Process::new(settings, pattern, &extents, limits, self.seed);
         Ok((Member { worker: Worker::Made(process), gate: self.gate }, self.info))
     }
 }
@@ -355,7 +323,8 @@ fn check_sectors(
         check("ba", pattern.align[at])?;
     }
     check("offset", extent.start)?;
-    if settings.direction.random { Ok(()) } else { check("rw", settings.modifier) }
+    let rw = settings.access.rw;
+    if rw.direction.random { Ok(()) } else { check("rw", rw.modifier) }
 }
 
 /// That the bits of a map fit into memory.

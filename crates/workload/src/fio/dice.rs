@@ -6,29 +6,33 @@ use super::file::PlaceDice;
 use super::map::splitmix;
 use crate::shape::generator;
 
-/// Random numbers, each for one purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Dice {
     pub(super) places: PlaceDice,
     pub(super) mix: Pcg64Mcg,
     pub(super) urgent: Pcg64Mcg,
     pub(super) rate: Pcg64Mcg,
+    /// The seed with which each pass begins, if all draw as the first one does.
+    repeated: Option<u64>,
 }
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
-        let mut seed = seed;
+    pub(super) fn new(seed: u64, repeats: bool) -> Dice {
+        let mut next_seed = seed;
         let mut next = || {
-            seed = splitmix(seed);
-            generator(seed)
+            next_seed = splitmix(next_seed);
+            generator(next_seed)
         };
         let places = PlaceDice { place: next(), size: next(), order: next(), file: next() };
-        Dice { places, mix: next(), urgent: next(), rate: next() }
+        let repeated = repeats.then_some(seed);
+        Dice { places, mix: next(), urgent: next(), rate: next(), repeated }
     }
 
-    /// Resets everything that belongs to a pass.
-    pub(super) fn restart(&mut self, seed: u64) {
-        let fresh = Dice::new(seed);
-        (self.places, self.mix) = (fresh.places, fresh.mix);
+    /// Resets everything that belongs to a pass, where passes repeat.
+    pub(super) fn begin_pass(&mut self) {
+        if let Some(seed) = self.repeated {
+            let fresh = Dice::new(seed, true);
+            (self.places, self.mix) = (fresh.places, fresh.mix);
+        }
     }
 }

@@ -6,7 +6,6 @@
 use super::error::nearest;
 use super::value::Given;
 
-/// How an engine makes its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Engine {
     pub(super) name: &'static str,

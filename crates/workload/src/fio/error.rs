@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use headstack_model::SpecError;
 
-/// A line of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) file: Rc<str>,
@@ -12,7 +11,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// An error at this place.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         SpecError { origin: self.file.to_string(), line: self.line, key: show(key), message: message.into() }
     }

@@ -27,7 +27,6 @@ pub(super) struct Run {
     pub(super) bytes: u64,
 }
 
-/// Settings common to all files of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) direction: Direction,
@@ -38,7 +37,7 @@ pub(super) struct Pattern {
     once: bool,
     percent_random: [u64; 2],
     /// With random places: draw one every `modifier` requests. Else: bytes to skip.
-    modifier: u64,
+    pub(super) modifier: u64,
     backwards: bool,
     same_place: bool,
     by_randomness: bool,
@@ -67,25 +66,26 @@ pub(super) struct PlaceDice {
 
 impl Pattern {
     pub(super) fn new(settings: &Settings) -> Pattern {
-        let sizes = [Sizes::new(settings, READ), Sizes::new(settings, WRITE)];
+        let (rw, blocks, random) = (settings.access.rw, &settings.blocks, &settings.random);
+        let sizes = [Sizes::new(blocks, READ), Sizes::new(blocks, WRITE)];
         let least = [sizes[READ].least(), sizes[WRITE].least()];
-        let direction = settings.direction;
+        let direction = rw.direction;
         let align = [READ, WRITE]
-            .map(|at| if direction.random { settings.align[at].unwrap_or(least[at]) } else { least[at] });
-        let once = !settings.norandommap && align == least && settings.spread == Spread::Uniform;
+            .map(|at| if direction.random { blocks.align[at].unwrap_or(least[at]) } else { least[at] });
+        let once = !random.without_map && align == least && random.spread == Spread::Uniform;
         Pattern {
             direction,
             sizes,
             align,
-            spread: settings.spread.clone(),
+            spread: random.spread.clone(),
             once,
-            percent_random: [settings.percentage_random[READ], settings.percentage_random[WRITE]],
-            modifier: settings.modifier,
-            backwards: settings.backwards,
-            same_place: settings.same_place,
-            by_randomness: settings.bs_by_randomness,
+            percent_random: [random.percent[READ], random.percent[WRITE]],
+            modifier: rw.modifier,
+            backwards: rw.backwards,
+            same_place: settings.access.same_place,
+            by_randomness: blocks.by_randomness,
             nearness: nearness(&settings.own),
-            endless: settings.time_based && settings.runtime.is_some(),
+            endless: settings.life.is_endless(),
             wraps: false,
         }
     }
@@ -95,12 +95,10 @@ impl Pattern {
         if at == READ { self.direction.reads } else { self.direction.writes }
     }
 
-    /// The smallest request of the directions used.
     pub(super) fn least(&self) -> u64 {
         [READ, WRITE].iter().filter(|at| self.uses(**at)).map(|at| self.sizes[*at].least()).min().unwrap_or(1)
     }
 
-    /// The greatest request of the directions used.
     pub(super) fn most(&self) -> u64 {
         [READ, WRITE].iter().filter(|at| self.uses(**at)).map(|at| self.sizes[*at].most()).max().unwrap_or(1)
     }
@@ -115,7 +113,6 @@ impl Pattern {
     }
 }
 
-/// The order of a file's random places.
 #[derive(Clone, Debug)]
 enum Order {
     Drawn(Drawer),
@@ -138,13 +135,11 @@ pub(super) struct File {
     start: u64,
     /// How far the job goes from there.
     reach: u64,
-    /// Its end.
     end: u64,
     position: [u64; 2],
     last: [Option<u64>; 2],
-    /// The last request in any direction.
     latest: Option<Run>,
-    sector: u64,
+    pub(super) sector: u64,
     orders: Vec<Order>,
     /// Blocks to draw from, per direction.
     blocks: [u64; 2],
@@ -215,7 +210,6 @@ impl File {
         }
     }
 
-    /// Resets to the initial state.
     pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
         (self.position, self.last, self.latest) = ([self.start; 2], [None; 2], None);
         self.done = false;

@@ -18,10 +18,8 @@ const FILES_MAX: usize = 256;
 /// Most bytes of one job file and its included files.
 const BYTES_MAX: usize = 4 << 20;
 
-/// Reads included files.
 pub(super) type Include<'a> = dyn FnMut(&str) -> io::Result<String> + 'a;
 
-/// A section with its keys in their order.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
@@ -36,7 +34,6 @@ impl Section {
     }
 }
 
-/// A key and its value, if it has one.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -46,7 +43,6 @@ pub(super) struct Entry {
     pub(super) own: bool,
 }
 
-/// Splits `text` into sections.
 pub(super) fn split(text: &str, name: &str, include: &mut Include<'_>) -> Result<Vec<Section>, SpecError> {
     let mut reader = Reader { include, sections: Vec::new(), files: 0, bytes: 0 };
     reader.run(text, &Rc::from(name), 0)?;

@@ -23,14 +23,12 @@ pub struct JobFile {
 
 /// A key that steers fio's own machinery and makes no difference here.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct IgnoredKey {
     /// The key as fio's table names it.
     pub key: &'static str,
-    /// Its meaning.
     pub summary: &'static str,
-    /// The file of the key.
     pub origin: String,
-    /// The line of the key.
     pub line: usize,
 }
 
@@ -40,7 +38,6 @@ fn as_written(section: &Section) -> Vec<(String, String)> {
     fios.map(|entry| (entry.key.clone(), entry.value.clone().unwrap_or_default())).collect()
 }
 
-/// A section that is a job.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) section: String,
@@ -167,7 +164,7 @@ impl JobFile {
         let at = &entry.place;
         let value = entry.value.as_deref();
         if entry.own {
-            let given = Given::new(value, settings.kb_base);
+            let given = Given::new(value, settings.kb_base());
             let set = own::set(&mut settings.own, &entry.key, &given);
             let name = set.map_err(|message| at.error(&entry.key, message))?;
             places.push((name, at.clone()));
@@ -184,7 +181,7 @@ impl JobFile {
             Role::Refused { harmless, .. } if value.is_some_and(|value| harmless.contains(&value)) => {}
             Role::Refused { reason, .. } => return Err(at.error(option.name, reason)),
             Role::Honoured(setter) => {
-                let given = Given::new(value, settings.kb_base);
+                let given = Given::new(value, settings.kb_base());
                 (setter.0)(settings, &given).map_err(|message| at.error(option.name, message))?;
                 places.push((option.name, at.clone()));
             }
@@ -196,8 +193,7 @@ impl JobFile {
 /// Checks for keys of a job that contradict each other.
 fn check(job: &Job) -> Result<(), SpecError> {
     let settings = &job.settings;
-    let given = |rates: &[u64; 3]| rates.iter().any(|rate| *rate > 0);
-    if given(&settings.rate) && given(&settings.rate_iops) {
+    if settings.rate.contradict() {
         return Err(job.error("rate_iops", "stands beside `rate`, where one of the two is allowed"));
     }
     let own = &settings.own;
@@ -205,7 +201,7 @@ fn check(job: &Job) -> Result<(), SpecError> {
         return Err(job.error("local", "with `sequential` is more than all requests"));
     }
     for (key, share) in [("sequential", own.sequential), ("local", own.local)] {
-        if share > 0.0 && !settings.direction.random {
+        if share > 0.0 && !settings.direction().random {
             return Err(job.error(key, "is about random requests, where `rw` is sequential"));
         }
     }

@@ -12,14 +12,13 @@ use rand_pcg::Pcg64Mcg;
 use super::error::{listed, nearest, show};
 use super::file::Extent;
 use super::load::FioFile;
-use super::settings::Settings;
+use super::settings::Area;
 use super::value::Amount;
 use crate::VolumeInfo;
 
 /// Regions begin at multiples of this.
 const REGION_ALIGNMENT: u64 = 4096;
 
-/// What a file name stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Target {
     Volume(usize),
@@ -35,7 +34,6 @@ pub(super) struct Use {
     end: u64,
 }
 
-/// The files met so far.
 #[derive(Debug)]
 pub(super) struct Layout<'a> {
     volumes: &'a [VolumeInfo],
@@ -54,13 +52,11 @@ struct Region {
 
 /// What a clone brings to its files.
 pub(super) struct Clone<'a> {
-    pub(super) settings: &'a Settings,
+    pub(super) area: &'a Area,
     pub(super) number: u64,
-    /// The smallest request.
     pub(super) least: u64,
 }
 
-/// A fault of a key.
 pub(super) type Fault = (&'static str, String);
 
 impl<'a> Layout<'a> {
@@ -193,15 +189,12 @@ impl<'a> Layout<'a> {
         targets: &[Target],
         random: &mut Pcg64Mcg,
     ) -> Result<(Vec<Use>, u64), Fault> {
-        let settings = clone.settings;
-        let size = match settings.size {
-            Amount::Bytes(bytes) => bytes,
-            Amount::Percent(_) => 0,
-        };
+        let area = clone.area;
+        let size = area.size.fixed();
         let files = targets.len() as u64;
         let share = size / files;
         let there: u64 = targets.iter().map(|target| self.length(*target, share)).sum();
-        if there == 0 && settings.filesize.is_none() {
+        if there == 0 && area.file_size.is_none() {
             return Err(("size", self.sizeless(targets)));
         }
         let mut longer = (size % files) / clone.least;
@@ -209,28 +202,28 @@ impl<'a> Layout<'a> {
         let mut total = 0;
         for target in targets {
             let real = self.length(*target, share);
-            let start = start(clone, real);
-            let mut reach = match settings.filesize {
+            let start = area.start(clone.number, real, clone.least);
+            let mut reach = match area.file_size {
                 None => share,
                 Some(range) => self.file_size(range, real, clone.least, random),
             };
-            if settings.filesize.is_none() && longer > 0 {
+            if area.file_size.is_none() && longer > 0 {
                 longer -= 1;
                 reach += clone.least;
             }
             if reach == 0 {
                 reach = real;
             }
-            if settings.filesize.is_some() || share == 0 {
+            if area.file_size.is_some() || share == 0 {
                 let beyond = format!("begins {start} bytes into a file of {reach} bytes");
                 reach = reach.checked_sub(start).filter(|left| *left > 0).ok_or(("offset", beyond))?;
             }
-            if let Amount::Percent(share) = settings.size {
-                reach = percent(reach + start, share).min(reach);
+            if let Amount::Percent(_) = area.size {
+                reach = area.size.bytes(reach + start).min(reach);
                 reach -= reach % clone.least;
             }
-            total += match settings.io_size {
-                Amount::Percent(share) => percent(reach, share),
+            total += match area.io_size {
+                share @ Amount::Percent(_) => share.bytes(reach),
                 Amount::Bytes(_) => reach,
             };
             uses.push(self.extend(*target, start, reach)?);
@@ -316,7 +309,6 @@ impl<'a> Layout<'a> {
         Extent { volume, base, start: at.start, reach: at.reach, end: at.end, sector }
     }
 
-    /// All files in use.
     pub(super) fn files(&self) -> Vec<FioFile> {
         let volume = |at: &usize| FioFile {
             name: self.volumes[*at].name.clone(),
@@ -334,46 +326,9 @@ impl<'a> Layout<'a> {
     }
 }
 
-fn percent(of: u64, share: u64) -> u64 {
-    (u128::from(of) * u128::from(share) / 100) as u64
-}
-
-/// Where a clone begins in a file of this length. What is given in percent is rounded up to a request.
-fn start(clone: &Clone<'_>, real: u64) -> u64 {
-    let settings = clone.settings;
-    let bytes = |amount: Amount| match amount {
-        Amount::Bytes(bytes) => bytes,
-        Amount::Percent(share) => percent(real, share),
-    };
-    let further = bytes(settings.offset_increment).saturating_mul(clone.number);
-    let start = bytes(settings.offset).saturating_add(further);
-    let is_share = |amount: Amount| matches!(amount, Amount::Percent(share) if share > 0);
-    if !is_share(settings.offset) && !is_share(settings.offset_increment) {
-        return start;
-    }
-    let step = if settings.offset_align > 0 { settings.offset_align } else { clone.least };
-    start.checked_next_multiple_of(step).unwrap_or(start)
-}
-
 /// The name of the export in a URI of NBD: `nbd+unix:///NAME?socket=…`, `nbd://HOST:PORT/NAME`.
 fn export_name(uri: &str) -> Option<&str> {
     let (_, rest) = uri.split_once("://")?;
     let (_, path) = rest.split_once('/')?;
     path.split(['?', '#']).next().filter(|name| !name.is_empty())
-}
-
-/// The names of a list, apart by `:`; `\:` is a colon within a name.
-pub(super) fn names(list: &str) -> Vec<String> {
-    let mut names = vec![String::new()];
-    let mut letters = list.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let name = names.last_mut().expect("there is a first name");
-        match letter {
-            '\\' if letters.next_if_eq(&':').is_some() => name.push(':'),
-            ':' => names.push(String::new()),
-            letter => name.push(letter),
-        }
-    }
-    names.retain(|name| !name.is_empty());
-    names
 }

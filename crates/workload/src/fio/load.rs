@@ -6,16 +6,16 @@ use std::collections::{BinaryHeap, VecDeque};
 use headstack_model::Nanos;
 
 use super::logged::Logged;
+use super::pace::Term;
 use super::process::{Process, Step};
 use crate::trace::ReplayError;
 use crate::{Issue, Load, Poll};
 
 /// A clone of a job, as results name it. Its number in [`FioLoad::jobs`] is the source of its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct FioJob {
-    /// Name of the job.
     pub name: String,
-    /// The job's description.
     pub description: Option<String>,
     /// Number of its section among those of jobs, counted from 0.
     pub section: u32,
@@ -44,18 +44,15 @@ pub struct FioWindow {
 
 /// A part of a volume that represents a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct FioFile {
-    /// Its name.
     pub name: String,
-    /// The number of the volume.
     pub volume: u32,
     /// Where it begins there, in bytes.
     pub first_byte: u64,
-    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// The condition for a clone to begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     /// Number of the `stonewall`s before it.
@@ -69,14 +66,12 @@ pub(super) struct Gate {
     pub(super) direct: bool,
 }
 
-/// A clone and its state.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) worker: Worker,
     pub(super) gate: Gate,
 }
 
-/// The requests of a clone.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "most are of the large kind")]
 pub(super) enum Worker {
@@ -85,17 +80,20 @@ pub(super) enum Worker {
 }
 
 impl Worker {
+    fn term(&mut self) -> &mut Term {
+        match self {
+            Worker::Made(process) => &mut process.term,
+            Worker::Logged(logged) => &mut logged.term,
+        }
+    }
+
+    /// Begins; returns the time from which on it is measured.
     fn start(&mut self, now: Nanos) -> Nanos {
         match self {
-            Worker::Made(process) => {
-                process.start(now);
-                process.measured_from()
-            }
-            Worker::Logged(logged) => {
-                logged.start(now);
-                logged.measured_from()
-            }
+            Worker::Made(process) => process.start(now),
+            Worker::Logged(logged) => logged.term.start(now),
         }
+        self.term().measured_from()
     }
 
     #[inline]
@@ -125,25 +123,14 @@ impl Worker {
             Worker::Logged(_) => None,
         }
     }
-
-    fn stop(&mut self) {
-        match self {
-            Worker::Made(process) => process.stop(),
-            Worker::Logged(logged) => logged.stop(),
-        }
-    }
 }
 
-/// The state of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Standing {
-    /// Waiting for its gate.
     Waiting,
     /// In the queue of those that may issue.
     Ready,
-    /// Among the timers.
     Asleep,
-    /// Until a completion.
     Blocked,
     Ended,
 }
@@ -164,7 +151,6 @@ pub struct FioLoad {
     /// Clones not yet over, of each stage and of each section.
     stage_left: Vec<u32>,
     section_left: Vec<u32>,
-    /// Clones that wait for their gates.
     waiting: usize,
     running: usize,
     issued: u64,
@@ -330,7 +316,7 @@ impl FioLoad {
             if job.group != group || matches!(standing, Standing::Waiting | Standing::Ended) {
                 continue;
             }
-            self.members[index].worker.stop();
+            self.members[index].worker.term().stop();
             if standing != Standing::Ready && self.windows[index].is_some() {
                 self.standing[index] = Standing::Ready;
                 self.ready.push_back(index as u32);

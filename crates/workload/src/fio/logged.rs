@@ -7,21 +7,18 @@ use std::fmt;
 
 use headstack_model::{Nanos, Op};
 
+use super::pace::Term;
 use super::process::{FioRequest, Step};
 use super::settings::Settings;
 use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
 use crate::{Load, Poll, VolumeInfo};
 
-/// The replay of a log by one clone.
 pub(super) struct Logged {
     replay: Replay<'static>,
     depth: u32,
     requests: u64,
-    runtime: Option<Nanos>,
-    ramp: Nanos,
+    pub(super) term: Term,
     fua: bool,
-    started: Nanos,
-    deadline: Nanos,
     issued: u64,
     out: u32,
     /// The replay's own number of the last request. A replay that waits has but one out.
@@ -47,37 +44,18 @@ impl Logged {
             [(volume.name.clone(), number), (format!("/dev/{}", volume.name), number)]
         });
         let devices = all_to.map_or_else(|| DeviceMap::Named(names.collect()), DeviceMap::AllTo);
-        let scale = if settings.replay_no_stall { 0 } else { settings.replay_time_scale };
-        let time_scale = scale as f64 / 100.0;
+        let time_scale = settings.log.time_scale();
         let options = ReplayOptions { time_scale, devices, out_of_range: OutOfRange::Error };
         Logged {
             replay: Replay::new(log, volumes, options),
-            depth: settings.depth() as u32,
-            requests: settings.number_ios,
-            runtime: settings.runtime.filter(|runtime| *runtime > Nanos::ZERO),
-            ramp: settings.ramp_time,
-            fua: settings.sync,
-            started: Nanos::ZERO,
-            deadline: Nanos::MAX,
+            depth: settings.queue.depth() as u32,
+            requests: settings.life.requests,
+            term: Term::new(&settings.life),
+            fua: settings.flushes.fua,
             issued: 0,
             out: 0,
             last: 0,
         }
-    }
-
-    pub(super) fn start(&mut self, now: Nanos) {
-        self.started = now;
-        if let Some(runtime) = self.runtime {
-            self.deadline = now + self.ramp + runtime;
-        }
-    }
-
-    pub(super) fn measured_from(&self) -> Nanos {
-        self.started + self.ramp
-    }
-
-    pub(super) fn stop(&mut self) {
-        self.deadline = Nanos::ZERO;
     }
 
     /// As [`Logged::error`], and clears it.
@@ -92,15 +70,15 @@ impl Logged {
 
     pub(super) fn complete(&mut self, now: Nanos) {
         self.out -= 1;
-        self.replay.handle_completion(now.since(self.started), self.last);
+        self.replay.handle_completion(now.since(self.term.started), self.last);
     }
 
     pub(super) fn poll(&mut self, now: Nanos) -> Step {
         if self.out >= self.depth {
             return Step::Blocked;
         }
-        let is_over = now >= self.deadline || self.requests > 0 && self.issued >= self.requests;
-        match if is_over { Poll::Done } else { self.replay.poll(now.since(self.started)) } {
+        let is_over = self.term.is_over(now) || self.requests > 0 && self.issued >= self.requests;
+        match if is_over { Poll::Done } else { self.replay.poll(now.since(self.term.started)) } {
             Poll::Issue(issue) => {
                 self.last = issue.id;
                 self.issued += 1;
@@ -110,7 +88,7 @@ impl Logged {
                 let more = self.out < self.depth;
                 Step::Issue(FioRequest { volume: issue.device, request, urgent: false, more })
             }
-            Poll::Later(at) => Step::Later(Nanos(self.started.0.saturating_add(at.0)).min(self.deadline)),
+            Poll::Later(at) => Step::Later(self.term.until(Nanos(self.term.started.0.saturating_add(at.0)))),
             Poll::Done if self.out == 0 => Step::Ended,
             Poll::Waiting | Poll::Done => Step::Blocked,
         }

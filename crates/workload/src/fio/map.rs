@@ -98,7 +98,6 @@ impl Bitmap {
         map
     }
 
-    /// Forgets all that was met.
     pub(super) fn clear(&mut self) {
         let mut bits = self.count;
         for level in &mut self.levels {

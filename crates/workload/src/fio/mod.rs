@@ -15,8 +15,6 @@ mod dice;
 mod engine;
 mod error;
 mod file;
-mod honoured;
-mod ignored;
 mod ini;
 mod job;
 mod layout;

@@ -1,13 +1,22 @@
-//! The one table of fio's keys: what is honoured, what is ignored, what is refused and why.
+//! The one table of fio's keys: what is honoured and where it goes, what is ignored, what is refused and why.
 //!
 //! It feeds the parser, the errors, the page `docs/formats/fio-jobs.md` and the tests.
 //!
 //! *Source:* `fio --cmdhelp=all` of fio 3.33 and its HOWTO, whose defaults these are.
 
+use headstack_model::Nanos;
+
+use super::engine::Engine;
 use super::error::nearest;
-use super::settings::Settings;
+use super::settings::{RateProcess, Rw, Service, Settings, Split, Spread};
 use super::value::Given;
-use super::{honoured, ignored};
+
+const SECOND: Nanos = Nanos::from_secs(1);
+const MICROSECOND: Nanos = Nanos(1_000);
+/// The most of a number of requests, blocks or bytes.
+const MANY: u64 = 1 << 60;
+/// The most of a number of jobs, files or outstanding requests.
+const SOME: u64 = 1 << 20;
 
 /// The form of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,18 +89,15 @@ impl std::fmt::Debug for Setter {
 
 /// A key of fio's job files.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct FioOption {
-    /// Its name.
     pub name: &'static str,
     /// Its other name, if it has one.
     pub alias: Option<&'static str>,
     /// Whether it may have a value a direction: `4k,8k` for reads and for writes.
     pub by_direction: bool,
-    /// The form of its value.
     pub kind: ValueKind,
-    /// Its treatment.
     pub role: Role,
-    /// Its meaning.
     pub summary: &'static str,
 }
 
@@ -105,21 +111,297 @@ impl FioOption {
 
 /// All keys, the honoured ones first.
 pub fn options() -> impl Iterator<Item = &'static FioOption> + Clone {
-    honoured::WHERE
-        .iter()
-        .chain(honoured::WHAT)
-        .chain(honoured::WHEN)
-        .chain(ignored::IGNORED)
-        .chain(ignored::REFUSED)
+    HONOURED.iter().chain(IGNORED).chain(REFUSED)
 }
 
-/// The key of this name or alias.
 pub(super) fn find(name: &str) -> Option<&'static FioOption> {
     options().find(|option| option.name == name || option.alias == Some(name))
 }
 
-/// The error for an unknown key.
 pub(super) fn unknown(name: &str) -> String {
     let names = options().flat_map(|option| std::iter::once(option.name).chain(option.alias));
     format!("unknown key{}", nearest(name, names))
 }
+const fn first(aliases: &[&'static str]) -> Option<&'static str> {
+    if let [alias, ..] = aliases { Some(*alias) } else { None }
+}
+
+macro_rules! is_by_direction {
+    (by_direction) => {
+        true
+    };
+    ($other:ident) => {
+        false
+    };
+}
+
+/// Rows `FORM "key" or "alias" => WAY PLACE, READER, "summary";`: the reader parses and checks the value, which goes to that place of the
+/// [`Settings`] as it is
+/// (`store`), as one value for each direction (`by_direction`), or only if it is true (`raise`).
+macro_rules! honoured {
+    ($($kind:ident $name:literal $(or $alias:literal)? => $way:ident $($place:ident).+, $read:expr, $summary:literal;)*) => {
+        &[$(FioOption {
+            name: $name,
+            alias: first(&[$($alias)?]),
+            by_direction: is_by_direction!($way),
+            kind: ValueKind::$kind,
+            role: Role::Honoured(Setter(|settings, given| given.$way(&mut settings.$($place).+, $read))),
+            summary: $summary,
+        }),*]
+    };
+}
+
+/// Rows `"key" or "alias", … => "summary";`.
+macro_rules! ignored {
+    ($($($name:literal $(or $alias:literal)?),+ => $summary:literal;)*) => {
+        &[$($(row($name, &[$($alias)?], Role::Ignored, $summary)),+),*]
+    };
+}
+
+/// Rows `"key" or "alias" => "summary", [harmless values], "reason";`.
+macro_rules! refused {
+    ($($name:literal $(or $alias:literal)? => $summary:literal, [$($harmless:literal),*], $reason:literal;)*) => {
+        &[$(row($name, &[$($alias)?], Role::Refused { reason: $reason, harmless: &[$($harmless),*] }, $summary)),*]
+    };
+}
+
+const fn row(name: &'static str, aliases: &[&'static str], role: Role, summary: &'static str) -> FioOption {
+    FioOption { name, alias: first(aliases), by_direction: false, kind: ValueKind::Text, role, summary }
+}
+
+const HONOURED: &[FioOption] = honoured! {
+    // Which files, and which parts of them.
+    Word "kb_base" => store decimal_k, |v| v.word(&[("1024", false), ("1000", true)]),
+        "What k is: 1024 (and kib 1000) or 1000 (and kib 1024); default 1024";
+    Text "name" => store name, Given::owned, "Name of the job; default the section's";
+    Text "description" => store description, Given::owned, "A text that goes with the job";
+    Text "filename" => store files.list, Given::owned,
+        "Files or devices, separated by `:` (a colon in a name is `\\:`), shared by all clones";
+    Text "uri" => store files.uri, Given::owned,
+        "With `ioengine=nbd`: the export, which is the volume of that name, or the only one of the rig";
+    Text "directory" => store files.folder, Given::owned, "Folder of the files";
+    Text "filename_format" => store files.format, Given::owned,
+        "Names of files without `filename`; default `$jobname.$jobnum.$filenum`";
+    Count "nrfiles" or "nr_files" => store files.number, |v| v.count(1, SOME),
+        "Number of files without `filename`; default 1";
+    Word "file_service_type" => store files.service, Service::read,
+        "Choice of the next file: roundrobin (default), sequential or random, each with `:n` requests \
+         before a change";
+    Amount "size" => store area.size, Given::amount,
+        "Size of a clone's area, in all its files together; default all";
+    Amount "io_size" or "io_limit" => store area.io_size, Given::amount,
+        "Bytes that a clone transfers; default `size`";
+    Range "filesize" => store area.file_size, |v| v.range(Given::bytes), "Bytes of each file";
+    Amount "offset" or "fileoffset" => store area.offset, Given::amount,
+        "Start of a clone in its file; default 0";
+    Amount "offset_increment" => store area.offset_increment, Given::amount,
+        "Added to `offset` for each further clone; default 0";
+    Bytes "offset_align" => store area.offset_align, |v| v.count(0, MANY),
+        "Alignment of an offset in percent, rounded up; default the smallest request";
+    // Which requests.
+    Word "rw" or "readwrite" => store access.rw, Rw::read,
+        "read (default), write, rw, randread, randwrite, randrw; `:n` leaves holes of n bytes (sequential) \
+         or draws a place every n requests (random). The trims are refused where the rig cannot";
+    Word "rw_sequencer" => store access.same_place, |v| v.word(&[("sequential", false), ("identical", true)]),
+        "With `rw=rand…:n`, where requests go between two draws: sequential (default) or identical";
+    Bytes "bs" or "blocksize" => by_direction blocks.bytes, Given::request_bytes, "Bytes a request; default 4k";
+    Range "bsrange" or "blocksize_range" => by_direction blocks.range, |v| v.range(Given::request_bytes),
+        "Bytes a request, drawn from a range, in multiples of the smallest";
+    List "bssplit" => by_direction blocks.split, Split::read_list, "Bytes a request and their shares: `4k/10:64k/50:32k/40`";
+    Switch "bs_unaligned" or "blocksize_unaligned" => store blocks.unaligned, Given::switch,
+        "Any size of the range, in bytes";
+    Flag "bs_is_seq_rand" => store blocks.by_randomness, Given::flag,
+        "Sizes for reads are for sequential requests, those for writes for random ones";
+    Bytes "ba" or "blockalign" => by_direction blocks.align, Given::request_bytes,
+        "Alignment of random requests; disables the random map; default the smallest request";
+    Count "rwmixread" => store access.read_percent, |v| v.count(0, 100),
+        "Percentage of reads in a mix; default 50";
+    Count "rwmixwrite" => store access.read_percent, |v| v.count(0, 100).map(|writes| 100 - writes),
+        "Percentage of writes in a mix";
+    Count "percentage_random" => by_direction random.percent, |v| v.count(0, 100),
+        "Percentage of random requests in a random load; default 100";
+    List "random_distribution" => store random.spread, Spread::read,
+        "Where random requests go: random (default), zipf:theta, pareto:power, normal:deviation (each with \
+         `:centre`), zoned:access/size:… in percent, zoned_abs:access/bytes:…";
+    Switch "norandommap" => store random.without_map, Given::switch,
+        "Draw each place independently; default: no block twice until all were used";
+    Flag "randrepeat" => store random.repeats, Given::flag,
+        "Each pass over the files draws as the first one did; default 1";
+    Count "randseed" => store random.seed, |v| v.count(0, MANY), "Another sequence of random numbers";
+    Count "fsync" => store flushes.fsync, |v| v.count(0, MANY),
+        "A flush after N writes, which the job waits for";
+    Count "fdatasync" => store flushes.fdatasync, |v| v.count(0, MANY), "As `fsync`";
+    Flag "end_fsync" => store flushes.at_end, Given::flag, "A flush of each file at the end";
+    Flag "fsync_on_close" => raise flushes.at_end, Given::flag, "As `end_fsync`";
+    Word "sync" => store flushes.fua,
+        |v| v.word(&[("none", false), ("0", false), ("sync", true), ("1", true), ("dsync", true)]),
+        "Writes with force unit access: none (default), sync, dsync";
+    Flag "direct" => store direct, Given::flag,
+        "Past the page cache of the rig's host, where it has one; default 0";
+    Flag "buffered" => store direct, |v| v.flag().map(|yes| !yes), "The opposite of `direct`";
+    Count "cmdprio_percentage" => by_direction priority.percent, |v| v.count(0, 100),
+        "Percentage of requests with high priority";
+    Count "cmdprio_class" => store priority.by_percent, |v| v.count(0, 3).map(|class| class == 1),
+        "Class of those requests: 1 (default) is high priority, others none";
+    Count "prioclass" => store priority.whole_job, |v| v.count(0, 3).map(|class| class == 1),
+        "Class of the job: with 1 all its requests have high priority";
+    // When, and how many.
+    Word "ioengine" => store queue.engine, Engine::named,
+        "Whether `iodepth` requests are outstanding (libaio, io_uring, posixaio, nbd, null, …) or one \
+         (psync, the default, sync, vsync, pvsync, pvsync2, mmap, …); nbd and others bypass the page cache";
+    Count "iodepth" => store queue.iodepth, |v| v.count(1, SOME),
+        "Requests outstanding at a time, capped at 1 with a synchronous engine; default 1";
+    Count "iodepth_low" => store queue.low, |v| v.count(0, SOME),
+        "To how many the queue drains before it is filled again; default `iodepth`";
+    Count "iodepth_batch_complete_min" or "iodepth_batch_complete" => store queue.complete_min,
+        |v| v.count(0, SOME), "Completions waited for at a time; default 1";
+    Word "io_submit_mode" => store queue.offload, |v| v.word(&[("inline", false), ("offload", true)]),
+        "Whether a job ahead of its rate waits for outstanding requests (inline, default) or not (offload)";
+    Count "numjobs" => store group.clones, |v| v.count(1, SOME), "Clones of the job; default 1";
+    Count "loops" => store life.loops, |v| v.count(1, MANY), "Passes over the files; default 1";
+    Count "number_ios" => store life.requests, |v| v.count(0, MANY), "Requests after which a clone ends";
+    Time "runtime" or "timeout" => store life.runtime, |v| v.time(SECOND), "Time after which a clone ends (s)";
+    Switch "time_based" => store life.time_based, Given::switch, "Repeat the files until `runtime`";
+    Time "ramp_time" => store life.ramp, |v| v.time(SECOND), "Time before `runtime` that is not measured (s)";
+    Time "startdelay" => store life.start_delay, |v| v.range(|v| v.time(SECOND)),
+        "Time from the start of the run before which a clone does not begin; of a range, each draws its own \
+         (s)";
+    Time "thinktime" => store think_time.length, |v| v.time(MICROSECOND),
+        "Pause after a request, once all are back (µs)";
+    Time "thinktime_spin" => store think_time.spin, |v| v.time(MICROSECOND),
+        "Part of that pause spent computing, which makes no difference here (µs)";
+    Count "thinktime_blocks" => store think_time.blocks, |v| v.count(1, MANY),
+        "Requests between two pauses; default 1";
+    Word "thinktime_blocks_type" => store think_time.at_issue, |v| v.word(&[("complete", false), ("issue", true)]),
+        "Whether requests that came back count (complete, default) or issued ones (issue)";
+    Time "thinktime_iotime" => store think_time.every, |v| v.time(SECOND), "Time between two pauses (s)";
+    Bytes "rate" => by_direction rate.bytes, Given::bytes, "Bytes a second at most";
+    Count "rate_iops" => by_direction rate.requests, |v| v.count(1, MANY), "Requests a second at most";
+    Word "rate_process" => store rate.process,
+        |v| v.word(&[("linear", RateProcess::Linear), ("poisson", RateProcess::Poisson)]),
+        "How the requests of a rate are spaced: linear (default) or poisson";
+    Flag "rate_ignore_thinktime" => store rate.forgives_pauses, Given::flag, "A pause is not caught up with";
+    Text "read_iolog" => store log.names, Given::owned,
+        "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, apart by \
+         `:`, are for a clone each. It goes to the volume that `filename` names, or to those that it names \
+         itself";
+    Flag "replay_no_stall" => store log.no_stall, Given::flag,
+        "Replay as fast as `iodepth` lets it, whatever the log's times";
+    Count "replay_time_scale" => store log.time_percent, |v| v.count(1, 100_000),
+        "Percentage to which the log's times are stretched; default 100";
+    Switch "stonewall" or "wait_for_previous" => store group.stonewall, Given::switch,
+        "Begin once all previous jobs are done; a new group of results";
+    Switch "new_group" => store group.new_group, Given::switch, "A new group of results";
+    Text "wait_for" => store group.wait_for, Given::owned,
+        "Begin once all clones of that job, named before, are done";
+    Switch "exitall" => store group.exitall, Given::switch, "When a clone is done, all of its group end";
+    Switch "group_reporting" => store group.reporting, Given::switch, "Results a group instead of a clone";
+};
+
+/// Accepted, listed, and without effect.
+const IGNORED: &[FioOption] = ignored! {
+    "thread" => "Threads instead of processes";
+    "openfiles" => "Files that are open at a time";
+    "fallocate" => "How files get their blocks";
+    "fadvise_hint", "write_hint" => "Advice to the kernel";
+    "invalidate" => "Drop what the page cache holds before the job";
+    "overwrite" => "Lay files out first";
+    "create_serialize" => "Lay files out one after the other";
+    "create_fsync" => "Sync files that were laid out";
+    "create_on_open" => "Lay files out when they are opened";
+    "allow_file_create" => "Whether files may be laid out";
+    "allow_mounted_write" => "Whether a mounted device may be written";
+    "unlink" => "Remove the files afterwards";
+    "unlink_each_loop" => "Remove the files after each pass";
+    "unique_filename" => "Names of files for clients over a network";
+    "lockmem" => "Memory to pin";
+    "mem" or "iomem" => "Kind of the buffers' memory";
+    "mem_align" or "iomem_align" => "Alignment of the buffers";
+    "hugepage-size" => "Size of huge pages";
+    "nice" => "Priority for the processor";
+    "prio" => "Level within the priority class";
+    "cmdprio" => "Level within the priority class of `cmdprio_percentage`";
+    "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes" => "Processors to run on";
+    "numa_mem_policy" => "Memory to use";
+    "cgroup" => "Control group to run in";
+    "cgroup_weight" => "Weight of the control group";
+    "cgroup_nodelete" => "Keep the control group";
+    "uid" => "User to run as";
+    "gid" => "Group to run as";
+    "exec_prerun" => "Command to run before";
+    "exec_postrun" => "Command to run afterwards";
+    "ioscheduler" => "The kernel's elevator; here it is the rig's";
+    "clocksource" => "Clock to read";
+    "gtod_reduce" => "Read the clock seldom";
+    "gtod_cpu" => "Processor that reads the clock";
+    "disable_lat", "disable_clat", "disable_slat" => "Leave times out";
+    "disable_bw_measurement" or "disable_bw" => "Leave the bandwidth out";
+    "stats" => "Collect results";
+    "disk_util" => "Report the kernel's counts";
+    "clat_percentiles", "lat_percentiles", "slat_percentiles", "percentile_list", "significant_figures",
+        "unified_rw_reporting", "block_error_percentiles", "unit_base" => "What to report";
+    "per_job_logs", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog",
+        "bwavgtime", "iopsavgtime", "log_entries", "log_avg_msec", "log_hist_msec", "log_hist_coarseness",
+        "log_max_value", "log_offset", "log_prio", "log_compression", "log_compression_cpus",
+        "log_store_compressed", "log_unix_epoch", "log_alternate_epoch",
+        "log_alternate_epoch_clock_id" => "Logs to write";
+    "zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern", "buffer_compress_percentage",
+        "buffer_compress_chunk", "dedupe_percentage", "dedupe_mode", "dedupe_working_set_percentage",
+        "dedupe_global" => "What is written";
+    "atomic" => "Writes whole or not at all";
+    "random_generator" => "fio's own random numbers";
+    "allrandrepeat" => "Repeat all random numbers; here they always repeat";
+    "softrandommap" => "Continue without a random map where memory is short";
+    "serialize_overlap" => "Keep overlapping requests apart";
+    "iodepth_batch" or "iodepth_batch_submit" => "Requests handed to the kernel at a time";
+    "iodepth_batch_complete_max" => "Completions taken from the kernel at a time";
+    "rate_min" or "ratemin", "rate_iops_min" => "Give up below this rate";
+    "rate_cycle" or "ratecycle" => "Window of those two";
+    "max_latency" => "Give up above this time";
+    "continue_on_error", "ignore_error", "error_dump", "exitall_on_error" => "What to do about errors";
+    "read_iolog_chunked" => "Read a log in pieces, which is always done here";
+    "do_verify", "verify_interval", "verify_offset", "verify_pattern", "verify_fatal", "verify_dump",
+        "verify_async", "verify_async_cpus", "verify_backlog", "verify_backlog_batch", "experimental_verify",
+        "verify_state_load", "verify_state_save", "trim_verify_zero" => "Part of `verify`";
+    "trim_backlog_batch" => "Part of `trim_backlog`";
+    "latency_window", "latency_percentile", "latency_run" => "Part of `latency_target`";
+    "steadystate_duration" or "ss_dur", "steadystate_ramp_time" or "ss_ramp" => "Part of `steadystate`";
+    "flow_id", "flow_sleep" => "Part of `flow`";
+    "zonerange", "zoneskip", "zonecapacity", "read_beyond_wp", "max_open_zones", "job_max_open_zones",
+        "ignore_zone_limits", "zone_reset_threshold", "zone_reset_frequency" => "Part of `zonemode`";
+    "merge_blktrace_scalars", "merge_blktrace_iters" => "Part of `merge_blktrace_file`";
+    "fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored", "uncached",
+        "force_async", "nowait", "hipri", "hipri_percentage", "userspace_reap", "readfua",
+        "writefua" => "Of an engine";
+};
+
+/// The load would be another one without them.
+const REFUSED: &[FioOption] = refused! {
+    "verify" => "Check what was written", ["0", "null"], "simulated disks hold no data to compare";
+    "verify_only" => "Check what was written before", ["0"], "simulated disks hold no data to compare";
+    "trim_percentage" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
+    "trim_backlog" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
+    "zonemode" => "How zones are used", ["none"], "neither strides nor zoned disks are modelled";
+    "zonesize" => "Bytes a zone", ["0"], "neither strides nor zoned disks are modelled";
+    "flow" => "Share of jobs in a common flow", ["0"], "jobs run at their own pace; say `rate` instead";
+    "latency_target" => "Look for the depth that keeps this time", ["0"],
+        "the depth is `iodepth`; compare several runs instead";
+    "steadystate" or "ss" => "End once results are steady", [],
+        "a run ends by `size`, `io_size`, `number_ios` or `runtime`";
+    "fill_device" or "fill_fs" => "Write until the device is full", ["0"], "a region has its size; say `size`";
+    "file_append" => "Begin at the end of the files", ["0"], "files have no content before the run";
+    "opendir" => "All files below a folder", [], "there are no folders; name the files by `filename`";
+    "lockfile" => "Lock files while they are used", ["none"], "files are not locked";
+    "pre_read" => "Read all files before the job", ["0"], "say it as a job before a `stonewall`";
+    "create_only" => "Lay files out and end", ["0"], "no request would be issued";
+    "sync_file_range" => "Write part of the page cache out", [], "the host's page cache knows `fsync` only";
+    "write_barrier" => "Make every n-th write a barrier", ["0"], "there are no barriers; say `fsync`";
+    "cmdprio_bssplit" => "Priority by size of request", [], "say `cmdprio_percentage` in a job a size";
+    "exit_what" => "Which jobs `exitall` ends", ["group"], "`exitall` ends the group";
+    "merge_blktrace_file" => "Merge logs into one", [], "convert and merge the traces beforehand";
+    "replay_redirect" => "Device that a log is replayed on", [], "say `filename`";
+    "replay_scale" => "Divide a log's offsets", ["1"], "scale the trace beforehand";
+    "replay_align" => "Align a log's offsets", ["0"], "scale the trace beforehand";
+    "replay_skip" => "Leave operations of a log out", [], "cut the trace beforehand";
+    "profile" => "A built-in test", [], "say it as jobs";
+};

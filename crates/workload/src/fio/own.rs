@@ -9,7 +9,6 @@ use super::value::{Given, wrong};
 use crate::Distribution;
 use crate::dist::Quantity;
 
-/// Our own keys of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     pub(super) think_time: Option<Distribution<Nanos>>,
@@ -28,12 +27,10 @@ impl Default for Own {
 
 /// A key of ours, `#headstack: name=value`.
 #[derive(Clone, Copy)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct OwnKey {
-    /// Its name.
     pub name: &'static str,
-    /// A value as an example.
     pub example: &'static str,
-    /// Its meaning.
     pub summary: &'static str,
     set: fn(&mut Own, &Given<'_>) -> Result<(), String>,
 }
@@ -48,28 +45,19 @@ const KEYS: [OwnKey; 4] = [
         name: "think_time",
         example: "exponential(20ms)",
         summary: "As `thinktime`, each pause drawn from a distribution",
-        set: |own, given| {
-            own.think_time = Some(distribution(given.text()?)?);
-            Ok(())
-        },
+        set: |own, given| given.store(&mut own.think_time, |given| distribution(given.text()?)),
     },
     OwnKey {
         name: "gap",
         example: "uniform(5ms,15ms)",
         summary: "Time from one request to the next, whatever is outstanding, up to `iodepth` requests",
-        set: |own, given| {
-            own.gap = Some(distribution(given.text()?)?);
-            Ok(())
-        },
+        set: |own, given| given.store(&mut own.gap, |given| distribution(given.text()?)),
     },
     OwnKey {
         name: "sequential",
         example: "0.2",
         summary: "Share of the random requests that continue where the last one ended",
-        set: |own, given| {
-            own.sequential = share(given)?;
-            Ok(())
-        },
+        set: |own, given| given.store(&mut own.sequential, share),
     },
     OwnKey {
         name: "local",

@@ -1,4 +1,4 @@
-//! How fast a job may issue: rates and pauses.
+//! When a job may issue: its time, rates and pauses.
 
 use headstack_model::Nanos;
 use rand::RngExt;
@@ -7,15 +7,132 @@ use rand_pcg::Pcg64Mcg;
 use crate::dist::Sampler;
 
 use super::file::{Pattern, ready};
-use super::settings::{READ, RateProcess, Settings, WRITE};
+use super::settings::{Lifetime, READ, RateProcess, Settings, ThinkTime, WRITE};
 
 const SECOND: u128 = 1_000_000_000;
+
+/// The time of a clone, from its start to its deadline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    pub(super) started: Nanos,
+    deadline: Nanos,
+    ramp: Nanos,
+    runtime: Option<Nanos>,
+    /// Whether nothing but the time ends the clone.
+    pub(super) is_endless: bool,
+}
+
+impl Term {
+    pub(super) fn new(life: &Lifetime) -> Term {
+        Term {
+            started: Nanos::ZERO,
+            deadline: Nanos::MAX,
+            ramp: life.ramp,
+            runtime: life.runtime.filter(|runtime| *runtime > Nanos::ZERO),
+            is_endless: life.is_endless(),
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Nanos) {
+        self.started = now;
+        if let Some(runtime) = self.runtime {
+            self.deadline = now + self.ramp + runtime;
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.deadline = Nanos::ZERO;
+    }
+
+    /// The time from which on it is measured.
+    pub(super) fn measured_from(&self) -> Nanos {
+        self.started + self.ramp
+    }
+
+    #[inline]
+    pub(super) fn is_over(&self, now: Nanos) -> bool {
+        now >= self.deadline
+    }
+
+    /// A time, or the deadline if that is earlier.
+    #[inline]
+    pub(super) fn until(&self, time: Nanos) -> Nanos {
+        time.min(self.deadline)
+    }
+
+    /// The share of the time that is over; 0 without a runtime.
+    pub(super) fn share(&self, now: Nanos) -> f64 {
+        let Some(runtime) = self.runtime else { return 0.0 };
+        now.since(self.started).0 as f64 / (self.ramp + runtime).0 as f64
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    rates: [Rate; 2],
+    /// Whether there are any.
+    pub(super) are_limited: bool,
+    /// The time from which on they count.
+    epoch: Nanos,
+    /// The end of the ramp time, at which they begin to count again.
+    ramp_end: Option<Nanos>,
+    /// Whether a job ahead of its rate waits for outstanding requests.
+    pub(super) wait_inline: bool,
+    forgive_pauses: bool,
+}
+
+impl Rates {
+    pub(super) fn new(settings: &Settings, pattern: &Pattern) -> Rates {
+        let rates = [READ, WRITE].map(|at| Rate::new(settings, pattern, at));
+        Rates {
+            are_limited: rates.iter().any(|rate| !matches!(rate.kind, RateKind::Free)),
+            rates,
+            epoch: Nanos::ZERO,
+            ramp_end: None,
+            wait_inline: !settings.queue.offload,
+            forgive_pauses: settings.rate.forgives_pauses,
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Nanos, measured_from: Nanos) {
+        (self.epoch, self.ramp_end) = (now, (measured_from > now).then_some(measured_from));
+    }
+
+    /// Begins to count again once the ramp time is over.
+    #[inline]
+    pub(super) fn end_ramp(&mut self, now: Nanos) {
+        if let Some(end) = self.ramp_end
+            && now >= end
+        {
+            (self.epoch, self.ramp_end) = (end, None);
+            self.rates.iter_mut().for_each(|rate| (rate.bytes, rate.due) = (0, Nanos::ZERO));
+        }
+    }
+
+    /// When the next request of a direction is due.
+    #[inline]
+    pub(super) fn due(&self, at: usize) -> Nanos {
+        self.epoch + self.rates[at].due
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, at: usize, bytes: u64, random: &mut Pcg64Mcg) {
+        self.rates[at].count(bytes, random);
+    }
+
+    /// Leaves a pause out of the reckoning, where the job wants that.
+    pub(super) fn pause(&mut self, pause: Nanos) {
+        if self.forgive_pauses {
+            self.rates.iter_mut().for_each(|rate| rate.forgive(pause));
+        }
+    }
+}
 
 /// The rate of one direction.
 ///
 /// As fio counts: a rate in requests is one in bytes at the smallest request, unless sizes are split.
 #[derive(Clone, Debug)]
-pub(super) struct Rate {
+struct Rate {
     kind: RateKind,
     bytes: u64,
     /// When the next request is due, from the start of the job.
@@ -31,31 +148,23 @@ enum RateKind {
 }
 
 impl Rate {
-    pub(super) fn new(settings: &Settings, pattern: &Pattern, at: usize) -> Rate {
-        let (bytes, requests) = (settings.rate[at], settings.rate_iops[at]);
+    fn new(settings: &Settings, pattern: &Pattern, at: usize) -> Rate {
+        let (bytes, requests) = (settings.rate.bytes[at], settings.rate.requests[at]);
         let least = pattern.sizes[at].least();
         let bytes_a_second = if bytes > 0 { bytes } else { requests.saturating_mul(least) };
         let gap = || Nanos((SECOND * u128::from(least) / u128::from(bytes_a_second)) as u64);
-        let kind = match settings.rate_process {
+        let kind = match settings.rate.process {
             _ if bytes_a_second == 0 => RateKind::Free,
             RateProcess::Poisson => RateKind::Poisson(gap()),
-            RateProcess::Linear if bytes == 0 && !settings.bs_split[at].is_empty() => RateKind::Even(gap()),
+            RateProcess::Linear if bytes == 0 && !settings.blocks.split[at].is_empty() => {
+                RateKind::Even(gap())
+            }
             RateProcess::Linear => RateKind::BytesASecond(bytes_a_second),
         };
         Rate { kind, bytes: 0, due: Nanos::ZERO }
     }
 
-    pub(super) fn is_free(&self) -> bool {
-        matches!(self.kind, RateKind::Free)
-    }
-
-    /// When the next request is due, from the start of the job.
-    pub(super) fn due(&self) -> Nanos {
-        self.due
-    }
-
-    /// A request was issued.
-    pub(super) fn count(&mut self, bytes: u64, random: &mut Pcg64Mcg) {
+    fn count(&mut self, bytes: u64, random: &mut Pcg64Mcg) {
         match self.kind {
             RateKind::Free => {}
             RateKind::BytesASecond(rate) => {
@@ -70,8 +179,7 @@ impl Rate {
         }
     }
 
-    /// Leaves a pause out of the reckoning.
-    pub(super) fn forgive(&mut self, pause: Nanos) {
+    fn forgive(&mut self, pause: Nanos) {
         match self.kind {
             RateKind::Free => {}
             RateKind::BytesASecond(rate) => {
@@ -82,22 +190,14 @@ impl Rate {
             RateKind::Even(_) | RateKind::Poisson(_) => self.due += pause,
         }
     }
-
-    /// Begins to count again.
-    pub(super) fn restart(&mut self) {
-        (self.bytes, self.due) = (0, Nanos::ZERO);
-    }
 }
 
-/// Pauses between requests.
 #[derive(Clone, Debug)]
 pub(super) struct Pauses {
-    time: Nanos,
+    think: ThinkTime,
     drawn: Option<Sampler<Nanos>>,
-    blocks: u64,
-    blocks_given: bool,
-    at_issue: bool,
-    every: Nanos,
+    /// Whether a request was issued since the last check.
+    is_unchecked: bool,
     last_blocks: u64,
     last_time: Nanos,
 }
@@ -105,46 +205,47 @@ pub(super) struct Pauses {
 impl Pauses {
     pub(super) fn new(settings: &Settings) -> Pauses {
         Pauses {
-            time: settings.thinktime,
+            think: settings.think_time,
             drawn: settings.own.think_time.as_ref().map(ready),
-            blocks: settings.thinktime_blocks.unwrap_or(1),
-            blocks_given: settings.thinktime_blocks.is_some(),
-            at_issue: settings.thinktime_at_issue,
-            every: settings.thinktime_iotime,
+            is_unchecked: false,
             last_blocks: 0,
             last_time: Nanos::ZERO,
         }
     }
 
-    /// Whether there are any.
-    pub(super) fn are_wanted(&self) -> bool {
-        self.time > Nanos::ZERO || self.drawn.is_some()
+    /// Records that a request was issued, after which a pause may be due.
+    #[inline]
+    pub(super) fn observe_issue(&mut self) {
+        self.is_unchecked = self.think.length > Nanos::ZERO || self.drawn.is_some();
     }
 
-    /// How long the next one is.
     pub(super) fn length(&self, random: &mut Pcg64Mcg) -> Nanos {
-        self.drawn.as_ref().map_or(self.time, |drawn| drawn.draw(random))
+        self.drawn.as_ref().map_or(self.think.length, |drawn| drawn.draw(random))
     }
 
     pub(super) fn begin(&mut self, now: Nanos) {
         self.last_time = now;
     }
 
-    /// Whether a pause is due, after these numbers of requests issued and completed.
+    /// Whether a pause is due since the last request, after these numbers of requests issued and completed.
+    #[inline]
     pub(super) fn is_due(&mut self, now: Nanos, issued: u64, completed: u64) -> bool {
-        let late = self.every > Nanos::ZERO && now.since(self.last_time) >= self.every;
-        if self.every > Nanos::ZERO && !late && !self.blocks_given {
+        if !std::mem::take(&mut self.is_unchecked) {
             return false;
         }
-        let blocks = if self.at_issue { issued } else { completed };
-        let due = late || blocks >= self.last_blocks + self.blocks;
+        let (every, at_issue) = (self.think.every, self.think.at_issue);
+        let late = every > Nanos::ZERO && now.since(self.last_time) >= every;
+        if every > Nanos::ZERO && !late && self.think.blocks.is_none() {
+            return false;
+        }
+        let blocks = if at_issue { issued } else { completed };
+        let due = late || blocks >= self.last_blocks + self.think.blocks.unwrap_or(1);
         if due {
             self.last_blocks = blocks;
         }
         due
     }
 
-    /// A pause ends at this time.
     pub(super) fn end(&mut self, at: Nanos) {
         self.last_time = at;
     }
@@ -179,7 +280,8 @@ pub(super) struct Mix {
 
 impl Mix {
     pub(super) fn new(settings: &Settings) -> Mix {
-        Mix { percent: [settings.rwmix_read, 100 - settings.rwmix_read], current: READ, threshold: 0 }
+        let reads = settings.access.read_percent;
+        Mix { percent: [reads, 100 - reads], current: READ, threshold: 0 }
     }
 
     pub(super) fn begin_pass(&mut self) {

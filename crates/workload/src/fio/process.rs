@@ -9,11 +9,10 @@ use rand::RngExt;
 
 use super::dice::Dice;
 use super::file::{Extent, Pattern, Run};
-use super::pace::{Arrivals, Mix, Pauses, Rate};
+use super::pace::{Arrivals, Mix, Pauses, Rates, Term};
 use super::service::Files;
 use super::settings::{READ, Settings, WRITE};
 
-/// The next step of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Issue(FioRequest),
@@ -24,7 +23,6 @@ pub(super) enum Step {
     Ended,
 }
 
-/// A request of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FioRequest {
     pub(super) volume: u32,
@@ -43,7 +41,6 @@ enum Hold {
     Sleep(Nanos),
     /// All outstanding requests have to complete first.
     Drain(Then),
-    /// A flush is outstanding.
     Flush,
     Ended,
 }
@@ -57,7 +54,6 @@ enum Then {
     End,
 }
 
-/// The amount of a clone's work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes in all, over all loops.
@@ -71,46 +67,9 @@ pub(super) struct Limits {
     pub(super) beyond_files: bool,
 }
 
-/// One clone of a job.
 #[derive(Clone, Debug)]
-pub(super) struct Process {
-    pattern: Pattern,
-    files: Files,
-    sector_bytes: Vec<u32>,
-    depth: u32,
-    refill: u32,
+struct Work {
     limits: Limits,
-    seed: u64,
-    repeats: bool,
-    dice: Dice,
-    mix: Mix,
-    rates: [Rate; 2],
-    is_rated: bool,
-    waits_inline: bool,
-    pauses: Pauses,
-    arrivals: Option<Arrivals>,
-    forgives_pauses: bool,
-    pause_unchecked: bool,
-    flush_every: [u64; 2],
-    flushed_at: u64,
-    flush_at_end: bool,
-    end_flushes: usize,
-    fua: bool,
-    urgent_percent: [u64; 2],
-    modifier_left: u64,
-    modifier: u64,
-    // Time.
-    time_based: bool,
-    runtime: Option<Nanos>,
-    ramp: Nanos,
-    started: Nanos,
-    epoch: Nanos,
-    deadline: Nanos,
-    ramping: bool,
-    // What was done.
-    hold: Hold,
-    decided: Option<usize>,
-    out: u32,
     issued: [u64; 2],
     completed: u64,
     bytes: u64,
@@ -119,139 +78,196 @@ pub(super) struct Process {
     loops_left: u64,
 }
 
+impl Work {
+    fn new(limits: Limits) -> Work {
+        let loops_left = limits.loops - 1;
+        Work { limits, issued: [0; 2], completed: 0, bytes: 0, pass_bytes: 0, pass_issued: 0, loops_left }
+    }
+
+    #[inline]
+    fn count(&mut self, at: usize, bytes: u64) {
+        self.issued[at] += 1;
+        self.bytes += bytes;
+        self.pass_bytes += bytes;
+        self.pass_issued += 1;
+    }
+
+    #[inline]
+    fn requests(&self) -> u64 {
+        self.issued[READ] + self.issued[WRITE]
+    }
+
+    #[inline]
+    fn has_issued_all(&self) -> bool {
+        self.limits.requests > 0 && self.requests() >= self.limits.requests
+    }
+
+    #[inline]
+    fn is_pass_over(&self) -> bool {
+        self.bytes >= self.limits.bytes || self.pass_bytes >= self.limits.pass_bytes || self.has_issued_all()
+    }
+
+    /// The larger share of those of bytes and of requests.
+    fn share(&self) -> f64 {
+        let share = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 0.0 };
+        share(self.requests(), self.limits.requests).max(share(self.bytes, self.limits.bytes))
+    }
+
+    fn begin_pass(&mut self) {
+        (self.pass_bytes, self.pass_issued) = (0, 0);
+    }
+
+    /// The bytes that are left of one loop.
+    fn bytes_left(&self) -> u64 {
+        (self.limits.bytes / self.limits.loops).saturating_sub(self.bytes)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct FlushState {
+    /// Writes between two flushes; 0 for none.
+    every: [u64; 2],
+    /// Writes issued at the last one.
+    flushed_at: u64,
+    at_end: bool,
+    /// Flushes issued at the end of the pass, of a file each.
+    ended: usize,
+}
+
+impl FlushState {
+    fn new(settings: &Settings) -> FlushState {
+        let flushes = &settings.flushes;
+        let at_end = flushes.at_end && settings.direction().writes;
+        FlushState { every: [flushes.fsync, flushes.fdatasync], flushed_at: 0, at_end, ended: 0 }
+    }
+
+    #[inline]
+    fn is_due(&self, writes: u64) -> bool {
+        writes != self.flushed_at
+            && self.every.iter().any(|every| *every > 0 && writes.is_multiple_of(*every))
+    }
+}
+
+/// The requests between two draws of a random place.
+#[derive(Clone, Copy, Debug)]
+struct Draws {
+    every: u64,
+    left: u64,
+}
+
+impl Draws {
+    fn new(pattern: &Pattern) -> Draws {
+        let every = if pattern.direction.random { pattern.modifier.max(1) } else { 1 };
+        Draws { every, left: every }
+    }
+
+    /// Whether a random place is to be drawn for this request.
+    #[inline]
+    fn is_next(&mut self) -> bool {
+        if self.every == 1 {
+            return true;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.every;
+            return true;
+        }
+        false
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    pattern: Pattern,
+    files: Files,
+    depth: u32,
+    refill: u32,
+    dice: Dice,
+    mix: Mix,
+    rates: Rates,
+    pauses: Pauses,
+    arrivals: Option<Arrivals>,
+    flushes: FlushState,
+    fua: bool,
+    urgent_percent: [u64; 2],
+    draws: Draws,
+    pub(super) term: Term,
+    hold: Hold,
+    decided: Option<usize>,
+    out: u32,
+    work: Work,
+}
+
 impl Process {
     pub(super) fn new(
         settings: &Settings,
         pattern: Pattern,
         extents: &[Extent],
-        sector_bytes: Vec<u32>,
         limits: Limits,
         seed: u64,
     ) -> Process {
-        let mut dice = Dice::new(seed);
-        let files = Files::new(settings, &pattern, extents, &mut dice.places);
-        let depth = settings.depth();
-        let low = if settings.iodepth_low == 0 { depth } else { settings.iodepth_low };
-        let refill = low.min(depth - settings.complete_min.clamp(1, depth));
-        let rates = [READ, WRITE].map(|at| Rate::new(settings, &pattern, at));
-        let modifier = if pattern.direction.random { settings.modifier.max(1) } else { 1 };
-        let urgent = |at: usize| match (settings.urgent_job, settings.urgent_class) {
-            (true, _) => 100,
-            (_, true) => settings.urgent_percent[at],
-            _ => 0,
-        };
+        let mut dice = Dice::new(seed, settings.random.repeats && settings.random.seed.is_none());
         Process {
-            files,
-            sector_bytes,
-            depth: depth as u32,
-            refill: refill as u32,
-            limits,
-            seed,
-            repeats: settings.randrepeat && settings.randseed.is_none(),
+            files: Files::new(settings.files.service, &pattern, extents, &mut dice.places),
+            depth: settings.queue.depth() as u32,
+            refill: settings.queue.refill() as u32,
             dice,
             mix: Mix::new(settings),
-            is_rated: rates.iter().any(|rate| !rate.is_free()),
-            rates,
-            waits_inline: !settings.offload,
+            rates: Rates::new(settings, &pattern),
             pauses: Pauses::new(settings),
             arrivals: Arrivals::new(settings),
-            forgives_pauses: settings.rate_ignores_thinktime,
-            pause_unchecked: false,
-            flush_every: [settings.fsync, settings.fdatasync],
-            flushed_at: 0,
-            flush_at_end: settings.end_fsync && pattern.direction.writes,
-            end_flushes: 0,
-            fua: settings.sync,
-            urgent_percent: [urgent(READ), urgent(WRITE)],
-            modifier_left: modifier,
-            modifier,
-            time_based: settings.time_based && settings.runtime.is_some(),
-            runtime: settings.runtime.filter(|runtime| *runtime > Nanos::ZERO),
-            ramp: settings.ramp_time,
-            started: Nanos::ZERO,
-            epoch: Nanos::ZERO,
-            deadline: Nanos::MAX,
-            ramping: false,
+            flushes: FlushState::new(settings),
+            fua: settings.flushes.fua,
+            urgent_percent: settings.priority.percents(),
+            draws: Draws::new(&pattern),
+            term: Term::new(&settings.life),
             hold: Hold::Open,
             decided: None,
             out: 0,
-            issued: [0; 2],
-            completed: 0,
-            bytes: 0,
-            pass_bytes: 0,
-            pass_issued: 0,
-            loops_left: limits.loops - 1,
+            work: Work::new(limits),
             pattern,
         }
     }
 
-    /// Begins at `now`.
     pub(super) fn start(&mut self, now: Nanos) {
-        (self.started, self.epoch, self.ramping) = (now, now, self.ramp > Nanos::ZERO);
-        if let Some(runtime) = self.runtime {
-            self.deadline = now + self.ramp + runtime;
-        }
+        self.term.start(now);
+        self.rates.start(now, self.term.measured_from());
         self.pauses.begin(now);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.follow(now, &mut self.dice.rate);
         }
     }
 
-    /// When it began, and from when on it is measured.
-    pub(super) fn measured_from(&self) -> Nanos {
-        self.started + self.ramp
-    }
-
     /// Share of its work that is done by `now`: the largest of those that may end it, of time, bytes and requests.
     pub(super) fn progress(&self, now: Nanos) -> f64 {
-        let share = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 0.0 };
-        let time =
-            self.runtime.map_or(0.0, |runtime| share(now.since(self.started).0, (self.ramp + runtime).0));
-        if self.time_based {
-            return time.min(1.0);
-        }
-        let requests = share(self.issued[READ] + self.issued[WRITE], self.limits.requests);
-        time.max(requests).max(share(self.bytes, self.limits.bytes)).min(1.0)
-    }
-
-    /// Issues no more.
-    pub(super) fn stop(&mut self) {
-        self.deadline = Nanos::ZERO;
+        let time = self.term.share(now);
+        if self.term.is_endless { time.min(1.0) } else { time.max(self.work.share()).min(1.0) }
     }
 
     /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
     pub(super) fn complete(&mut self) -> bool {
         self.out -= 1;
+        if self.hold == Hold::Flush {
+            self.hold = Hold::Open;
+            return true;
+        }
+        self.work.completed += 1;
         match self.hold {
-            Hold::Flush => {
-                self.hold = Hold::Open;
-                true
-            }
-            Hold::Full => {
-                self.completed += 1;
-                self.out <= self.refill
-            }
-            Hold::Drain(_) => {
-                self.completed += 1;
-                self.out == 0
-            }
-            _ => {
-                self.completed += 1;
-                false
-            }
+            Hold::Full => self.out <= self.refill,
+            Hold::Drain(_) => self.out == 0,
+            _ => false,
         }
     }
 
-    /// The next step at `now`.
     #[inline]
     pub(super) fn poll(&mut self, now: Nanos) -> Step {
         loop {
             match self.hold {
                 Hold::Open => {}
                 Hold::Full if self.out > self.refill => return Step::Blocked,
-                Hold::Sleep(until) if now < until.min(self.deadline) => {
-                    return Step::Later(until.min(self.deadline));
+                Hold::Sleep(until) if now < self.term.until(until) => {
+                    return Step::Later(self.term.until(until));
                 }
                 Hold::Full | Hold::Sleep(_) => self.hold = Hold::Open,
                 Hold::Flush => return Step::Blocked,
@@ -275,16 +291,13 @@ impl Process {
             Then::Pause => {
                 let pause = self.pauses.length(&mut self.dice.rate);
                 self.pauses.end(now + pause);
-                if self.forgives_pauses {
-                    self.rates.iter_mut().for_each(|rate| rate.forgive(pause));
-                }
+                self.rates.pause(pause);
                 self.hold = Hold::Sleep(now + pause);
             }
             Then::WaitUntil(at) => self.hold = Hold::Sleep(at),
-            Then::NextPass | Then::End if self.flush_at_end && self.end_flushes < self.files.len() => {
-                self.end_flushes += 1;
-                let step = self.flush(self.end_flushes - 1);
-                return Some(step);
+            Then::NextPass | Then::End if self.flushes.at_end && self.flushes.ended < self.files.len() => {
+                self.flushes.ended += 1;
+                return Some(self.flush(self.flushes.ended - 1));
             }
             Then::NextPass => self.next_pass(),
             Then::End => self.hold = Hold::Ended,
@@ -294,29 +307,22 @@ impl Process {
 
     /// Issues the next request, or sets a hold that says why not.
     fn advance(&mut self, now: Nanos) -> Option<Step> {
-        if self.ramping && now >= self.started + self.ramp {
-            self.ramping = false;
-            self.epoch = self.started + self.ramp;
-            self.rates.iter_mut().for_each(Rate::restart);
-        }
-        if now >= self.deadline {
+        self.rates.end_ramp(now);
+        if self.term.is_over(now) {
             return self.drain(Then::End);
         }
-        if self.end_flushes > 0 {
+        if self.flushes.ended > 0 {
             return self.drain(Then::NextPass);
         }
-        if self.pause_unchecked {
-            self.pause_unchecked = false;
-            let issued = self.issued[READ] + self.issued[WRITE];
-            if self.pauses.is_due(now, issued, self.completed) {
-                return self.drain(Then::Pause);
-            }
+        if self.pauses.is_due(now, self.work.requests(), self.work.completed) {
+            return self.drain(Then::Pause);
         }
-        if self.is_pass_over() {
+        if !self.term.is_endless && self.work.is_pass_over() {
             return self.drain(Then::NextPass);
         }
-        if self.wants_flush() {
-            self.flushed_at = self.issued[WRITE];
+        let writes = self.work.issued[WRITE];
+        if self.flushes.is_due(writes) {
+            self.flushes.flushed_at = writes;
             return match self.files.choose(&mut self.dice.places.file) {
                 Some(file) => Some(self.flush(file)),
                 None => self.drain(Then::NextPass),
@@ -337,23 +343,6 @@ impl Process {
         None
     }
 
-    fn is_pass_over(&self) -> bool {
-        !self.time_based
-            && (self.bytes >= self.limits.bytes
-                || self.pass_bytes >= self.limits.pass_bytes
-                || self.has_issued_all())
-    }
-
-    fn has_issued_all(&self) -> bool {
-        self.limits.requests > 0 && self.issued[READ] + self.issued[WRITE] >= self.limits.requests
-    }
-
-    fn wants_flush(&self) -> bool {
-        let writes = self.issued[WRITE];
-        writes != self.flushed_at
-            && self.flush_every.iter().any(|every| *every > 0 && writes.is_multiple_of(*every))
-    }
-
     fn flush(&mut self, file: usize) -> Step {
         self.out += 1;
         self.hold = Hold::Flush;
@@ -367,16 +356,16 @@ impl Process {
         if let Some(at) = self.decided.take() {
             return Some(at);
         }
-        let mixed = self.pattern.direction.reads && self.pattern.direction.writes;
+        let mixed = self.pattern.direction.is_mixed();
         let mut at = match mixed {
-            true => self.mix.next(&self.issued, &mut self.dice.mix),
+            true => self.mix.next(&self.work.issued, &mut self.dice.mix),
             false if self.pattern.direction.reads => READ,
             false => WRITE,
         };
-        if !self.is_rated {
+        if !self.rates.are_limited {
             return Some(at);
         }
-        let due = |at: usize| self.epoch + self.rates[at].due();
+        let due = |at: usize| self.rates.due(at);
         if due(at) <= now {
             return Some(at);
         }
@@ -389,7 +378,7 @@ impl Process {
         self.decided = Some(at);
         if until > now {
             self.hold =
-                if self.waits_inline { Hold::Drain(Then::WaitUntil(until)) } else { Hold::Sleep(until) };
+                if self.rates.wait_inline { Hold::Drain(Then::WaitUntil(until)) } else { Hold::Sleep(until) };
             return None;
         }
         self.decided.take()
@@ -402,79 +391,61 @@ impl Process {
             let Some(index) = self.files.choose(&mut self.dice.places.file) else {
                 return self.drain(Then::NextPass);
             };
-            let turn = self.takes_turn();
+            let draws = self.draws.is_next();
             let file = self.files.at_mut(index);
-            if let Some(run) = file.next(at, &self.pattern, turn, &mut self.dice.places) {
+            if let Some(run) = file.next(at, &self.pattern, draws, &mut self.dice.places) {
                 return Some(Step::Issue(self.make_request(at, index, run)));
             }
             file.done = true;
         }
     }
 
-    /// Whether a random place is to be drawn for this request.
-    #[inline]
-    fn takes_turn(&mut self) -> bool {
-        if self.modifier == 1 {
-            return true;
-        }
-        self.modifier_left -= 1;
-        if self.modifier_left == 0 {
-            self.modifier_left = self.modifier;
-            return true;
-        }
-        false
-    }
-
     fn make_request(&mut self, at: usize, index: usize, run: Run) -> FioRequest {
         let file = self.files.file_at(index);
-        let sector = u64::from(self.sector_bytes[index]);
-        let first = (file.base + run.offset) / sector;
-        let end = (file.base + run.offset + run.bytes).div_ceil(sector);
+        let first = (file.base + run.offset) / file.sector;
+        let end = (file.base + run.offset + run.bytes).div_ceil(file.sector);
         let op = if at == READ { Op::Read } else { Op::Write };
         let request =
             Request { op, lbn: Lbn(first), sectors: (end - first) as u32, fua: self.fua && at == WRITE };
         let percent = self.urgent_percent[at];
         let urgent = percent == 100 || percent > 0 && self.dice.urgent.random_range(1..=100) <= percent;
-        self.issued[at] += 1;
-        self.bytes += run.bytes;
-        self.pass_bytes += run.bytes;
-        self.pass_issued += 1;
+        let volume = file.volume;
+        self.work.count(at, run.bytes);
         self.out += 1;
-        self.rates[at].count(run.bytes, &mut self.dice.rate);
+        self.rates.count(at, run.bytes, &mut self.dice.rate);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.follow(arrivals.next, &mut self.dice.rate);
         }
-        self.pause_unchecked = self.pauses.are_wanted();
+        self.pauses.observe_issue();
         let more = self.out < self.depth;
         if !more {
             self.hold = Hold::Full;
         }
-        FioRequest { volume: file.volume, request, urgent, more }
+        FioRequest { volume, request, urgent, more }
     }
 
     /// Starts another pass over the files, or ends.
     fn next_pass(&mut self) {
-        let nothing = self.pass_issued == 0;
+        let nothing = self.work.pass_issued == 0;
         self.hold = if nothing || !self.wants_another_pass() { Hold::Ended } else { Hold::Open };
-        (self.pass_bytes, self.pass_issued, self.end_flushes) = (0, 0, 0);
-        if self.repeats {
-            self.dice.restart(self.seed);
-        }
+        self.work.begin_pass();
+        self.flushes.ended = 0;
+        self.dice.begin_pass();
         self.files.rewind(&mut self.dice.places);
         self.mix.begin_pass();
     }
 
     fn wants_another_pass(&mut self) -> bool {
-        if self.time_based {
+        if self.term.is_endless {
             return true;
         }
-        if self.loops_left > 0 {
-            self.loops_left -= 1;
+        if self.work.loops_left > 0 {
+            self.work.loops_left -= 1;
             return true;
         }
-        let one_loop = self.limits.bytes / self.limits.loops;
-        let left = one_loop.saturating_sub(self.bytes);
         let all_done = self.files.are_done();
-        !self.has_issued_all() && left >= self.pattern.most() && (self.limits.beyond_files || !all_done)
+        !self.work.has_issued_all()
+            && self.work.bytes_left() >= self.pattern.most()
+            && (self.work.limits.beyond_files || !all_done)
     }
 }

@@ -4,14 +4,13 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::file::{Extent, File, Pattern, PlaceDice};
-use super::settings::{Service, Settings};
+use super::settings::{Service, ServiceChoice};
 
 /// The files of one clone, and the current one.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     files: Vec<File>,
     service: Service,
-    burst: u64,
     burst_left: u64,
     current: Option<usize>,
     next: usize,
@@ -19,15 +18,14 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn new(
-        settings: &Settings,
+        service: Service,
         pattern: &Pattern,
         extents: &[Extent],
         dice: &mut PlaceDice,
     ) -> Files {
         Files {
             files: extents.iter().map(|extent| File::new(*extent, pattern, dice)).collect(),
-            service: settings.service,
-            burst: settings.service_burst,
+            service,
             burst_left: 0,
             current: None,
             next: 0,
@@ -50,7 +48,6 @@ impl Files {
         self.files.iter().all(|file| file.done)
     }
 
-    /// All begin again.
     pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
         self.files.iter_mut().for_each(|file| file.rewind(dice));
     }
@@ -62,7 +59,7 @@ impl Files {
             return (!only.done).then_some(0);
         }
         if let Some(current) = self.current.filter(|at| !self.files[*at].done) {
-            if self.service == Service::Sequential {
+            if self.service.choice == ServiceChoice::Sequential {
                 return Some(current);
             }
             if self.burst_left > 0 {
@@ -70,11 +67,11 @@ impl Files {
                 return Some(current);
             }
         }
-        let found = match self.service {
-            Service::Random => self.draw(random)?,
-            Service::RoundRobin | Service::Sequential => self.follow()?,
+        let found = match self.service.choice {
+            ServiceChoice::Random => self.draw(random)?,
+            ServiceChoice::RoundRobin | ServiceChoice::Sequential => self.follow()?,
         };
-        (self.current, self.burst_left) = (Some(found), self.burst - 1);
+        (self.current, self.burst_left) = (Some(found), self.service.burst - 1);
         Some(found)
     }
 

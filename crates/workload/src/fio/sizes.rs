@@ -3,9 +3,8 @@
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::settings::{Settings, Split};
+use super::settings::{Blocks, Split};
 
-/// Sizes of the requests of one direction.
 #[derive(Clone, Debug)]
 pub(super) enum Sizes {
     Fixed(u64),
@@ -20,8 +19,8 @@ pub(super) enum Sizes {
 
 impl Sizes {
     /// The sizes of `bs`, `bsrange` and `bssplit` for a direction.
-    pub(super) fn new(settings: &Settings, direction: usize) -> Sizes {
-        let split: &[Split] = &settings.bs_split[direction];
+    pub(super) fn new(blocks: &Blocks, direction: usize) -> Sizes {
+        let split: &[Split] = &blocks.split[direction];
         if !split.is_empty() {
             let mut upto = 0;
             let add = |split: &Split| {
@@ -31,15 +30,14 @@ impl Sizes {
             let all: Vec<(u64, u64)> = split.iter().filter(|split| split.percent > 0).map(add).collect();
             return if let [(only, _)] = all[..] { Sizes::Fixed(only) } else { Sizes::Split(all) };
         }
-        let (least, most) =
-            settings.bs_range[direction].unwrap_or((settings.bs[direction], settings.bs[direction]));
+        let single = (blocks.bytes[direction], blocks.bytes[direction]);
+        let (least, most) = blocks.range[direction].unwrap_or(single);
         if least == most {
             return Sizes::Fixed(least);
         }
-        Sizes::Range { least, most, aligned: !settings.bs_unaligned }
+        Sizes::Range { least, most, aligned: !blocks.unaligned }
     }
 
-    /// The smallest.
     pub(super) fn least(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -48,7 +46,6 @@ impl Sizes {
         }
     }
 
-    /// The greatest.
     pub(super) fn most(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,

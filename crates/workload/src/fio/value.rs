@@ -24,8 +24,25 @@ pub(super) enum Amount {
     Percent(u64),
 }
 
+impl Default for Amount {
+    fn default() -> Amount {
+        Amount::Bytes(0)
+    }
+}
+
 impl Amount {
-    pub(super) const ZERO: Amount = Amount::Bytes(0);
+    /// Its bytes, where all are `whole`.
+    pub(super) fn bytes(self, whole: u64) -> u64 {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(share) => (u128::from(whole) * u128::from(share) / 100) as u64,
+        }
+    }
+
+    /// Its bytes, if they are no share; otherwise 0.
+    pub(super) fn fixed(self) -> u64 {
+        self.bytes(0)
+    }
 }
 
 /// The value of a key as written: `None` if the key has none.
@@ -35,7 +52,7 @@ pub(super) struct Given<'a> {
     kb_base: u64,
 }
 
-type Parsed<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
 impl<'a> Given<'a> {
     pub(super) fn new(text: Option<&'a str>, kb_base: u64) -> Given<'a> {
@@ -69,7 +86,7 @@ impl<'a> Given<'a> {
     }
 
     /// Yes or no, where the key alone means yes.
-    pub(super) fn set(&self) -> Parsed<bool> {
+    pub(super) fn switch(&self) -> Parsed<bool> {
         if self.text.is_none() { Ok(true) } else { self.flag() }
     }
 
@@ -162,14 +179,12 @@ impl<'a> Given<'a> {
         Ok((Some(value.real()?), center.transpose()?))
     }
 
-    /// A number with a fraction.
     pub(super) fn real(&self) -> Parsed<f64> {
         let text = self.text()?;
         let real = text.parse::<f64>().ok().filter(|real| real.is_finite());
         real.ok_or_else(|| wrong(text, "a number such as 0.5"))
     }
 
-    /// The parts of a list.
     pub(super) fn parts(&self, separator: char) -> Parsed<Vec<Given<'a>>> {
         Ok(self.text()?.split(separator).map(|part| self.with(part.trim())).collect())
     }
@@ -186,21 +201,73 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// The pairs of a list `first/second:first/second` with at most `most` of them; the second of a pair may be left out.
+    #[allow(clippy::type_complexity, reason = "the pairs are what the name says")]
+    pub(super) fn pairs<A, B>(
+        &self,
+        most: usize,
+        first: fn(&Given<'a>) -> Parsed<A>,
+        second: fn(&Given<'a>) -> Parsed<B>,
+    ) -> Parsed<Vec<(A, Option<B>)>> {
+        let parts = self.parts(':')?;
+        if parts.len() > most {
+            return Err(format!("{} parts, where at most {most} are allowed", parts.len()));
+        }
+        let read = |part: &Given<'a>| {
+            let pair = part.parts('/')?;
+            let tail = pair.get(1).filter(|tail| tail.text().is_ok());
+            Ok((first(&pair[0])?, tail.map(second).transpose()?))
+        };
+        parts.iter().map(read).collect()
+    }
+
+    /// Percentages of 100 % in all, with those that were left out filled in evenly.
+    pub(super) fn fill_percents(
+        &self,
+        percents: impl Iterator<Item = Option<u64>> + Clone,
+    ) -> Parsed<Vec<u64>> {
+        let sum: u64 = percents.clone().flatten().sum();
+        let missing = percents.clone().filter(Option::is_none).count() as u64;
+        let Some(left) = 100u64.checked_sub(sum) else {
+            return Err(wrong(self.text()?, "at most 100 % in all"));
+        };
+        if missing == 0 && left > 0 {
+            return Err(wrong(self.text()?, "100 % in all"));
+        }
+        Ok(percents.map(|percent| percent.unwrap_or(left / missing.max(1))).collect())
+    }
+
+    /// Writes the value to its place.
+    pub(super) fn store<T: From<U>, U>(
+        &self,
+        into: &mut T,
+        parse: impl Fn(&Given<'a>) -> Parsed<U>,
+    ) -> Parsed<()> {
+        *into = parse(self)?.into();
+        Ok(())
+    }
+
+    /// Sets a flag if the value says so.
+    pub(super) fn raise(&self, into: &mut bool, parse: impl Fn(&Given<'a>) -> Parsed<bool>) -> Parsed<()> {
+        *into |= parse(self)?;
+        Ok(())
+    }
+
     /// Up to three values, for reads, writes and trims. The last given one applies to those that follow; an empty one leaves the
     /// previous value.
-    pub(super) fn by_direction<T: Clone>(
+    pub(super) fn by_direction<T: Clone + From<U>, U>(
         &self,
         into: &mut [T; 3],
-        parse: impl Fn(&Given<'a>) -> Parsed<T>,
+        parse: impl Fn(&Given<'a>) -> Parsed<U>,
     ) -> Parsed<()> {
         let text = self.text()?;
-        let mut last = None;
+        let mut last: Option<T> = None;
         let mut given = 0;
         for part in text.split(',') {
             let Some(place) = into.get_mut(given) else {
                 return Err(wrong(text, "at most three values, for reads, writes and trims"));
             };
-            last = if part.trim().is_empty() { None } else { Some(parse(&self.with(part.trim()))?) };
+            last = if part.trim().is_empty() { None } else { Some(parse(&self.with(part.trim()))?.into()) };
             if let Some(value) = &last {
                 *place = value.clone();
             }
@@ -213,12 +280,10 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The error for a value.
 pub(super) fn wrong(met: &str, allowed: &str) -> String {
     format!("`{}`, where {allowed} is allowed", show(met))
 }
 
-/// A whole number with a suffix.
 fn number(text: &str, kb_base: u64) -> Option<Amount> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
@@ -322,7 +387,7 @@ mod tests {
     #[test]
     fn value_applies_to_later_directions() {
         let read = |text: &str| {
-            let mut into = [1, 2, 3];
+            let mut into = [1u64, 2, 3];
             given(text).by_direction(&mut into, |given| given.bytes()).map(|()| into)
         };
         assert_eq!(read("4k"), Ok([4096, 4096, 4096]));

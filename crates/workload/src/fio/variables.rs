@@ -9,10 +9,8 @@
 /// The value of a variable: for `${NAME}` by `NAME`, for a keyword such as `$ncpus` by that word.
 pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// fio's own keywords.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
-/// A text with its variables filled in.
 pub(super) struct Filled {
     pub(super) text: String,
     /// The variables as written, with their values.

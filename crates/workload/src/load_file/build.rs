@@ -12,7 +12,6 @@ use crate::{
     StreamShape, Streams,
 };
 
-/// All tables side by side.
 pub(super) fn build(spec: &LoadSpec, volumes: &[VolumeInfo], seed: u64) -> Result<Mix, Fault> {
     let mut members = Vec::new();
     let mut add = |key: String, make: &dyn Fn(&Table<'_>) -> Result<Member, Fault>| {
@@ -37,14 +36,12 @@ pub(super) fn build(spec: &LoadSpec, volumes: &[VolumeInfo], seed: u64) -> Resul
     mix.map_err(|error| Fault::new("", error.to_string()))
 }
 
-/// What a table is built with.
 struct Table<'a> {
     key: &'a str,
     volumes: &'a [VolumeInfo],
     seed: u64,
 }
 
-/// An area on its volume.
 struct Place {
     device: u32,
     sector_bytes: u64,
@@ -95,7 +92,6 @@ impl Table<'_> {
         Ok(Place { device: device as u32, sector_bytes, region: Region { first: Lbn(first), sectors } })
     }
 
-    /// A size in sectors.
     fn sectors(&self, place: &Place, name: &str, bytes: u64) -> Result<u64, Fault> {
         match whole(bytes, place.sector_bytes) {
             Ok(0) => Err(self.fault(name, "0, where at least a sector is needed")),

@@ -17,7 +17,6 @@ use crate::volume::VolumeInfo;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadFile {
     spec: LoadSpec,
-    /// The file's name, for errors.
     origin: String,
     /// The file's text, in which faults are located.
     text: String,

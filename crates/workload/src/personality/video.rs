@@ -104,7 +104,6 @@ impl<'a> VideoServer<'a> {
         &self.took
     }
 
-    /// The requests of the next round.
     fn draw(&mut self) {
         let VideoServer { boundaries, shape, random, chunks, round, .. } = self;
         let places = match shape.chunk {

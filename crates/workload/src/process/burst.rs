@@ -8,7 +8,7 @@ use headstack_model::{Lbn, Nanos, Op, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::{Process, Processes, Step, Wait, check_processes};
+use super::{Process, Step, Wait, check_processes};
 use crate::shape::{Places, generator, nonzero, seed_of};
 use crate::{Region, ShapeError};
 
@@ -57,23 +57,21 @@ impl Process for Burst {
     }
 }
 
-impl Processes<Burst> {
-    /// All runs of all processes, or `requests` requests. They go to device 0.
-    ///
-    /// *Errors:* one of the numbers is 0, or no run fits in the region.
-    pub fn bursts(shape: &BurstShape, requests: u64, seed: u64) -> Result<Self, ShapeError> {
-        check_processes(u64::from(shape.processes))?;
-        nonzero("the number of runs", shape.times)?;
-        nonzero("the request size", u64::from(shape.sectors))?;
-        let places = Places::new(shape.region, shape.run, shape.alignment)?;
-        let burst = |index| Burst {
+impl BurstShape {
+    pub(super) fn build(&self, seed: u64) -> Result<impl Iterator<Item = Burst>, ShapeError> {
+        check_processes(u64::from(self.processes))?;
+        nonzero("the number of runs", self.times)?;
+        nonzero("the request size", u64::from(self.sectors))?;
+        let places = Places::new(self.region, self.run, self.alignment)?;
+        let shape = *self;
+        let burst = move |index| Burst {
             random: generator(seed_of(seed, index)),
             places,
-            shape: *shape,
+            shape,
             runs_left: shape.times,
             next: Lbn(0),
             left: 0,
         };
-        Processes::new((0..u64::from(shape.processes)).map(burst), requests)
+        Ok((0..u64::from(self.processes)).map(burst))
     }
 }

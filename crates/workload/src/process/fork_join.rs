@@ -81,7 +81,6 @@ struct Member {
     done: u64,
 }
 
-/// A disk of the array.
 #[derive(Clone, Debug)]
 struct Disk {
     /// Processes whose threads queue, the one in service first.

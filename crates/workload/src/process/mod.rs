@@ -19,8 +19,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_model::{Nanos, Request};
 
+use crate::shape::seed_of;
 use crate::window::Window;
-use crate::{Issue, Load, Poll, ShapeError};
+use crate::{Issue, Load, Poll, ShapeError, VolumeInfo};
 
 /// The most requests that all processes together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;
@@ -67,7 +68,6 @@ pub struct Processes<P> {
     members: Vec<Member<P>>,
     /// Wake-up times of processes that have a processor; one entry each.
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Free processors.
     free: usize,
     /// The process that has the first processor.
     on_first: Option<u32>,
@@ -177,6 +177,43 @@ impl<P: Process> Processes<P> {
             None => self.leave(at, index),
         }
         issue
+    }
+}
+
+impl Processes<Burst> {
+    /// All runs of all processes, or `requests` requests. They go to device 0.
+    ///
+    /// *Errors:* one of the numbers is 0, or no run fits in the region.
+    pub fn bursts(shape: &BurstShape, requests: u64, seed: u64) -> Result<Self, ShapeError> {
+        Processes::new(shape.build(seed)?, requests)
+    }
+}
+
+impl Processes<Thinker> {
+    /// `requests` requests in all. They go to device 0.
+    ///
+    /// *Errors:* there are no processes, the think time cannot be drawn, or no request of that shape fits.
+    pub fn thinking(shape: &ThinkShape, requests: u64, seed: u64) -> Result<Self, ShapeError> {
+        Processes::new(shape.build(seed)?, requests)
+    }
+}
+
+impl Processes<Synthetic> {
+    /// Processes of several kinds side by side, `requests` requests in all.
+    ///
+    /// *Errors:* as [`SyntheticSpec::build`].
+    pub fn synthetic(
+        specs: &[SyntheticSpec],
+        volumes: &[VolumeInfo],
+        requests: u64,
+        seed: u64,
+    ) -> Result<Self, SyntheticError> {
+        let mut processes = Vec::new();
+        for spec in specs {
+            let seed = seed_of(seed, processes.len() as u64);
+            processes.extend(spec.build(volumes, seed)?);
+        }
+        Ok(Processes::new(processes, requests)?)
     }
 }
 

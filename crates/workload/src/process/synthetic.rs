@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Process, Processes, Step, Wait, check_processes};
+use super::{Process, Step, Wait, check_processes};
 use crate::dist::{Distribution, DistributionError, Sampler};
 use crate::shape::{generator, seed_of};
 use crate::volume::VolumeInfo;
@@ -88,40 +88,22 @@ fn no_distance() -> Distribution<f64> {
 
 /// Synthetic processes that cannot be made.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SyntheticError {
     /// A share is invalid, or two exclusive ones sum to more than 1.
     #[error("{found} is no share: 0 to 1{together}")]
     Share {
-        /// The key.
         key: &'static str,
-        /// The share met.
         found: f64,
         /// The other share of the sum.
         together: &'static str,
     },
-    /// A distribution cannot be drawn from.
     #[error("{error}")]
-    Distribution {
-        /// The key.
-        key: &'static str,
-        /// Why.
-        error: DistributionError,
-    },
-    /// Sizes are never a sector.
+    Distribution { key: &'static str, error: DistributionError },
     #[error("{found} is hardly ever 1 or more")]
-    Size {
-        /// The distribution met.
-        found: String,
-    },
-    /// There is no such volume, or the volumes are too small.
+    Size { found: String },
     #[error("{message}")]
-    Volume {
-        /// The key.
-        key: &'static str,
-        /// Why.
-        message: String,
-    },
-    /// There are no processes, or too many.
+    Volume { key: &'static str, message: String },
     #[error(transparent)]
     Shape(#[from] ShapeError),
 }
@@ -247,7 +229,6 @@ struct Shares {
     limited: f64,
 }
 
-/// The used part of a volume, in blocks of the blocking.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     device: u32,
@@ -348,24 +329,5 @@ impl Synthetic {
         }
         // The distances lead off the disk: use the last place again.
         Run { op: self.op(), ..last }
-    }
-}
-
-impl Processes<Synthetic> {
-    /// Processes of several kinds side by side, `requests` requests in all.
-    ///
-    /// *Errors:* as [`SyntheticSpec::build`].
-    pub fn synthetic(
-        specs: &[SyntheticSpec],
-        volumes: &[VolumeInfo],
-        requests: u64,
-        seed: u64,
-    ) -> Result<Self, SyntheticError> {
-        let mut processes = Vec::new();
-        for spec in specs {
-            let seed = seed_of(seed, processes.len() as u64);
-            processes.extend(spec.build(volumes, seed)?);
-        }
-        Ok(Processes::new(processes, requests)?)
     }
 }

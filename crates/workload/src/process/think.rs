@@ -5,17 +5,17 @@
 use headstack_model::Nanos;
 use rand_pcg::Pcg64Mcg;
 
-use super::{Process, Processes, Step, Wait, check_processes};
+use super::{Process, Step, Wait, check_processes};
 use crate::dist::{Distribution, Sampler};
 use crate::shape::{generator, seed_of};
 use crate::{Pick, Requests, Shape, ShapeError};
 
 /// The shape of a load of thinking processes.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ThinkShape {
     /// The requests of each process. Sequential processes begin at places that are spaced evenly over the region.
     pub shape: Shape,
-    /// Number of processes.
     pub processes: u32,
     /// Time from a completion to the process's next request, and from the start to its first one.
     pub think: Distribution<Nanos>,
@@ -37,21 +37,16 @@ impl Process for Thinker {
     }
 }
 
-impl Processes<Thinker> {
-    /// `requests` requests in all. They go to device 0.
-    ///
-    /// *Errors:* there are no processes, the think time cannot be drawn, or no request of that shape fits.
-    pub fn thinking(shape: &ThinkShape, requests: u64, seed: u64) -> Result<Self, ShapeError> {
-        check_processes(u64::from(shape.processes))?;
-        let think = shape.think.sampler()?;
+impl ThinkShape {
+    pub(super) fn build(&self, seed: u64) -> Result<Vec<Thinker>, ShapeError> {
+        check_processes(u64::from(self.processes))?;
+        let think = self.think.sampler()?;
         let thinker = |index| {
             let seed = seed_of(seed, index);
-            let mut requests = Requests::new(shape.shape, seed)?;
-            requests.begin_at(index, u64::from(shape.processes));
+            let mut requests = Requests::new(self.shape, seed)?;
+            requests.begin_at(index, u64::from(self.processes));
             Ok(Thinker { requests, think: think.clone(), random: generator(!seed) })
         };
-        let thinkers: Vec<Thinker> =
-            (0..u64::from(shape.processes)).map(thinker).collect::<Result<_, ShapeError>>()?;
-        Processes::new(thinkers, requests)
+        (0..u64::from(self.processes)).map(thinker).collect()
     }
 }

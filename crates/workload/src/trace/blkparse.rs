@@ -16,7 +16,6 @@ use super::record::MINOR_BITS;
 use super::text::{self, Lines, SECTOR, pad, push, push_number, push_right, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Numbering, Presence, Record, Source, Span};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "blkparse",
     title: "blkparse text",
@@ -45,7 +44,6 @@ pub(super) const FORMAT: Format = Format {
 
 const FORM: &str = "major,minor cpu sequence time_s process action rwbs sector + sectors [name]";
 
-/// The header of the trace.
 static HEADER: Header =
     Header { preamble: Vec::new(), big_endian: false, names: Vec::new(), numbering: Numbering::MajorMinor };
 
@@ -55,12 +53,9 @@ struct Reader<R> {
     ended: bool,
 }
 
-/// A parsed line.
 enum Line {
     Event(Event),
-    /// An event of no use here.
     Other,
-    /// The summary begins.
     Summary,
 }
 

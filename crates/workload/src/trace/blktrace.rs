@@ -17,7 +17,6 @@ use super::events::{Completions, Event, LONGEST_RESPONSE, Pairing, kind_of};
 use super::text::{SECTOR, SECTORS};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Numbering, Presence, Record, Source, Span};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
     title: "blktrace, binary, version 7",
@@ -147,7 +146,6 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The bytes of an event.
 struct Fields<'a> {
     bytes: &'a [u8; EVENT],
     big: bool,

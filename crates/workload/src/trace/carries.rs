@@ -156,34 +156,21 @@ fn fit_span(
 
 /// A part of a request that a format cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "`words` says it")]
 pub enum Loss {
-    /// A flush was left out.
     Flush,
-    /// A trim was left out.
     Trim,
-    /// A request without bytes was left out.
     Empty,
-    /// A request was left out because the format has no number for its device.
     Device,
-    /// A request was left out because it is too late.
     Late,
-    /// A request was left out because it is too long.
     Long,
-    /// A request was left out because it lies too far behind.
     Far,
-    /// A run was widened to whole sectors.
     Grain,
-    /// A time was rounded down.
     Time,
-    /// A response time was left out.
     Response,
-    /// A response time was rounded down.
     ResponseRounded,
-    /// A think time was left out.
     Think,
-    /// A think time was rounded down.
     ThinkRounded,
-    /// The process was left out.
     Source,
 }
 

@@ -13,7 +13,6 @@ use super::names::{Names, plain_name};
 use super::text::{self, Lines, Separator, fields, push};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Presence, Record, Source, Span};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "headstack",
     title: "Headstack CSV",

@@ -36,20 +36,12 @@ impl Default for CutOptions {
 
 /// Why a cut cannot be made.
 #[derive(Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum CutError {
-    /// Not a probability.
     #[error("the share is {0}, where more than 0 and up to 1 is allowed")]
     Share(f64),
-    /// Nothing lies between.
     #[error("{what} runs from {from} to {to}, which is nothing")]
-    Empty {
-        /// The kind of range.
-        what: &'static str,
-        /// From here.
-        from: String,
-        /// To here.
-        to: String,
-    },
+    Empty { what: &'static str, from: String, to: String },
 }
 
 /// Chooses the requests of a part.

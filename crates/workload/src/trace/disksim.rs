@@ -9,7 +9,6 @@ use super::error::Fault;
 use super::text::{self, Records, SECTOR, SECTORS, Separator, fields, push, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Native, Record};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "disksim",
     title: "DiskSim ASCII",

@@ -12,12 +12,11 @@ pub(super) const MOST_NAMES: usize = 65_536;
 /// An error in a trace, with its place.
 #[derive(Debug, Error)]
 #[error("{}{}{fault}", before(.file), before(.place))]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct TraceError {
     /// The trace's file; empty if there is none.
     pub file: String,
-    /// Where in it.
     pub place: Place,
-    /// The fault.
     pub fault: Fault,
 }
 
@@ -50,61 +49,30 @@ impl fmt::Display for Place {
 
 /// A fault at a place of a trace.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Fault {
-    /// The reader failed.
     #[error("cannot be read: {0}")]
     Unreadable(#[from] std::io::Error),
-    /// A line is longer than any real one.
     #[error("longer than {LONGEST_LINE} bytes")]
     TooLong,
-    /// A field is missing or one too many.
     #[error("{found} fields, where `{form}` are {wanted}")]
-    FieldCount {
-        /// The number found.
-        found: usize,
-        /// The form of a line.
-        form: &'static str,
-        /// How many fields that are.
-        wanted: usize,
-    },
-    /// A field has an invalid value.
+    FieldCount { found: usize, form: &'static str, wanted: usize },
     #[error("{field} is `{found}`, where {allowed} is allowed")]
     Field {
-        /// The field's name.
         field: &'static str,
         /// Its value, cut to 40 characters.
         found: String,
-        /// The allowed values.
         allowed: &'static str,
     },
     /// An invalid value of a field that determines how later records are read.
     #[error("{field} is `{found}`, where {allowed} is allowed")]
-    Final {
-        /// The field's name.
-        field: &'static str,
-        /// Its value.
-        found: u64,
-        /// The allowed values.
-        allowed: &'static str,
-    },
-    /// The trace ends within a record.
+    Final { field: &'static str, found: u64, allowed: &'static str },
     #[error("the trace ends after {found} of the {wanted} bytes of a record")]
-    Truncated {
-        /// Bytes of the record that are there.
-        found: usize,
-        /// Bytes that it has.
-        wanted: usize,
-    },
-    /// The text before the first record is not as it must be.
+    Truncated { found: usize, wanted: usize },
     #[error("the header {what}")]
-    Header {
-        /// The missing part.
-        what: &'static str,
-    },
-    /// More devices are named than any real trace has.
+    Header { what: &'static str },
     #[error("more than {MOST_NAMES} devices are named")]
     TooManyDevices,
-    /// No format looks like this.
     #[error("{0}")]
     UnknownFormat(String),
 }

@@ -20,18 +20,14 @@ const OUTSTANDING: usize = 4096;
 /// The longest response time, in nanoseconds.
 pub(super) const LONGEST_RESPONSE: u64 = 1 << 62;
 
-/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A request was queued.
     Queue(Record),
-    /// A request went to the driver.
     Issue(Record),
     /// A run was completed; its time is the record's.
     Complete(Record),
 }
 
-/// Requests in flight.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
     /// Requests in their order, from number `first` on.
@@ -118,7 +114,6 @@ impl Pairing {
     }
 }
 
-/// The completions that are still to be written, by time.
 #[derive(Debug, Default)]
 pub(super) struct Completions {
     waiting: BinaryHeap<Reverse<(Nanos, u64)>>,

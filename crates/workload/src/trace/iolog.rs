@@ -17,7 +17,6 @@ use super::names::{Names, plain_name};
 use super::text::{self, Lines, push};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source, Span};
 
-/// The entry of version 2 in the list of formats.
 pub(super) const FORMAT_2: Format = Format {
     name: "iolog2",
     title: "fio iolog, version 2",
@@ -35,7 +34,6 @@ pub(super) const FORMAT_2: Format = Format {
     write: || Box::new(Writer2::default()),
 };
 
-/// The entry of version 3 in the list of formats.
 pub(super) const FORMAT_3: Format = Format {
     name: "iolog3",
     title: "fio iolog, version 3",
@@ -83,7 +81,6 @@ struct Reader<R> {
     time: Nanos,
 }
 
-/// What a line says.
 enum Action {
     Request(Kind, u64, u64),
     Wait(Nanos),
@@ -195,7 +192,6 @@ fn named(names: &mut Names, file: &[u8]) -> Result<u32, Fault> {
     names.intern(|name| push!(name; file))
 }
 
-/// The files met so far.
 #[derive(Default)]
 struct Files {
     devices: BTreeSet<u32>,

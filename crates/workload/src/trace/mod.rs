@@ -48,20 +48,18 @@ pub use writer::TraceWriter;
 
 /// A trace format.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Format {
     /// The name by which it is chosen.
     pub name: &'static str,
-    /// What it is called.
     pub title: &'static str,
     /// Endings that its files usually have, the usual one first.
     pub extensions: &'static [&'static str],
-    /// Text or binary.
     pub encoding: Encoding,
     /// What a line or record looks like.
     pub form: &'static str,
     /// What else there is to know of it.
     pub note: &'static str,
-    /// What it can say of a request.
     pub carries: Carries,
     sniff: fn(&[u8]) -> bool,
     read: for<'a> fn(Box<dyn BufRead + 'a>) -> Box<dyn Source + 'a>,
@@ -70,8 +68,8 @@ pub struct Format {
 
 /// How a format holds its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Encoding {
-    /// Lines.
     Text,
     /// Records of bytes.
     Binary,
@@ -103,7 +101,6 @@ pub fn named(name: &str) -> Option<&'static Format> {
     all().iter().find(|format| format.name == name)
 }
 
-/// What decodes a format.
 trait Source {
     /// The next request; none at the end. After a fault that is not final it may be asked again.
     fn next_record(&mut self) -> Result<Option<Record>, Fault>;
@@ -123,7 +120,6 @@ static NOTHING: Header =
 trait Encode {
     /// Appends what stands before the first request.
     fn begin(&mut self, _header: &Header, _out: &mut Vec<u8>) {}
-    /// Appends a request.
     fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>);
     /// Appends what stands behind the last request.
     fn end(&mut self, _header: &Header, _out: &mut Vec<u8>) {}

@@ -14,7 +14,6 @@ use super::names::Names;
 use super::text::{self, Lines, Separator, fields, push};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source, Span};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "msr",
     title: "MSR Cambridge CSV",
@@ -36,7 +35,6 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const FORM: &str = "time,host,disk,type,offset,bytes,response";
-/// A file time's unit.
 const TICK: u64 = 100;
 
 struct Reader<R> {

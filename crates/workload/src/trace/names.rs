@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::Header;
 use super::error::{Fault, MOST_NAMES};
 
-/// The names met so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     header: Header,
@@ -15,7 +14,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// What the trace says once.
     pub(super) fn header(&self) -> &Header {
         &self.header
     }

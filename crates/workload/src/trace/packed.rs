@@ -7,12 +7,10 @@ use flate2::write::GzEncoder;
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Packing {
-    /// Not at all.
     None,
-    /// gzip.
     Gzip,
-    /// zstd.
     Zstd,
 }
 

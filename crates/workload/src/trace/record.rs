@@ -6,14 +6,11 @@ use headstack_model::Nanos;
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Kind {
-    /// Data from the device.
     Read,
-    /// Data to the device.
     Write,
-    /// All written data to the media.
     Flush,
-    /// A run of bytes that are no longer needed.
     Trim,
 }
 
@@ -95,13 +92,12 @@ impl Record {
 
 /// Fields that only one format has, kept so that the same format can be written again without loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Native {
-    /// Nothing.
     #[default]
     None,
     /// All bits of the flags of a DiskSim trace.
     DiskSim {
-        /// The flags.
         flags: u32,
     },
     /// The action seen on the bus, of a validation trace: its first four letters.
@@ -109,7 +105,6 @@ pub enum Native {
         /// The letters, with blanks at the end.
         action: [u8; 4],
     },
-    /// The further words of an HP SRT record.
     Srt(super::srt::Words),
 }
 

@@ -55,64 +55,48 @@ pub enum OutOfRange {
 
 /// Why a replay ended before its trace.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ReplayError {
-    /// The trace is malformed.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace has more devices than the rig has volumes.
     #[error(
         "{file}: request {request}: device {device} is number {count}, and the rig has {volumes} volumes"
     )]
     TooManyDevices {
-        /// The trace's file.
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// The trace's name of the device.
         device: String,
-        /// Number of devices that appeared so far.
         count: usize,
-        /// Number of volumes.
         volumes: usize,
     },
-    /// No volume is named for a device.
     #[error("{file}: request {request}: no volume is named for device {device}")]
     Unmapped {
-        /// The trace's file.
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// The trace's name of the device.
         device: String,
     },
-    /// The volume assigned to a device does not exist.
     #[error(
         "{file}: request {request}: device {device} is to go to volume {volume}, and the rig has {volumes}"
     )]
     NoVolume {
-        /// The trace's file.
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// The trace's name of the device.
         device: String,
         /// The volume, counted from 0.
         volume: u32,
-        /// Number of volumes.
         volumes: usize,
     },
-    /// A request uses blocks beyond the end of its volume.
     #[error("{file}: request {request}: block {block} is not on {volume}, which has {sectors}")]
     OutOfRange {
-        /// The trace's file.
         file: String,
         /// The request, counted from 1.
         request: u64,
         /// The last block of the request.
         block: u64,
-        /// The volume.
         volume: String,
-        /// Its blocks.
         sectors: u64,
     },
 }
@@ -216,7 +200,6 @@ impl<'a> Replay<'a> {
         None
     }
 
-    /// The request on its volume.
     fn locate(&mut self, record: &Record) -> Result<Issue, ReplayError> {
         let device = self.volume(record.device)?;
         let volume = &self.volumes[device as usize];
@@ -254,7 +237,6 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The volume of a device.
     fn volume(&mut self, device: u32) -> Result<u32, ReplayError> {
         if let Some(volume) = self.known.get(&device) {
             return Ok(*volume);

@@ -10,7 +10,6 @@ use super::error::Fault;
 use super::text::{self, Records, SECTOR, Separator, fields, push, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Record};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "spc",
     title: "SPC-1 (UMass)",

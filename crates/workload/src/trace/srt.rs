@@ -17,7 +17,6 @@ use super::error::{Fault, Place};
 use super::text::SECTOR;
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Native, Record, Source, Span};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "srt",
     title: "HP SRT (TR_IOREC-1.3)",
@@ -46,7 +45,6 @@ pub(super) const FORMAT: Format = Format {
 const PREAMBLE: &[u8] = b"$$TR_IOREC-1.3 (IOAdaptor Upgrade Version)\0\nversion      = 1.3;\n\x0c";
 /// The longest text before the records.
 const LONGEST_PREAMBLE: u64 = 1 << 20;
-/// Words of a record of version 4.
 const WORDS: usize = 14;
 const SHORT: u32 = 1;
 const SUSPECT: u32 = 4;
@@ -66,13 +64,11 @@ pub struct Words {
 }
 
 impl Words {
-    /// Those of a request that was read from elsewhere.
     fn words_of(device: u32) -> Words {
         let device = (8 << 24) | (device << 8);
         Words { version: 4, start_us: 0, device, driver: 4, cylinder: 0, flags: 0, info: 0, queue: 0 }
     }
 
-    /// The device's number in the trace.
     fn number(&self) -> u32 {
         (self.device >> 8) & 0xff
     }
@@ -127,7 +123,6 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// The next record's words, and its bytes; none at the end.
     fn read_words(&mut self, words: &mut [u32; WORDS + 1]) -> Result<Option<usize>, Fault> {
         let mut bytes = [0; (WORDS + 1) * 4];
         let Some(head) = super::binary::read_part(&mut self.input, &mut bytes, 0, 8)? else {

@@ -9,7 +9,6 @@ use super::error::Fault;
 use super::text::{self, Records, SECTOR, Separator, fields, push};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Record};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "tencent",
     title: "Tencent block CSV",

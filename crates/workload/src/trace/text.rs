@@ -16,7 +16,6 @@ pub(super) const SECTOR: u64 = 512;
 /// More sectors than any device has: below it, bytes can be counted too.
 pub(super) const SECTORS: u64 = 1 << 54;
 
-/// The lines of a text.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     input: R,
@@ -86,7 +85,6 @@ pub(super) fn first_line(head: &[u8]) -> Option<&[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty())
 }
 
-/// The separator of a line's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// Any number of blanks.
@@ -124,7 +122,6 @@ pub(super) fn fields<'a, const N: usize>(
     Ok(fields)
 }
 
-/// A whole number up to `most`.
 pub(super) fn number(
     field: &'static str,
     text: &[u8],
@@ -137,7 +134,6 @@ pub(super) fn number(
     }
 }
 
-/// A whole number of 32 bits.
 pub(super) fn word(field: &'static str, text: &[u8]) -> Result<u32, Fault> {
     let number = number(field, text, u64::from(u32::MAX), "a whole number from 0 to 4294967295")?;
     Ok(number as u32)
@@ -198,7 +194,6 @@ fn rounded(text: &[u8], unit: u64) -> Option<u64> {
     (0.0..=LATEST as f64).contains(&nanos).then_some(nanos as u64)
 }
 
-/// Appends a whole number.
 pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

@@ -18,7 +18,6 @@ use super::error::{Fault, Place};
 use super::text::{self, Lines, SECTOR, SECTORS, Separator, fields, push, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Native, Record, Source, Span};
 
-/// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
     name: "validate",
     title: "DiskSim validate",
@@ -99,7 +98,6 @@ impl Encode for Writer {
     }
 }
 
-/// Appends a line.
 fn write(record: &Record, out: &mut Vec<u8>) {
     let action = match record.native {
         Native::Validate { action } => action,

@@ -16,7 +16,6 @@ use super::error::{Fault, Place};
 use super::text::{SECTOR, SECTORS};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source, Span};
 
-/// The entry of version 1 in the list of formats.
 pub(super) const FORMAT_1: Format = Format {
     name: "vscsi1",
     title: "CloudPhysics vscsi, version 1",
@@ -30,7 +29,6 @@ pub(super) const FORMAT_1: Format = Format {
     write: || Box::new(Writer { layout: &V1, serial: 0 }),
 };
 
-/// The entry of version 2 in the list of formats.
 pub(super) const FORMAT_2: Format = Format {
     name: "vscsi2",
     title: "CloudPhysics vscsi, version 2",
@@ -55,7 +53,6 @@ const CARRIES: Carries = Carries {
     ..Carries::LEAST
 };
 
-/// Where the fields of a record lie.
 struct Layout {
     version: u8,
     size: usize,

@@ -3,14 +3,12 @@
 use super::space::Space;
 use super::{GROUP_BLOCKS, GROUP_HEAD_BLOCKS, TrackList, Variant};
 
-/// Consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: u32,
     pub(super) blocks: u32,
 }
 
-/// A search in the map of free blocks.
 pub(super) struct Search<'a> {
     pub(super) space: &'a Space,
     pub(super) tracks: &'a TrackList,

@@ -8,7 +8,6 @@ type Sectors = u16;
 
 const ALL: Sectors = Sectors::MAX;
 
-/// The state of a block in memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Buffer {
     /// Sectors that were requested, or are valid.
@@ -81,7 +80,6 @@ impl Buffers {
         self.of[block as usize].dirty = false;
     }
 
-    /// Forgets a block.
     pub(super) fn forget(&mut self, block: u32) {
         let listed = self.of[block as usize].listed;
         self.of[block as usize] = Buffer { listed, ..Buffer::default() };

@@ -7,9 +7,7 @@ use super::{BLOCK_BYTES, BLOCK_SECTORS, DIRECT_BLOCKS, POINTERS, sector_of};
 pub(super) struct File {
     /// Number of its inode, which is also the place of its name.
     pub(super) number: u32,
-    /// Group of its inode.
     pub(super) group: u32,
-    /// Length.
     pub(super) bytes: u64,
     /// Its blocks so far as they have places.
     pub(super) blocks: Vec<u32>,
@@ -27,7 +25,6 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Number of blocks for its length.
     pub(super) fn length(&self) -> u32 {
         self.bytes.div_ceil(BLOCK_BYTES) as u32
     }
@@ -80,7 +77,6 @@ impl File {
     }
 }
 
-/// A block that leads to blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeadKind {
     /// The inode points to it, and it to data.

@@ -26,7 +26,6 @@ pub struct Layout {
     space: Space,
     variant: Variant,
     next_group: NextGroup,
-    /// Blocks of a cluster.
     cluster: u32,
 }
 
@@ -67,7 +66,6 @@ impl Layout {
         self.space.groups() * (GROUP_BLOCKS - GROUP_HEAD_BLOCKS) - self.space.excluded()
     }
 
-    /// Groups.
     pub(super) fn groups(&self) -> u32 {
         self.space.groups()
     }
@@ -90,7 +88,6 @@ impl Layout {
         run.blocks
     }
 
-    /// Frees all blocks of a file.
     pub(super) fn release(&mut self, file: &File) {
         for block in file.blocks.iter().chain(&file.leads) {
             self.space.release(*block);

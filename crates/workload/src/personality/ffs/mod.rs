@@ -105,7 +105,6 @@ impl Variant {
     }
 }
 
-/// The first sector of a block.
 fn sector_of(block: u32) -> u64 {
     u64::from(block) * u64::from(BLOCK_SECTORS)
 }

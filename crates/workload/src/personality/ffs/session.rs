@@ -43,7 +43,6 @@ pub struct Counts {
 pub struct Session<P> {
     program: P,
     pub(super) layout: Layout,
-    /// Where the partition begins.
     first: Lbn,
     pub(super) buffers: Buffers,
     files: BTreeMap<Handle, Open>,
@@ -88,7 +87,6 @@ struct Pending {
     awaited: bool,
 }
 
-/// A step of a call.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// A block must be in memory.
@@ -397,7 +395,6 @@ impl<P: Iterator<Item = Call>> Load for Session<P> {
     }
 }
 
-/// The block of an inode.
 fn inode_block(number: u32) -> u32 {
     number / INODES * GROUP_BLOCKS + 2 + number % INODES / INODES_A_BLOCK
 }

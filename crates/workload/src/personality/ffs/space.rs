@@ -2,11 +2,9 @@
 
 use super::{GROUP_BLOCKS, GROUP_HEAD_BLOCKS, TrackList};
 
-/// The map of free blocks, in groups.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     free: Vec<bool>,
-    /// Free blocks of each group.
     left: Vec<u32>,
     excluded: u32,
 }
@@ -34,12 +32,10 @@ impl Space {
         self.excluded
     }
 
-    /// Groups.
     pub(super) fn groups(&self) -> u32 {
         self.left.len() as u32
     }
 
-    /// Free blocks of a group.
     pub(super) fn left_in(&self, group: u32) -> u32 {
         self.left[group as usize]
     }

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 /// Sectors of a track: not a multiple of a block's.
 const TRACK: u64 = 334;
 
-/// Where the partition begins.
 const FIRST: Lbn = Lbn(1000);
 
 const MB: u64 = 1 << 20;

@@ -5,29 +5,21 @@ use thiserror::Error;
 
 /// Why a list of tracks was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum TrackListError {
-    /// Not ascending, or beyond the partition.
     #[error(
         "track {index} begins at sector {first}, which is not between the track before and the end at {end}"
     )]
     Order {
         /// Its place in the list, counted from 0.
         index: usize,
-        /// The sector met.
         first: u64,
-        /// Sectors of the partition.
         end: u64,
     },
-    /// Shorter than a block of the file system.
     #[error(
         "the track from sector {first} on has {sectors} sectors, where a block of the file system has 16"
     )]
-    Short {
-        /// First sector of the track.
-        first: u64,
-        /// Its sectors.
-        sectors: u64,
-    },
+    Short { first: u64, sectors: u64 },
 }
 
 /// The tracks of a partition.

@@ -75,7 +75,6 @@ struct Place {
     slot: u32,
 }
 
-/// The segment that is being filled.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     segment: u32,

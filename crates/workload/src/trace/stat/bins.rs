@@ -1,6 +1,5 @@
 //! Sums over equal bins of a growing range: bins double their width when the range outgrows them.
 
-/// Bins at most.
 const BINS: usize = 1024;
 
 /// Sums over equal bins from 0 on.
@@ -16,7 +15,6 @@ impl Bins {
         Bins { width, sums: Vec::new() }
     }
 
-    /// Adds `amount` at a place.
     pub(super) fn add(&mut self, at: u64, amount: f64) {
         let bin = self.bin(at);
         self.sums[bin] += amount;

@@ -9,10 +9,8 @@ use super::bins::Bins;
 
 /// Largest number of outstanding requests; beyond it the first completions are taken early.
 const MOST: usize = 1 << 20;
-/// The narrowest bin of time.
 pub(super) const TIME_BIN: u64 = 1_000_000;
 
-/// The queue depth over time.
 #[derive(Debug)]
 pub(super) struct Depth {
     completions: BinaryHeap<Reverse<Nanos>>,
@@ -61,7 +59,6 @@ impl Depth {
         }
     }
 
-    /// Completes all requests.
     pub(super) fn finish(&mut self) {
         while let Some(Reverse(completed)) = self.completions.peek().copied() {
             self.advance(completed);
@@ -69,7 +66,6 @@ impl Depth {
         }
     }
 
-    /// The largest number outstanding.
     pub(super) fn most(&self) -> usize {
         self.most
     }

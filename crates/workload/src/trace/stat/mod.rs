@@ -2,7 +2,7 @@
 //!
 //! Every figure takes constant memory. Counts, sums, means, least and greatest values, the queue depth and the counts of
 //! regions are exact; quantiles are right to a thousandth; footprint, reuse and Zipf exponent are exact up to 65,536
-//! blocks of 4 KiB and from a sample beyond ([`Summary::sample_share`]).
+//! blocks of 4 KiB and from a sample beyond ([`Locality::sample_share`]).
 
 mod bins;
 mod depth;
@@ -23,13 +23,14 @@ use runs::Runs;
 
 pub use bins::Bins;
 pub use sample::{Point, Sample};
-pub use summary::{DeviceCount, Interval, KindCount, Quantiles, QueueDepth, Region, Sequentiality, Summary};
+pub use summary::{
+    DeviceCount, Interval, KindCount, Locality, Quantiles, QueueDepth, Region, Sequentiality, Summary,
+};
 
 /// Devices whose regions are counted; requests to further ones have none.
 const REGION_DEVICES: usize = 64;
 /// Devices counted separately; all further ones count as one.
 const DEVICES: usize = 65_536;
-/// The narrowest region.
 const REGION: u64 = 1 << 20;
 
 /// Collects statistics of a trace, record by record.
@@ -156,7 +157,6 @@ impl Stat {
     }
 }
 
-/// A distribution.
 #[derive(Clone, Debug)]
 struct Spread {
     counts: Histogram<u64>,

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-/// Bytes of a block.
 pub(super) const BLOCK: u64 = 4096;
 /// Largest number of counted blocks.
 const MOST: usize = 65_536;
@@ -57,7 +56,6 @@ impl Reuse {
         0.5f64.powi(64 - self.shift as i32)
     }
 
-    /// Bytes of all distinct blocks.
     pub(super) fn footprint(&self) -> f64 {
         self.counts.len() as f64 * BLOCK as f64 / self.share()
     }
@@ -87,7 +85,6 @@ impl Reuse {
     }
 }
 
-/// The slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;

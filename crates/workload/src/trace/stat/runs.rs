@@ -11,11 +11,9 @@ pub(super) const STREAMS: usize = 32;
 /// Devices counted separately; all further ones count as one.
 const DEVICES: usize = 1024;
 
-/// Runs of requests that follow each other.
 #[derive(Debug)]
 pub(super) struct Runs {
     devices: BTreeMap<u32, Device>,
-    /// Lengths of finished runs, in requests.
     lengths: Histogram<u64>,
     requests: u64,
     sequential: u64,

@@ -9,14 +9,11 @@ use crate::trace::{Kind, Record};
 
 /// A request as a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Point {
-    /// When it was issued.
     pub time: Nanos,
-    /// Its device.
     pub device: u32,
-    /// Its operation.
     pub kind: Kind,
-    /// The first byte.
     pub offset: u64,
 }
 

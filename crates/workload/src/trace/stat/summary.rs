@@ -6,9 +6,7 @@ use serde::Serialize;
 use super::{Spread, Stat};
 use crate::trace::{Header, Kind};
 
-/// Regions and devices listed.
 const LISTED: usize = 10;
-/// Intervals of the trace's time.
 const INTERVALS: usize = 10;
 const FINE_INTERVALS: usize = 200;
 
@@ -16,45 +14,31 @@ const FINE_INTERVALS: usize = 200;
 ///
 /// *Units:* at the end of each name.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {
-    /// Requests of all kinds.
     pub requests: u64,
     /// From the first to the last request.
     pub duration_s: f64,
-    /// Requests a second.
     pub requests_per_s: f64,
     /// Millions of bytes read and written a second.
     pub mb_per_s: f64,
     /// Requests issued before the previous one in the trace.
     pub out_of_order: u64,
-    /// Each kind that appears.
     pub kinds: Vec<KindCount>,
-    /// Number of devices.
     pub devices: usize,
     /// Those with most requests.
     pub busiest_devices: Vec<DeviceCount>,
     /// Sizes of reads and writes together.
     pub size_bytes: Option<Quantiles>,
-    /// Sizes of reads.
     pub read_size_bytes: Option<Quantiles>,
-    /// Sizes of writes.
     pub write_size_bytes: Option<Quantiles>,
     /// From one issue to the next.
     pub gap_us: Option<Quantiles>,
     /// Response times, where the trace knows them.
     pub response_ms: Option<Quantiles>,
-    /// Which requests continue others.
     pub sequentiality: Sequentiality,
-    /// Distinct blocks of 4 KiB, in bytes.
-    pub footprint_bytes: f64,
-    /// The end of the last byte read or written.
-    pub reach_bytes: u64,
-    /// The share of accesses to blocks of 4 KiB that had been accessed before.
-    pub reused_share: Option<f64>,
-    /// The exponent of Zipf's law, fitted.
-    pub zipf_exponent: Option<f64>,
-    /// The share of blocks from which footprint, reuse and exponent are computed; 1 where they are exact.
-    pub sample_share: f64,
+    #[serde(flatten)]
+    pub locality: Locality,
     /// Requests outstanding, where response times are known.
     pub queue_depth: Option<QueueDepth>,
     /// The regions with most requests.
@@ -66,46 +50,51 @@ pub struct Summary {
     pub fine: Vec<Interval>,
 }
 
+/// How much of the devices is accessed, and how often.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Locality {
+    /// Distinct blocks of 4 KiB, in bytes.
+    pub footprint_bytes: f64,
+    /// The end of the last byte read or written.
+    pub reach_bytes: u64,
+    /// The share of accesses to blocks of 4 KiB that had been accessed before.
+    pub reused_share: Option<f64>,
+    /// The exponent of Zipf's law, fitted.
+    pub zipf_exponent: Option<f64>,
+    /// The share of blocks from which footprint, reuse and exponent are computed; 1 where they are exact.
+    pub sample_share: f64,
+}
+
 /// Number of requests of a kind.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct KindCount {
-    /// The kind's name.
     pub kind: &'static str,
-    /// Requests.
     pub requests: u64,
-    /// Their share of all.
     pub share: f64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
 /// Number of requests to a device.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct DeviceCount {
     /// The trace's name of it.
     pub device: String,
-    /// Requests.
     pub requests: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
 /// A distribution in a few numbers.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Quantiles {
-    /// Mean.
     pub mean: f64,
-    /// Least.
     pub min: f64,
-    /// A tenth is no larger.
     pub p10: f64,
-    /// Half are no larger.
     pub p50: f64,
-    /// Nine tenths are no larger.
     pub p90: f64,
-    /// All but a hundredth are no larger.
     pub p99: f64,
-    /// Greatest.
     pub max: f64,
 }
 
@@ -122,40 +111,37 @@ pub struct Sequentiality {
 
 /// Requests outstanding.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct QueueDepth {
-    /// Mean over all time.
     pub mean: f64,
     /// Mean over the time in which any is outstanding.
     pub mean_while_busy: f64,
     /// The share of that time.
     pub busy_share: f64,
-    /// The largest number.
     pub max: usize,
 }
 
 /// A region of a device.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Region {
     /// The trace's name of the device.
     pub device: String,
-    /// The first byte.
     pub offset_bytes: u64,
-    /// Its length.
     pub bytes: u64,
     /// Reads and writes that begin in it.
     pub requests: u64,
-    /// Their share of all.
     pub share: f64,
 }
 
 /// A part of the trace's time.
 #[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Interval {
     /// Start, since the first request.
     pub from_s: f64,
     /// End, since the first request.
     pub to_s: f64,
-    /// Requests issued.
     pub requests: u64,
     /// Millions of bytes read and written a second.
     pub mb_per_s: f64,
@@ -185,15 +171,23 @@ pub(super) fn summarise(stat: &Stat, header: &Header) -> Summary {
         gap_us: quantiles(&stat.gaps, 1e3),
         response_ms: quantiles(&stat.responses, 1e6),
         sequentiality: Sequentiality { share, stream_share, run_requests },
-        footprint_bytes: stat.reuse.footprint(),
-        reach_bytes: stat.reach,
-        reused_share: stat.reuse.reused(),
-        zipf_exponent: stat.reuse.zipf(),
-        sample_share: stat.reuse.share(),
+        locality: Locality::new(stat),
         queue_depth: queue_depth(stat),
         hottest_regions: regions(stat, header),
         over_time: intervals(stat, INTERVALS),
         fine: intervals(stat, FINE_INTERVALS),
+    }
+}
+
+impl Locality {
+    fn new(stat: &Stat) -> Locality {
+        Locality {
+            footprint_bytes: stat.reuse.footprint(),
+            reach_bytes: stat.reach,
+            reused_share: stat.reuse.reused(),
+            zipf_exponent: stat.reuse.zipf(),
+            sample_share: stat.reuse.share(),
+        }
     }
 }
 

@@ -29,9 +29,9 @@ fn small_trace_summary_is_exact() {
     assert_eq!((sizes.min, sizes.p50, sizes.max), (512.0, 4096.0, 8192.0));
     assert_eq!(summary.gap_us.expect("there are gaps").max, 990_000.0);
     assert_eq!(summary.sequentiality.share, 1.0 / 3.0);
-    assert_eq!((summary.footprint_bytes, summary.reach_bytes), (12_288.0, 12_288));
-    assert_eq!(summary.reused_share, Some(0.25));
-    assert_eq!((summary.zipf_exponent, summary.sample_share), (None, 1.0));
+    assert_eq!((summary.locality.footprint_bytes, summary.locality.reach_bytes), (12_288.0, 12_288));
+    assert_eq!(summary.locality.reused_share, Some(0.25));
+    assert_eq!((summary.locality.zipf_exponent, summary.locality.sample_share), (None, 1.0));
     let depth = summary.queue_depth.expect("responses are known");
     assert_eq!((depth.max, depth.mean_while_busy), (2, 8.0 / 7.0));
     assert_eq!(summary.hottest_regions.len(), 1);

@@ -1,0 +1,116 @@
+//! How many requests are outstanding, what they carry, and how jobs depend on each other.
+
+use super::access::{READ, WRITE};
+use crate::fio::engine::{Engine, PSYNC};
+
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fio) struct Queue {
+    pub(in crate::fio) engine: Engine,
+    pub(in crate::fio) iodepth: u64,
+    /// To how many the queue drains before it is filled again; 0 for `iodepth`.
+    pub(in crate::fio) low: u64,
+    /// Completions waited for at a time.
+    pub(in crate::fio) complete_min: u64,
+    pub(in crate::fio) offload: bool,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { engine: PSYNC, iodepth: 1, low: 0, complete_min: 1, offload: false }
+    }
+}
+
+impl Queue {
+    /// Whether a synchronous engine keeps one request outstanding although `iodepth` is larger. Requests that fio passes to
+    /// threads of their own (`io_submit_mode=offload`) do not wait for each other.
+    pub(in crate::fio) fn is_capped(&self) -> bool {
+        self.engine.synchronous && !self.offload && self.iodepth > 1
+    }
+
+    /// Requests outstanding at most.
+    pub(in crate::fio) fn depth(&self) -> u64 {
+        if self.is_capped() { 1 } else { self.iodepth }
+    }
+
+    /// The number outstanding at which a full queue is filled again.
+    pub(in crate::fio) fn refill(&self) -> u64 {
+        let depth = self.depth();
+        let low = if self.low == 0 { depth } else { self.low };
+        low.min(depth - self.complete_min.clamp(1, depth))
+    }
+}
+
+/// When written data are flushed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::fio) struct Flushes {
+    /// Writes between two flushes; 0 for no flush.
+    pub(in crate::fio) fsync: u64,
+    pub(in crate::fio) fdatasync: u64,
+    pub(in crate::fio) at_end: bool,
+    /// Writes with force unit access.
+    pub(in crate::fio) fua: bool,
+}
+
+/// Which requests have high priority.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fio) struct Priority {
+    pub(in crate::fio) percent: [u64; 3],
+    /// Whether the class of those in percent is that of high priority.
+    pub(in crate::fio) by_percent: bool,
+    pub(in crate::fio) whole_job: bool,
+}
+
+impl Default for Priority {
+    fn default() -> Priority {
+        Priority { percent: [0; 3], by_percent: true, whole_job: false }
+    }
+}
+
+impl Priority {
+    /// Percentages of reads and of writes with high priority.
+    pub(in crate::fio) fn percents(&self) -> [u64; 2] {
+        [READ, WRITE].map(|at| match (self.whole_job, self.by_percent) {
+            (true, _) => 100,
+            (_, true) => self.percent[at],
+            _ => 0,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::fio) struct ReplayedLog {
+    pub(in crate::fio) names: Option<String>,
+    pub(in crate::fio) no_stall: bool,
+    pub(in crate::fio) time_percent: u64,
+}
+
+impl Default for ReplayedLog {
+    fn default() -> ReplayedLog {
+        ReplayedLog { names: None, no_stall: false, time_percent: 100 }
+    }
+}
+
+impl ReplayedLog {
+    /// The factor of the log's times.
+    pub(in crate::fio) fn time_scale(&self) -> f64 {
+        if self.no_stall { 0.0 } else { self.time_percent as f64 / 100.0 }
+    }
+}
+
+/// The clones of a job, and its group.
+#[derive(Clone, Debug)]
+pub(in crate::fio) struct Grouping {
+    pub(in crate::fio) clones: u64,
+    pub(in crate::fio) stonewall: bool,
+    pub(in crate::fio) new_group: bool,
+    pub(in crate::fio) wait_for: Option<String>,
+    pub(in crate::fio) exitall: bool,
+    pub(in crate::fio) reporting: bool,
+}
+
+impl Default for Grouping {
+    fn default() -> Grouping {
+        let (stonewall, new_group, exitall, reporting) = (false, false, false, false);
+        Grouping { clones: 1, stonewall, new_group, wait_for: None, exitall, reporting }
+    }
+}

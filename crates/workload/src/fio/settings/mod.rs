@@ -1,0 +1,62 @@
+//! The keys of one job, with fio's defaults: a type for each group of keys that belong together.
+
+mod access;
+mod blocks;
+mod control;
+mod files;
+mod pace;
+mod random;
+
+pub(super) use access::{Access, Direction, READ, Rw, WRITE};
+pub(super) use blocks::{Blocks, Split};
+pub(super) use control::{Flushes, Grouping, Priority, Queue, ReplayedLog};
+pub(super) use files::{Area, FileNames, Service, ServiceChoice, split_names};
+pub(super) use pace::{Lifetime, RateLimits, RateProcess, ThinkTime};
+pub(super) use random::{RandomPlaces, Spread, Zone};
+
+use super::own::Own;
+
+/// All that is honoured, of one job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    /// Whether `k` is 1000.
+    pub(super) decimal_k: bool,
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) files: FileNames,
+    pub(super) area: Area,
+    pub(super) access: Access,
+    pub(super) blocks: Blocks,
+    pub(super) random: RandomPlaces,
+    pub(super) queue: Queue,
+    pub(super) life: Lifetime,
+    pub(super) think_time: ThinkTime,
+    pub(super) rate: RateLimits,
+    pub(super) flushes: Flushes,
+    pub(super) direct: bool,
+    pub(super) priority: Priority,
+    pub(super) log: ReplayedLog,
+    pub(super) group: Grouping,
+    pub(super) own: Own,
+}
+
+impl Settings {
+    /// The bytes of a `k`.
+    pub(super) fn kb_base(&self) -> u64 {
+        if self.decimal_k { 1000 } else { 1024 }
+    }
+
+    pub(super) fn direction(&self) -> Direction {
+        self.access.rw.direction
+    }
+
+    /// Whether neither a file nor a size is given, so that only a volume can be meant.
+    pub(super) fn names_nothing(&self) -> bool {
+        !self.area.has_size() && self.files.are_default()
+    }
+
+    /// Whether requests bypass the page cache of the rig's host.
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct || self.queue.engine.past_cache
+    }
+}
