@@ -4,7 +4,9 @@ use crate::fields::{Fields, Notes};
 use crate::lexer::{Lexer, Place};
 use crate::parse::{self, Block, Document};
 use crate::{NotCarried, Reader, electronics, layout, mechanics, topology};
-use headstack_model::spec::{BusSpec, CacheSpec, DriveSpec, Evidence, OverheadSpec, QueueSpec, SpecError};
+use headstack_model::spec::{
+    BusSpec, CacheSpec, DriveSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SpecError,
+};
 use std::collections::BTreeMap;
 
 /// A drive read from DiskSim's files.
@@ -108,26 +110,36 @@ fn model(
             "no electronics here: overheads, cache, bus and queue are the defaults",
         );
     }
+    Ok(with_default_electronics(named, origin, laid.capacity, laid.geometry, mechanics))
+}
+
+/// A drive that has the name of a block.
+pub(crate) fn with_default_electronics(
+    named: &Block,
+    origin: &str,
+    capacity_sectors: u64,
+    geometry: GeometrySpec,
+    mechanics: MechanicsSpec,
+) -> DriveSpec {
     let title = named.name.clone().unwrap_or_else(|| "imported".to_string());
-    let name = drive_name(&title);
     let source = format!("DiskSim parameters of {title}, imported from {origin}");
-    Ok(DriveSpec {
-        name,
+    DriveSpec {
+        name: drive_name(&title),
         title,
         year: None,
         evidence: Evidence::Derived,
-        capacity_sectors: laid.capacity,
+        capacity_sectors,
         sector_bytes: 512,
         physical_sector_bytes: 512,
         sources: BTreeMap::from([("disksim".to_string(), source)]),
-        geometry: laid.geometry,
+        geometry,
         mechanics,
         overhead: OverheadSpec::default(),
         cache: CacheSpec::default(),
         media_cache: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
-    })
+    }
 }
 
 /// Milliseconds in microseconds, to the picosecond, so that 0.18686 ms becomes 186.86 us and not 186.85999999999999.
@@ -136,7 +148,7 @@ pub(crate) fn us_of_ms(ms: f64) -> f64 {
 }
 
 /// A drive's name made of the name of a block: lower case, hyphens, without DiskSim's endings.
-pub(crate) fn drive_name(block: &str) -> String {
+fn drive_name(block: &str) -> String {
     let mut stem = block.to_ascii_lowercase();
     for ending in [".model", "_model", "_validate"] {
         stem = stem.strip_suffix(ending).map_or(stem.clone(), str::to_string);

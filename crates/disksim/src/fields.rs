@@ -1,5 +1,6 @@
 //! The keys of one block: read by name, each accounted for.
 
+use crate::lexer::Place;
 use crate::parse::{Block, Param, Value};
 use crate::{NotCarried, SpecError};
 use std::cell::RefCell;
@@ -48,11 +49,14 @@ impl<'a> Fields<'a> {
         self.left.remove(key)
     }
 
+    /// The place of a key, or of the block where the key is missing.
+    fn key_place(&self, key: &str) -> &'a Place {
+        self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place)
+    }
+
     /// An error at a key, or at the block where the key is missing.
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
-        let place =
-            self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place);
-        place.error(key, message)
+        self.key_place(key).error(key, message)
     }
 
     /// Notes that a key is not carried over, if it is there.
@@ -64,17 +68,24 @@ impl<'a> Fields<'a> {
 
     /// Notes something about a key that was taken, or about the block.
     pub(crate) fn note(&self, key: &str, why: impl Into<String>) {
-        let place =
-            self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place);
+        let place = self.key_place(key);
         self.notes.add(&place.file, place.line, key, why);
     }
 
     pub(crate) fn optional_number(&mut self, key: &str) -> Result<Option<f64>, SpecError> {
+        Ok(self.read(key, "needs a number", number)?.map(|(number, _)| number))
+    }
+
+    /// The value of a key, if it is there, by what `get` makes of it.
+    fn read<T>(
+        &mut self,
+        key: &str,
+        needs: &str,
+        get: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<(T, &'a Param)>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
-        match number(&param.value) {
-            Some(number) => Ok(Some(number)),
-            None => Err(param.place.error(key, "needs a number")),
-        }
+        let value = get(&param.value).ok_or_else(|| param.place.error(key, needs))?;
+        Ok(Some((value, param)))
     }
 
     pub(crate) fn number(&mut self, key: &str) -> Result<f64, SpecError> {
@@ -117,19 +128,12 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn word(&mut self, key: &str) -> Result<Option<(&'a str, &'a Param)>, SpecError> {
-        let Some(param) = self.take(key) else { return Ok(None) };
-        match &*param.value {
-            Value::Word(word) => Ok(Some((word, param))),
-            _ => Err(param.place.error(key, "needs a word")),
-        }
+        self.read(key, "needs a word", Value::word)
     }
 
     pub(crate) fn list(&mut self, key: &str) -> Result<Option<&'a [Value]>, SpecError> {
-        let Some(param) = self.take(key) else { return Ok(None) };
-        match &*param.value {
-            Value::List(items) => Ok(Some(items)),
-            _ => Err(param.place.error(key, "needs a list `[ … ]`")),
-        }
+        let list = |value: &'a Value| if let Value::List(items) = value { Some(&items[..]) } else { None };
+        Ok(self.read(key, "needs a list `[ … ]`", list)?.map(|(items, _)| items))
     }
 
     pub(crate) fn numbers(&mut self, key: &str) -> Result<Option<Vec<f64>>, SpecError> {
@@ -152,10 +156,10 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn block(&mut self, key: &str) -> Result<&'a Block, SpecError> {
-        let Some(param) = self.take(key) else { return Err(self.error(key, "is missing")) };
-        match &*param.value {
-            Value::Block(block) => Ok(block),
-            _ => Err(param.place.error(key, "needs a block `type { … }`")),
+        let block = |value: &'a Value| if let Value::Block(block) = value { Some(block) } else { None };
+        match self.read(key, "needs a block `type { … }`", block)? {
+            Some((block, _)) => Ok(block),
+            None => Err(self.error(key, "is missing")),
         }
     }
 
@@ -186,13 +190,7 @@ pub(crate) fn whole(number: f64) -> Option<u32> {
 
 pub(crate) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
     let items = fields.list(key)?.unwrap_or_default();
-    let words: Option<Vec<String>> = items
-        .iter()
-        .map(|item| match item {
-            Value::Word(word) => Some(word.clone()),
-            _ => None,
-        })
-        .collect();
+    let words: Option<Vec<String>> = items.iter().map(|item| item.word().map(str::to_string)).collect();
     match words {
         Some(words) if !words.is_empty() => Ok(words),
         _ => Err(fields.error(key, "needs a list of names")),

@@ -136,7 +136,6 @@ impl Entry {
         Some(entry)
     }
 
-    /// Places of what the entry repeats.
     fn part(&self, tracks: &[TrackKind], extents: &[Extent]) -> Result<u64, String> {
         let part = match self.of {
             Repeated::Track { kind, .. } => tracks.get(kind as usize).map(|kind| u64::from(kind.sectors)),

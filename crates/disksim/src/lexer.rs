@@ -3,11 +3,9 @@
 use crate::{Reader, SpecError};
 use std::rc::Rc;
 
-/// Files that may be open inside one another.
 const NESTED_MAX: usize = 32;
 /// Files that one import may read: files that read one another twice would otherwise never end.
 const FILES_MAX: usize = 256;
-/// Bytes that one import may read.
 const BYTES_MAX: usize = 16 << 20;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -33,20 +33,9 @@ pub(crate) fn convert(
         let why = "the bound of a random deviation that DiskSim 4.0 does not apply; set rpm_deviation_percent by hand";
         fields.note("Percent error in rpms", why);
     }
-    let spec = MechanicsSpec {
-        rpm: fields.number("Rotation speed (in rpms)")?,
-        rpm_deviation_percent: 0.0,
-        head_switch_ms: fields.number_or_zero("Head switch time")?,
-        write_settle_ms: fields.number_or_zero("Add. write settling delay")?,
-        zero_latency_read: ZeroLatency::None,
-        zero_latency_write: ZeroLatency::None,
-        waits_skip_spares: false,
-        constant_access_ms: None,
-        seek,
-        recalibration: None,
-        retries: None,
-        lost_turns: None,
-    };
+    let mut spec = plain(fields.number("Rotation speed (in rpms)")?, seek);
+    spec.head_switch_ms = fields.number_or_zero("Head switch time")?;
+    spec.write_settle_ms = fields.number_or_zero("Add. write settling delay")?;
     if !spec.seek.write_points_cylinders_ms.is_empty() && spec.write_settle_ms != 0.0 {
         fields.note(
             "Add. write settling delay",
@@ -55,6 +44,24 @@ pub(crate) fn convert(
     }
     fields.finish();
     Ok(spec)
+}
+
+/// Mechanics of this speed and seek curve and nothing else.
+pub(crate) fn plain(rpm: f64, seek: SeekSpec) -> MechanicsSpec {
+    MechanicsSpec {
+        rpm,
+        rpm_deviation_percent: 0.0,
+        head_switch_ms: 0.0,
+        write_settle_ms: 0.0,
+        zero_latency_read: ZeroLatency::None,
+        zero_latency_write: ZeroLatency::None,
+        waits_skip_spares: false,
+        constant_access_ms: None,
+        seek,
+        recalibration: None,
+        retries: None,
+        lost_turns: None,
+    }
 }
 
 /// Keys that describe a seek curve; those that the seek type does not use are noted.

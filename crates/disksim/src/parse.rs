@@ -36,6 +36,12 @@ pub(crate) enum Value {
     Block(Block),
 }
 
+impl Value {
+    pub(crate) fn word(&self) -> Option<&str> {
+        if let Value::Word(word) = self { Some(word) } else { None }
+    }
+}
+
 /// A component of the topology with those below it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
@@ -162,14 +168,9 @@ impl Parser<'_> {
     fn keys(&mut self) -> Result<Vec<String>, SpecError> {
         if self.is_mark(0, '[') {
             let place = self.place();
-            return self
-                .list()?
-                .into_iter()
-                .map(|item| match item {
-                    Value::Word(word) => Ok(word),
-                    _ => Err(place.error("", "a list of keys holds words only")),
-                })
-                .collect();
+            let key = |item: Value| item.word().map(str::to_string);
+            let keys: Option<Vec<String>> = self.list()?.into_iter().map(key).collect();
+            return keys.ok_or_else(|| place.error("", "a list of keys holds words only"));
         }
         let mut key = self.word("a key")?;
         while !self.is_mark(0, '=') {
@@ -180,17 +181,16 @@ impl Parser<'_> {
     }
 
     fn value(&mut self) -> Result<Value, SpecError> {
+        let number = match self.token(0) {
+            Some(Token::Int(number)) => Some(Value::Int(*number)),
+            Some(Token::Float(number)) => Some(Value::Float(*number)),
+            _ => None,
+        };
+        if let Some(number) = number {
+            self.at += 1;
+            return Ok(number);
+        }
         match self.token(0) {
-            Some(Token::Int(number)) => {
-                let value = Value::Int(*number);
-                self.at += 1;
-                Ok(value)
-            }
-            Some(Token::Float(number)) => {
-                let value = Value::Float(*number);
-                self.at += 1;
-                Ok(value)
-            }
             Some(Token::Mark('[')) => Ok(Value::List(self.list()?)),
             Some(Token::Word(_)) => {
                 let named =
@@ -206,15 +206,25 @@ impl Parser<'_> {
 
     /// `[ value, … ]`, in which `disk0 .. disk7` stands for all names from the one to the other.
     fn list(&mut self) -> Result<Vec<Value>, SpecError> {
+        self.items(|parser, items| {
+            if parser.token(1) == Some(&Token::Range) {
+                return parser.range(items);
+            }
+            items.push(parser.value()?);
+            Ok(())
+        })
+    }
+
+    /// `[ item, … ]`, each item read by `item`.
+    fn items<T>(
+        &mut self,
+        item: fn(&mut Self, &mut Vec<T>) -> Result<(), SpecError>,
+    ) -> Result<Vec<T>, SpecError> {
         self.mark('[')?;
         self.nested(|parser| {
             let mut items = Vec::new();
             while !parser.is_mark(0, ']') {
-                if parser.token(1) == Some(&Token::Range) {
-                    parser.range(&mut items)?;
-                } else {
-                    items.push(parser.value()?);
-                }
+                item(parser, &mut items)?;
                 if !parser.is_mark(0, ']') {
                     parser.mark(',')?;
                 }
@@ -268,17 +278,9 @@ impl Parser<'_> {
         // The type says nothing that the component's own block does not.
         self.word("the type of a component")?;
         let name = self.word("the name of a component")?;
-        self.mark('[')?;
-        let below = self.nested(|parser| {
-            let mut below = Vec::new();
-            while !parser.is_mark(0, ']') {
-                below.push(parser.node()?);
-                if !parser.is_mark(0, ']') {
-                    parser.mark(',')?;
-                }
-            }
-            parser.mark(']')?;
-            Ok(below)
+        let below = self.items(|parser, below| {
+            below.push(parser.node()?);
+            Ok(())
         })?;
         Ok(Node { name, below })
     }

@@ -4,17 +4,10 @@
 //! written out. What DiskSim says and a rig cannot is listed, and what a rig can say but not yet run is carried over.
 
 use crate::NotCarried;
-use crate::setup::{
-    Setup, SetupArray, SetupBus, SetupController, SetupDistribution, SetupDrive, SetupLoad,
-    SetupOrganisation, SetupProcess, SetupQueue, import_setup,
-};
+use crate::setup::{Setup, SetupBus, SetupDrive, SetupLoad, SetupProcess, SetupQueue, import_setup};
+use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, SpecError};
-use headstack_model::{Nanos, drives};
-use headstack_sim::rig::{
-    ArraySpec, ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, GroupKeys,
-    Organisation, ReadChoice, Rig, RigBusSpec, RigError, Rotation, Sharing, WriteOrder, lay,
-};
-use headstack_workload::dist::Distribution;
+use headstack_sim::rig::{ControllerSpec, GroupKeys, Rig, RigBusSpec, RigError, Sharing, lay};
 use headstack_workload::process::SyntheticSpec;
 use headstack_workload::{LoadFile, LoadSpec, VolumeInfo};
 use toml::{Table, Value};
@@ -61,10 +54,10 @@ pub fn import(
 
 /// Has a process use no more of its volumes than they hold, and says so.
 fn fit(process: &mut SetupProcess, volumes: &[VolumeInfo]) -> Option<NotCarried> {
-    let asked = volumes.iter().filter(|volume| process.volumes.contains(&volume.name));
-    let most = asked.map(|volume| volume.sectors).min()?;
-    let most = u32::try_from(most).ok().filter(|most| *most < process.capacity_sectors)?;
-    let sectors = std::mem::replace(&mut process.capacity_sectors, most);
+    let used = volumes.iter().filter(|volume| process.spec.volumes.contains(&volume.name));
+    let most = used.map(|volume| volume.sectors).min()?;
+    let sectors = process.spec.capacity_sectors.filter(|sectors| most < *sectors)?;
+    process.spec.capacity_sectors = Some(most);
     Some(NotCarried {
         file: process.file.clone(),
         line: process.line,
@@ -90,14 +83,14 @@ fn rig(setup: &Setup, origin: &str) -> String {
         ),
     ]);
     let bus = over(&table(&RigBusSpec::default()), buses.specs.iter().map(table).collect());
-    let controllers = setup.controllers.iter().map(|one| table(&controller(one))).collect();
+    let controllers = setup.controllers.iter().map(table).collect();
     let controllers = over(&table(&ControllerSpec::default()), controllers);
     let parts = [
         ("devices", devices(setup)),
         ("drive", list(groups(setup, &buses))),
         ("bus", list(bus)),
         ("controller", list(controllers)),
-        ("array", list(setup.arrays.iter().map(|one| table(&array(one))).collect())),
+        ("array", list(setup.arrays.iter().map(table).collect())),
         ("host", host(setup)),
     ];
     let mut text = document_text(&top);
@@ -280,80 +273,11 @@ fn difference(under: &Table, wanted: &Table) -> Option<Table> {
     Some(over)
 }
 
-fn controller(one: &SetupController) -> ControllerSpec {
-    ControllerSpec {
-        name: one.name.clone(),
-        kind: if one.smart { ControllerKind::Smart } else { ControllerKind::PassThrough },
-        us_per_sector: one.us_per_sector,
-        delay_us: one.delay_us,
-        on: None,
-        queue_depth: one.queue_depth,
-        order: one.order.clone(),
-        merge: None,
-        drive_depth: one.drive_depth,
-        cache: one.cache.as_ref().map(|cache| ControllerCacheSpec {
-            sectors: u64::from(cache.sectors),
-            line_sectors: cache.line_sectors,
-            drive: cache.drive.clone(),
-            writes: if cache.write_back {
-                ControllerWrites::WriteBack
-            } else {
-                ControllerWrites::WriteThrough
-            },
-            read_ahead_sectors: 0,
-            protected_ratio: 0.0,
-            flush_period_ms: cache.flush_period_ms,
-            flush_idle_ms: cache.flush_idle_ms,
-            flush_cluster_lines: cache.flush_cluster_lines,
-        }),
-    }
-}
-
-fn array(one: &SetupArray) -> ArraySpec {
-    let organisation = match one.organisation {
-        SetupOrganisation::Concatenation => Organisation::Concatenation,
-        SetupOrganisation::Striping => Organisation::Striping,
-        SetupOrganisation::Mirroring => Organisation::Mirroring,
-        SetupOrganisation::ParityDrive => Organisation::ParityDrive,
-        SetupOrganisation::ParityRotated => Organisation::Raid5,
-    };
-    let parity = matches!(organisation, Organisation::ParityDrive | Organisation::Raid5);
-    let striped = organisation != Organisation::Concatenation;
-    ArraySpec {
-        name: one.name.clone(),
-        organisation,
-        drives: one.drives.clone(),
-        stripe_unit_sectors: striped.then_some(u64::from(one.stripe_unit_sectors)),
-        parity_unit_sectors: Some(u64::from(one.parity_unit_sectors))
-            .filter(|_| parity && one.parity_unit_sectors != one.stripe_unit_sectors),
-        copies: if organisation == Organisation::Mirroring { one.copies } else { 2 },
-        read_choice: match one.read_choice {
-            1 => ReadChoice::Primary,
-            2 => ReadChoice::Random,
-            3 => ReadChoice::RoundRobin,
-            4 => ReadChoice::Nearest,
-            _ => ReadChoice::ShortestQueue,
-        },
-        rotation: match one.rotation {
-            2 => Rotation::LeftAsymmetric,
-            3 => Rotation::RightAsymmetric,
-            4 => Rotation::RightSymmetric,
-            _ => Rotation::LeftSymmetric,
-        },
-        read_modify_write_ratio: Some(one.read_modify_write_ratio).filter(|_| parity),
-        write_order: if one.ordered_writes || !parity { WriteOrder::Together } else { WriteOrder::DataFirst },
-        track_aligned: false,
-        failed: Vec::new(),
-        spares: Vec::new(),
-        rebuild_mb_s: None,
-    }
-}
-
 fn load(load: &SetupLoad, processors: u32, urgent_waits: bool) -> LoadSpec {
     let mut processes: Vec<SyntheticSpec> = Vec::new();
     // DiskSim starts its processes from the last one on.
     for process in load.processes.iter().rev() {
-        let process = SyntheticSpec { urgent_waits, ..synthetic(process) };
+        let process = SyntheticSpec { urgent_waits, ..process.spec.clone() };
         match processes.last_mut() {
             Some(last) if SyntheticSpec { processes: 1, ..last.clone() } == process => last.processes += 1,
             _ => processes.push(process),
@@ -366,48 +290,5 @@ fn load(load: &SetupLoad, processors: u32, urgent_waits: bool) -> LoadSpec {
         idle_cpu_never_wakes: processors > 1,
         process: processes,
         ..LoadSpec::default()
-    }
-}
-
-fn synthetic(process: &SetupProcess) -> SyntheticSpec {
-    SyntheticSpec {
-        processes: 1,
-        volumes: process.volumes.clone(),
-        capacity_sectors: Some(u64::from(process.capacity_sectors)),
-        blocking_sectors: process.blocking_sectors,
-        sequential_share: process.sequential_share,
-        local_share: process.local_share,
-        read_share: process.read_share,
-        critical_share: process.critical_share,
-        limited_share: process.limited_share,
-        urgent_waits: false,
-        size_sectors: distribution(process.size, |sectors| sectors),
-        local_distance_sectors: distribution(process.distance, |sectors| sectors),
-        gap: distribution(process.gap, ms),
-        sequential_gap: distribution(process.sequential_gap, ms),
-        local_gap: distribution(process.local_gap, ms),
-        time_limit: distribution(process.limit, ms),
-    }
-}
-
-fn ms(ms: f64) -> Nanos {
-    Nanos::from_ms(ms.max(0.0))
-}
-
-fn distribution<V>(from: SetupDistribution, value: impl Fn(f64) -> V) -> Distribution<V> {
-    match from {
-        SetupDistribution::Uniform(low, high) => Distribution::Uniform { low: value(low), high: value(high) },
-        SetupDistribution::Normal(mean, deviation) => {
-            Distribution::Normal { mean: value(mean), deviation: value(deviation) }
-        }
-        SetupDistribution::Exponential(base, mean) => {
-            Distribution::Exponential { base: value(base), mean: value(mean) }
-        }
-        SetupDistribution::Poisson(base, mean) => {
-            Distribution::Poisson { base: value(base), mean: value(mean) }
-        }
-        SetupDistribution::TwoValued(usual, other, share) => {
-            Distribution::TwoValued { usual: value(usual), other: value(other), share }
-        }
     }
 }

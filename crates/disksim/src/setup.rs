@@ -8,12 +8,10 @@ use crate::queue::{self, Owner};
 use crate::topology::{PRINTS, components};
 use crate::{SpecError, logorg, simple, synthetic};
 use headstack_model::DriveSpec;
+use headstack_sim::rig::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 use std::collections::BTreeMap;
 
-pub use crate::spec::{
-    Setup, SetupArray, SetupBus, SetupCache, SetupController, SetupDistribution, SetupDrive, SetupLoad,
-    SetupOrganisation, SetupProcess, SetupQueue,
-};
+pub use crate::spec::{Setup, SetupBus, SetupDrive, SetupLoad, SetupProcess, SetupQueue};
 
 /// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`import`](crate::import).
 ///
@@ -202,12 +200,14 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
     let scale = fields.number_or_zero("Scale for delays")?;
     // The pass-through controller's messages take 1 ms, each overhead of the smart one 0.5 ms, times the scale.
     let delay_us = scale * if smart { 500.0 } else { 1000.0 };
-    let one = SetupController {
+    let one = ControllerSpec {
         name: name.to_string(),
-        smart,
+        kind: if smart { ControllerKind::Smart } else { ControllerKind::PassThrough },
         us_per_sector: us_of_ms(fields.number_or_zero("Bulk sector transfer time")?),
         delay_us,
+        on: None,
         order: if smart { Some(queue(&mut fields, Owner::Controller)?.order) } else { None },
+        merge: None,
         // The driver sends as many as the controller says that it holds; where it says none, one at a time (docs/VALIDATION.md).
         queue_depth: Some(fields.count_or("Maximum queue length", 0)?.max(1)).filter(|_| smart),
         drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
@@ -215,7 +215,7 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
     };
     fields.skip("Print stats", PRINTS);
     fields.finish();
-    if !one.smart && one.us_per_sector == 0.0 && one.delay_us == 0.0 {
+    if !smart && one.us_per_sector == 0.0 && one.delay_us == 0.0 {
         return Ok(None);
     }
     setup.controllers.push(one);
@@ -233,7 +233,7 @@ fn queue(fields: &mut Fields, owner: Owner) -> Result<SetupQueue, SpecError> {
     queue::convert(fields.block("Scheduler")?, fields.notes, owner)
 }
 
-fn cache(fields: &mut Fields) -> Result<Option<SetupCache>, SpecError> {
+fn cache(fields: &mut Fields) -> Result<Option<ControllerCacheSpec>, SpecError> {
     let Some(param) = fields.take("Cache") else { return Ok(None) };
     let Value::Block(block) = &*param.value else {
         return Err(param.place.error("Cache", "needs a block `type { … }`"));
@@ -241,11 +241,16 @@ fn cache(fields: &mut Fields) -> Result<Option<SetupCache>, SpecError> {
     let mut inner = Fields::new(block, fields.notes);
     let period = inner.optional_number("Flush period")?;
     let periodic = inner.optional_number("Flush policy")? == Some(1.0);
-    let cache = SetupCache {
-        sectors: inner.count("Cache size")?,
+    let cache = ControllerCacheSpec {
+        sectors: u64::from(inner.count("Cache size")?),
         line_sectors: optional_count(&mut inner, "Line size")?,
         drive: inner.word("Cache device")?.map(|(name, _)| name.to_string()),
-        write_back: inner.optional_number("Write scheme")? == Some(3.0),
+        writes: match inner.optional_number("Write scheme")? {
+            Some(3.0) => ControllerWrites::WriteBack,
+            _ => ControllerWrites::WriteThrough,
+        },
+        read_ahead_sectors: 0,
+        protected_ratio: 0.0,
         flush_period_ms: period.filter(|period| periodic && *period > 0.0),
         flush_idle_ms: inner.optional_number("Flush idle delay")?.filter(|delay| *delay > 0.0),
         flush_cluster_lines: optional_count(&mut inner, "Flush max line cluster")?.unwrap_or(1).max(1),

@@ -1,19 +1,17 @@
 //! `disksim_simpledisk`: a disk whose accesses all take the same time.
 
-use crate::drive::{drive_name, us_of_ms};
+use crate::drive::{us_of_ms, with_default_electronics};
 use crate::fields::{Fields, Notes};
 use crate::parse::Block;
-use crate::{SpecError, electronics};
+use crate::{SpecError, electronics, mechanics};
 use headstack_model::spec::{
-    BusSpec, CacheSpec, DriveSpec, Evidence, GeometrySpec, Layout, MechanicsSpec, OverheadSet, OverheadSpec,
-    SeekSpec, Sparing, ZeroLatency, Zone,
+    BusSpec, CacheSpec, DriveSpec, GeometrySpec, Layout, MechanicsSpec, OverheadSet, OverheadSpec, SeekSpec,
+    Sparing, Zone,
 };
-use std::collections::BTreeMap;
 
 /// Tracks that its blocks are laid on. They change no time; orders by cylinder go by them.
 const TRACKS: u32 = 100_000;
 
-/// Converts a `disksim_simpledisk` block to a whole drive.
 pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<DriveSpec, SpecError> {
     let mut fields = Fields::new(block, notes);
     let blocks = fields.count("Block count")?.max(1);
@@ -26,22 +24,14 @@ pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<Driv
     fields.skip("Print stats", crate::topology::PRINTS);
     fields.finish();
     let set = OverheadSet { read_miss_ms: overhead_ms, write_ms: overhead_ms, ..OverheadSet::default() };
-    let title = block.name.clone().unwrap_or_else(|| "imported".to_string());
-    let source = format!("DiskSim parameters of {title}, imported from {origin}");
+    // It has to have a speed, of which nothing is seen.
+    let mechanics = MechanicsSpec {
+        constant_access_ms: Some(access_ms),
+        ..mechanics::plain(6_000.0, SeekSpec::default())
+    };
     Ok(DriveSpec {
-        name: drive_name(&title),
-        title,
-        year: None,
-        evidence: Evidence::Derived,
-        capacity_sectors: u64::from(blocks),
-        sector_bytes: 512,
-        physical_sector_bytes: 512,
-        sources: BTreeMap::from([("disksim".to_string(), source)]),
-        geometry: geometry(blocks),
-        mechanics: mechanics(access_ms),
         overhead: OverheadSpec { after_read: set, after_write: set, ..OverheadSpec::default() },
         cache: CacheSpec { enabled: false, ..CacheSpec::default() },
-        media_cache: None,
         bus: BusSpec {
             read_us_per_sector: per_sector,
             write_us_per_sector: per_sector,
@@ -54,6 +44,7 @@ pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<Driv
             ..BusSpec::default()
         },
         queue,
+        ..with_default_electronics(block, origin, u64::from(blocks), geometry(blocks), mechanics)
     })
 }
 
@@ -83,23 +74,5 @@ fn geometry(blocks: u32) -> GeometrySpec {
         zones: vec![zone],
         band_zones: Vec::new(),
         extents: None,
-    }
-}
-
-fn mechanics(access_ms: f64) -> MechanicsSpec {
-    MechanicsSpec {
-        // It has to have a speed, of which nothing is seen.
-        rpm: 6_000.0,
-        rpm_deviation_percent: 0.0,
-        head_switch_ms: 0.0,
-        write_settle_ms: 0.0,
-        zero_latency_read: ZeroLatency::None,
-        zero_latency_write: ZeroLatency::None,
-        waits_skip_spares: false,
-        constant_access_ms: Some(access_ms),
-        seek: SeekSpec::default(),
-        recalibration: None,
-        retries: None,
-        lost_turns: None,
     }
 }

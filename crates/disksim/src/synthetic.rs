@@ -3,9 +3,11 @@
 use crate::SpecError;
 use crate::fields::{Fields, Notes, number, words};
 use crate::parse::{Block, Value};
-use crate::spec::{Setup, SetupDistribution, SetupLoad, SetupProcess};
+use crate::spec::{Setup, SetupLoad, SetupProcess};
+use headstack_model::Nanos;
+use headstack_workload::dist::Distribution;
+use headstack_workload::process::SyntheticSpec;
 
-/// Converts a `disksim_synthio` block, whose processes ask the drives and arrays of `setup`.
 pub(crate) fn convert(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupLoad, SpecError> {
     let mut fields = Fields::new(block, notes);
     let requests = fields.count("Number of I/O requests to generate")?;
@@ -37,10 +39,11 @@ fn process(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupProcess, 
     let mut fields = Fields::new(block, notes);
     let volumes =
         words(&mut fields, "devices")?.into_iter().map(|name| volume(name, setup)).collect::<Vec<_>>();
-    let process = SetupProcess {
-        file: block.place.file.to_string(),
-        line: block.place.line,
-        capacity_sectors: fields.count("Storage capacity per device")?,
+    let ms = |ms: f64| Nanos::from_ms(ms.max(0.0));
+    let sectors = |sectors: f64| sectors;
+    let spec = SyntheticSpec {
+        processes: 1,
+        capacity_sectors: Some(u64::from(fields.count("Storage capacity per device")?)),
         volumes,
         blocking_sectors: fields.count("Blocking factor")?,
         sequential_share: share(&mut fields, "Probability of sequential access")?,
@@ -48,15 +51,16 @@ fn process(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupProcess, 
         read_share: share(&mut fields, "Probability of read access")?,
         critical_share: share(&mut fields, "Probability of time-critical request")?,
         limited_share: share(&mut fields, "Probability of time-limited request")?,
-        limit: distribution(&mut fields, "Time-limited think times")?,
-        gap: distribution(&mut fields, "General inter-arrival times")?,
-        sequential_gap: distribution(&mut fields, "Sequential inter-arrival times")?,
-        local_gap: distribution(&mut fields, "Local inter-arrival times")?,
-        distance: distribution(&mut fields, "Local distances")?,
-        size: distribution(&mut fields, "Sizes")?,
+        urgent_waits: false,
+        time_limit: distribution(&mut fields, "Time-limited think times", ms)?,
+        gap: distribution(&mut fields, "General inter-arrival times", ms)?,
+        sequential_gap: distribution(&mut fields, "Sequential inter-arrival times", ms)?,
+        local_gap: distribution(&mut fields, "Local inter-arrival times", ms)?,
+        local_distance_sectors: distribution(&mut fields, "Local distances", sectors)?,
+        size_sectors: distribution(&mut fields, "Sizes", sectors)?,
     };
     fields.finish();
-    Ok(process)
+    Ok(SetupProcess { file: block.place.file.to_string(), line: block.place.line, spec })
 }
 
 /// The volume that a name stands for. Where drives make arrays, DiskSim takes a drive's number for that of an array.
@@ -75,8 +79,12 @@ fn share(fields: &mut Fields, key: &str) -> Result<f64, SpecError> {
     Err(fields.error(key, format!("{share} is outside 0 to 1")))
 }
 
-/// `[ name, number, number … ]`.
-fn distribution(fields: &mut Fields, key: &str) -> Result<SetupDistribution, SpecError> {
+/// `[ name, number, number … ]`, the numbers converted by `value`.
+fn distribution<V>(
+    fields: &mut Fields,
+    key: &str,
+    value: impl Fn(f64) -> V,
+) -> Result<Distribution<V>, SpecError> {
     let items = fields.list(key)?.unwrap_or_default();
     let values: Vec<f64> =
         items.iter().skip(1).filter_map(number).filter(|value| value.is_finite()).collect();
@@ -85,12 +93,16 @@ fn distribution(fields: &mut Fields, key: &str) -> Result<SetupDistribution, Spe
         _ => return Err(fields.error(key, "needs a list `[ name, number, … ]`")),
     };
     match (name, &values[..]) {
-        ("uniform", [low, high]) => Ok(SetupDistribution::Uniform(*low, *high)),
+        ("uniform", [low, high]) => Ok(Distribution::Uniform { low: value(*low), high: value(*high) }),
         // The manual calls the second a variance; DiskSim 4.0 takes it as it stands for the deviation.
-        ("normal", [mean, deviation]) => Ok(SetupDistribution::Normal(*mean, *deviation)),
-        ("exponential", [base, mean]) => Ok(SetupDistribution::Exponential(*base, *mean)),
-        ("poisson", [base, mean]) => Ok(SetupDistribution::Poisson(*base, *mean)),
-        ("twovalue", [usual, other, share]) => Ok(SetupDistribution::TwoValued(*usual, *other, *share)),
+        ("normal", [mean, dev]) => Ok(Distribution::Normal { mean: value(*mean), deviation: value(*dev) }),
+        ("exponential", [base, mean]) => {
+            Ok(Distribution::Exponential { base: value(*base), mean: value(*mean) })
+        }
+        ("poisson", [base, mean]) => Ok(Distribution::Poisson { base: value(*base), mean: value(*mean) }),
+        ("twovalue", [usual, other, share]) => {
+            Ok(Distribution::TwoValued { usual: value(*usual), other: value(*other), share: *share })
+        }
         ("uniform" | "normal" | "exponential" | "poisson" | "twovalue", _) => {
             Err(fields.error(key, format!("{} numbers do not make `{name}`", values.len())))
         }

@@ -1,7 +1,9 @@
 //! Whole set-ups of DiskSim's: what is read of them, and what is said of those that cannot be.
 
-use headstack_disksim::setup::{Setup, SetupDistribution, SetupOrganisation, import_setup};
-use headstack_model::SpecError;
+use headstack_disksim::setup::{Setup, import_setup};
+use headstack_model::{Nanos, SpecError};
+use headstack_sim::rig::{ControllerKind, Organisation};
+use headstack_workload::dist::Distribution;
 
 const SETUP: &str = include_str!("small/setup.parv");
 
@@ -27,17 +29,21 @@ fn every_part_of_a_setup_is_imported() {
     let bus = &met.buses[0];
     assert_eq!((bus.name.as_str(), bus.exclusive, bus.controller), ("bus1", true, Some(0)));
     assert_eq!((bus.read_us_per_sector, bus.write_us_per_sector, bus.arbitration_us), (50.0, 10.0, 1.0));
-    assert_eq!((met.controllers[0].us_per_sector, met.controllers[0].smart), (30.0, false));
+    assert_eq!(
+        (met.controllers[0].us_per_sector, met.controllers[0].kind),
+        (30.0, ControllerKind::PassThrough)
+    );
     assert_eq!((met.queue.order.as_str(), met.one_at_a_time), ("sstf-lbn", true));
     assert_eq!(met.devices, [(10, "disk2".to_string())]);
     let array = &met.arrays[0];
-    assert_eq!((array.organisation, array.drives.len()), (SetupOrganisation::ParityRotated, 3));
+    assert_eq!((array.organisation, array.drives.len()), (Organisation::Raid5, 3));
     let load = met.load.expect("there is one");
     assert_eq!((load.requests, load.max_time_s), (100, 10.0));
-    let process = &load.processes[0];
+    let process = &load.processes[0].spec;
     assert_eq!(process.volumes, ["org0"]);
-    assert_eq!(process.local_gap, SetupDistribution::TwoValued(1.0, 2.0, 0.5));
-    assert_eq!(process.size, SetupDistribution::Poisson(1.0, 8.0));
+    let two = Distribution::TwoValued { usual: Nanos::from_ms(1.0), other: Nanos::from_ms(2.0), share: 0.5 };
+    assert_eq!(process.local_gap, two);
+    assert_eq!(process.size_sectors, Distribution::Poisson { base: 1.0, mean: 8.0 });
     let left: Vec<String> = met.not_carried.iter().map(ToString::to_string).collect();
     assert!(left.iter().any(|left| left.starts_with("setup.parv:1: disksim_global Global: ")), "{left:?}");
 }

@@ -48,7 +48,6 @@ pub struct Drifting {
     /// The places in a group, counted from its begin.
     places: Places,
     reads: Reads,
-    /// The group of each rank.
     groups: Vec<u32>,
     random: Pcg64Mcg,
     /// A generator of its own, so that ranks move alike whatever the requests are.

@@ -80,7 +80,6 @@ pub(crate) fn nonzero(what: &'static str, value: u64) -> Result<(), ShapeError> 
     if value == 0 { Err(ShapeError::Zero { what }) } else { Ok(()) }
 }
 
-/// The places in a region where a request may begin: multiples of the alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     /// The first, in alignments.

@@ -14,7 +14,6 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// `requests` requests, `depth` of them at a time.
     pub(crate) fn new(depth: u32, requests: u64) -> Result<Window, ShapeError> {
         nonzero("the number of outstanding requests", u64::from(depth))?;
         Ok(Window { depth, out: 0, issued: 0, requests })

@@ -245,7 +245,6 @@ impl<V: Quantity> Sampler<V> {
     }
 }
 
-/// A draw with mean 1.
 fn exponential(random: &mut impl Rng) -> f64 {
     -libm::log(1.0 - random.random::<f64>())
 }

@@ -38,7 +38,6 @@ impl<'a> Call<'a> {
         Err(DistributionError::Arguments { name: self.name.to_string(), wanted, found: self.values.len() })
     }
 
-    /// Pairs with a sign between, as in `8:3`.
     fn pairs<V: Quantity>(
         &self,
         sign: char,

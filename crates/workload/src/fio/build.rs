@@ -20,11 +20,8 @@ use crate::VolumeInfo;
 use crate::shape::generator;
 use crate::trace::Trace;
 
-/// The most clones of all jobs together.
 const CLONES_MAX: u64 = 1 << 20;
-/// The most requests outstanding of all clones together.
 const OUTSTANDING_MAX: u64 = 1 << 24;
-/// The most files of all clones together.
 const FILES_MAX: u64 = 1 << 20;
 /// The most blocks that are marked one by one: half a gigabyte of bits.
 const MARKED_MAX: u64 = 1 << 32;
@@ -116,7 +113,6 @@ impl JobFile {
         Ok(())
     }
 
-    /// The section that a job waits for.
     fn waits_for(&self, index: usize) -> Result<Option<u32>, SpecError> {
         let job = &self.jobs[index];
         let Some(name) = &job.settings.group.wait_for else { return Ok(None) };
@@ -201,7 +197,6 @@ fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg)
     Ok(Work::Made { uses, limits, pattern })
 }
 
-/// The regions of a clone's files on the rig.
 fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>, Fault> {
     let settings = &job.settings;
     if settings.queue.engine.by_uri {

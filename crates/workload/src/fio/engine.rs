@@ -24,7 +24,6 @@ const fn engine(name: &'static str, synchronous: bool, past_cache: bool) -> Engi
 /// fio's default on Linux.
 pub(super) const PSYNC: Engine = engine("psync", true, false);
 
-/// The engines that access a disk.
 const ENGINES: [Engine; 24] = [
     PSYNC,
     engine("sync", true, false),

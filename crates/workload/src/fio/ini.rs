@@ -11,7 +11,6 @@ use headstack_model::SpecError;
 
 use super::error::{Place, show};
 
-/// Files that may be open inside one another.
 const NESTED_MAX: usize = 16;
 /// Files that one job file may include: files that include one another twice would otherwise never end.
 const FILES_MAX: usize = 256;

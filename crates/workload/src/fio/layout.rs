@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 use super::error::{listed, nearest, show};
 use super::file::Extent;
 use super::load::FioFile;
-use super::settings::Area;
+use super::settings::FileArea;
 use super::value::Amount;
 use crate::VolumeInfo;
 
@@ -52,7 +52,7 @@ struct Region {
 
 /// What a clone brings to its files.
 pub(super) struct Clone<'a> {
-    pub(super) area: &'a Area,
+    pub(super) area: &'a FileArea,
     pub(super) number: u64,
     pub(super) least: u64,
 }
@@ -157,7 +157,6 @@ impl<'a> Layout<'a> {
         if names.is_empty() { "none".to_string() } else { listed(&names) }
     }
 
-    /// What is to be said of where files lie.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let Some(first) = self.volumes.first() else { return notes };
@@ -182,7 +181,6 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// How a clone uses its files, and how many bytes of them in all.
     pub(super) fn use_files(
         &mut self,
         clone: &Clone<'_>,
@@ -278,7 +276,6 @@ impl<'a> Layout<'a> {
         Ok(Use { target, start, reach, end })
     }
 
-    /// Gives the regions their places on the first volume.
     pub(super) fn assign_extents(&mut self) -> Result<(), Fault> {
         let Some(first) = self.volumes.first() else {
             return Err(("filename", "the rig has no volume".to_string()));
@@ -299,7 +296,6 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    /// Where a use lies, once the regions have their places.
     pub(super) fn extent(&self, at: &Use) -> Extent {
         let (volume, base) = match at.target {
             Target::Volume(volume) => (volume as u32, 0),

@@ -55,13 +55,9 @@ pub struct FioFile {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
-    /// Number of the `stonewall`s before it.
     pub(super) stage: u32,
-    /// The section that it waits for.
     pub(super) waits_for: Option<u32>,
-    /// The time before which it does not begin.
     pub(super) not_before: Nanos,
-    /// Whether its end ends its group.
     pub(super) ends_group: bool,
     pub(super) direct: bool,
 }
@@ -128,7 +124,6 @@ impl Worker {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Standing {
     Waiting,
-    /// In the queue of those that may issue.
     Ready,
     Asleep,
     Blocked,
@@ -325,7 +320,6 @@ impl FioLoad {
     }
 }
 
-/// How far the clones between two `stonewall`s are.
 #[derive(Clone, Copy, Debug, Default)]
 struct StageProgress {
     slowest: Option<f64>,
@@ -347,7 +341,6 @@ impl StageProgress {
     }
 }
 
-/// Counts one more at this place of a list.
 fn add_at(counts: &mut Vec<u32>, place: u32) {
     let place = place as usize;
     if counts.len() <= place {

@@ -11,7 +11,6 @@ use super::settings::{Lifetime, READ, RateProcess, Settings, ThinkTime, WRITE};
 
 const SECOND: u128 = 1_000_000_000;
 
-/// The time of a clone, from its start to its deadline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     pub(super) started: Nanos,
@@ -44,7 +43,6 @@ impl Term {
         self.deadline = Nanos::ZERO;
     }
 
-    /// The time from which on it is measured.
     pub(super) fn measured_from(&self) -> Nanos {
         self.started + self.ramp
     }
@@ -68,7 +66,7 @@ impl Term {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
+pub(super) struct JobRates {
     rates: [Rate; 2],
     /// Whether there are any.
     pub(super) are_limited: bool,
@@ -81,10 +79,10 @@ pub(super) struct Rates {
     forgive_pauses: bool,
 }
 
-impl Rates {
-    pub(super) fn new(settings: &Settings, pattern: &Pattern) -> Rates {
+impl JobRates {
+    pub(super) fn new(settings: &Settings, pattern: &Pattern) -> JobRates {
         let rates = [READ, WRITE].map(|at| Rate::new(settings, pattern, at));
-        Rates {
+        JobRates {
             are_limited: rates.iter().any(|rate| !matches!(rate.kind, RateKind::Free)),
             rates,
             epoch: Nanos::ZERO,
@@ -109,7 +107,6 @@ impl Rates {
         }
     }
 
-    /// When the next request of a direction is due.
     #[inline]
     pub(super) fn due(&self, at: usize) -> Nanos {
         self.epoch + self.rates[at].due

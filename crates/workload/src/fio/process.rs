@@ -9,16 +9,14 @@ use rand::RngExt;
 
 use super::dice::Dice;
 use super::file::{Extent, Pattern, Run};
-use super::pace::{Arrivals, Mix, Pauses, Rates, Term};
+use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
 use super::service::Files;
 use super::settings::{READ, Settings, WRITE};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Issue(FioRequest),
-    /// Nothing before this time.
     Later(Nanos),
-    /// Nothing before a completion.
     Blocked,
     Ended,
 }
@@ -45,7 +43,6 @@ enum Hold {
     Ended,
 }
 
-/// What follows when all have completed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     Pause,
@@ -58,17 +55,15 @@ enum Then {
 pub(super) struct Limits {
     /// Bytes in all, over all loops.
     pub(super) bytes: u64,
-    /// Bytes in one pass.
     pub(super) pass_bytes: u64,
     /// Requests in all; 0 for any number.
     pub(super) requests: u64,
     pub(super) loops: u64,
-    /// Whether `io_size` was given.
     pub(super) beyond_files: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Work {
+struct WorkDone {
     limits: Limits,
     issued: [u64; 2],
     completed: u64,
@@ -78,10 +73,10 @@ struct Work {
     loops_left: u64,
 }
 
-impl Work {
-    fn new(limits: Limits) -> Work {
+impl WorkDone {
+    fn new(limits: Limits) -> WorkDone {
         let loops_left = limits.loops - 1;
-        Work { limits, issued: [0; 2], completed: 0, bytes: 0, pass_bytes: 0, pass_issued: 0, loops_left }
+        WorkDone { limits, issued: [0; 2], completed: 0, bytes: 0, pass_bytes: 0, pass_issued: 0, loops_left }
     }
 
     #[inline]
@@ -184,7 +179,7 @@ pub(super) struct Process {
     refill: u32,
     dice: Dice,
     mix: Mix,
-    rates: Rates,
+    rates: JobRates,
     pauses: Pauses,
     arrivals: Option<Arrivals>,
     flushes: FlushState,
@@ -195,7 +190,7 @@ pub(super) struct Process {
     hold: Hold,
     decided: Option<usize>,
     out: u32,
-    work: Work,
+    work: WorkDone,
 }
 
 impl Process {
@@ -213,7 +208,7 @@ impl Process {
             refill: settings.queue.refill() as u32,
             dice,
             mix: Mix::new(settings),
-            rates: Rates::new(settings, &pattern),
+            rates: JobRates::new(settings, &pattern),
             pauses: Pauses::new(settings),
             arrivals: Arrivals::new(settings),
             flushes: FlushState::new(settings),
@@ -224,7 +219,7 @@ impl Process {
             hold: Hold::Open,
             decided: None,
             out: 0,
-            work: Work::new(limits),
+            work: WorkDone::new(limits),
             pattern,
         }
     }
@@ -424,7 +419,6 @@ impl Process {
         FioRequest { volume, request, urgent, more }
     }
 
-    /// Starts another pass over the files, or ends.
     fn next_pass(&mut self) {
         let nothing = self.work.pass_issued == 0;
         self.hold = if nothing || !self.wants_another_pass() { Hold::Ended } else { Hold::Open };

@@ -6,7 +6,6 @@ use rand_pcg::Pcg64Mcg;
 use super::file::{Extent, File, Pattern, PlaceDice};
 use super::settings::{Service, ServiceChoice};
 
-/// The files of one clone, and the current one.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     files: Vec<File>,
@@ -84,7 +83,6 @@ impl Files {
         Some(found)
     }
 
-    /// One of those that are not done.
     fn draw(&self, random: &mut Pcg64Mcg) -> Option<usize> {
         if self.are_done() {
             return None;

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::settings::{Blocks, Split};
+use super::settings::{RequestSizes, Split};
 
 #[derive(Clone, Debug)]
 pub(super) enum Sizes {
@@ -19,7 +19,7 @@ pub(super) enum Sizes {
 
 impl Sizes {
     /// The sizes of `bs`, `bsrange` and `bssplit` for a direction.
-    pub(super) fn new(blocks: &Blocks, direction: usize) -> Sizes {
+    pub(super) fn new(blocks: &RequestSizes, direction: usize) -> Sizes {
         let split: &[Split] = &blocks.split[direction];
         if !split.is_empty() {
             let mut upto = 0;

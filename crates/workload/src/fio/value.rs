@@ -9,7 +9,6 @@ use headstack_model::Nanos;
 
 use super::error::{nearest, show};
 
-/// The longest request.
 pub(super) const LONGEST_REQUEST: u64 = 1 << 30;
 
 /// The longest time that is believed: a thousand days.
@@ -67,7 +66,6 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The text, to keep.
     pub(super) fn owned(&self) -> Parsed<String> {
         self.text().map(str::to_string)
     }
@@ -90,7 +88,6 @@ impl<'a> Given<'a> {
         if self.text.is_none() { Ok(true) } else { self.flag() }
     }
 
-    /// One of several words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Parsed<T> {
         let text = self.text()?;
         if self.text != Some(text) {
@@ -121,7 +118,6 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A number of bytes, or a percentage.
     pub(super) fn amount(&self) -> Parsed<Amount> {
         let text = self.text()?;
         match number(text, self.kb_base) {
@@ -137,7 +133,6 @@ impl<'a> Given<'a> {
         time(text, unit).ok_or_else(|| wrong(text, "a time such as 100us, 20ms, 5s, 10m, 2h or 1d"))
     }
 
-    /// A number of bytes that a request may have.
     pub(super) fn request_bytes(&self) -> Parsed<u64> {
         self.bytes().and_then(|bytes| {
             let fits = bytes <= LONGEST_REQUEST;
@@ -237,7 +232,6 @@ impl<'a> Given<'a> {
         Ok(percents.map(|percent| percent.unwrap_or(left / missing.max(1))).collect())
     }
 
-    /// Writes the value to its place.
     pub(super) fn store<T: From<U>, U>(
         &self,
         into: &mut T,
@@ -247,7 +241,6 @@ impl<'a> Given<'a> {
         Ok(())
     }
 
-    /// Sets a flag if the value says so.
     pub(super) fn raise(&self, into: &mut bool, parse: impl Fn(&Given<'a>) -> Parsed<bool>) -> Parsed<()> {
         *into |= parse(self)?;
         Ok(())

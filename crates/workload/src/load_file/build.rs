@@ -106,7 +106,6 @@ impl Table<'_> {
         u32::try_from(sectors).map_err(|_| self.fault(name, format!("{bytes} bytes are too many")))
     }
 
-    /// The size of requests and their alignment, which is the same unless given.
     fn request_and_alignment(
         &self,
         place: &Place,
@@ -118,7 +117,6 @@ impl Table<'_> {
         Ok((sectors, alignment.unwrap_or(sectors)))
     }
 
-    /// A load with its place in the whole.
     fn member<L: Load + 'static>(
         &self,
         place: &Place,
@@ -130,7 +128,6 @@ impl Table<'_> {
     }
 }
 
-/// Bytes in whole sectors.
 fn whole(bytes: u64, sector_bytes: u64) -> Result<u64, String> {
     if bytes.is_multiple_of(sector_bytes) {
         return Ok(bytes / sector_bytes);

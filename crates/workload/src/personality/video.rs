@@ -131,7 +131,6 @@ impl<'a> VideoServer<'a> {
     }
 }
 
-/// A read from one boundary to the next.
 fn read(track: &[Lbn]) -> Request {
     let sectors = u32::try_from(track[1] - track[0]).expect("a track is below 2 TiB");
     Request::read(track[0], sectors)

@@ -99,9 +99,7 @@ pub struct ForkJoin<S> {
     reads: Reads,
     members: Vec<Member>,
     disks: Vec<Disk>,
-    /// When thinking processes will issue their next requests.
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Disks that have a command to issue.
     ready: VecDeque<u32>,
     /// Requests of each process that count.
     requests: u64,
@@ -178,7 +176,6 @@ impl<S: Spread> ForkJoin<S> {
         self.wakes.push(Reverse((now.saturating_add(think), process)));
     }
 
-    /// Forks the next request of a process.
     fn fork(&mut self, now: Nanos, process: u32) {
         let shape = &self.shape;
         let wanted = self.spread.across(shape.request_sectors, self.in_flight);
@@ -204,7 +201,6 @@ impl<S: Spread> ForkJoin<S> {
         }
     }
 
-    /// Starts the first thread at a disk.
     fn start(&mut self, now: Nanos, index: u32) {
         let disk = &mut self.disks[index as usize];
         let Some(process) = disk.threads.front() else { return };
@@ -214,7 +210,6 @@ impl<S: Spread> ForkJoin<S> {
         self.ready.push_back(index);
     }
 
-    /// The next command of the thread that a disk serves.
     fn command(&mut self, index: u32) -> Issue {
         let disk = &mut self.disks[index as usize];
         let process = *disk.threads.front().expect("a disk that is ready serves a thread");
@@ -228,7 +223,6 @@ impl<S: Spread> ForkJoin<S> {
         Issue { source: process, ..Issue::new(index, request, id) }
     }
 
-    /// A thread of a process is through.
     fn join(&mut self, now: Nanos, process: u32) {
         let member = &mut self.members[process as usize];
         member.threads -= 1;

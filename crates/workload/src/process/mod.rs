@@ -26,7 +26,6 @@ use crate::{Issue, Load, Poll, ShapeError, VolumeInfo};
 /// The most requests that all processes together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;
 
-/// The most processes of a load.
 const MOST_PROCESSES: u64 = 1 << 16;
 
 /// The next step of a process.
@@ -124,7 +123,6 @@ impl<P: Process> Processes<P> {
         self
     }
 
-    /// Assigns a processor to a process that is ready, or queues it.
     fn enter(&mut self, now: Nanos, index: u32) {
         let Some(wake) = self.members[index as usize].wake() else { return };
         if self.free == 0 {
@@ -217,7 +215,6 @@ impl Processes<Synthetic> {
     }
 }
 
-/// Checks that there are processes, and not too many for a host's memory.
 fn check_processes(found: u64) -> Result<(), ShapeError> {
     crate::shape::nonzero("the number of processes", found)?;
     if found > MOST_PROCESSES {

@@ -186,7 +186,6 @@ impl SyntheticSpec {
         Ok((0..u64::from(self.processes)).map(process).collect())
     }
 
-    /// The volumes used, each as its number and its blocks.
     fn areas(&self, volumes: &[VolumeInfo]) -> Result<Vec<Area>, SyntheticError> {
         let fault = |key| move |message| SyntheticError::Volume { key, message };
         let numbers: Vec<usize> = if self.volumes.is_empty() {
@@ -235,7 +234,6 @@ struct Area {
     blocks: u64,
 }
 
-/// A request, in blocks of the blocking.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     area: Area,
@@ -296,7 +294,6 @@ impl Synthetic {
         if self.random.random::<f64>() < self.spec.read { Op::Read } else { Op::Write }
     }
 
-    /// The most blocks of a request in an area.
     fn most(&self, area: Area) -> u64 {
         area.blocks.min(u64::from(u32::MAX / self.blocking))
     }

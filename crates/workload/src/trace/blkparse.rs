@@ -134,7 +134,6 @@ fn length(plus: Option<&[u8]>, sectors: Option<&[u8]>) -> Result<u64, Fault> {
     }
 }
 
-/// A device's number from its two parts.
 fn device(text: &[u8]) -> Result<u32, Fault> {
     let parts = std::str::from_utf8(text).ok().and_then(|text| text.split_once(','));
     let number = |part: &str, bits: u32| part.parse::<u32>().ok().filter(|number| *number < 1 << bits);

@@ -47,7 +47,6 @@ pub(super) const FORMAT: Format = Format {
     write: || Box::new(Writer { completions: Completions::default(), sequence: 0 }),
 };
 
-/// Bytes of an event without its payload.
 const EVENT: usize = 48;
 /// The magic number without the version.
 const MAGIC: u32 = 0x6561_7400;
@@ -130,7 +129,6 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Skips this many bytes of payload.
     fn skip(&mut self, payload: usize) -> Result<(), Fault> {
         let mut left = payload;
         while left > 0 {
@@ -168,7 +166,6 @@ impl Fields<'_> {
     }
 }
 
-/// The event of a record, if it is a relevant one.
 fn event(fields: &Fields<'_>) -> Result<Option<Event>, Fault> {
     let action = fields.word(28);
     let step = action & 0xffff;

@@ -103,7 +103,6 @@ impl Carries {
         self.tick > 0 && time.0 > self.latest
     }
 
-    /// Why it cannot be expressed at all.
     fn unfit(&self, record: &Record) -> Option<Loss> {
         let data = matches!(record.kind, Kind::Read | Kind::Write);
         let reasons = [
@@ -118,7 +117,6 @@ impl Carries {
         reasons.into_iter().find(|(met, _)| *met).map(|(_, loss)| loss)
     }
 
-    /// Widens the run to whole units of the format.
     fn fit_run(&self, record: &mut Record, losses: &mut Losses) {
         let rest = record.offset % self.offset_grain;
         if rest == 0 && record.bytes.is_multiple_of(self.grain) {

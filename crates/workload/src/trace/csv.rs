@@ -47,7 +47,6 @@ fn columns(line: &[u8]) -> Option<bool> {
     }
 }
 
-/// The columns of a line that are read.
 fn read_columns(line: &[u8]) -> &[u8] {
     let mut commas = line.iter().enumerate().filter(|(_, byte)| **byte == b',');
     commas.nth(7).map_or(line, |(end, _)| &line[..end])

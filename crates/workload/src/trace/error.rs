@@ -4,7 +4,6 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// The longest line that is read.
 pub(super) const LONGEST_LINE: usize = 4096;
 /// The most devices that a trace may name.
 pub(super) const MOST_NAMES: usize = 65_536;
@@ -20,7 +19,6 @@ pub struct TraceError {
     pub fault: Fault,
 }
 
-/// The text before a fault, if any.
 fn before(place: impl fmt::Display) -> String {
     let place = place.to_string();
     if place.is_empty() { place } else { place + ": " }
@@ -78,7 +76,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// A field with an invalid value.
     pub(super) fn field(field: &'static str, found: &[u8], allowed: &'static str) -> Fault {
         let found = String::from_utf8_lossy(&found[..found.len().min(160)]);
         let shown = found.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c });

@@ -235,7 +235,6 @@ fn push_file(device: u32, header: &Header, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends file, action, offset and length.
 fn push_request(record: &Record, header: &Header, out: &mut Vec<u8>) {
     let action = match record.kind {
         Kind::Read => " read ",

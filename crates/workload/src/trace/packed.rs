@@ -31,7 +31,6 @@ impl Packing {
     }
 }
 
-/// Bytes read and unpacked at a time.
 const BUFFER: usize = 1 << 17;
 /// Bytes that tell the packing.
 const MAGIC: usize = 4;
@@ -74,7 +73,6 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// An output that packs.
 pub(super) enum Packer<W: Write> {
     None(W),
     Gzip(GzEncoder<W>),

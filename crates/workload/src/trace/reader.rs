@@ -13,7 +13,6 @@ pub struct Trace<'a> {
     file: String,
     format: &'static Format,
     source: Box<dyn Source + 'a>,
-    /// Number of faults that may still be skipped.
     patience: u64,
     skipped: u64,
     first_skipped: Option<TraceError>,
@@ -100,7 +99,6 @@ impl Iterator for Trace<'_> {
     }
 }
 
-/// The format that matches the head of a trace.
 fn sniff(head: &[u8]) -> Result<&'static Format, Fault> {
     let like = |head: &[u8]| all().iter().find(|format| (format.sniff)(head));
     like(head).ok_or_else(|| {

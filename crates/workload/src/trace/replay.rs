@@ -106,9 +106,7 @@ pub struct Replay<'a> {
     trace: Trace<'a>,
     volumes: Vec<VolumeInfo>,
     options: ReplayOptions,
-    /// Volumes of the devices seen so far.
     known: BTreeMap<u32, u32>,
-    /// The time of the trace's first request.
     base: Option<Nanos>,
     /// The next request, with its time on the rig's clock.
     next: Option<(Issue, Record)>,

@@ -77,7 +77,6 @@ impl Words {
 struct Reader<R> {
     input: R,
     header: Header,
-    /// Where the record at hand begins.
     byte: u64,
     /// Where the next one does.
     next: u64,

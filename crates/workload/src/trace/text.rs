@@ -30,7 +30,6 @@ impl<R: BufRead> Lines<R> {
         Lines { input, text: Vec::with_capacity(256), line: 0, within: false }
     }
 
-    /// The position of the last returned line.
     pub(super) fn position(&self) -> Place {
         Place::Line(self.line.max(1))
     }
@@ -80,7 +79,6 @@ impl<R: BufRead, P: Fn(&[u8]) -> Result<Record, Fault>> Source for Records<R, P>
     }
 }
 
-/// The first non-empty line at the head of a trace.
 pub(super) fn first_line(head: &[u8]) -> Option<&[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty())
 }
@@ -187,7 +185,6 @@ pub(super) fn time(field: &'static str, text: &[u8], unit: u64) -> Result<Nanos,
     }
 }
 
-/// A time with an exponent.
 fn rounded(text: &[u8], unit: u64) -> Option<u64> {
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     let nanos = (value * unit as f64).round();
@@ -243,7 +240,6 @@ macro_rules! push {
 }
 pub(super) use push;
 
-/// A value that can be appended to a line.
 pub(super) trait Push {
     fn push_to(&self, out: &mut Vec<u8>);
 }

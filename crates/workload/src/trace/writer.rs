@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use super::packed::{Packer, Packing};
 use super::{Encode, Format, Header, Losses, Record};
 
-/// Bytes gathered before they are handed on.
 const CHUNK: usize = 1 << 16;
 
 /// Writes a trace of any format.

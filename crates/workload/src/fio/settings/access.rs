@@ -62,7 +62,7 @@ impl Rw {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fio) struct Access {
+pub(in crate::fio) struct RequestKinds {
     pub(in crate::fio) rw: Rw,
     /// Whether requests between two draws of a place repeat that place.
     pub(in crate::fio) same_place: bool,
@@ -70,9 +70,9 @@ pub(in crate::fio) struct Access {
     pub(in crate::fio) read_percent: u64,
 }
 
-impl Default for Access {
-    fn default() -> Access {
+impl Default for RequestKinds {
+    fn default() -> RequestKinds {
         let rw = Rw { direction: direction(false, true, false, false), modifier: 0, backwards: false };
-        Access { rw, same_place: false, read_percent: 50 }
+        RequestKinds { rw, same_place: false, read_percent: 50 }
     }
 }

@@ -25,7 +25,7 @@ impl Split {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::fio) struct Blocks {
+pub(in crate::fio) struct RequestSizes {
     pub(in crate::fio) bytes: [u64; 3],
     pub(in crate::fio) range: [Option<(u64, u64)>; 3],
     pub(in crate::fio) split: [Vec<Split>; 3],
@@ -35,9 +35,9 @@ pub(in crate::fio) struct Blocks {
     pub(in crate::fio) align: [Option<u64>; 3],
 }
 
-impl Default for Blocks {
-    fn default() -> Blocks {
-        Blocks {
+impl Default for RequestSizes {
+    fn default() -> RequestSizes {
+        RequestSizes {
             bytes: [4096; 3],
             range: [None; 3],
             split: [const { Vec::new() }; 3],

@@ -4,7 +4,7 @@ use super::access::{READ, WRITE};
 use crate::fio::engine::{Engine, PSYNC};
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fio) struct Queue {
+pub(in crate::fio) struct EngineQueue {
     pub(in crate::fio) engine: Engine,
     pub(in crate::fio) iodepth: u64,
     /// To how many the queue drains before it is filled again; 0 for `iodepth`.
@@ -14,13 +14,13 @@ pub(in crate::fio) struct Queue {
     pub(in crate::fio) offload: bool,
 }
 
-impl Default for Queue {
-    fn default() -> Queue {
-        Queue { engine: PSYNC, iodepth: 1, low: 0, complete_min: 1, offload: false }
+impl Default for EngineQueue {
+    fn default() -> EngineQueue {
+        EngineQueue { engine: PSYNC, iodepth: 1, low: 0, complete_min: 1, offload: false }
     }
 }
 
-impl Queue {
+impl EngineQueue {
     /// Whether a synchronous engine keeps one request outstanding although `iodepth` is larger. Requests that fio passes to
     /// threads of their own (`io_submit_mode=offload`) do not wait for each other.
     pub(in crate::fio) fn is_capped(&self) -> bool {
@@ -53,20 +53,20 @@ pub(in crate::fio) struct Flushes {
 
 /// Which requests have high priority.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fio) struct Priority {
+pub(in crate::fio) struct JobPriority {
     pub(in crate::fio) percent: [u64; 3],
     /// Whether the class of those in percent is that of high priority.
     pub(in crate::fio) by_percent: bool,
     pub(in crate::fio) whole_job: bool,
 }
 
-impl Default for Priority {
-    fn default() -> Priority {
-        Priority { percent: [0; 3], by_percent: true, whole_job: false }
+impl Default for JobPriority {
+    fn default() -> JobPriority {
+        JobPriority { percent: [0; 3], by_percent: true, whole_job: false }
     }
 }
 
-impl Priority {
+impl JobPriority {
     /// Percentages of reads and of writes with high priority.
     pub(in crate::fio) fn percents(&self) -> [u64; 2] {
         [READ, WRITE].map(|at| match (self.whole_job, self.by_percent) {

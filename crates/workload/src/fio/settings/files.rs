@@ -95,7 +95,7 @@ pub(in crate::fio) fn split_names(list: &str) -> Vec<String> {
 
 /// The part of its files that a clone uses.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::fio) struct Area {
+pub(in crate::fio) struct FileArea {
     pub(in crate::fio) size: Amount,
     /// What a clone transfers.
     pub(in crate::fio) io_size: Amount,
@@ -107,7 +107,7 @@ pub(in crate::fio) struct Area {
     pub(in crate::fio) offset_align: u64,
 }
 
-impl Area {
+impl FileArea {
     pub(in crate::fio) fn has_size(&self) -> bool {
         self.size.fixed() > 0 || self.file_size.is_some()
     }

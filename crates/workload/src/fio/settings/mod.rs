@@ -7,10 +7,10 @@ mod files;
 mod pace;
 mod random;
 
-pub(super) use access::{Access, Direction, READ, Rw, WRITE};
-pub(super) use blocks::{Blocks, Split};
-pub(super) use control::{Flushes, Grouping, Priority, Queue, ReplayedLog};
-pub(super) use files::{Area, FileNames, Service, ServiceChoice, split_names};
+pub(super) use access::{Direction, READ, RequestKinds, Rw, WRITE};
+pub(super) use blocks::{RequestSizes, Split};
+pub(super) use control::{EngineQueue, Flushes, Grouping, JobPriority, ReplayedLog};
+pub(super) use files::{FileArea, FileNames, Service, ServiceChoice, split_names};
 pub(super) use pace::{Lifetime, RateLimits, RateProcess, ThinkTime};
 pub(super) use random::{RandomPlaces, Spread, Zone};
 
@@ -24,17 +24,17 @@ pub(super) struct Settings {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
     pub(super) files: FileNames,
-    pub(super) area: Area,
-    pub(super) access: Access,
-    pub(super) blocks: Blocks,
+    pub(super) area: FileArea,
+    pub(super) access: RequestKinds,
+    pub(super) blocks: RequestSizes,
     pub(super) random: RandomPlaces,
-    pub(super) queue: Queue,
+    pub(super) queue: EngineQueue,
     pub(super) life: Lifetime,
     pub(super) think_time: ThinkTime,
     pub(super) rate: RateLimits,
     pub(super) flushes: Flushes,
     pub(super) direct: bool,
-    pub(super) priority: Priority,
+    pub(super) priority: JobPriority,
     pub(super) log: ReplayedLog,
     pub(super) group: Grouping,
     pub(super) own: Own,

@@ -34,12 +34,10 @@ impl Buffers {
         Buffers { of: vec![Buffer::default(); blocks as usize], by_age: VecDeque::new(), most }
     }
 
-    /// Whether all of a block is valid.
     pub(super) fn is_valid(&self, block: u32) -> bool {
         self.of[block as usize].valid == ALL
     }
 
-    /// Whether all of a block is valid or was requested.
     pub(super) fn is_requested(&self, block: u32) -> bool {
         self.of[block as usize].requested == ALL
     }
@@ -49,7 +47,6 @@ impl Buffers {
         self.of[block as usize].requested.trailing_ones()
     }
 
-    /// Records that sectors of the disk are requested.
     pub(super) fn request(&mut self, first: u64, sectors: u32) {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
@@ -58,7 +55,6 @@ impl Buffers {
         }
     }
 
-    /// Records that sectors of the disk have arrived.
     pub(super) fn arrive(&mut self, first: u64, sectors: u32) {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
@@ -102,7 +98,6 @@ impl Buffers {
     }
 }
 
-/// The blocks of a run of sectors, with the sectors of each.
 fn parts(first: u64, sectors: u32) -> impl Iterator<Item = (u32, Sectors)> {
     let of_block = u64::from(BLOCK_SECTORS);
     let end = first + u64::from(sectors);

@@ -16,7 +16,6 @@ pub(super) struct File {
     pub(super) leads: Vec<u32>,
     /// Group of its last block.
     pub(super) last_group: u32,
-    /// Blocks that it has in that group.
     pub(super) in_group: u32,
     /// Sectors of the file, from its start, that are on the disk or in a transfer.
     pub(super) written: u64,
@@ -29,7 +28,6 @@ impl File {
         self.bytes.div_ceil(BLOCK_BYTES) as u32
     }
 
-    /// Blocks without a place.
     pub(super) fn unplaced(&self) -> u32 {
         self.length() - self.blocks.len() as u32
     }

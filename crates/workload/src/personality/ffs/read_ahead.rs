@@ -8,7 +8,6 @@ const REMEMBERED: u32 = 16;
 /// How a session reads a file: from its opening to its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
-    /// The block read last.
     last: Option<u32>,
     /// Blocks of the run that it is the end of.
     run: u32,
@@ -32,7 +31,6 @@ pub(super) enum Fetch {
 }
 
 impl Reader {
-    /// Records that a block is read.
     pub(super) fn touch(&mut self, block: u32, history: &mut History) {
         match self.last {
             Some(last) if block == last => return,
@@ -54,7 +52,6 @@ impl Reader {
         self.last = Some(block);
     }
 
-    /// The blocks that may be fetched at a time.
     pub(super) fn fetch(&self, layout: &Layout, history: &History) -> Fetch {
         let cluster = layout.cluster_blocks();
         let by_run = Fetch::Behind(self.run.clamp(1, cluster));

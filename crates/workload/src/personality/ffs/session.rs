@@ -175,7 +175,6 @@ impl<P: Iterator<Item = Call>> Session<P> {
         &self.layout
     }
 
-    /// Gives a new, empty file its inode and its name.
     fn add(&mut self, handle: Handle) {
         let number = self.numbers.pop_first().unwrap_or_else(|| {
             self.next_number += 1;
@@ -302,7 +301,6 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self.numbers.insert(open.file.number);
     }
 
-    /// Writes data whose delay has passed.
     fn write_late(&mut self, now: Nanos) {
         while let Some((due, handle)) = self.late.front().copied() {
             if due > now {
@@ -336,7 +334,6 @@ impl<P: Iterator<Item = Call>> Session<P> {
         false
     }
 
-    /// The program has ended: its unwritten data go to the disk.
     fn end(&mut self, now: Nanos) {
         self.state = State::Ending;
         self.marks.push(now);

@@ -40,7 +40,6 @@ impl Space {
         self.left[group as usize]
     }
 
-    /// Free blocks of a group, on average.
     pub(super) fn mean_left(&self) -> u32 {
         let sum: u64 = self.left.iter().map(|left| u64::from(*left)).sum();
         (sum / (self.left.len() as u64).max(1)) as u32

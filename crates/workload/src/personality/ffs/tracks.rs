@@ -29,7 +29,6 @@ pub enum TrackListError {
 pub struct TrackList {
     /// Where tracks begin, ascending, 0 first; the partition's end last.
     bounds: Vec<u64>,
-    /// Sectors of the longest.
     longest: u64,
 }
 

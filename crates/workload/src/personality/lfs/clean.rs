@@ -42,7 +42,6 @@ impl Lfs {
         rated.into_iter().map_while(fits).collect()
     }
 
-    /// How good it is to clean a segment.
     fn rating(&self, segment: &Segment) -> f64 {
         let u = f64::from(segment.live) / f64::from(segment.blocks);
         match self.cleaning.choice {

@@ -93,7 +93,6 @@ pub struct Lfs {
     /// When each was modified.
     modified: Vec<u64>,
     clean: BTreeSet<u32>,
-    /// Blocks in the clean segments.
     clean_blocks: u64,
     open: Option<Open>,
     /// The segment opened last: the next is the first clean one after it.
@@ -182,7 +181,6 @@ impl Lfs {
         std::mem::take(&mut self.transfers)
     }
 
-    /// Blocks for which the open segment has room.
     fn room(&self) -> u32 {
         self.open.map_or(0, |open| self.table.segments()[open.segment as usize].blocks - open.filled)
     }
@@ -234,7 +232,6 @@ impl Lfs {
         entry.youngest = entry.youngest.max(modified);
     }
 
-    /// Makes a segment clean in which nothing lives.
     fn free(&mut self, segment: u32) {
         let entry = self.table.segment(segment);
         assert_eq!(entry.live, 0, "no live block is lost");

@@ -33,7 +33,6 @@ impl Bins {
         }
     }
 
-    /// The bin of a place, made if need be.
     fn bin(&mut self, at: u64) -> usize {
         while at / self.width >= BINS as u64 {
             let halves = self.sums.chunks(2).map(|pair| pair.iter().sum()).collect();

@@ -77,7 +77,6 @@ impl Depth {
         (ratio(self.area, all), ratio(self.area, self.busy), ratio(self.busy, all))
     }
 
-    /// The mean in each bin of time.
     pub(super) fn over_time(&self) -> Vec<(Nanos, f64)> {
         let width = self.over_time.width();
         let mean = |(bin, sum): (usize, &f64)| (Nanos(bin as u64 * width), sum / width as f64);

@@ -17,7 +17,6 @@ const LONGEST: u64 = 1 << 20;
 const FIT_COUNT: u64 = 5;
 const FIT_BLOCKS: usize = 20;
 
-/// Counts of accesses to a sample of the blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Reuse {
     counts: BTreeMap<(u32, u64), u64>,
@@ -30,7 +29,6 @@ impl Reuse {
         Reuse { counts: BTreeMap::new(), shift: 64 }
     }
 
-    /// Counts the blocks of a request.
     pub(super) fn observe(&mut self, device: u32, offset: u64, bytes: u64) {
         let first = offset / BLOCK;
         let count = (offset.saturating_add(bytes).div_ceil(BLOCK) - first).min(LONGEST);
@@ -51,7 +49,6 @@ impl Reuse {
         self.shift < 64 && hash(device, block) >> self.shift != 0
     }
 
-    /// The share of all blocks that is counted.
     pub(super) fn share(&self) -> f64 {
         0.5f64.powi(64 - self.shift as i32)
     }
@@ -60,7 +57,6 @@ impl Reuse {
         self.counts.len() as f64 * BLOCK as f64 / self.share()
     }
 
-    /// The share of accesses to a block accessed before.
     pub(super) fn reused(&self) -> Option<f64> {
         let accesses: u64 = self.counts.values().sum();
         (accesses > 0).then(|| 1.0 - self.counts.len() as f64 / accesses as f64)
