@@ -189,9 +189,12 @@ fn node_limits_are_never_exceeded() {
     }
     let mut most = 0;
     watch(&node, &mut streams(&node, 40, u64::MAX), 60, |view| {
-        assert!(view.used_bytes <= 6 << 20 && view.high_water_bytes <= 6 << 20, "{view:?}");
+        assert!(view.memory.used_bytes <= 6 << 20 && view.memory.high_water_bytes <= 6 << 20, "{view:?}");
         assert!(view.dispatched <= 3, "{view:?}");
-        assert_eq!((view.read_ahead_bytes, view.requests_per_turn, view.dispatch_set), (1 << 20, 2, 3));
+        assert_eq!(
+            (view.tuning.read_ahead_bytes, view.tuning.requests_per_turn, view.tuning.dispatch_set),
+            (1 << 20, 2, 3)
+        );
         most = most.max(view.dispatched);
     });
     assert_eq!(most, 3, "as many as are allowed have turns");
@@ -236,7 +239,7 @@ fn stream_memory_bound_holds_for_mixed_clients() {
         ];
         let mut load = Mix::new(members, u64::MAX, Nanos::MAX).expect("it has members");
         watch(&node, &mut load, 40, |view| {
-            assert!(view.used_bytes <= memory && view.high_water_bytes <= memory, "{view:?}");
+            assert!(view.memory.used_bytes <= memory && view.memory.high_water_bytes <= memory, "{view:?}");
         });
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()>
             line("response", response(&books))?;
             line("streams", streams(&scheduler, &books))?;
         }
-        if scheduler.lost_bytes > 0 {
+        if scheduler.counters.lost_bytes > 0 {
             line(
                 "lost",
                 format!(
                     "{} that were acknowledged, and the disk did not take",
-                    capacity(scheduler.lost_bytes)
+                    capacity(scheduler.counters.lost_bytes)
                 ),
             )?;
         }
@@ -49,14 +49,14 @@ fn throughput(books: &Books, seconds: f64) -> String {
 }
 
 fn streams(view: &View, books: &Books) -> String {
-    if view.found == 0 {
+    if view.counters.found == 0 {
         return "none found".to_string();
     }
-    let hits = 100.0 * ratio(view.hits as f64, books.count_of(Kind::Read).done as f64);
+    let hits = 100.0 * ratio(view.counters.hits as f64, books.count_of(Kind::Read).done as f64);
     format!(
         "{} found, {} turns, {hits:.0} % of the reads from stream memory, of which {} at most were in use",
-        grouped(view.found),
-        grouped(view.turns),
-        memory(view.high_water_bytes),
+        grouped(view.counters.found),
+        grouped(view.counters.turns),
+        memory(view.memory.high_water_bytes),
     )
 }

@@ -184,14 +184,16 @@ impl Watched {
             read_mb_s: mb_s(read.bytes - self.read_bytes),
             write_mb_s: mb_s(written.bytes - self.written_bytes),
             iops: ratio((done - self.done) as f64, seconds),
-            hit_share: ratio((scheduler.hits - self.hits) as f64, (read.done - self.reads) as f64).min(1.0),
+            hit_share: ratio((scheduler.counters.hits - self.hits) as f64, (read.done - self.reads) as f64)
+                .min(1.0),
             utilisation: ratio(busy.since(self.busy).as_secs(), seconds).min(1.0),
             response: response(&books),
             operation: operations(&books),
             stream: self.busiest(&streams, &clients),
             scheduler: scheduler_state(&scheduler, busy),
         };
-        (self.at, self.reads, self.done, self.hits, self.busy) = (at, read.done, done, scheduler.hits, busy);
+        (self.at, self.reads, self.done, self.hits, self.busy) =
+            (at, read.done, done, scheduler.counters.hits, busy);
         (self.read_bytes, self.written_bytes) = (read.bytes, written.bytes);
         state
     }
@@ -306,28 +308,28 @@ fn operations(books: &Books) -> Vec<OperationState> {
 fn scheduler_state(view: &View, busy: Nanos) -> SchedulerState {
     SchedulerState {
         streams: view.streams,
-        found: view.found,
+        found: view.counters.found,
         dispatched: view.dispatched,
         waiting_streams: view.waiting_streams,
-        memory_bytes: view.memory_bytes,
-        used_bytes: view.used_bytes,
-        high_water_bytes: view.high_water_bytes,
-        staged_bytes: view.staged_bytes,
-        coalesced_bytes: view.coalesced_bytes,
+        memory_bytes: view.memory.bytes,
+        used_bytes: view.memory.used_bytes,
+        high_water_bytes: view.memory.high_water_bytes,
+        staged_bytes: view.memory.staged_bytes,
+        coalesced_bytes: view.memory.coalesced_bytes,
         in_flight: view.in_flight,
-        requests: view.requests,
-        direct: view.direct,
-        hits: view.hits,
-        turns: view.turns,
-        disk_read_bytes: view.read_bytes,
-        disk_written_bytes: view.written_bytes,
-        unfetched_bytes: view.unfetched_bytes,
-        lost_bytes: view.lost_bytes,
-        bandwidth_mb_s: view.bandwidth / 1e6,
-        positioning_ms: view.positioning.as_ms(),
-        read_ahead_bytes: view.read_ahead_bytes,
-        requests_per_turn: view.requests_per_turn,
-        dispatch_set: view.dispatch_set,
+        requests: view.counters.requests,
+        direct: view.counters.direct,
+        hits: view.counters.hits,
+        turns: view.counters.turns,
+        disk_read_bytes: view.counters.read_bytes,
+        disk_written_bytes: view.counters.written_bytes,
+        unfetched_bytes: view.counters.unfetched_bytes,
+        lost_bytes: view.counters.lost_bytes,
+        bandwidth_mb_s: view.tuning.bandwidth / 1e6,
+        positioning_ms: view.tuning.positioning.as_ms(),
+        read_ahead_bytes: view.tuning.read_ahead_bytes,
+        requests_per_turn: view.tuning.requests_per_turn,
+        dispatch_set: view.tuning.dispatch_set,
         bypass: view.bypass,
         busy_s: busy.as_secs(),
     }

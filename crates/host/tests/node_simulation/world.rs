@@ -294,7 +294,10 @@ impl World {
         let view = self.core.streams().view();
         let kept = self.core.streams().memory_bytes();
         assert!(kept <= self.memory_bytes, "{kept} bytes of memory, and {} are allowed", self.memory_bytes);
-        assert!(view.used_bytes <= kept && view.high_water_bytes <= kept, "memory is passed: {view:?}");
+        assert!(
+            view.memory.used_bytes <= kept && view.memory.high_water_bytes <= kept,
+            "memory is passed: {view:?}"
+        );
         self.core.streams().check();
     }
 
@@ -464,11 +467,11 @@ impl World {
     fn books(&self) -> Books {
         let view = self.core.streams().view();
         Books {
-            streams: view.found,
-            hits: view.hits,
-            turns: view.turns,
-            direct: view.direct,
-            written: view.written_bytes,
+            streams: view.counters.found,
+            hits: view.counters.hits,
+            turns: view.counters.turns,
+            direct: view.counters.direct,
+            written: view.counters.written_bytes,
             ..self.books
         }
     }

@@ -11,10 +11,7 @@
 //!
 //! Where R, D or N is given, turns are what is wanted, and nothing is measured.
 
-use super::Streams;
 use super::config::Config;
-use super::messages::Request;
-use super::stream::{Stream, mirrored};
 use headstack_model::Nanos;
 
 /// Streams up to which a bypass is tried: most caches of drives have 8 to 32 segments, and a trial costs what they lose by it.
@@ -52,20 +49,16 @@ const RETRY: Nanos = Nanos(60_000_000_000);
 const LATEST_RETRY: Nanos = Nanos(960_000_000_000);
 
 /// A stream with a request within this time counts as served by the disk.
-const RECENT: Nanos = Nanos(5_000_000_000);
+pub(super) const RECENT: Nanos = Nanos(5_000_000_000);
 
-/// How reads of streams are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// In turns.
     Turns,
     /// Each at once, to measure what that costs.
     Trial,
-    /// Each at once.
     Bypass,
 }
 
-/// How long requests waited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     requests: u64,
@@ -75,7 +68,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Nanoseconds waited for each byte.
+    /// In nanoseconds per byte.
     fn wait(&self) -> f64 {
         self.waited_ns / self.bytes.max(1) as f64
     }
@@ -83,18 +76,14 @@ impl Tally {
 
 /// What a decision depends on, in addition to the wait.
 #[derive(Clone, Copy, Debug)]
-struct Load {
-    /// Streams with recent requests.
-    streams: usize,
-    /// Turns that were begun so far.
-    turns: u64,
-    /// Requests that wait or are at the disk.
-    outstanding: u64,
+pub(super) struct Load {
+    pub(super) streams: usize,
+    pub(super) turns: u64,
+    pub(super) outstanding: u64,
     /// Whether a client has a guarantee: guarantees are kept in turns.
-    has_promises: bool,
+    pub(super) has_guarantees: bool,
 }
 
-/// Decides between turns and the bypass.
 #[derive(Debug)]
 pub(super) struct Bypass {
     is_allowed: bool,
@@ -142,7 +131,7 @@ impl Bypass {
     }
 
     /// Counts the time since the last call, in which this number of requests was outstanding.
-    fn advance(&mut self, now: Nanos, outstanding: u64) {
+    pub(super) fn advance(&mut self, now: Nanos, outstanding: u64) {
         if self.skipped == 0 {
             self.tally.waited_ns += outstanding as f64 * now.since(self.upto).0 as f64;
         } else {
@@ -151,7 +140,6 @@ impl Bypass {
         self.upto = now;
     }
 
-    /// A read or write was answered.
     pub(super) fn answered(&mut self, bytes: u64) {
         if self.skipped > 0 {
             self.skipped -= 1;
@@ -161,8 +149,7 @@ impl Bypass {
         }
     }
 
-    /// Whether there is enough to decide by.
-    fn is_due(&self, now: Nanos, turns: u64) -> bool {
+    pub(super) fn is_due(&self, now: Nanos, turns: u64) -> bool {
         let took = now.since(self.since);
         let (Tally { requests, .. }, wanted) =
             (self.tally, REQUESTS.max(REQUESTS_PER_STREAM * self.streams as u64));
@@ -179,8 +166,8 @@ impl Bypass {
     }
 
     /// Decides by what was measured since the last decision.
-    fn decide(&mut self, now: Nanos, load: Load) {
-        let is_few = !load.has_promises && (1..=MOST_STREAMS).contains(&load.streams);
+    pub(super) fn decide(&mut self, now: Nanos, load: Load) {
+        let is_few = !load.has_guarantees && (1..=MOST_STREAMS).contains(&load.streams);
         let is_measured = self.tally.requests >= LEAST_REQUESTS;
         let wait = self.tally.wait();
         // Waits grow with the streams.
@@ -209,7 +196,6 @@ impl Bypass {
         }
     }
 
-    /// Starts a new measurement.
     fn enter(&mut self, mode: Mode, now: Nanos, load: Load) {
         let was_on = self.is_on();
         (self.mode, self.since, self.tally) = (mode, now, Tally::default());
@@ -218,85 +204,5 @@ impl Bypass {
             // What is outstanding was begun the other way.
             self.skipped = load.outstanding + load.streams as u64;
         }
-    }
-}
-
-impl Streams {
-    fn outstanding(&self) -> u64 {
-        (self.reads.len() + self.writes.len() + self.direct.outstanding()) as u64
-    }
-
-    /// Accounts for the time since the last call.
-    pub(super) fn measure_wait(&mut self) {
-        let outstanding = self.outstanding();
-        self.bypass.advance(self.now, outstanding);
-    }
-
-    /// Decides between turns and the bypass, where there is enough to go by.
-    pub(super) fn decide_bypass(&mut self) {
-        if !self.bypass.is_due(self.now, self.books.turns) {
-            return;
-        }
-        let recent = |stream: &Stream| self.now.since(stream.last_request) < RECENT;
-        let streams = self.streams.iter().filter(|(_, stream)| recent(stream)).count();
-        let was_on = self.bypass.is_on();
-        let (turns, outstanding) = (self.books.turns, self.outstanding());
-        let load = Load { streams, turns, outstanding, has_promises: !self.promises.is_empty() };
-        self.bypass.decide(self.now, load);
-        if was_on != self.bypass.is_on() {
-            if !was_on {
-                self.release_waits();
-            }
-            // Of free slots there is nothing to file.
-            (0..self.streams.capacity()).for_each(|id| self.enqueue(id as u32));
-        }
-    }
-
-    /// Sends requests that wait for turns to the disk in the order of their places, so that each stream's come together; but for reads
-    /// of bytes that are in the memory or on their way.
-    fn release_waits(&mut self) {
-        let mut from = (0, 0);
-        while let Some((key, wait)) = self.reads.range(from..).next().map(|(key, wait)| (*key, *wait)) {
-            from = (key.0, key.1 + 1);
-            if !self.is_covered(key.0, wait.bytes) {
-                self.remove_wait(false, key);
-                self.skip(wait.stream, key.0, wait.bytes);
-                self.send_direct_after_writes(wait.request, key.0, wait.bytes);
-            }
-        }
-        while let Some((key, wait)) = self.writes.first_key_value().map(|(key, wait)| (*key, *wait)) {
-            self.remove_wait(true, key);
-            self.skip(wait.stream, key.0, wait.bytes);
-            self.route_change(wait.request, key.0, wait.bytes);
-        }
-    }
-
-    /// Sends a request of a stream to the disk at once.
-    pub(super) fn bypass_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
-        let stream = &mut self.streams[id as usize];
-        stream.note_request(self.now);
-        (stream.client, stream.last_request, stream.request) = (request.client, self.now, bytes);
-        stream.requests += 1;
-        stream.bytes += bytes;
-        self.skip(id, offset, bytes);
-        self.send_direct(request);
-    }
-
-    /// Advances a stream past bytes that it does not read ahead.
-    fn skip(&mut self, id: u32, offset: u64, bytes: u64) {
-        let disk_bytes = self.disk_bytes;
-        if let Some(open) = self.streams[id as usize].open {
-            // No further write continues the open frame.
-            self.close(open);
-        }
-        let stream = &mut self.streams[id as usize];
-        let at = mirrored(stream.direction(), disk_bytes, offset, bytes);
-        let end = stream.next_after(at, bytes).min(disk_bytes);
-        stream.passed = stream.passed.max(end);
-        stream.skip_passed();
-        if end > stream.expected {
-            self.set_expected(id, end);
-        }
-        self.enqueue(id);
     }
 }

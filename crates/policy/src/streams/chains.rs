@@ -23,12 +23,10 @@ pub(super) struct Links {
     pub(super) any: u32,
 }
 
-/// Watches which requests continue others.
 #[derive(Debug)]
 pub(super) struct Chains {
     /// Bytes that may be left out between two.
     gap: u64,
-    /// Each client's last request.
     clients: ByClient<Link>,
     recent: [Option<Link>; RECENT],
     next: usize,
@@ -39,7 +37,6 @@ impl Chains {
         Chains { gap, clients: ByClient::new(), recent: [None; RECENT], next: 0 }
     }
 
-    /// Notes a request.
     pub(super) fn observe(&mut self, client: u64, begin: u64, bytes: u64) -> Links {
         let (gap, end) = (self.gap, begin + bytes);
         let last = self.clients.get(client);

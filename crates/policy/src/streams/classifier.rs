@@ -12,7 +12,6 @@ use super::chains::{Chains, Links};
 use super::config::Classifier as Spec;
 use headstack_model::Nanos;
 
-/// Slots of a set of the table.
 const WAYS: usize = 4;
 
 /// Blocks that a client may leave out between two requests that follow each other.
@@ -53,7 +52,6 @@ struct Region {
     touched: Nanos,
 }
 
-/// Watches requests of one kind.
 #[derive(Debug)]
 pub(super) struct Classifier {
     block_bytes: u64,
@@ -154,7 +152,6 @@ impl Classifier {
     }
 }
 
-/// Evidence for a stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     blocks: u32,

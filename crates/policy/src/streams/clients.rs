@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_client_starts_anew() {
+    fn forgotten_client_has_no_value() {
         let mut clients = ByClient::<u8>::new();
         clients.claim(3);
         clients.forget(3);

@@ -9,10 +9,8 @@ use super::stream::Queue;
 use headstack_model::Nanos;
 use std::collections::BTreeSet;
 
-/// Streams by place or by turn.
 type Places = BTreeSet<(u64, u32)>;
 
-/// The streams that have a turn, and those that want one.
 #[derive(Debug)]
 pub(super) struct Dispatch {
     pub(super) active: Vec<u32>,
@@ -21,10 +19,7 @@ pub(super) struct Dispatch {
     /// Streams whose clients wait, by the round in which they have commands left: this one, the next, and the one after.
     blocked: [Places; 3],
     round: u64,
-    /// Streams with few staged bytes.
     wants_prefetch: Places,
-    /// Streams with a guarantee, by the time at which they have waited for half of the guaranteed response time.
-    urgent: BTreeSet<(Nanos, u32)>,
     /// Where the last command ends, in bytes from the start of the disk.
     arm: u64,
     /// Whether a direct request has moved the arm since the last command of a stream.
@@ -32,8 +27,8 @@ pub(super) struct Dispatch {
     serial: u64,
     /// Streams whose turn is over and that still have commands in flight.
     pub(super) leaving: u32,
-    /// When a pausing writer loses its turn.
-    pub(super) grace_at: Nanos,
+    /// When a pausing writer loses its turn, or a frame in use may be evicted.
+    grace_at: Nanos,
 }
 
 impl Default for Dispatch {
@@ -44,7 +39,6 @@ impl Default for Dispatch {
             blocked: Default::default(),
             round: 1,
             wants_prefetch: Places::new(),
-            urgent: BTreeSet::new(),
             arm: 0,
             is_arm_elsewhere: false,
             serial: 0,
@@ -59,7 +53,6 @@ impl Dispatch {
         self.active.contains(&id)
     }
 
-    /// Streams that have a turn.
     pub(super) fn len(&self) -> usize {
         self.active.len()
     }
@@ -69,24 +62,12 @@ impl Dispatch {
         self.blocked.iter().map(BTreeSet::len).sum()
     }
 
-    /// The number of the round.
     pub(super) fn round(&self) -> u64 {
         self.round
     }
 
-    /// Removes a stream from the active ones.
     pub(super) fn leave(&mut self, id: u32) {
         self.active.retain(|active| *active != id);
-    }
-
-    /// Counts a stream without a turn that has a command in flight.
-    pub(super) fn add_leaving(&mut self) {
-        self.leaving += 1;
-    }
-
-    /// Stops counting a stream without a turn, which has ended.
-    pub(super) fn remove_leaving(&mut self) {
-        self.leaving -= 1;
     }
 
     /// Notes where a command moves the arm, and whether it is a stream's.
@@ -94,7 +75,22 @@ impl Dispatch {
         (self.arm, self.is_arm_elsewhere) = (to, !is_stream);
     }
 
-    /// A number greater than all before.
+    /// When to try streams that wait again, without another event.
+    pub(super) fn grace_at(&self) -> Nanos {
+        self.grace_at
+    }
+
+    pub(super) fn set_grace(&mut self, at: Nanos) {
+        self.grace_at = self.grace_at.min(at);
+    }
+
+    /// Ends a grace that is over. A stream that still waits sets it again.
+    pub(super) fn expire_grace(&mut self, now: Nanos) {
+        if self.grace_at <= now {
+            self.grace_at = Nanos::MAX;
+        }
+    }
+
     pub(super) fn serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial
@@ -115,27 +111,7 @@ impl Dispatch {
         self.queue(queue).remove(&(key, id));
     }
 
-    /// From this time on, a stream with a guarantee has precedence.
-    pub(super) fn add_deadline(&mut self, at: Nanos, id: u32) {
-        self.urgent.insert((at, id));
-    }
-
-    pub(super) fn remove_deadline(&mut self, at: Nanos, id: u32) {
-        self.urgent.remove(&(at, id));
-    }
-
-    /// Whether a stream with a guarantee has precedence now.
-    pub(super) fn has_urgent(&self, now: Nanos) -> bool {
-        self.urgent.first().is_some_and(|(at, _)| *at <= now)
-    }
-
-    /// The stream that gets the next turn.
-    pub(super) fn choose(&mut self, now: Nanos, turns: Turns) -> Option<u32> {
-        if let Some((at, id)) = self.urgent.first().copied()
-            && at <= now
-        {
-            return Some(id);
-        }
+    pub(super) fn choose(&mut self, turns: Turns) -> Option<u32> {
         while self.round_queue(self.round).is_empty() && self.blocked() > 0 {
             self.round += 1;
         }
@@ -157,7 +133,6 @@ impl Dispatch {
     }
 }
 
-/// The stream nearest to the arm, above or below it.
 fn nearest(queues: [&Places; 2], arm: u64) -> Option<&(u64, u32)> {
     let above = queues.map(|queue| queue.range((arm, 0)..).next());
     let below = queues.map(|queue| queue.range(..(arm, 0)).next_back());

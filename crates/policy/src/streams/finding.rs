@@ -1,21 +1,18 @@
-//! Assigns reads to streams, and finds new streams.
+//! Assigns requests to streams, and finds new streams.
 
-use super::classifier::Direction;
-use super::stream::{NO_STREAM, Stream, StreamKind, mirrored};
-use super::{NEAR, Streams};
+use super::classifier::{Classifier, Direction};
+use super::config::Config;
+use super::frames::Frames;
+use super::reorder::Reorder;
+use super::stream::{NEAR, Stream, StreamKind, mirrored};
+use super::strides::Strides;
+use super::table::StreamTable;
 use headstack_model::Nanos;
-
-/// The index of the set of expected offsets for a kind of stream.
-pub(super) fn set_of(kind: StreamKind) -> usize {
-    match kind {
-        StreamKind::Read(Direction::Forward) => 0,
-        StreamKind::Read(Direction::Backward) => 1,
-        StreamKind::Write => 2,
-    }
-}
 
 /// Requests by which a stream with reordered requests may be out of order.
 const REORDERED: u64 = 32;
+
+const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// How far ahead of the last answer a client's next request may be, by the length of its requests: depths beyond 100 are rare, and the
 /// searched region of the disk must be bounded whatever clients request.
@@ -23,205 +20,217 @@ fn reach(bytes: u64) -> u64 {
     (128 * bytes).clamp(NEAR, 64 << 20)
 }
 
-impl Streams {
-    /// The reader that a request continues.
-    pub(super) fn reader_for(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        if let Some(frame) = self.frames.readable_at(offset) {
-            let stream = self.frames.get(frame).stream;
-            if self.streams.contains(stream as usize) && self.may_join(stream, client, offset, bytes) {
+/// A run of the disk that a client requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientRun {
+    pub(super) client: u64,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+/// Decides which stream a request belongs to.
+#[derive(Debug)]
+pub(super) struct Finder {
+    readers: Classifier,
+    writers: Classifier,
+    strides: Strides,
+    reorder: Reorder,
+    is_as_published: bool,
+    read_bytes: u64,
+    /// Bytes by which requests of a stream may be out of order, at most.
+    most_slack: u64,
+}
+
+impl Finder {
+    pub(super) fn new(config: &Config, frames: &Frames) -> Finder {
+        let is_as_published = config.is_as_published();
+        Finder {
+            readers: Classifier::new(&config.classifier, is_as_published),
+            writers: Classifier::new(&config.classifier, is_as_published),
+            strides: Strides::new(),
+            reorder: Reorder::new(),
+            is_as_published,
+            read_bytes: config.read_bytes(frames.frame_bytes()),
+            most_slack: frames.memory_bytes() / 4,
+        }
+    }
+
+    /// The reader that a request belongs to, which may be a new one.
+    pub(super) fn reader(
+        &mut self,
+        now: Nanos,
+        table: &mut StreamTable,
+        frames: &Frames,
+        run: ClientRun,
+    ) -> Option<u32> {
+        self.continued_reader(table, frames, run).or_else(|| self.new_reader(now, table, frames, run))
+    }
+
+    /// The writer that a write belongs to, which may be a new one.
+    pub(super) fn writer(&mut self, now: Nanos, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
+        let ClientRun { client, offset, bytes } = run;
+        let near = || table.expected_in(StreamKind::Write, offset.saturating_sub(NEAR), offset).next_back();
+        let continued = stream_with_tail(table, StreamKind::Write, run).or_else(|| near().map(|(_, id)| id));
+        continued.or_else(|| {
+            let direction = self.writers.observe(now, client, offset, bytes)?;
+            (direction == Direction::Forward).then_some(())?;
+            table.insert(Stream::new(now, StreamKind::Write, client, offset))
+        })
+    }
+
+    fn continued_reader(&self, table: &mut StreamTable, frames: &Frames, run: ClientRun) -> Option<u32> {
+        let ClientRun { client, offset, bytes } = run;
+        if let Some(frame) = frames.readable_at(offset) {
+            let stream = frames.get(frame).stream;
+            if table.contains(stream) && may_join(table, frames, stream, run) {
                 return Some(stream);
             }
         }
-        let directions = [Direction::Forward, Direction::Backward];
-        if let Some(id) = directions
-            .into_iter()
-            .find_map(|direction| self.stream_with_tail(StreamKind::Read(direction), offset, bytes))
-        {
-            return self.may_join(id, client, offset, bytes).then_some(id);
+        let with_tail = |direction| stream_with_tail(table, StreamKind::Read(direction), run);
+        if let Some(id) = DIRECTIONS.into_iter().find_map(with_tail) {
+            return may_join(table, frames, id, run).then_some(id);
         }
-        if let Some(id) = self.strider_of(client)
-            && self.may_join(id, client, offset, bytes)
+        if let Some(id) = self.strided_stream(table, client)
+            && may_join(table, frames, id, run)
         {
             return Some(id);
         }
         let mut best = None;
-        for direction in [Direction::Forward, Direction::Backward] {
-            let at = mirrored(direction, self.disk_bytes, offset, bytes);
-            let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NO_STREAM);
-            for (expected, id) in self.expected[set_of(StreamKind::Read(direction))].range(near) {
+        for direction in DIRECTIONS {
+            let at = mirrored(direction, table.disk_bytes(), offset, bytes);
+            let kind = StreamKind::Read(direction);
+            for (expected, id) in table.expected_in(kind, at.saturating_sub(NEAR), at + NEAR) {
                 let distance = expected.abs_diff(at);
                 if best.is_none_or(|(least, _)| distance < least) {
-                    best = Some((distance, *id));
+                    best = Some((distance, id));
                 }
             }
         }
         match best {
-            Some((_, id)) => self.may_join(id, client, offset, bytes).then_some(id),
-            None => self.reader_ahead_of(client, offset, bytes),
+            Some((_, id)) => may_join(table, frames, id, run).then_some(id),
+            None => reader_ahead_of(table, frames, run),
         }
-    }
-
-    /// The stream whose last request ended where this one begins, or whose read-ahead did.
-    pub(super) fn stream_with_tail(&self, kind: StreamKind, offset: u64, bytes: u64) -> Option<u32> {
-        let direction = if let StreamKind::Read(direction) = kind { direction } else { Direction::Forward };
-        let at = mirrored(direction, self.disk_bytes, offset, bytes);
-        let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NO_STREAM);
-        let mut near = self.expected[set_of(kind)].range(behind).rev();
-        near.find(|(_, id)| self.streams[*id as usize].tail() == at).map(|(_, id)| *id)
     }
 
     /// The client's stream with gaps, if it has one: its next request may be far from the last that was answered.
-    fn strider_of(&self, client: u64) -> Option<u32> {
+    fn strided_stream(&self, table: &StreamTable, client: u64) -> Option<u32> {
         let id = self.strides.stream_of(client);
-        let stream = self.streams.get(id as usize)?;
-        (stream.stride.is_some() && stream.client == client).then_some(id)
-    }
-
-    /// A reader of the client's that has requests waiting up to shortly before this one.
-    fn reader_ahead_of(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        for direction in [Direction::Forward, Direction::Backward] {
-            let at = mirrored(direction, self.disk_bytes, offset, bytes);
-            let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NO_STREAM);
-            let near = self.expected[set_of(StreamKind::Read(direction))].range(behind).next_back().copied();
-            if let Some((_, id)) = near
-                && self.may_join(id, client, offset, bytes)
-            {
-                return Some(id);
-            }
-        }
-        None
-    }
-
-    /// Whether a request can wait in a stream: what is missing of it is still to be read ahead.
-    fn may_join(&mut self, id: u32, client: u64, offset: u64, bytes: u64) -> bool {
-        let disk_bytes = self.disk_bytes;
-        let stream = &self.streams[id as usize];
-        let direction = stream.direction();
-        let (frontier, expected, stream_client) = (stream.frontier, stream.expected, stream.client);
-        let slack = stream.stride.map_or(stream.slack, |(stride, _)| stride);
-        let at = mirrored(direction, disk_bytes, offset, bytes);
-        if stream.stride.is_some_and(|(stride, record)| at.abs_diff(expected) % stride != 0 || bytes > record)
-        {
-            return false;
-        }
-        // Bytes before the frontier must be in frames.
-        let known = (at + bytes).min(frontier).saturating_sub(at);
-        if known > 0 && !self.is_covered(mirrored(direction, disk_bytes, at, known), known) {
-            let stream = &mut self.streams[id as usize];
-            if at == expected && stream.waiting == 0 && stream.stride.is_none() {
-                // The read-ahead there was discarded.
-                stream.frontier = at;
-                return true;
-            }
-            return false;
-        }
-        // Only the client that the stream already has may leave a gap: others are near it by chance.
-        let tail = self.streams[id as usize].tail();
-        at <= tail || at <= tail + slack && client == stream_client
-    }
-
-    pub(super) fn is_covered(&self, place: u64, bytes: u64) -> bool {
-        let (mut at, end) = (place, place + bytes);
-        while at < end {
-            let Some(id) = self.frames.readable_at(at) else { return false };
-            at = self.frames.get(id).end();
-        }
-        true
+        let stream = table.get(id)?;
+        (stream.stride.is_some() && stream.client.id == client).then_some(id)
     }
 
     /// Notes a read that continues no stream. Returns the new stream that is found by it.
-    pub(super) fn new_reader(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        let Some(direction) = self.readers.observe(self.now, client, offset, bytes) else {
-            return self
-                .new_strider(client, offset, bytes)
-                .or_else(|| self.new_reordered(client, offset, bytes));
+    fn new_reader(
+        &mut self,
+        now: Nanos,
+        table: &mut StreamTable,
+        frames: &Frames,
+        run: ClientRun,
+    ) -> Option<u32> {
+        let ClientRun { client, offset, bytes } = run;
+        let Some(direction) = self.readers.observe(now, client, offset, bytes) else {
+            let found = self.new_strider(now, table, run);
+            return found.or_else(|| self.new_reordered(now, table, run));
         };
-        if let Some(id) = self.own_stream_near(client, offset, bytes) {
-            self.widen(id, bytes);
-            return self.may_join(id, client, offset, bytes).then_some(id);
+        if let Some(id) = self.own_stream_near(table, run) {
+            self.widen(&mut table[id], bytes);
+            return may_join(table, frames, id, run).then_some(id);
         }
-        let at = mirrored(direction, self.disk_bytes, offset, bytes);
-        let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NO_STREAM);
-        let neighbour =
-            self.expected[set_of(StreamKind::Read(direction))].range(near).map(|(_, id)| *id).next();
-        if let Some(neighbour) = neighbour {
+        let at = mirrored(direction, table.disk_bytes(), offset, bytes);
+        let kind = StreamKind::Read(direction);
+        let neighbour = table.expected_in(kind, at.saturating_sub(NEAR), at + NEAR).next();
+        if let Some((_, neighbour)) = neighbour {
             // Near another stream: there is a second one only if this read has a successor.
-            let stream = &mut self.streams[neighbour as usize];
-            if std::mem::replace(&mut stream.stray, at + bytes) != at {
+            if std::mem::replace(&mut table[neighbour].stray, at + bytes) != at {
                 return None;
             }
         }
-        self.new_stream(Stream::new(self.now, StreamKind::Read(direction), client, at))
+        table.insert(Stream::new(now, kind, client, at))
     }
 
     /// Notes a read far from all streams. Returns the strided stream that is found by it.
-    fn new_strider(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+    fn new_strider(&mut self, now: Nanos, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
+        let ClientRun { client, offset, bytes } = run;
         let (direction, stride) = self.strides.observe(client, offset, bytes)?;
-        if bytes > self.read_bytes() {
+        if bytes > self.read_bytes {
             return None;
         }
-        let at = mirrored(direction, self.disk_bytes, offset, bytes);
-        let stream = Stream::new(self.now, StreamKind::Read(direction), client, at);
-        let id = self.new_stream(Stream { stride: Some((stride, bytes)), ..stream })?;
+        let at = mirrored(direction, table.disk_bytes(), offset, bytes);
+        let stream = Stream::new(now, StreamKind::Read(direction), client, at);
+        let id = table.insert(Stream { stride: Some((stride, bytes)), ..stream })?;
         self.strides.found(client, id);
         Some(id)
     }
 
     /// The client's forward reader near there, which would be found again because its requests are out of order.
-    fn own_stream_near(&self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        if self.config.is_as_published() {
+    fn own_stream_near(&self, table: &StreamTable, run: ClientRun) -> Option<u32> {
+        if self.is_as_published {
             return None;
         }
-        let window = (2 * REORDERED * bytes).clamp(NEAR, 64 << 20);
-        let around = (offset.saturating_sub(window), 0)..=(offset + window, NO_STREAM);
-        let mut around = self.expected[set_of(StreamKind::Read(Direction::Forward))].range(around);
-        let is_own = |id: u32| {
-            let stream = &self.streams[id as usize];
-            stream.client == client && stream.stride.is_none()
-        };
-        around.find(|(_, id)| is_own(*id)).map(|(_, id)| *id)
+        let window = (2 * REORDERED * run.bytes).clamp(NEAR, 64 << 20);
+        let (from, to) = (run.offset.saturating_sub(window), run.offset + window);
+        let is_own = |id: u32| table[id].client.id == run.client && table[id].stride.is_none();
+        let mut around = table.expected_in(StreamKind::Read(Direction::Forward), from, to).map(|(_, id)| id);
+        around.find(|id| is_own(*id))
     }
 
-    /// Lets requests of a stream be out of order.
-    fn widen(&mut self, id: u32, bytes: u64) {
-        let most = self.memory_bytes() / 4;
-        let stream = &mut self.streams[id as usize];
-        stream.slack = stream.slack.max((REORDERED * bytes).min(most));
+    fn widen(&self, stream: &mut Stream, bytes: u64) {
+        stream.slack = stream.slack.max((REORDERED * bytes).min(self.most_slack));
     }
 
     /// Notes a read that continues no stream. Finds streams whose requests are out of order.
-    fn new_reordered(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        if self.config.is_as_published() {
+    fn new_reordered(&mut self, now: Nanos, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
+        if self.is_as_published {
             return None;
         }
-        let end = self.reorder.observe(client, offset, bytes)?;
-        let known = self.own_stream_near(client, offset, bytes);
-        let id = known.or_else(|| {
-            self.new_stream(Stream::new(self.now, StreamKind::Read(Direction::Forward), client, end))
-        })?;
-        self.widen(id, bytes);
+        let end = self.reorder.observe(run.client, run.offset, run.bytes)?;
+        let kind = StreamKind::Read(Direction::Forward);
+        let own = self.own_stream_near(table, run);
+        let id = own.or_else(|| table.insert(Stream::new(now, kind, run.client, end)))?;
+        self.widen(&mut table[id], run.bytes);
         // This read is of bytes that the stream has skipped.
         None
     }
+}
 
-    /// Sets where a stream's next request is expected.
-    pub(super) fn set_expected(&mut self, id: u32, at: u64) {
-        let stream = &mut self.streams[id as usize];
-        let before = std::mem::replace(&mut stream.expected, at);
-        let set = &mut self.expected[set_of(stream.kind)];
-        set.remove(&(before, id));
-        set.insert((at, id));
+/// The stream whose last request ended where this one begins, or whose read-ahead did.
+fn stream_with_tail(table: &StreamTable, kind: StreamKind, run: ClientRun) -> Option<u32> {
+    let direction = if let StreamKind::Read(direction) = kind { direction } else { Direction::Forward };
+    let at = mirrored(direction, table.disk_bytes(), run.offset, run.bytes);
+    let mut near = table.expected_in(kind, at.saturating_sub(reach(run.bytes)), at).rev();
+    near.find(|(_, id)| table[*id].tail() == at).map(|(_, id)| id)
+}
+
+/// A reader of the client's that has requests waiting up to shortly before this one.
+fn reader_ahead_of(table: &mut StreamTable, frames: &Frames, run: ClientRun) -> Option<u32> {
+    DIRECTIONS.into_iter().find_map(|direction| {
+        let at = mirrored(direction, table.disk_bytes(), run.offset, run.bytes);
+        let from = at.saturating_sub(reach(run.bytes));
+        let (_, id) = table.expected_in(StreamKind::Read(direction), from, at).next_back()?;
+        may_join(table, frames, id, run).then_some(id)
+    })
+}
+
+/// Whether a request can wait in a stream: what is missing of it is still to be read ahead.
+fn may_join(table: &mut StreamTable, frames: &Frames, id: u32, run: ClientRun) -> bool {
+    let ClientRun { client, offset, bytes } = run;
+    let at = table.mirror(id, offset, bytes);
+    let stream = &table[id];
+    let (frontier, expected, stream_client) = (stream.frontier, stream.expected, stream.client.id);
+    let slack = stream.stride.map_or(stream.slack, |(stride, _)| stride);
+    if stream.stride.is_some_and(|(stride, record)| at.abs_diff(expected) % stride != 0 || bytes > record) {
+        return false;
     }
-
-    pub(super) fn new_stream(&mut self, stream: Stream) -> Option<u32> {
-        if self.streams.len() >= self.config.classifier.regions as usize {
-            return None;
+    // Bytes before the frontier must be in frames.
+    let passed = (at + bytes).min(frontier).saturating_sub(at);
+    if passed > 0 && !frames.covers(table.mirror(id, at, passed), passed) {
+        let is_discarded = at == expected && stream.waiting == 0 && stream.stride.is_none();
+        if is_discarded {
+            table[id].frontier = at;
         }
-        let (kind, at) = (stream.kind, stream.expected);
-        let id = self.streams.insert(stream) as u32;
-        self.expected[set_of(kind)].insert((at, id));
-        self.books.found += 1;
-        self.sweep_at = self.sweep_at.min(self.now + Nanos(self.config.idle().0 / 2));
-        Some(id)
+        return is_discarded;
     }
+    // Only the client that the stream already has may leave a gap: others are near it by chance.
+    let tail = stream.tail();
+    at <= tail || at <= tail + slack && client == stream_client
 }

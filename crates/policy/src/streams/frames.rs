@@ -4,21 +4,18 @@
 //! disk. What a frame holds is found by its place on the disk.
 
 use super::messages::{Piece, Pieces};
+use super::view::MemoryView;
 use headstack_model::Nanos;
+use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// A command reads into it.
     Reading,
     /// It was read, and clients may fetch from it.
     Staged,
-    /// Writes are coalesced in it.
     Coalescing,
-    /// It waits to be written.
     Ready,
-    /// A command writes it.
     Writing,
 }
 
@@ -28,7 +25,6 @@ impl State {
     }
 }
 
-/// A frame in use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) state: State,
@@ -41,7 +37,6 @@ pub(super) struct Frame {
     fetched: u64,
     /// No request finds it any more: its bytes are stale, or all of them were fetched.
     pub(super) is_hidden: bool,
-    /// Its stream has continued past it.
     pub(super) is_behind: bool,
     /// Answers that name it and whose bytes were not taken yet.
     pub(super) pins: u32,
@@ -56,10 +51,14 @@ impl Frame {
         self.place + self.bytes
     }
 
+    /// Whether it was read, and may be fetched from.
+    pub(super) fn is_evictable(&self) -> bool {
+        self.state == State::Staged && !self.is_hidden
+    }
+
     /// Its key among the frames that may be evicted, if it is one of them: whether its stream has passed it, and when it was last used.
     fn staged(&self, id: u32) -> Option<(bool, (Nanos, u32))> {
-        let is_there = self.state == State::Staged && !self.is_hidden;
-        is_there.then_some((self.is_behind, (self.touched, id)))
+        self.is_evictable().then_some((self.is_behind, (self.touched, id)))
     }
 
     /// Bitmap of the sixty-fourths in which a run of its bytes lies.
@@ -75,35 +74,36 @@ impl Frame {
     }
 }
 
-/// All frames.
 #[derive(Debug)]
 pub(super) struct Frames {
     frame_bytes: u64,
-    frames: Vec<Option<Frame>>,
-    free: Vec<u32>,
+    count: usize,
+    frames: Slab<Frame>,
     /// Frames whose bytes may be fetched, now or once they are read, by offset.
     readable: BTreeMap<u64, u32>,
     /// Frames with bytes that are not on the disk yet, by offset.
     dirty: BTreeMap<u64, u32>,
     /// Staged frames by their last use: those that their streams have not reached, and those that their streams have passed.
     staged: [BTreeSet<(Nanos, u32)>; 2],
-    /// Frames by the stream that they belong to.
     owned: BTreeSet<(u32, u32)>,
+    /// Frames whose bytes were all fetched.
+    emptied: Vec<u32>,
     serials: u64,
     high_water: usize,
 }
 
 impl Frames {
     pub(super) fn new(memory_bytes: u64, frame_bytes: u64) -> Frames {
-        let count = (memory_bytes / frame_bytes) as u32;
+        let count = (memory_bytes / frame_bytes) as usize;
         Frames {
             frame_bytes,
-            frames: vec![None; count as usize],
-            free: (0..count).rev().collect(),
+            count,
+            frames: Slab::with_capacity(count),
             readable: BTreeMap::new(),
             dirty: BTreeMap::new(),
             staged: Default::default(),
             owned: BTreeSet::new(),
+            emptied: Vec::new(),
             serials: 0,
             high_water: 0,
         }
@@ -113,21 +113,20 @@ impl Frames {
         self.frame_bytes
     }
 
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.count as u64 * self.frame_bytes
+    }
+
     pub(super) fn count(&self) -> usize {
-        self.frames.len()
+        self.count
     }
 
     pub(super) fn free(&self) -> usize {
-        self.free.len()
+        self.count - self.used()
     }
 
     pub(super) fn used(&self) -> usize {
-        self.count() - self.free()
-    }
-
-    /// The most frames that were in use at a time.
-    pub(super) fn high_water(&self) -> usize {
-        self.high_water
+        self.frames.len()
     }
 
     pub(super) fn dirty(&self) -> usize {
@@ -143,14 +142,16 @@ impl Frames {
         place: u64,
         bytes: u64,
     ) -> Option<u32> {
-        let id = self.free.pop()?;
-        self.high_water = self.high_water.max(self.used());
+        if self.free() == 0 {
+            return None;
+        }
         self.serials += 1;
         let (serial, touched) = (self.serials, now);
         let (fetched, is_hidden, is_behind, pins) = (0, false, false, 0);
         let frame =
             Frame { state, stream, place, bytes, fetched, is_hidden, is_behind, pins, touched, serial };
-        self.frames[id as usize] = Some(frame);
+        let id = self.frames.insert(frame) as u32;
+        self.high_water = self.high_water.max(self.used());
         self.owned.insert((stream, id));
         let map = if state.is_dirty() { &mut self.dirty } else { &mut self.readable };
         let before = map.insert(place, id);
@@ -180,18 +181,15 @@ impl Frames {
             return None;
         }
         let stream = frame.stream;
-        self.frames[id as usize] = None;
+        self.frames.remove(id as usize);
         self.owned.remove(&(stream, id));
-        self.free.push(id);
         Some(stream)
     }
 
-    /// Whether a frame's bytes may be fetched.
     pub(super) fn is_readable(&self, id: u32) -> bool {
-        self.frames[id as usize].as_ref().is_some_and(|frame| !frame.is_hidden && !frame.state.is_dirty())
+        self.frames.get(id as usize).is_some_and(|frame| !frame.is_hidden && !frame.state.is_dirty())
     }
 
-    /// Pins the frames that an answer names.
     pub(super) fn pin(&mut self, pieces: &Pieces) {
         for id in self.named(pieces) {
             self.get_mut(id).pins += 1;
@@ -209,7 +207,6 @@ impl Frames {
         }
     }
 
-    /// The frames in which pieces lie.
     fn named(&self, pieces: &Pieces) -> impl Iterator<Item = u32> + use<> {
         let (frame_bytes, pieces) = (self.frame_bytes, *pieces);
         let frames = move |piece: Piece| piece.at / frame_bytes..=(piece.at + piece.bytes - 1) / frame_bytes;
@@ -217,11 +214,11 @@ impl Frames {
     }
 
     pub(super) fn get(&self, id: u32) -> &Frame {
-        self.frames[id as usize].as_ref().expect("the frame is in use")
+        &self.frames[id as usize]
     }
 
     pub(super) fn get_mut(&mut self, id: u32) -> &mut Frame {
-        self.frames[id as usize].as_mut().expect("the frame is in use")
+        &mut self.frames[id as usize]
     }
 
     /// Changes a frame, and its key among the staged ones.
@@ -241,12 +238,10 @@ impl Frames {
         }
     }
 
-    /// Marks a frame as read.
     pub(super) fn stage(&mut self, now: Nanos, id: u32) {
         self.change(id, |frame| (frame.state, frame.touched) = (State::Staged, now));
     }
 
-    /// Marks a frame as passed by its stream.
     pub(super) fn mark_passed(&mut self, id: u32) {
         self.change(id, |frame| frame.is_behind = true);
     }
@@ -261,12 +256,10 @@ impl Frames {
         self.staged[0].iter().map(|(_, id)| (*id, self.get(*id)))
     }
 
-    /// The frames of a stream.
     pub(super) fn owned_by(&self, stream: u32) -> impl Iterator<Item = u32> {
         self.owned.range((stream, 0)..=(stream, u32::MAX)).map(|(_, id)| *id)
     }
 
-    /// Gives a frame another stream.
     pub(super) fn set_owner(&mut self, id: u32, stream: u32) {
         let before = std::mem::replace(&mut self.get_mut(id).stream, stream);
         self.owned.remove(&(before, id));
@@ -280,10 +273,7 @@ impl Frames {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Frame)> {
-        self.frames
-            .iter()
-            .enumerate()
-            .filter_map(|(id, frame)| frame.as_ref().map(|frame| (id as u32, frame)))
+        self.frames.iter().map(|(id, frame)| (id as u32, frame))
     }
 
     /// The offset in the stream memory of a byte of the disk that a frame holds.
@@ -291,7 +281,6 @@ impl Frames {
         u64::from(id) * self.frame_bytes + (place - self.get(id).place)
     }
 
-    /// The number of the frame allocated last.
     pub(super) fn serial(&self) -> u64 {
         self.serials
     }
@@ -334,8 +323,7 @@ impl Frames {
         Some(pieces)
     }
 
-    /// Notes that a run was fetched. Calls `done` with each frame whose bytes were all fetched.
-    pub(super) fn fetch(&mut self, now: Nanos, place: u64, bytes: u64, mut done: impl FnMut(u32)) {
+    pub(super) fn fetch(&mut self, now: Nanos, place: u64, bytes: u64) {
         let (mut at, end) = (place, place + bytes);
         while at < end {
             let id = self.readable_at(at).expect("it was there");
@@ -345,10 +333,25 @@ impl Frames {
             let is_done = frame.fetched == u64::MAX;
             self.change(id, |frame| frame.touched = now);
             if is_done {
-                done(id);
+                self.emptied.push(id);
             }
             at = upto;
         }
+    }
+
+    /// Removes and returns the last frame whose bytes were all fetched.
+    pub(super) fn pop_emptied(&mut self) -> Option<u32> {
+        self.emptied.pop()
+    }
+
+    /// Whether frames hold a run, now or once they are read.
+    pub(super) fn covers(&self, place: u64, bytes: u64) -> bool {
+        let (mut at, end) = (place, place + bytes);
+        while at < end {
+            let Some(id) = self.readable_at(at) else { return false };
+            at = self.get(id).end();
+        }
+        true
     }
 
     /// Hides all frames with bytes of this run, because the disk will have other bytes there. Calls `unused` with each that no command
@@ -389,7 +392,24 @@ impl Frames {
         self.dirty_in(place, 1).next().or_else(|| self.readable_at(place))
     }
 
-    /// Panics if the state is inconsistent.
+    pub(super) fn view(&self) -> MemoryView {
+        let (mut staged_bytes, mut coalesced_bytes) = (0, 0);
+        for (_, frame) in self.iter() {
+            match frame.state {
+                State::Staged => staged_bytes += frame.bytes,
+                State::Coalescing | State::Ready | State::Writing => coalesced_bytes += frame.bytes,
+                State::Reading => {}
+            }
+        }
+        MemoryView {
+            bytes: self.memory_bytes(),
+            used_bytes: self.used() as u64 * self.frame_bytes,
+            high_water_bytes: self.high_water as u64 * self.frame_bytes,
+            staged_bytes,
+            coalesced_bytes,
+        }
+    }
+
     pub(super) fn check(&self) {
         let mut ends = (0, 0);
         for (map, end, dirty) in [(&self.readable, &mut ends.0, false), (&self.dirty, &mut ends.1, true)] {

@@ -24,39 +24,26 @@ pub struct Request {
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum RequestKind {
     /// Bytes from the disk.
     Read {
-        /// First byte.
         offset: u64,
-        /// How many.
         bytes: u64,
         /// From the media: staged bytes do not suffice.
         fua: bool,
     },
     /// Bytes to the disk.
     Write {
-        /// First byte.
         offset: u64,
-        /// How many.
         bytes: u64,
         /// Done once they are on the media.
         fua: bool,
     },
     /// A change without data: zeros, or a trim.
-    Change {
-        /// First byte.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-    },
+    Change { offset: u64, bytes: u64 },
     /// A question that only the disk can answer, such as where holes are.
-    Query {
-        /// First byte.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-    },
+    Query { offset: u64, bytes: u64 },
     /// Bring all writes that were answered before to the media.
     Flush,
 }
@@ -65,12 +52,10 @@ impl RequestKind {
     /// The first byte and the number of bytes that it concerns.
     pub(super) fn run(&self) -> Option<(u64, u64)> {
         match *self {
-            RequestKind::Read { offset, bytes, .. } | RequestKind::Write { offset, bytes, .. } => {
-                Some((offset, bytes))
-            }
-            RequestKind::Change { offset, bytes } | RequestKind::Query { offset, bytes } => {
-                Some((offset, bytes))
-            }
+            RequestKind::Read { offset, bytes, .. }
+            | RequestKind::Write { offset, bytes, .. }
+            | RequestKind::Change { offset, bytes }
+            | RequestKind::Query { offset, bytes } => Some((offset, bytes)),
             RequestKind::Flush => None,
         }
     }
@@ -204,7 +189,7 @@ impl Pieces {
     }
 }
 
-/// Why a disk did not do what it was told.
+/// Why a command of the disk failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
     /// A block that cannot be read, or written, any more.

@@ -17,6 +17,7 @@
 //! *Source:* I. Panagiotakis, M. Flouris, A. Bilas, "Reducing disk I/O performance sensitivity for large numbers of
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
 
+mod actions;
 mod bypass;
 mod chains;
 mod classifier;
@@ -26,15 +27,17 @@ mod direct;
 mod dispatch;
 mod finding;
 mod frames;
+mod guarantees;
 mod messages;
-mod promises;
 mod reading;
 mod reorder;
+mod schedule;
 mod stream;
 mod strides;
+mod table;
 mod tuning;
-mod turns;
 mod view;
+mod waits;
 mod writing;
 
 pub use classifier::Direction;
@@ -43,23 +46,17 @@ pub use messages::{
     Action, Answer, Command, DiskError, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
     Transfer, TransferBuffer,
 };
-pub use view::{StreamView, View};
+pub use view::{Counters, MemoryView, StreamView, TuningView, View};
 
-use crate::Guard;
-use bypass::Bypass;
-use classifier::Classifier as Watch;
-use direct::DirectRequests;
-use dispatch::Dispatch;
+use actions::{Actions, InFlight, Purpose};
+use bypass::{Bypass, Load};
+use direct::{DirectRequests, disk_command, transferred_bytes};
+use finding::Finder;
 use frames::Frames;
 use headstack_model::Nanos;
-use promises::Promise;
-use reorder::Reorder;
-use slab::Slab;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use schedule::Schedule;
 use stream::Stream;
-use strides::Strides;
-use tuning::Tuning;
-use view::Books;
+use waits::Waits;
 use writing::CoalescedWrites;
 
 /// Boundaries on the disk at which requests of streams end, such as those of tracks.
@@ -68,73 +65,33 @@ pub trait Boundaries: std::fmt::Debug + Send {
     fn next_boundary(&self, after: u64) -> u64;
 }
 
-/// A request of a stream that waits for the disk. Its key is its offset and ticket.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    request: Request,
-    bytes: u64,
-    stream: u32,
-    /// Whether staged bytes for it were discarded once, so that they are read again.
-    is_reread: bool,
-}
-
-/// What a command of the disk is for.
-#[derive(Clone, Copy, Debug)]
-enum Purpose {
-    Direct(Request),
-    Frame(u32),
-}
-
-/// A command that the disk has.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    purpose: Purpose,
-    issued: Nanos,
+/// Result of a stream's step in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// It began a command, or coalesced writes.
+    Began,
+    /// It continues later.
+    Waits,
+    /// It has nothing more to do.
+    Over,
 }
 
 /// The scheduler of one disk.
 #[derive(Debug)]
 pub struct Streams {
     config: Config,
-    disk_bytes: u64,
     boundaries: Option<Box<dyn Boundaries>>,
     now: Nanos,
     frames: Frames,
-    readers: Watch,
-    writers: Watch,
-    strides: Strides,
-    reorder: Reorder,
-    streams: Slab<Stream>,
-    /// Readers by direction, and writers, by where they are expected.
-    expected: [BTreeSet<(u64, u32)>; 3],
-    /// Requests of readers and of writers that wait, by place and ticket.
-    reads: BTreeMap<(u64, u64), Wait>,
-    writes: BTreeMap<(u64, u64), Wait>,
-    dispatch: Dispatch,
-    /// Guarantees by client.
-    promises: BTreeMap<u64, Promise>,
+    finder: Finder,
+    schedule: Schedule,
+    waits: Waits,
     coalesced: CoalescedWrites,
-    /// Frames whose bytes were all fetched.
-    emptied: Vec<u32>,
-    /// Requests that keep waiting although a frame that they need is discarded.
-    spared: Vec<(u64, u64)>,
     direct: DirectRequests,
-    tuning: Tuning,
     bypass: Bypass,
-    guard: Option<Guard>,
-    in_flight: Slab<InFlight>,
-    copies: VecDeque<Action>,
-    starts: VecDeque<Command>,
-    answers: VecDeque<Answer>,
-    /// Pieces that the last answer named.
-    last_staged: Option<Pieces>,
-    /// When to look for idle streams and frames.
-    sweep_at: Nanos,
-    books: Books,
+    actions: Actions,
+    counters: Counters,
 }
-
-/// How far from where a stream is expected a request may be and still belong to it.
-const NEAR: u64 = 256 << 10;
 
 impl Streams {
     /// A scheduler for a disk of this size.
@@ -142,35 +99,20 @@ impl Streams {
     /// *Errors:* a key of the configuration is out of its range.
     pub fn new(config: Config, disk_bytes: u64) -> Result<Streams, ConfigError> {
         config.check()?;
+        let frames = Frames::new(config.memory_bytes, config.frame_bytes());
+        let longest = if frames.count() < 8 { 1 } else { 2 } * frames.frame_bytes();
         Ok(Streams {
-            disk_bytes,
             boundaries: None,
             now: Nanos::ZERO,
-            frames: Frames::new(config.memory_bytes, config.frame_bytes()),
-            readers: Watch::new(&config.classifier, config.is_as_published()),
-            writers: Watch::new(&config.classifier, config.is_as_published()),
-            strides: Strides::new(),
-            reorder: Reorder::new(),
-            streams: Slab::new(),
-            expected: Default::default(),
-            reads: BTreeMap::new(),
-            writes: BTreeMap::new(),
-            dispatch: Dispatch::default(),
-            promises: BTreeMap::new(),
+            finder: Finder::new(&config, &frames),
+            schedule: Schedule::new(&config, disk_bytes, config.read_bytes(frames.frame_bytes())),
+            waits: Waits::new(longest),
             coalesced: CoalescedWrites::default(),
-            emptied: Vec::new(),
-            spared: Vec::new(),
-            direct: DirectRequests::default(),
-            tuning: Tuning::new(),
+            direct: DirectRequests::new(&config),
             bypass: Bypass::new(&config),
-            guard: (config.guard_cost > 0.0).then(|| Guard::adaptive(config.guard_cost)),
-            in_flight: Slab::new(),
-            copies: VecDeque::new(),
-            starts: VecDeque::new(),
-            answers: VecDeque::new(),
-            last_staged: None,
-            sweep_at: Nanos::MAX,
-            books: Books::default(),
+            actions: Actions::new(&config),
+            counters: Counters::default(),
+            frames,
             config,
         })
     }
@@ -180,21 +122,38 @@ impl Streams {
         self.boundaries = Some(boundaries);
     }
 
+    /// Gives a client a guarantee for all its streams together. The caller has checked that the disk can keep it.
+    pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
+        self.schedule.guarantees.set(client, guarantee);
+    }
+
     /// Bytes of the stream memory, which the owner holds.
     pub fn memory_bytes(&self) -> u64 {
-        self.frames.count() as u64 * self.frames.frame_bytes()
+        self.frames.memory_bytes()
     }
 
     /// Bytes of the disk.
     pub fn disk_bytes(&self) -> u64 {
-        self.disk_bytes
+        self.schedule.table.disk_bytes()
+    }
+
+    /// What it is doing.
+    pub fn view(&self) -> View {
+        View::new(self)
+    }
+
+    /// Its streams.
+    pub fn stream_views(&self) -> impl Iterator<Item = StreamView> + '_ {
+        let (disk_bytes, frame_bytes) = (self.disk_bytes(), self.frames.frame_bytes());
+        let view = move |(id, stream)| StreamView::new(id, stream, disk_bytes, frame_bytes);
+        self.schedule.table.iter().map(view)
     }
 
     /// Takes a request of a client. It must lie within the disk and not be empty.
     pub fn submit(&mut self, now: Nanos, request: Request) {
         self.now = now;
-        self.measure_wait();
-        self.books.requests += 1;
+        self.bypass.advance(now, self.outstanding());
+        self.counters.requests += 1;
         self.coalesced.add_client(request.client);
         self.route(request);
         self.decide_bypass();
@@ -204,11 +163,8 @@ impl Streams {
     /// Takes the end of a command of the disk.
     pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), DiskError>) {
         self.now = now;
-        self.measure_wait();
-        let InFlight { purpose, issued } = self.in_flight.remove(id as usize);
-        if let Some(guard) = &mut self.guard {
-            guard.completed(now, id);
-        }
+        self.bypass.advance(now, self.outstanding());
+        let InFlight { purpose, issued } = self.actions.complete(now, id);
         match purpose {
             Purpose::Direct(request) => self.direct_ended(request, result),
             Purpose::Frame(frame) => self.frame_ended(frame, issued, result),
@@ -221,11 +177,8 @@ impl Streams {
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
         self.drain_late();
-        if self.dispatch.grace_at <= now {
-            // A stream that still waits sets it again.
-            self.dispatch.grace_at = Nanos::MAX;
-        }
-        if self.sweep_at <= now {
+        self.schedule.dispatch.expire_grace(now);
+        if self.schedule.table.sweep_at() <= now {
             self.sweep();
         }
         self.pump();
@@ -233,7 +186,8 @@ impl Streams {
 
     /// When to call [`handle_timeout`](Streams::handle_timeout) if no other call comes before.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let at = self.sweep_at.min(self.coalesced.drain_at).min(self.dispatch.grace_at);
+        let Schedule { table, dispatch, .. } = &self.schedule;
+        let at = table.sweep_at().min(self.coalesced.drain_at).min(dispatch.grace_at());
         (at < Nanos::MAX).then_some(at)
     }
 
@@ -241,12 +195,10 @@ impl Streams {
     /// are done.
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.now = now;
-        self.revoke_guarantee(client);
+        self.schedule.revoke_guarantee(client);
         self.coalesced.remove_client(client);
-        let is_its = |wait: &Wait| wait.request.client == client;
-        let waits: Vec<_> = self.reads.iter().filter(|(_, wait)| is_its(wait)).map(|(key, _)| *key).collect();
-        for key in waits {
-            let wait = self.remove_wait(false, key);
+        for key in self.waits.reads_of(client) {
+            let wait = self.waits.remove(&mut self.schedule, false, key);
             self.answer(wait.request.ticket, Err(DiskError::Refused));
         }
         for request in self.direct.forget(client) {
@@ -257,43 +209,33 @@ impl Streams {
 
     /// The next action for the owner. To be called until there is none, after each other call.
     pub fn poll_action(&mut self) -> Option<Action> {
-        if let Some(pieces) = self.last_staged.take() {
+        if let Some(pieces) = self.actions.take_staged() {
             self.release_answer(&pieces);
         }
-        if let Some(copy) = self.copies.pop_front() {
-            return Some(copy);
-        }
-        if let Some(start) = self.starts.pop_front() {
-            return Some(Action::Start(start));
-        }
-        let answer = self.answers.pop_front()?;
-        if let Ok(Outcome::Staged(pieces)) = answer.result {
-            self.last_staged = Some(pieces);
-        }
-        Some(Action::Answer(answer))
+        self.actions.poll()
     }
 
     /// Panics if the state is inconsistent.
     pub fn check(&self) {
         self.frames.check();
-        let mut frames = vec![0; self.streams.capacity()];
+        let Schedule { table, dispatch, .. } = &self.schedule;
+        let mut frames = vec![0; table.capacity()];
         for (_, frame) in self.frames.iter() {
             if let Some(count) = frames.get_mut(frame.stream as usize) {
                 *count += 1;
             }
         }
-        for (id, stream) in &self.streams {
-            assert_eq!(stream.frames, frames[id], "stream {id} knows how many frames it has");
-            let waits = if stream.is_writer() { &self.writes } else { &self.reads };
-            let waiting = waits.values().filter(|wait| wait.stream == id as u32).count();
+        for (id, stream) in table.iter() {
+            assert_eq!(stream.frames, frames[id as usize], "stream {id} knows how many frames it has");
+            let waiting = self.waits.count_of(id);
             assert_eq!(stream.waiting as usize, waiting, "stream {id} knows how many requests wait");
-            assert_eq!(stream.turn.is_some(), self.dispatch.has(id as u32), "stream {id} knows of its turn");
+            assert_eq!(stream.has_turn(), dispatch.has(id), "stream {id} knows of its turn");
             // A writer in its turn may be waited for, for a moment.
-            let idle = self.in_flight.is_empty() && self.dispatch.grace_at == Nanos::MAX;
+            let idle = self.actions.is_disk_idle() && dispatch.grace_at() == Nanos::MAX;
             let is_stuck = idle && stream.is_blocked();
             assert!(!is_stuck, "a client waits for stream {id} while the disk is idle: {stream:?}");
         }
-        let is_idle = self.in_flight.is_empty();
+        let is_idle = self.actions.is_disk_idle();
         assert!(!is_idle || self.direct.is_idle(), "a direct request waits while the disk is idle");
         assert!(!is_idle || self.coalesced.is_settled(), "a flush waits while the disk is idle");
     }
@@ -313,7 +255,7 @@ impl Streams {
         if let Ok(Outcome::Staged(pieces)) = &result {
             self.frames.pin(pieces);
         }
-        self.answers.push_back(Answer { ticket, result });
+        self.actions.answer(Answer { ticket, result });
     }
 
     /// Unpins the frames of an answer whose bytes the owner has taken.
@@ -323,68 +265,183 @@ impl Streams {
             freed[any] = stream;
             any += 1;
         });
-        freed[..any].iter().for_each(|stream| self.frame_freed(*stream));
+        freed[..any].iter().for_each(|stream| self.schedule.frame_freed(*stream));
         if any > 0 {
             self.pump();
         }
     }
 
-    /// Begins a command. [`has_room`](Streams::has_room) must hold.
-    fn start(
-        &mut self,
-        purpose: Purpose,
-        transfer: Transfer,
-        (offset, bytes): (u64, u64),
-        place: TransferBuffer,
-    ) {
-        let id = self.in_flight.insert(InFlight { purpose, issued: self.now }) as u32;
-        if let Some(guard) = &mut self.guard {
-            guard.issued(self.now, id);
-        }
-        self.starts.push_back(Command { id, transfer, offset, bytes, place });
-    }
-
-    /// Whether the disk takes one more command.
-    fn has_room(&mut self) -> bool {
-        let now = self.now;
-        self.in_flight.len() < self.config.queue_depth as usize
-            && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
-    }
-
-    /// Begins commands as long as the disk takes them.
     fn pump(&mut self) {
-        while self.has_room() {
+        while self.actions.has_room(self.now) {
+            let is_direct_turn =
+                |streams: &Streams| streams.direct.is_turn() || !streams.schedule.wants_disk();
             let begun = self.start_ready()
-                || self.is_direct_turn() && self.start_direct()
+                || is_direct_turn(self) && self.start_direct()
                 || self.start_stream()
                 // Nothing else has precedence then.
-                || self.in_flight.is_empty() && self.start_direct();
+                || self.actions.is_disk_idle() && self.start_direct();
             // A stream that found no free frame may have closed frames of writes.
-            let is_left = self.coalesced.has_ready() || self.in_flight.is_empty() && !self.direct.is_idle();
+            let is_left = self.coalesced.has_ready() || self.actions.is_disk_idle() && !self.direct.is_idle();
             if !begun && !is_left {
                 break;
             }
         }
     }
 
-    /// Ends idle streams, and discards idle frames.
+    fn start_stream(&mut self) -> bool {
+        // At most, each stream that wants a turn begins one, does nothing and ends it.
+        for _ in 0..4 * (self.schedule.table.len() + 1) {
+            match self.step_active() {
+                Some(Step::Began) => return true,
+                Some(_) => {}
+                None if self.schedule.begin_turn(self.now) => {}
+                None => return false,
+            }
+        }
+        unreachable!("a stream that has nothing to do wants no turn")
+    }
+
+    /// Lets the active streams take a step; `None` if all of them wait.
+    fn step_active(&mut self) -> Option<Step> {
+        let count = self.schedule.dispatch.len();
+        for turn in 0..count {
+            let place = (self.schedule.dispatch.next + turn) % count;
+            let active = |streams: &Streams| streams.schedule.dispatch.active.get(place).copied();
+            // Eviction for one stream may have ended the turn of another.
+            let Some(id) = active(self) else { return Some(Step::Waits) };
+            if self.schedule.is_overdue(self.now, id) {
+                self.schedule.end_turn(self.now, id, false);
+                return Some(Step::Over);
+            }
+            let is_writer = self.schedule[id].is_writer();
+            let step = if is_writer { self.advance_writer(id) } else { self.advance_reader(id) };
+            match step {
+                Step::Began => self.schedule.dispatch.next = place + 1,
+                Step::Waits if active(self) == Some(id) => continue,
+                // Its turn ended in this step.
+                Step::Waits => {}
+                Step::Over => self.schedule.end_turn(self.now, id, false),
+            }
+            return Some(step);
+        }
+        None
+    }
+
+    fn send_direct(&mut self, request: Request) {
+        self.direct.push(self.now, request);
+    }
+
+    fn start_direct(&mut self) -> bool {
+        let Some(request) = self.direct.begin() else { return false };
+        let (transfer, run, place) = disk_command(&request);
+        if transferred_bytes(&request) > 0 {
+            self.schedule.suspend_turns(self.now);
+            self.schedule.dispatch.send_arm(run.0 + run.1, false);
+        }
+        self.actions.start(self.now, Purpose::Direct(request), transfer, run, place);
+        true
+    }
+
+    fn direct_ended(&mut self, request: Request, result: Result<(), DiskError>) {
+        self.direct.complete(&request);
+        self.schedule.tuning.disturb();
+        match request.kind {
+            RequestKind::Write { offset, bytes, .. } => {
+                self.counters.written_bytes += bytes;
+                self.bypass.answered(bytes);
+                self.invalidate(offset, bytes);
+            }
+            RequestKind::Change { offset, bytes } => self.invalidate(offset, bytes),
+            RequestKind::Read { bytes, .. } => {
+                self.counters.read_bytes += bytes;
+                self.bypass.answered(bytes);
+            }
+            RequestKind::Query { .. } | RequestKind::Flush => {}
+        }
+        let result = match request.kind {
+            RequestKind::Flush => result.and(self.coalesced.report_loss(request.client)),
+            _ => result,
+        };
+        self.answer(request.ticket, result.map(|()| Outcome::Done));
+    }
+
+    fn outstanding(&self) -> u64 {
+        (self.waits.len() + self.direct.outstanding()) as u64
+    }
+
+    /// Decides between turns and the bypass, where enough was measured.
+    fn decide_bypass(&mut self) {
+        let turns = self.schedule.turns;
+        if !self.bypass.is_due(self.now, turns) {
+            return;
+        }
+        let recent = |stream: &Stream| self.now.since(stream.client.last_request) < bypass::RECENT;
+        let streams = self.schedule.table.iter().filter(|(_, stream)| recent(stream)).count();
+        let (outstanding, has_guarantees) = (self.outstanding(), !self.schedule.guarantees.is_empty());
+        let was_on = self.bypass.is_on();
+        self.bypass.decide(self.now, Load { streams, turns, outstanding, has_guarantees });
+        if was_on != self.bypass.is_on() {
+            self.schedule.set_bypassed(!was_on);
+            if !was_on {
+                self.release_waits();
+            }
+            self.schedule.enqueue_all();
+        }
+    }
+
+    /// Sends requests that wait for turns to the disk in the order of their places, so that each stream's come together; but for reads
+    /// of bytes that are in the memory or on their way.
+    fn release_waits(&mut self) {
+        let mut from = (0, 0);
+        while let Some((key, wait)) = self.waits.read_from(from) {
+            from = (key.0, key.1 + 1);
+            if !self.frames.covers(key.0, wait.bytes) {
+                self.waits.remove(&mut self.schedule, false, key);
+                self.skip(wait.stream, key.0, wait.bytes);
+                self.send_direct_after_writes(wait.request, key.0, wait.bytes);
+            }
+        }
+        while let Some((key, wait)) = self.waits.first_write() {
+            self.waits.remove(&mut self.schedule, true, key);
+            self.skip(wait.stream, key.0, wait.bytes);
+            self.route_change(wait.request, key.0, wait.bytes);
+        }
+    }
+
+    /// Sends a request of a stream to the disk at once.
+    fn bypass_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
+        let stream = &mut self.schedule[id];
+        stream.client.request(self.now, request.client, bytes);
+        stream.totals.add(bytes, false);
+        self.skip(id, offset, bytes);
+        self.send_direct(request);
+    }
+
+    /// Advances a stream past bytes that it does not read ahead.
+    fn skip(&mut self, id: u32, offset: u64, bytes: u64) {
+        if let Some(open) = self.schedule[id].open {
+            // No further write continues the open frame.
+            self.close(open);
+        }
+        self.schedule.skip(id, offset, bytes);
+    }
+
+    fn wait(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
+        self.waits.insert(self.now, &mut self.schedule, id, request, (offset, bytes));
+    }
+
     fn sweep(&mut self) {
-        let idle = self.config.idle();
-        let is_over = |since: Nanos, now: Nanos| since.saturating_add(idle) <= now;
-        let now = self.now;
+        let (now, idle) = (self.now, self.config.idle());
+        let is_over = |since: Nanos| since.saturating_add(idle) <= now;
         let over = |stream: &Stream| {
-            stream.waiting == 0 && stream.in_flight == 0 && is_over(stream.last_request, now)
+            stream.waiting == 0 && stream.in_flight == 0 && is_over(stream.client.last_request)
         };
-        let gone: Vec<u32> =
-            self.streams.iter().filter(|(_, stream)| over(stream)).map(|(id, _)| id as u32).collect();
+        let streams = self.schedule.table.iter().filter(|(_, stream)| over(stream));
+        let gone: Vec<u32> = streams.map(|(id, _)| id).collect();
         gone.into_iter().for_each(|id| self.drop_stream(id));
-        let is_left = |frame: &frames::Frame| {
-            frame.state == frames::State::Staged && !frame.is_hidden && is_over(frame.touched, now)
-        };
-        let left: Vec<u32> =
-            self.frames.iter().filter(|(_, frame)| is_left(frame)).map(|(id, _)| id).collect();
+        let left = |frame: &frames::Frame| frame.is_evictable() && is_over(frame.touched);
+        let left: Vec<u32> = self.frames.iter().filter(|(_, frame)| left(frame)).map(|(id, _)| id).collect();
         left.into_iter().for_each(|id| self.discard_frame(id));
-        let is_empty = self.streams.is_empty() && self.frames.used() == 0;
-        self.sweep_at = if is_empty { Nanos::MAX } else { now + Nanos(idle.0 / 2) };
+        self.schedule.table.schedule_sweep(now, self.frames.used() > 0);
     }
 }

@@ -17,7 +17,6 @@ const MISSING: u64 = 64;
 #[derive(Clone, Debug, Default)]
 struct Recent {
     bytes: u64,
-    /// Offsets in ascending order.
     offsets: Vec<u64>,
 }
 
@@ -57,7 +56,7 @@ impl Reorder {
         if recent.offsets.len() < READS {
             return None;
         }
-        let end = recent.offsets.pop().expect("there are so many") + bytes;
+        let end = recent.offsets.pop().expect("64 reads were counted") + bytes;
         recent.offsets.clear();
         Some(end)
     }

@@ -3,17 +3,20 @@
 //! Offsets of a stream are counted in its direction, so that a backward stream is no special case: its offsets are counted from the
 //! end of the disk.
 
-use super::NEAR;
 use super::classifier::Direction;
 use headstack_model::Nanos;
+
+/// How far from where a stream is expected a request may be and still belong to it.
+pub(super) const NEAR: u64 = 256 << 10;
+
+/// Time for which a frame is not evicted after it was last used, while the disk has other work: there may be no more than D frames.
+pub(super) const FRESH: Nanos = Nanos(20_000_000);
 
 /// The owner of a frame whose stream has ended.
 pub(super) const NO_STREAM: u32 = u32::MAX;
 
-/// What a stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamKind {
-    /// It reads.
     Read(Direction),
     /// It writes, forward.
     Write,
@@ -28,12 +31,75 @@ pub(super) enum Queue {
     WantsPrefetch,
 }
 
-/// A stream.
+/// The client of a stream, by its latest requests.
+#[derive(Clone, Debug)]
+pub(super) struct StreamClient {
+    pub(super) id: u64,
+    pub(super) request: u64,
+    pub(super) last_request: Nanos,
+    answered: Option<Nanos>,
+    /// Time from an answer to the next request.
+    pub(super) think_time: Nanos,
+    /// Whether it was slower than the disk in the stream's last turn.
+    pub(super) is_slow: bool,
+    /// Whether it has fetched anything since the stream's last turn.
+    pub(super) has_fetched: bool,
+}
+
+impl StreamClient {
+    /// Notes a request that is not answered at once.
+    pub(super) fn request(&mut self, now: Nanos, client: u64, bytes: u64) {
+        self.note_think_time(now);
+        (self.id, self.last_request, self.request) = (client, now, bytes);
+    }
+
+    pub(super) fn fetch(&mut self, now: Nanos, client: u64, bytes: u64, is_hit: bool) {
+        if is_hit {
+            self.note_think_time(now);
+        }
+        (self.id, self.last_request, self.request) = (client, now, bytes);
+        (self.answered, self.has_fetched) = (Some(now), true);
+    }
+
+    fn note_think_time(&mut self, now: Nanos) {
+        self.think_time = self.answered.map_or(Nanos::MAX, |answered| now.since(answered));
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StreamTurn {
+    /// Remaining commands of the turn, if there is one.
+    pub(super) commands: Option<u32>,
+    /// The round of the last turn, and the commands that the stream may still have in it.
+    pub(super) round: u64,
+    pub(super) left: u32,
+    /// Commands by which the turn fulfils the client's guarantee; 0 if another turn does.
+    pub(super) guaranteed: u32,
+    pub(super) began: Nanos,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Totals {
+    pub(super) since: Nanos,
+    pub(super) requests: u64,
+    pub(super) hits: u64,
+    pub(super) bytes: u64,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, bytes: u64, is_hit: bool) {
+        self.requests += 1;
+        self.bytes += bytes;
+        self.hits += u64::from(is_hit);
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub(super) kind: StreamKind,
-    /// The client of its last request.
-    pub(super) client: u64,
+    pub(super) client: StreamClient,
+    pub(super) turn: StreamTurn,
+    pub(super) totals: Totals,
     /// Where the next request is expected, and up to where bytes were read ahead or coalesced.
     pub(super) expected: u64,
     pub(super) frontier: u64,
@@ -43,89 +109,66 @@ pub(super) struct Stream {
     pub(super) passed: u64,
     /// Bytes by which its requests may be out of order.
     pub(super) slack: u64,
-    /// Bytes of its last request.
-    pub(super) request: u64,
-    /// Requests that wait.
+    /// From one record to the next, and the bytes of one, where there are gaps.
+    pub(super) stride: Option<(u64, u64)>,
+    /// Where the last request behind it ended: another reader may be there.
+    pub(super) stray: u64,
     pub(super) waiting: u32,
     /// Its frames, and those of them with a command in flight.
     pub(super) frames: u32,
     pub(super) in_flight: u32,
-    /// Remaining commands of its turn, if it has one.
-    pub(super) turn: Option<u32>,
-    /// The round of its last turn, and the commands that it may still have in it.
-    pub(super) round: u64,
-    pub(super) left: u32,
-    /// Commands by which its turn fulfils its client's guarantee; 0 if another turn does.
-    pub(super) promised: u32,
+    /// When a command of it ended last.
+    pub(super) last_end: Nanos,
     /// The client for whose guarantee it waits.
     pub(super) escalated_for: Option<u64>,
     /// Its queue, and its key in it.
     pub(super) queued: Option<(Queue, u64)>,
     /// The frame in which writes are coalesced.
     pub(super) open: Option<u32>,
-    /// When its turn began, and when a command of it ended last.
-    pub(super) began: Nanos,
-    pub(super) last_end: Nanos,
-    /// Whether its client was slower than the disk in its last turn.
-    pub(super) is_slow: bool,
-    /// From one record to the next, and the bytes of one, where there are gaps.
-    pub(super) stride: Option<(u64, u64)>,
-    /// Where the last request behind it ended: another reader may be there.
-    pub(super) stray: u64,
-    /// When its last request arrived, and whether anything was fetched since its last turn.
-    pub(super) last_request: Nanos,
-    pub(super) was_fetched: bool,
-    /// When it was answered last, and the time from an answer to the client's next request.
-    pub(super) answered: Option<Nanos>,
-    pub(super) think_time: Nanos,
-    /// When it was found, and its requests, hits and bytes since.
-    pub(super) since: Nanos,
-    pub(super) requests: u64,
-    pub(super) hits: u64,
-    pub(super) bytes: u64,
 }
 
 impl Stream {
-    /// A stream that begins here.
     pub(super) fn new(now: Nanos, kind: StreamKind, client: u64, at: u64) -> Stream {
         Stream {
             kind,
-            client,
+            client: StreamClient {
+                id: client,
+                request: 0,
+                last_request: now,
+                answered: None,
+                think_time: Nanos::MAX,
+                is_slow: false,
+                has_fetched: true,
+            },
+            turn: StreamTurn { commands: None, round: 0, left: 0, guaranteed: 0, began: now },
+            totals: Totals { since: now, requests: 0, hits: 0, bytes: 0 },
             expected: at,
             frontier: at,
             wanted: at,
             passed: at,
             slack: NEAR,
-            request: 0,
+            stride: None,
+            stray: u64::MAX,
             waiting: 0,
             frames: 0,
             in_flight: 0,
-            turn: None,
-            round: 0,
-            left: 0,
-            promised: 0,
+            last_end: now,
             escalated_for: None,
             queued: None,
             open: None,
-            began: now,
-            last_end: now,
-            is_slow: false,
-            stride: None,
-            stray: u64::MAX,
-            last_request: now,
-            was_fetched: true,
-            answered: None,
-            think_time: Nanos::MAX,
-            since: now,
-            requests: 0,
-            hits: 0,
-            bytes: 0,
         }
     }
 
-    /// Notes the time of a client's request.
-    pub(super) fn note_request(&mut self, now: Nanos) {
-        self.think_time = self.answered.map_or(Nanos::MAX, |answered| now.since(answered));
+    pub(super) fn wait(&mut self, now: Nanos, client: u64, bytes: u64, end: u64) {
+        self.waiting += 1;
+        self.wanted = self.wanted.max(end);
+        self.client.request(now, client, bytes);
+        // The client is not slow if it waits for a command in flight, or for bytes soon after one has ended.
+        self.client.is_slow &= self.in_flight == 0 && now.since(self.last_end) > FRESH;
+    }
+
+    pub(super) fn has_turn(&self) -> bool {
+        self.turn.commands.is_some()
     }
 
     pub(super) fn direction(&self) -> Direction {
@@ -142,15 +185,19 @@ impl Stream {
 
     /// Where a read from here to at most `end` should end, so that it splits no request.
     pub(super) fn whole_requests(&self, at: u64, end: u64) -> u64 {
-        let (Some(over), true) = (end.checked_sub(self.expected), self.request > 0) else { return end };
-        let whole = end - over % self.request;
+        let (Some(over), true) = (end.checked_sub(self.expected), self.client.request > 0) else {
+            return end;
+        };
+        let whole = end - over % self.client.request;
         if whole > at { whole } else { end }
     }
 
     /// Whether read-ahead ends inside a request of at most this length.
     pub(super) fn ends_inside_request(&self, longest: u64) -> bool {
-        let is_read = !self.is_writer() && self.stride.is_none() && (1..=longest).contains(&self.request);
-        is_read && self.frontier.checked_sub(self.expected).is_some_and(|over| over % self.request != 0)
+        let is_read =
+            !self.is_writer() && self.stride.is_none() && (1..=longest).contains(&self.client.request);
+        is_read
+            && self.frontier.checked_sub(self.expected).is_some_and(|over| over % self.client.request != 0)
     }
 
     /// The end of all requested and all read-ahead bytes.
@@ -181,7 +228,7 @@ impl Stream {
 
     /// Whether read-ahead is worth while although no client waits.
     pub(super) fn wants_prefetch(&self, disk_bytes: u64) -> bool {
-        !self.is_writer() && self.was_fetched && self.frames < 2 && self.frontier < disk_bytes
+        !self.is_writer() && self.client.has_fetched && self.frames < 2 && self.frontier < disk_bytes
     }
 }
 

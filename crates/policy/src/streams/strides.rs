@@ -18,10 +18,8 @@ struct Last {
     times: u8,
 }
 
-/// Watches reads that continue no stream.
 #[derive(Debug)]
 pub(super) struct Strides {
-    /// Each client's last request.
     clients: ByClient<Last>,
     /// By client, the stream that was found last.
     streams: ByClient<u32>,

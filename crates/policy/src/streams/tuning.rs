@@ -14,17 +14,18 @@ const CATCHES_UP: u32 = 4;
 /// Samples that suffice for an estimate.
 const ENOUGH: f64 = 16.0;
 
-/// Running estimates of the disk's times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tuning {
     /// Nanoseconds per byte of commands that continued where the last one ended: of all, and of those after the disk had caught up.
     byte_ns: Mean,
     settled_byte_ns: Mean,
     positioning_ns: Mean,
-    /// When the last command ended, and where.
     last: Option<(Nanos, u64)>,
     /// The commands since the last seek.
     turn: Option<Turn>,
+    /// The share of the bandwidth and the longest round that turns aim at.
+    efficiency: f64,
+    round_ns: f64,
 }
 
 /// A command that needed a seek, and the commands that continued it.
@@ -38,7 +39,6 @@ struct Turn {
     settled_bytes: u64,
 }
 
-/// A command of a stream that has ended.
 pub(super) struct Sample {
     pub(super) issued: Nanos,
     pub(super) ended: Nanos,
@@ -71,17 +71,18 @@ impl Mean {
 
 impl Tuning {
     /// Before anything was measured: a drive of the 2000s.
-    pub(super) fn new() -> Tuning {
+    pub(super) fn new(config: &Config) -> Tuning {
         Tuning {
             byte_ns: Mean::guess(1e9 / 60e6, 8192.0),
             settled_byte_ns: Mean::guess(0.0, 8192.0),
             positioning_ns: Mean::guess(10e6, 512.0),
             last: None,
             turn: None,
+            efficiency: config.efficiency,
+            round_ns: config.round_ms * 1e6,
         }
     }
 
-    /// Learns from a command.
     pub(super) fn learn(&mut self, sample: &Sample) {
         let Sample { issued, ended, place, bytes, is_clean } = *sample;
         let before = self.last.replace((ended, place + bytes)).filter(|_| is_clean);
@@ -135,22 +136,21 @@ impl Tuning {
         (self.last, self.turn) = (None, None);
     }
 
-    /// Bytes a second.
+    /// In bytes per second.
     pub(super) fn bandwidth(&self) -> f64 {
         1e9 / self.byte_ns()
     }
 
-    /// Positioning time to a stream.
     pub(super) fn positioning(&self) -> Nanos {
         Nanos(self.positioning_ns.value as u64)
     }
 
     /// Bytes of a turn when this number of streams wants one.
-    pub(super) fn turn_bytes(&self, config: &Config, streams: usize) -> u64 {
+    pub(super) fn turn_bytes(&self, streams: usize) -> u64 {
         let (byte_ns, positioning_ns) = (self.byte_ns(), self.positioning_ns.value);
         let floor = positioning_ns / byte_ns;
-        let wanted = floor * config.efficiency / (1.0 - config.efficiency);
-        let round_ns = config.round_ms * 1e6 / streams.max(1) as f64;
+        let wanted = floor * self.efficiency / (1.0 - self.efficiency);
+        let round_ns = self.round_ns / streams.max(1) as f64;
         let longest = (round_ns - positioning_ns) / byte_ns;
         wanted.min(longest).max(floor) as u64
     }

@@ -2,54 +2,17 @@
 
 use super::Streams;
 use super::classifier::Direction;
-use super::frames::State;
 use super::stream::{Stream, StreamKind, mirrored};
 use headstack_model::Nanos;
 
 /// Counts since the start.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Books {
-    pub(super) requests: u64,
-    pub(super) direct: u64,
-    pub(super) hits: u64,
-    pub(super) found: u64,
-    pub(super) turns: u64,
-    pub(super) read_bytes: u64,
-    pub(super) written_bytes: u64,
-    pub(super) unfetched_bytes: u64,
-    pub(super) lost_bytes: u64,
-}
-
-/// A snapshot of the scheduler.
-#[derive(Clone, Debug, PartialEq)]
-pub struct View {
-    /// Streams that there are, and how many were found since the beginning.
-    pub streams: usize,
-    /// Streams found since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Streams found.
     pub found: u64,
-    /// Streams that have a turn.
-    pub dispatched: usize,
-    /// Streams whose clients wait for a turn.
-    pub waiting_streams: usize,
-    /// Requests that wait for a stream's turn.
-    pub waiting_requests: usize,
-    /// Connected clients that have sent a request.
-    pub clients: usize,
-    /// M, and how much of it is in use, was at most, is read ahead, and is gathered.
-    pub memory_bytes: u64,
-    /// Bytes of frames in use.
-    pub used_bytes: u64,
-    /// The most that were in use at a time.
-    pub high_water_bytes: u64,
-    /// Bytes that were read ahead and wait for clients.
-    pub staged_bytes: u64,
-    /// Bytes that were written and are not on the disk yet.
-    pub coalesced_bytes: u64,
-    /// Commands in flight.
-    pub in_flight: usize,
-    /// Requests since the beginning.
+    /// Requests.
     pub requests: u64,
-    /// Those that went to the disk by themselves.
+    /// Requests that went to the disk by themselves.
     pub direct: u64,
     /// Reads that were answered at once.
     pub hits: u64,
@@ -61,18 +24,61 @@ pub struct View {
     pub written_bytes: u64,
     /// Bytes that were read ahead in vain.
     pub unfetched_bytes: u64,
-    /// Bytes of gathered writes that the disk did not take.
+    /// Bytes of coalesced writes that the disk did not take.
     pub lost_bytes: u64,
+}
+
+/// Use of the stream memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryView {
+    /// M.
+    pub bytes: u64,
+    /// Bytes of frames in use.
+    pub used_bytes: u64,
+    /// The most that were in use at a time.
+    pub high_water_bytes: u64,
+    /// Bytes that were read ahead and wait for clients.
+    pub staged_bytes: u64,
+    /// Bytes that were written and are not on the disk yet.
+    pub coalesced_bytes: u64,
+}
+
+/// Measurements, and the parameters of turns as they are now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TuningView {
     /// Bytes a second within a stream, as measured.
     pub bandwidth: f64,
     /// Positioning time to a stream, as measured.
     pub positioning: Nanos,
-    /// R, N and D as they are now.
+    /// R.
     pub read_ahead_bytes: u64,
-    /// Requests a turn.
+    /// N.
     pub requests_per_turn: u32,
-    /// Streams that may have a turn at a time.
+    /// D.
     pub dispatch_set: u32,
+}
+
+/// A snapshot of the scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Streams that there are.
+    pub streams: usize,
+    /// Streams that have a turn.
+    pub dispatched: usize,
+    /// Streams whose clients wait for a turn.
+    pub waiting_streams: usize,
+    /// Requests that wait for a stream's turn.
+    pub waiting_requests: usize,
+    /// Connected clients that have sent a request.
+    pub clients: usize,
+    /// Commands in flight.
+    pub in_flight: usize,
+    /// Use of the stream memory.
+    pub memory: MemoryView,
+    /// Counts since the start.
+    pub counters: Counters,
+    /// Measurements, and R, N and D.
+    pub tuning: TuningView,
     /// Whether requests of streams bypass the scheduler, because turns would gain too little.
     pub bypass: bool,
 }
@@ -108,69 +114,52 @@ pub struct StreamView {
     pub last_request: Nanos,
 }
 
-impl Streams {
-    /// What it is doing.
-    pub fn view(&self) -> View {
-        let (mut staged, mut coalesced) = (0, 0);
-        for (_, frame) in self.frames.iter() {
-            match frame.state {
-                State::Staged => staged += frame.bytes,
-                State::Coalescing | State::Ready | State::Writing => coalesced += frame.bytes,
-                State::Reading => {}
-            }
-        }
-        let (books, frame_bytes) = (self.books, self.frames.frame_bytes());
+impl View {
+    pub(super) fn new(streams: &Streams) -> View {
+        let Streams { frames, schedule, waits, counters, .. } = streams;
         View {
-            streams: self.streams.len(),
-            found: books.found,
-            dispatched: self.dispatch.len(),
-            waiting_streams: self.dispatch.blocked(),
-            waiting_requests: self.reads.len() + self.writes.len(),
-            clients: self.coalesced.clients(),
-            memory_bytes: self.memory_bytes(),
-            used_bytes: self.frames.used() as u64 * frame_bytes,
-            high_water_bytes: self.frames.high_water() as u64 * frame_bytes,
-            staged_bytes: staged,
-            coalesced_bytes: coalesced,
-            in_flight: self.in_flight.len(),
-            requests: books.requests,
-            direct: books.direct,
-            hits: books.hits,
-            turns: books.turns,
-            read_bytes: books.read_bytes,
-            written_bytes: books.written_bytes,
-            unfetched_bytes: books.unfetched_bytes,
-            lost_bytes: books.lost_bytes,
-            bandwidth: self.tuning.bandwidth(),
-            positioning: self.tuning.positioning(),
-            read_ahead_bytes: self.read_bytes(),
-            requests_per_turn: self.turn_requests(),
-            dispatch_set: self.config.dispatch_set.unwrap_or(1),
-            bypass: self.bypass.is_on(),
+            streams: schedule.table.len(),
+            dispatched: schedule.dispatch.len(),
+            waiting_streams: schedule.dispatch.blocked(),
+            waiting_requests: waits.len(),
+            clients: streams.coalesced.clients(),
+            in_flight: streams.actions.in_flight(),
+            memory: frames.view(),
+            counters: Counters {
+                found: schedule.table.found,
+                direct: streams.direct.begun,
+                turns: schedule.turns,
+                ..*counters
+            },
+            tuning: TuningView {
+                bandwidth: schedule.tuning.bandwidth(),
+                positioning: schedule.tuning.positioning(),
+                read_ahead_bytes: schedule.read_bytes(),
+                requests_per_turn: schedule.turn_requests(),
+                dispatch_set: streams.config.dispatch_set.unwrap_or(1),
+            },
+            bypass: streams.bypass.is_on(),
         }
     }
+}
 
-    /// Its streams.
-    pub fn stream_views(&self) -> impl Iterator<Item = StreamView> + '_ {
-        self.streams.iter().map(|(id, stream)| self.view_of(id as u32, stream))
-    }
-
-    fn view_of(&self, id: u32, stream: &Stream) -> StreamView {
+impl StreamView {
+    pub(super) fn new(id: u32, stream: &Stream, disk_bytes: u64, frame_bytes: u64) -> StreamView {
         let direction = stream.direction();
         StreamView {
             id,
-            client: stream.client,
+            client: stream.client.id,
             writes: stream.kind == StreamKind::Write,
             direction,
-            offset: mirrored(direction, self.disk_bytes, stream.expected, 0),
-            bytes: stream.bytes,
-            requests: stream.requests,
-            hits: stream.hits,
+            offset: mirrored(direction, disk_bytes, stream.expected, 0),
+            bytes: stream.totals.bytes,
+            requests: stream.totals.requests,
+            hits: stream.totals.hits,
             waiting: stream.waiting,
-            memory_bytes: u64::from(stream.frames) * self.frames.frame_bytes(),
-            has_turn: stream.turn.is_some(),
-            since: stream.since,
-            last_request: stream.last_request,
+            memory_bytes: u64::from(stream.frames) * frame_bytes,
+            has_turn: stream.has_turn(),
+            since: stream.totals.since,
+            last_request: stream.client.last_request,
         }
     }
 }

@@ -3,12 +3,12 @@
 //! A stream has frames only in its turn, so that few frames serve many streams: a write that needs a frame waits, unanswered, until
 //! then. During the turn its client writes as fast as the disk does.
 
-use super::classifier::Direction;
+use super::finding::ClientRun;
 use super::frames::State;
-use super::messages::{Action, DiskError, Outcome, Piece, Pieces, Request, Transfer, TransferBuffer};
-use super::stream::{NO_STREAM, Stream, StreamKind};
-use super::turns::Step;
-use super::{NEAR, Purpose, Streams, Wait};
+use super::messages::{DiskError, Outcome, Piece, Pieces, Request, Transfer};
+use super::stream::NEAR;
+use super::waits::{Wait, WaitKey};
+use super::{Step, Streams};
 use headstack_model::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,8 +29,7 @@ pub(super) struct CoalescedWrites {
     flushes: VecDeque<(u64, Request)>,
     /// Number of losses of acknowledged bytes, and the error of the last one.
     losses: (u64, DiskError),
-    /// Losses that each client was told of. Each client is told of all while it is connected, because a user may have several
-    /// connections.
+    /// Losses reported to each client. Each connected client gets all of them, because a user may have several connections.
     reported_losses: BTreeMap<u64, u64>,
     /// When coalesced bytes have waited for long enough.
     pub(super) drain_at: Nanos,
@@ -50,7 +49,6 @@ impl Default for CoalescedWrites {
 }
 
 impl CoalescedWrites {
-    /// Whether frames wait to be written.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -60,12 +58,10 @@ impl CoalescedWrites {
         self.reported_losses.entry(client).or_insert(self.losses.0);
     }
 
-    /// Clients that have sent a request.
     pub(super) fn clients(&self) -> usize {
         self.reported_losses.len()
     }
 
-    /// Removes a client that has disconnected.
     pub(super) fn remove_client(&mut self, client: u64) {
         self.reported_losses.remove(&client);
     }
@@ -82,7 +78,6 @@ impl CoalescedWrites {
         if reported < losses { Err(error) } else { Ok(()) }
     }
 
-    /// Whether a held request overlaps a run.
     fn has_held(&self, offset: u64, bytes: u64) -> bool {
         let overlaps = |request: &Request| {
             request
@@ -112,11 +107,10 @@ impl Streams {
         if fua || !self.config.coalesce_writes || bytes > self.frames.frame_bytes() {
             return self.send_direct(request);
         }
-        match self.writer_for(offset, bytes).or_else(|| self.new_writer(request.client, offset, bytes)) {
+        let run = ClientRun { client: request.client, offset, bytes };
+        match self.finder.writer(self.now, &mut self.schedule.table, run) {
             Some(id) if self.bypass.is_on() => self.bypass_stream(id, request, offset, bytes),
-            Some(id)
-                if self.streams[id as usize].frontier == offset
-                    && self.accept(id, request, offset, bytes) => {}
+            Some(id) if self.schedule[id].frontier == offset && self.accept(id, request, offset, bytes) => {}
             Some(id) => self.wait(id, request, offset, bytes),
             None => self.send_direct(request),
         }
@@ -161,8 +155,8 @@ impl Streams {
         }
         let mut pieces = Pieces::default();
         pieces.push(Piece { at: self.frames.memory_offset(id, offset), bytes });
-        self.books.hits += 1;
-        self.books.read_bytes += bytes;
+        self.counters.hits += 1;
+        self.counters.read_bytes += bytes;
         self.answer(request.ticket, Ok(Outcome::Staged(pieces)));
         true
     }
@@ -176,7 +170,7 @@ impl Streams {
         }
         // A flush that waits for the frame closed it, so these bytes were coalesced after all flushes.
         let piece = Piece { at: self.frames.memory_offset(id, offset), bytes };
-        self.copy_in(request.ticket, 0, piece);
+        self.actions.copy_in(request.ticket, 0, piece);
         self.answer(request.ticket, Ok(Outcome::Done));
         true
     }
@@ -192,25 +186,10 @@ impl Streams {
         true
     }
 
-    /// The writer that a write continues.
-    fn writer_for(&self, offset: u64, bytes: u64) -> Option<u32> {
-        if let Some(id) = self.stream_with_tail(StreamKind::Write, offset, bytes) {
-            return Some(id);
-        }
-        let near = (offset.saturating_sub(NEAR), 0)..=(offset, NO_STREAM);
-        self.expected[2].range(near).next_back().map(|(_, id)| *id)
-    }
-
-    fn new_writer(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        let direction = self.writers.observe(self.now, client, offset, bytes)?;
-        (direction == Direction::Forward).then_some(())?;
-        self.new_stream(Stream::new(self.now, StreamKind::Write, client, offset))
-    }
-
     /// Coalesces a write at its stream's frontier, if there is memory for it.
     fn accept(&mut self, id: u32, request: Request, offset: u64, bytes: u64) -> bool {
         let frame_bytes = self.frames.frame_bytes();
-        let open = self.streams[id as usize].open;
+        let open = self.schedule[id].open;
         let space = open.map_or(0, |open| frame_bytes - self.frames.get(open).bytes);
         let first = bytes.min(space);
         if bytes > space && !self.open_frame(id, offset + first, bytes - first) {
@@ -219,57 +198,46 @@ impl Streams {
         if let Some(open) = open.filter(|_| first > 0) {
             let at = self.frames.memory_offset(open, offset);
             self.frames.get_mut(open).bytes += first;
-            self.copy_in(request.ticket, 0, Piece { at, bytes: first });
+            self.actions.copy_in(request.ticket, 0, Piece { at, bytes: first });
             self.close_full(open);
         }
-        if let Some(second) = self.streams[id as usize].open.filter(|_| bytes > first) {
+        if let Some(second) = self.schedule[id].open.filter(|_| bytes > first) {
             let at = self.frames.memory_offset(second, offset + first);
-            self.copy_in(request.ticket, first, Piece { at, bytes: bytes - first });
+            self.actions.copy_in(request.ticket, first, Piece { at, bytes: bytes - first });
             self.close_full(second);
         }
-        let stream = &mut self.streams[id as usize];
-        (stream.client, stream.last_request) = (request.client, self.now);
-        stream.requests += 1;
-        stream.bytes += bytes;
+        let stream = &mut self.schedule[id];
+        (stream.client.id, stream.client.last_request) = (request.client, self.now);
+        stream.totals.add(bytes, false);
         stream.frontier = offset + bytes;
-        self.set_expected(id, offset + bytes);
+        self.schedule.table.set_expected(id, offset + bytes);
         self.bypass.answered(bytes);
         self.answer(request.ticket, Ok(Outcome::Done));
-        self.enqueue(id);
+        self.schedule.enqueue(id);
         // Other waiting writes of the same bytes become direct.
-        while let Some((key, wait)) = self.first_write(id, offset, offset + bytes) {
-            self.remove_wait(true, key);
+        while let Some((key, wait)) = self.waits.first_write_of(id, offset, offset + bytes) {
+            self.waits.remove(&mut self.schedule, true, key);
             self.route_change(wait.request, key.0, wait.bytes);
         }
         true
     }
 
-    /// The first write that waits in a stream, from `begin` on and below `end`.
-    fn first_write(&self, id: u32, begin: u64, end: u64) -> Option<((u64, u64), Wait)> {
-        let mut waits = self.writes.range((begin, 0)..(end, 0)).map(|(key, wait)| (*key, *wait));
-        waits.find(|(_, wait)| wait.stream == id)
-    }
-
-    fn copy_in(&mut self, ticket: u64, from: u64, piece: Piece) {
-        self.copies.push_back(Action::CopyIn { ticket, from, piece });
-    }
-
     /// Opens a frame with these bytes for a stream in its turn. Returns whether it gets one.
     fn open_frame(&mut self, id: u32, place: u64, bytes: u64) -> bool {
-        let stream = &self.streams[id as usize];
-        let is_turn = stream.turn.is_some();
+        let stream = &self.schedule[id];
+        let is_turn = stream.has_turn();
         if !is_turn || stream.frames >= BEHIND.min((self.frames.count() / 2) as u32).max(1) {
             return false;
         }
         if self.frames.free() == 0 && !self.make_room(id, true) {
             return false;
         }
-        if let Some(open) = self.streams[id as usize].open {
+        if let Some(open) = self.schedule[id].open {
             self.close(open);
         }
         let frame =
             self.frames.allocate(self.now, State::Coalescing, id, place, bytes).expect("there is a free one");
-        let stream = &mut self.streams[id as usize];
+        let stream = &mut self.schedule[id];
         stream.frames += 1;
         stream.open = Some(frame);
         self.coalesced.drain_at = self.coalesced.drain_at.min(self.now + self.config.coalesce());
@@ -291,14 +259,13 @@ impl Streams {
         frame.state = State::Ready;
         let stream = frame.stream;
         self.coalesced.ready.push_back(id);
-        let Some(found) = self.streams.get_mut(stream as usize).filter(|stream| stream.open == Some(id))
-        else {
+        let Some(found) = self.schedule.table.get_mut(stream).filter(|stream| stream.open == Some(id)) else {
             return;
         };
         found.open = None;
-        if found.turn.is_some() {
+        if found.has_turn() {
             // Not earlier, so that no other stream's frame comes between this frame and those before it.
-            self.spend_turn(stream);
+            self.schedule.spend_turn(self.now, stream);
         }
     }
 
@@ -311,7 +278,6 @@ impl Streams {
         self.frames.dirty() > 0
     }
 
-    /// Closes frames that have waited for too long.
     pub(super) fn drain_late(&mut self) {
         let (now, coalesce) = (self.now, self.config.coalesce());
         if now < self.coalesced.drain_at {
@@ -327,28 +293,20 @@ impl Streams {
         self.coalesced.drain_at = next;
     }
 
-    /// Begins to write a frame.
     pub(super) fn start_ready(&mut self) -> bool {
         let Some(id) = self.coalesced.ready.pop_front() else { return false };
         self.frames.get_mut(id).state = State::Writing;
-        let frame = *self.frames.get(id);
-        self.mark_in_flight(frame.stream);
-        self.direct.note_stream_bytes(frame.bytes);
-        self.dispatch.send_arm(frame.end(), true);
-        let memory = TransferBuffer::Memory(self.frames.memory_offset(id, frame.place));
-        let run = (frame.place, frame.bytes);
-        self.start(Purpose::Frame(id), Transfer::Write { fua: false }, run, memory);
+        self.start_for_frame(id, Transfer::Write { fua: false });
         true
     }
 
-    /// Takes the end of a frame's write.
     pub(super) fn frame_written(&mut self, id: u32, result: Result<(), DiskError>) {
         let frame = *self.frames.get(id);
         match result {
-            Ok(()) => self.books.written_bytes += frame.bytes,
+            Ok(()) => self.counters.written_bytes += frame.bytes,
             Err(error) => {
                 self.coalesced.lose(error);
-                self.books.lost_bytes += frame.bytes;
+                self.counters.lost_bytes += frame.bytes;
             }
         }
         self.discard_frame(id);
@@ -368,18 +326,19 @@ impl Streams {
 
     /// Coalesces the writes that wait for a stream in its turn.
     pub(super) fn advance_writer(&mut self, id: u32) -> Step {
-        let frontier = self.streams[id as usize].frontier;
-        let Some((key, wait)) = self.first_write(id, frontier, frontier.saturating_add(NEAR + 1)) else {
+        let frontier = self.schedule[id].frontier;
+        let Some((key, wait)) = self.waits.first_write_of(id, frontier, frontier.saturating_add(NEAR + 1))
+        else {
             return self.pause(id);
         };
         if key.0 > frontier {
             return self.skip_gap(id, key);
         }
-        let fits = self.streams[id as usize].frames < BEHIND || self.streams[id as usize].open.is_some();
+        let fits = self.schedule[id].frames < BEHIND || self.schedule[id].open.is_some();
         if !fits {
             return Step::Waits;
         }
-        self.remove_wait(true, key);
+        self.waits.remove(&mut self.schedule, true, key);
         // Others may have coalesced bytes there since.
         let Wait { request, bytes, .. } = wait;
         if self.coalesced.has_held(frontier, bytes) {
@@ -399,36 +358,24 @@ impl Streams {
 
     /// The next write of a stream has not arrived.
     fn pause(&mut self, id: u32) -> Step {
-        let end = self.streams[id as usize].last_request + GRACE;
+        let end = self.schedule[id].client.last_request + GRACE;
         if end <= self.now {
             return Step::Over;
         }
-        self.dispatch.grace_at = self.dispatch.grace_at.min(end);
+        self.schedule.dispatch.set_grace(end);
         Step::Waits
     }
 
     /// Writes wait after a gap. If it is not filled soon, the stream continues after it.
-    fn skip_gap(&mut self, id: u32, key: (u64, u64)) -> Step {
-        let end = self.streams[id as usize].last_request + GRACE;
-        if end > self.now {
-            self.dispatch.grace_at = self.dispatch.grace_at.min(end);
+    fn skip_gap(&mut self, id: u32, key: WaitKey) -> Step {
+        if self.pause(id) == Step::Waits {
             return Step::Waits;
         }
-        if let Some(open) = self.streams[id as usize].open {
+        if let Some(open) = self.schedule[id].open {
             self.close(open);
         }
-        self.streams[id as usize].frontier = key.0;
-        self.set_expected(id, key.0);
+        self.schedule[id].frontier = key.0;
+        self.schedule.table.set_expected(id, key.0);
         self.advance_writer(id)
-    }
-
-    /// Counts a command of a stream.
-    pub(super) fn mark_in_flight(&mut self, id: u32) {
-        if let Some(stream) = self.streams.get_mut(id as usize) {
-            stream.in_flight += 1;
-            if stream.in_flight == 1 && stream.turn.is_none() {
-                self.dispatch.add_leaving();
-            }
-        }
     }
 }

@@ -72,7 +72,7 @@ fn hundred_streams_get_nine_tenths_of_the_disk_in_8_mib() {
     assert!(rate > 0.9 * 50e6, "{rate:.0} B/s");
     assert!(least > 0.9, "the slowest has {least:.2} of the mean");
     assert!(longest < Nanos::from_secs(20), "{longest:?}");
-    assert!(view.high_water_bytes <= 8 << 20);
+    assert!(view.memory.high_water_bytes <= 8 << 20);
 }
 
 #[test]
@@ -126,7 +126,11 @@ fn random_reader_is_served_alongside_a_hundred_streams() {
     let (rate, ..) = run(&mut world, &mut kind_of, 101, 30);
     let view = world.streams.view();
     eprintln!("{rate:.0} B/s, {view:?}");
-    assert!(view.direct > 30 * 20, "{} requests beside streams in half a minute", view.direct);
+    assert!(
+        view.counters.direct > 30 * 20,
+        "{} requests beside streams in half a minute",
+        view.counters.direct
+    );
 }
 
 #[test]
@@ -143,7 +147,7 @@ fn turn_settings_bound_memory_and_requests_in_flight() {
         let mut world = world(config);
         let (rate, least, _) = run(&mut world, &mut reader(30, DISK, 64 << 10), 30, 60);
         let view = world.streams.view();
-        assert!(view.high_water_bytes <= 8 << 20);
+        assert!(view.memory.high_water_bytes <= 8 << 20);
         assert!(world.most_in_flight <= 4, "two of each of two streams: {}", world.most_in_flight);
         // 1 MiB takes 21 ms; two streams that take turns cost a positioning each.
         assert!(rate > 0.6 * 50e6 && least > 0.8, "{rate:.0} B/s, {least:.2}");
@@ -165,7 +169,7 @@ fn only_reads_of_the_bad_block_fail() {
         failed.extend(result.is_err().then_some(turn));
     }
     assert_eq!(failed, [1000 / 16]);
-    assert!(world.streams.view().hits > 50, "it is a stream before and behind it");
+    assert!(world.streams.view().counters.hits > 50, "it is a stream before and behind it");
 }
 
 #[test]
@@ -287,8 +291,8 @@ fn stream_with_gaps_is_read_ahead() {
             while world.step(world.now + Nanos(20_000_000)) {}
         }
         let view = world.streams.view();
-        assert!(view.found == 1 && view.hits > 180, "{view:?}");
-        assert!(view.unfetched_bytes == 0, "{view:?}");
+        assert!(view.counters.found == 1 && view.counters.hits > 180, "{view:?}");
+        assert!(view.counters.unfetched_bytes == 0, "{view:?}");
     }
 }
 

@@ -128,7 +128,7 @@ impl World {
             }
         }
         let view = self.streams.view();
-        assert!(view.used_bytes <= view.memory_bytes, "memory is never more than stated");
+        assert!(view.memory.used_bytes <= view.memory.bytes, "memory is never more than stated");
         if self.is_checked {
             self.streams.check();
         }

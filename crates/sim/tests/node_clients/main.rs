@@ -165,7 +165,7 @@ fn deep_sequential_client_is_one_stream() {
             let mut load = load(&node, case, Nanos::from_secs(30));
             let mut engine = node.build(1).expect("it is good");
             engine.run(&mut load, &mut |_: &Finished| {});
-            let found = engine.streams(0).expect("there is a node").view().found;
+            let found = engine.streams(0).expect("there is a node").view().counters.found;
             assert!(found <= most, "{pattern:?}, depth {depth}: {found} streams");
         }
     }

@@ -210,7 +210,7 @@ impl Plan {
             }
         });
         let memory = (0..self.disks as usize).filter_map(|volume| engine.streams(volume));
-        let memory = memory.map(|streams| streams.view().high_water_bytes).sum();
+        let memory = memory.map(|streams| streams.view().memory.high_water_bytes).sum();
         Ok(books.outcome(a_disk, streams as usize, self.counted.as_secs(), memory))
     }
 }
