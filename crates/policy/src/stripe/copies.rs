@@ -10,34 +10,31 @@ use headstack_model::{Lbn, Op, Request};
 use rand::RngExt;
 
 impl Array {
-    /// Plans the accesses for the blocks of a cut.
     pub(super) fn plan_copies(&mut self, request: &Request, cut: &Cut, view: &dyn Members, plan: &mut Plan) {
         if request.op == Op::Read {
-            let copy = self.choose(cut, view);
-            let (member, start) = self.copy(cut, copy);
-            let member = self.readable(member, start, start + cut.sectors).expect("a copy was chosen");
-            let access = part(request, Op::Read, member, start, cut.sectors);
-            return self.planner.add(plan, Phase::First, access);
+            let copy = self.choose_copy(cut, view);
+            let home = self.readable_copy(cut, copy).expect("a copy was chosen");
+            return self.add_read(request, home, cut, plan);
         }
         for copy in 0..self.layout.copies() {
             let (member, start) = self.copy(cut, copy);
-            if let Some(member) = self.writable(member, start) {
+            if let Some(member) = self.failed.writable(member, start) {
                 let access = part(request, Op::Write, member, start, cut.sectors);
                 self.planner.add(plan, Phase::First, access);
             }
         }
     }
 
-    /// Has the first copy of a cut read that can be.
+    /// Plans a read of the first copy of a cut that can be read.
     pub(super) fn plan_first_copy(&mut self, request: &Request, cut: &Cut, plan: &mut Plan) {
-        let copies = (0..self.layout.copies()).map(|copy| self.copy(cut, copy));
-        let mut readable = copies
-            .filter_map(|(member, start)| Some((self.readable(member, start, start + cut.sectors)?, start)));
-        let found = readable.next();
-        if let Some((member, start)) = found {
-            let access = part(request, Op::Read, member, start, cut.sectors);
-            self.planner.add(plan, Phase::First, access);
+        let first = (0..self.layout.copies()).find_map(|copy| self.readable_copy(cut, copy));
+        if let Some(home) = first {
+            self.add_read(request, home, cut, plan);
         }
+    }
+
+    fn add_read(&mut self, request: &Request, (member, start): (u32, u64), cut: &Cut, plan: &mut Plan) {
+        self.planner.add(plan, Phase::First, part(request, Op::Read, member, start, cut.sectors));
     }
 
     /// The member that has a copy, and the copy's first block there.
@@ -46,39 +43,40 @@ impl Array {
         (member, start + cut.offset)
     }
 
-    /// Which copy to read.
-    fn choose(&mut self, cut: &Cut, view: &dyn Members) -> u32 {
-        let copies = self.layout.copies();
-        if copies == 1 {
-            return 0;
-        }
-        let home = |copy: u32| {
-            let (member, start) = self.copy(cut, copy);
-            Some((self.readable(member, start, start + cut.sectors)?, start))
-        };
-        let alive = || (0..copies).filter(|copy| home(*copy).is_some());
-        let far =
-            |copy: u32| home(copy).map_or(u64::MAX, |(member, start)| view.distance(member, Lbn(start)));
-        let queue = |copy: u32| home(copy).map_or(usize::MAX, |(member, _)| view.outstanding(member));
-        let chosen = match self.shape.read_choice {
-            ReadChoice::Primary => alive().next(),
-            ReadChoice::Nearest => alive().min_by_key(|copy| far(*copy)),
-            ReadChoice::ShortestQueue => alive().min_by_key(|copy| (queue(*copy), far(*copy))),
-            ReadChoice::Random | ReadChoice::RoundRobin => {
-                let count = alive().count();
-                let nth = match self.shape.read_choice {
-                    ReadChoice::Random => self.random.random_range(0..count.max(1)),
-                    _ => self.turn as usize % count.max(1),
-                };
-                self.turn = self.turn.wrapping_add(1);
-                (0..copies).filter(|copy| self.has_copy(cut, *copy)).nth(nth)
-            }
-        };
-        chosen.expect("an array that has failed for good is refused")
+    /// The member that can read a copy, and the copy's first block there.
+    fn readable_copy(&self, cut: &Cut, copy: u32) -> Option<(u32, u64)> {
+        let (member, start) = self.copy(cut, copy);
+        Some((self.failed.readable(member, start + cut.sectors)?, start))
     }
 
-    fn has_copy(&self, cut: &Cut, copy: u32) -> bool {
-        let (member, start) = self.copy(cut, copy);
-        self.readable(member, start, start + cut.sectors).is_some()
+    fn choose_copy(&mut self, cut: &Cut, view: &dyn Members) -> u32 {
+        if self.layout.copies() == 1 {
+            return 0;
+        }
+        let array = &*self;
+        let copies = || {
+            let all = 0..array.layout.copies();
+            all.filter_map(|copy| Some((copy, array.readable_copy(cut, copy)?)))
+        };
+        let distance = |(member, start): (u32, u64)| view.distance(member, Lbn(start));
+        let chosen = match array.shape.read_choice {
+            ReadChoice::Primary => copies().next(),
+            ReadChoice::Nearest => copies().min_by_key(|(_, home)| distance(*home)),
+            ReadChoice::ShortestQueue => {
+                copies().min_by_key(|(_, home)| (view.outstanding(home.0), distance(*home)))
+            }
+            choice @ (ReadChoice::Random | ReadChoice::RoundRobin) => {
+                let count = copies().count().max(1);
+                let nth = match choice {
+                    ReadChoice::Random => self.random.random_range(0..count),
+                    _ => self.turn as usize % count,
+                };
+                self.turn = self.turn.wrapping_add(1);
+                let mut readable =
+                    (0..self.layout.copies()).filter_map(|copy| Some((copy, self.readable_copy(cut, copy)?)));
+                readable.nth(nth)
+            }
+        };
+        chosen.expect("an array without a readable copy is rejected when it is built").0
     }
 }

@@ -3,13 +3,11 @@
 use super::shape::{Organisation, Rotation, Shape, ShapeError};
 use super::units::{Row, Rows, Unit};
 
-/// Where the units of an array lie.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     organisation: Organisation,
     rotation: Rotation,
     members: u32,
-    /// Units of data in a row.
     width: u32,
     copies: u32,
     /// Rows whose parity lies on the same members.
@@ -60,7 +58,6 @@ impl Layout {
         Ok(Layout { organisation, rotation, members, width, copies, parity_rows, rows, starts })
     }
 
-    /// Blocks of the array.
     pub(super) fn sectors(&self) -> u64 {
         match self.organisation {
             Organisation::Concatenation => self.starts[self.members as usize],
@@ -68,7 +65,6 @@ impl Layout {
         }
     }
 
-    /// Blocks of each member that are used.
     pub(super) fn used(&self) -> u64 {
         match self.organisation {
             Organisation::ChainedDeclustering => 2 * self.rows.sectors(),
@@ -76,12 +72,10 @@ impl Layout {
         }
     }
 
-    /// Units of data in a row.
     pub(super) fn width(&self) -> u32 {
         self.width
     }
 
-    /// Units of parity in a row.
     pub(super) fn parities(&self) -> u32 {
         match self.organisation {
             Organisation::ParityDrive | Organisation::Raid5 => 1,
@@ -90,12 +84,10 @@ impl Layout {
         }
     }
 
-    /// The number of copies.
     pub(super) fn copies(&self) -> u32 {
         self.copies
     }
 
-    /// The row of a block of the members.
     pub(super) fn row_at(&self, block: u64) -> Row {
         self.rows.row_at(block % self.rows.sectors())
     }

@@ -30,7 +30,7 @@ use parity::Spans;
 use plan::{Phase, Planner, part};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use rebuild::Lost;
+use rebuild::{FailedMembers, RebuildStep};
 
 /// An array's view of its members, by their numbers; spares are numbered after all members.
 pub trait Members {
@@ -50,8 +50,7 @@ pub struct Array {
     random: Pcg64Mcg,
     /// Reads chosen so far, in turn or at random.
     turn: u64,
-    /// The members that have failed.
-    lost: Vec<Lost>,
+    failed: FailedMembers,
 }
 
 impl Array {
@@ -61,13 +60,12 @@ impl Array {
     pub fn new(shape: Shape) -> Result<Array, ShapeError> {
         shape.check()?;
         let layout = Layout::new(&shape)?;
-        let lost = shape.failed.iter().map(|member| Lost::new(*member)).collect();
         Ok(Array {
             planner: Planner::new(2 * shape.members.len()),
             spans: Spans::default(),
             random: Pcg64Mcg::seed_from_u64(shape.seed),
             turn: 0,
-            lost,
+            failed: FailedMembers::new(&shape),
             layout,
             shape,
         })
@@ -102,7 +100,7 @@ impl Array {
     /// Every member that is written to.
     fn plan_flush(&mut self, request: &Request, plan: &mut Plan) {
         for member in 0..self.shape.members.len() as u32 {
-            if let Some(member) = self.writable(member, 0) {
+            if let Some(member) = self.failed.writable(member, 0) {
                 self.planner.add(plan, Phase::First, part(request, Op::Flush, member, 0, 0));
             }
         }
@@ -124,5 +122,43 @@ impl Array {
     pub fn parity_of(&self, lbn: Lbn) -> impl Iterator<Item = u32> {
         let row = self.layout.cut(lbn.0).row;
         (0..self.layout.parities()).map(move |which| self.layout.parity(&row, which))
+    }
+
+    /// Plans the next step of rebuilding, of at most `most` blocks; returns their number, and `None` when all is rebuilt.
+    /// [`Array::rebuilt`] must follow before the next.
+    pub fn plan_rebuild(&mut self, most: u64, plan: &mut Plan) -> Option<u64> {
+        let RebuildStep { member, spare, from, to } = self.failed.begin_step(self.layout.used(), most)?;
+        self.planner.begin(plan);
+        let mut at = from;
+        while at < to {
+            let sectors = self.layout.rest_of_row(at).min(to - at);
+            self.plan_recovery(member, at, sectors, plan);
+            let write = part(&Request::write(Lbn(at), 0), Op::Write, spare, at, sectors);
+            self.planner.add(plan, Phase::Then, write);
+            at += sectors;
+        }
+        Some(to - from)
+    }
+
+    /// Plans the reads from which a run of a member's blocks, which lies in one unit, is recovered.
+    fn plan_recovery(&mut self, member: u32, from: u64, sectors: u64, plan: &mut Plan) {
+        let read = Request::read(Lbn(from), 0);
+        if self.layout.parities() > 0 {
+            self.plan_lost_unit(&read, from, from + sectors, plan);
+        } else if let Some(block) = self.layout.block_at(member, from) {
+            let mut cut = self.layout.cut(block);
+            cut.sectors = sectors;
+            self.plan_first_copy(&read, &cut, plan);
+        }
+    }
+
+    /// Completes the last planned step.
+    pub fn rebuilt(&mut self) {
+        self.failed.complete_step();
+    }
+
+    /// Blocks of spares that have been rebuilt, and those of all spares.
+    pub fn progress(&self) -> (u64, u64) {
+        self.failed.progress(self.layout.used())
     }
 }

@@ -1,13 +1,13 @@
 //! Arrays with parity: the reads and writes for a row.
 //!
-//! A part of a row is written in one of three ways, each of which first reads what it needs to compute the new parity:
+//! A part of a row is written in one of three methods, each of which first reads what it needs to compute the new parity:
 //!
 //! * *read-modify-write* reads the old data and the old parity;
 //! * *reconstruct-write* reads the rest of the row;
-//! * with a failed member, a write may read *all that is left*, from which the lost unit is computed.
+//! * with a failed member, a write may read *all that remains*, from which the lost unit is computed.
 //!
-//! The plan uses the way with the fewest reads, or, of the first two, the one that a threshold selects. A whole row needs no read.
-//! A lost unit is recovered from all that is left, and written by its parity.
+//! The plan uses the method with the fewest reads, or, of the first two, the one that a threshold selects. A whole row needs no read.
+//! A lost unit is recovered from all that remains, and written by its parity.
 //!
 //! Of a unit, one access reads or writes the parity of everything between the first and the last written block, unless two written
 //! runs lie more than 32 blocks apart: then each has its own access.
@@ -38,7 +38,6 @@ impl Span {
         self.to <= self.from
     }
 
-    /// The smallest run that contains both.
     fn hull(self, other: Span) -> Span {
         match (self.is_empty(), other.is_empty()) {
             (_, true) => self,
@@ -61,16 +60,15 @@ impl Span {
 /// The requested part of a row, unit by unit: data first, then parity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
-    asked: Vec<Span>,
+    requested: Vec<Span>,
     read: Vec<Span>,
 }
 
-/// How a part of a row is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum WriteMethod {
     ReadModify,
     Reconstruct,
-    AllThatIsLeft,
+    AllRemaining,
 }
 
 impl Array {
@@ -79,7 +77,7 @@ impl Array {
         let row = first.row;
         let mut spans = std::mem::take(&mut self.spans);
         let units = (self.layout.width() + self.layout.parities()) as usize;
-        for list in [&mut spans.asked, &mut spans.read] {
+        for list in [&mut spans.requested, &mut spans.read] {
             list.clear();
             list.resize(units, Span::default());
         }
@@ -90,7 +88,7 @@ impl Array {
         let planned = left;
         while left > 0 && unit < self.layout.width() as usize {
             let here = left.min(row.sectors - from);
-            spans.asked[unit] = Span { from, to: from + here };
+            spans.requested[unit] = Span { from, to: from + here };
             (unit, from, left) = (unit + 1, 0, left - here);
         }
         match request.op {
@@ -119,30 +117,32 @@ impl Array {
 
     /// The member that can read a run of a unit.
     fn reads(&self, row: &Row, unit: usize, span: Span) -> Option<u32> {
-        self.readable(self.holder(row, unit), row.start + span.from, row.start + span.to)
+        self.failed.readable(self.holder(row, unit), row.start + span.to)
     }
 
     /// The member that must write a run of a unit.
     fn writes(&self, row: &Row, unit: usize, span: Span) -> Option<u32> {
-        self.writable(self.holder(row, unit), row.start + span.from)
+        self.failed.writable(self.holder(row, unit), row.start + span.from)
     }
 
     fn plan_row_read(&mut self, request: &Request, row: &Row, spans: &mut Spans, plan: &mut Plan) {
         let mut lost = Span::default();
-        for (unit, asked) in spans.asked.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
-            match self.reads(row, unit, *asked) {
-                Some(_) => spans.read[unit] = *asked,
-                None => lost = lost.hull(*asked),
+        for (unit, requested) in
+            spans.requested.iter().enumerate().filter(|(_, requested)| !requested.is_empty())
+        {
+            match self.reads(row, unit, *requested) {
+                Some(_) => spans.read[unit] = *requested,
+                None => lost = lost.hull(*requested),
             }
         }
         if !lost.is_empty() {
-            self.read_what_is_left(row, lost, &mut spans.read);
+            self.read_remaining(row, lost, &mut spans.read);
         }
         self.add_reads(request, row, &spans.read, plan);
     }
 
     /// Has enough units read that the others follow.
-    fn read_what_is_left(&self, row: &Row, span: Span, read: &mut [Span]) {
+    fn read_remaining(&self, row: &Row, span: Span, read: &mut [Span]) {
         let readable = (0..read.len()).filter(|unit| self.reads(row, *unit, span).is_some());
         for unit in readable.take(self.layout.width() as usize) {
             read[unit] = read[unit].hull(span);
@@ -151,7 +151,7 @@ impl Array {
 
     fn add_reads(&mut self, request: &Request, row: &Row, read: &[Span], plan: &mut Plan) {
         for (unit, span) in read.iter().enumerate().filter(|(_, span)| !span.is_empty()) {
-            let member = self.reads(row, unit, *span).expect("what cannot be read is not asked");
+            let member = self.reads(row, unit, *span).expect("what cannot be read is not requested");
             let access = part(request, Op::Read, member, row.start + span.from, span.to - span.from);
             self.planner.add(plan, Phase::First, access);
         }
@@ -159,16 +159,16 @@ impl Array {
 
     fn plan_row_write(&mut self, request: &Request, row: &Row, spans: &mut Spans, plan: &mut Plan) {
         let width = self.layout.width() as usize;
-        let whole = spans.asked.iter().copied().fold(Span::default(), Span::hull);
-        spans.asked[width..].fill(whole);
-        let parities = (width..spans.asked.len()).any(|unit| self.writes(row, unit, whole).is_some());
+        let whole = spans.requested.iter().copied().fold(Span::default(), Span::hull);
+        spans.requested[width..].fill(whole);
+        let parities = (width..spans.requested.len()).any(|unit| self.writes(row, unit, whole).is_some());
         let all = Span { from: 0, to: row.sectors };
-        if parities && spans.asked.iter().any(|asked| *asked != all) {
-            let way = self.cheapest(row, whole, &spans.asked);
-            self.read_for(way, row, whole, spans);
+        if parities && spans.requested.iter().any(|requested| *requested != all) {
+            let method = self.cheapest(row, whole, &spans.requested);
+            self.read_for(method, row, whole, spans);
         }
         self.add_reads(request, row, &spans.read, plan);
-        for (unit, span) in spans.asked.iter().enumerate().filter(|(_, span)| !span.is_empty()) {
+        for (unit, span) in spans.requested.iter().enumerate().filter(|(_, span)| !span.is_empty()) {
             if let Some(member) = self.writes(row, unit, *span) {
                 let access = part(request, Op::Write, member, row.start + span.from, span.to - span.from);
                 let early = unit < width && self.shape.write_order == WriteOrder::DataFirst;
@@ -177,17 +177,17 @@ impl Array {
         }
     }
 
-    /// The cheapest way to write the runs `asked`, which lie within `whole` of their units.
-    fn cheapest(&self, row: &Row, whole: Span, asked: &[Span]) -> Way {
+    /// The cheapest method to write the runs `requested`, which lie within `whole` of their units.
+    fn cheapest(&self, row: &Row, whole: Span, requested: &[Span]) -> WriteMethod {
         let width = self.layout.width() as usize;
-        let touched = asked[..width].iter().filter(|span| !span.is_empty()).count();
+        let touched = requested[..width].iter().filter(|span| !span.is_empty()).count();
         let (mut modify, mut reconstruct) = (Some(0), Some(0));
         let count = |reads: &mut Option<u32>, unit: usize, span: Span| {
             if !span.is_empty() {
                 *reads = reads.filter(|_| self.reads(row, unit, span).is_some()).map(|reads| reads + 1);
             }
         };
-        for (unit, span) in asked.iter().enumerate() {
+        for (unit, span) in requested.iter().enumerate() {
             if unit < width {
                 count(&mut modify, unit, *span);
                 count(&mut reconstruct, unit, whole.without(*span));
@@ -198,33 +198,33 @@ impl Array {
         match (modify, reconstruct, self.shape.policy) {
             (Some(_), Some(_), Policy::Threshold(ratio)) => {
                 let few = (touched as f64) < ratio * self.shape.members.len() as f64;
-                if few { Way::ReadModify } else { Way::Reconstruct }
+                if few { WriteMethod::ReadModify } else { WriteMethod::Reconstruct }
             }
             (Some(modify), Some(reconstruct), Policy::FewestReads) if reconstruct < modify => {
-                Way::Reconstruct
+                WriteMethod::Reconstruct
             }
-            (Some(_), ..) => Way::ReadModify,
-            (None, Some(_), _) => Way::Reconstruct,
-            (None, None, _) => Way::AllThatIsLeft,
+            (Some(_), ..) => WriteMethod::ReadModify,
+            (None, Some(_), _) => WriteMethod::Reconstruct,
+            (None, None, _) => WriteMethod::AllRemaining,
         }
     }
 
-    fn read_for(&self, way: Way, row: &Row, whole: Span, spans: &mut Spans) {
+    fn read_for(&self, method: WriteMethod, row: &Row, whole: Span, spans: &mut Spans) {
         let width = self.layout.width() as usize;
-        match way {
-            Way::ReadModify => {
-                for unit in 0..spans.asked.len() {
+        match method {
+            WriteMethod::ReadModify => {
+                for unit in 0..spans.requested.len() {
                     if unit < width || self.writes(row, unit, whole).is_some() {
-                        spans.read[unit] = spans.asked[unit];
+                        spans.read[unit] = spans.requested[unit];
                     }
                 }
             }
-            Way::Reconstruct => {
+            WriteMethod::Reconstruct => {
                 for unit in 0..width {
-                    spans.read[unit] = whole.without(spans.asked[unit]);
+                    spans.read[unit] = whole.without(spans.requested[unit]);
                 }
             }
-            Way::AllThatIsLeft => self.read_what_is_left(row, whole, &mut spans.read),
+            WriteMethod::AllRemaining => self.read_remaining(row, whole, &mut spans.read),
         }
     }
 
@@ -234,7 +234,7 @@ impl Array {
         let mut spans = std::mem::take(&mut self.spans);
         spans.read.clear();
         spans.read.resize((self.layout.width() + self.layout.parities()) as usize, Span::default());
-        self.read_what_is_left(&row, Span { from: from - row.start, to: to - row.start }, &mut spans.read);
+        self.read_remaining(&row, Span { from: from - row.start, to: to - row.start }, &mut spans.read);
         self.add_reads(request, &row, &spans.read, plan);
         self.spans = spans;
     }

@@ -50,7 +50,6 @@ impl Plan {
     }
 }
 
-/// Which phase an access belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     First,
@@ -63,7 +62,6 @@ pub(super) enum Phase {
 pub(super) struct Planner {
     /// For each phase and member, the plan in which it was last accessed, and the place of that access.
     last: [Vec<(u64, u32)>; 3],
-    /// Number of the plan that is being made.
     number: u64,
 }
 

@@ -3,13 +3,10 @@
 //! A failed member is neither read nor written. Its spare replaces it run by run: rebuilt runs are read there, and the run being
 //! rebuilt is also written there. Spares are numbered after the members, in the order of the failed ones.
 
-use super::Array;
-use super::plan::{Phase, Plan, part};
-use headstack_model::{Lbn, Op, Request};
+use super::shape::Shape;
 
-/// A member that has failed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lost {
+struct Lost {
     member: u32,
     /// Blocks from the first on that the spare has.
     rebuilt: u64,
@@ -17,75 +14,66 @@ pub(super) struct Lost {
     in_flight: u64,
 }
 
-impl Lost {
-    pub(super) fn new(member: u32) -> Lost {
-        Lost { member, rebuilt: 0, in_flight: 0 }
-    }
+/// A run of a failed member's blocks that is rebuilt on its spare.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RebuildStep {
+    pub(super) member: u32,
+    pub(super) spare: u32,
+    pub(super) from: u64,
+    pub(super) to: u64,
 }
 
-impl Array {
-    /// The member that can read a run of a member's blocks.
-    pub(super) fn readable(&self, member: u32, _from: u64, to: u64) -> Option<u32> {
+#[derive(Clone, Debug)]
+pub(super) struct FailedMembers {
+    lost: Vec<Lost>,
+    members: usize,
+    spares: usize,
+}
+
+impl FailedMembers {
+    pub(super) fn new(shape: &Shape) -> FailedMembers {
+        let lost = shape.failed.iter().map(|member| Lost { member: *member, rebuilt: 0, in_flight: 0 });
+        FailedMembers { lost: lost.collect(), members: shape.members.len(), spares: shape.spares }
+    }
+
+    /// The member that replaces a member, where `has_block` holds for it if it is a failed one's spare.
+    fn replacement(&self, member: u32, has_block: impl Fn(&Lost) -> bool) -> Option<u32> {
         match self.lost.iter().position(|lost| lost.member == member) {
             None => Some(member),
-            Some(index) => (to <= self.lost[index].rebuilt).then_some(self.spare(index)),
+            Some(index) => has_block(&self.lost[index]).then_some(self.spare(index)),
         }
+    }
+
+    /// The member that can read a run of a member's blocks up to `to`.
+    pub(super) fn readable(&self, member: u32, to: u64) -> Option<u32> {
+        self.replacement(member, |lost| to <= lost.rebuilt)
     }
 
     /// The member that must write the blocks from a block of a member on.
     pub(super) fn writable(&self, member: u32, from: u64) -> Option<u32> {
-        match self.lost.iter().position(|lost| lost.member == member) {
-            None => Some(member),
-            Some(index) => (from < self.lost[index].in_flight).then_some(self.spare(index)),
-        }
+        self.replacement(member, |lost| from < lost.in_flight)
     }
 
-    /// Plans the next step of rebuilding, of at most `most` blocks; returns their number, and `None` when all is rebuilt.
-    /// [`Array::rebuilt`] must follow before the next.
-    pub fn plan_rebuild(&mut self, most: u64, plan: &mut Plan) -> Option<u64> {
-        let used = self.layout.used();
-        let index = self.lost.iter().take(self.shape.spares).position(|lost| lost.rebuilt < used)?;
-        let Lost { member, rebuilt: from, .. } = self.lost[index];
-        let end = used.min(from + most);
-        self.lost[index].in_flight = end;
-        self.planner.begin(plan);
-        let (mut at, spare) = (from, self.spare(index));
-        while at < end {
-            let sectors = self.layout.rest_of_row(at).min(end - at);
-            self.plan_recovery(member, at, sectors, plan);
-            let write = part(&Request::write(Lbn(at), 0), Op::Write, spare, at, sectors);
-            self.planner.add(plan, Phase::Then, write);
-            at += sectors;
-        }
-        Some(end - from)
+    /// Begins the next step, of at most `most` of the `used` blocks of a member; `None` when all is rebuilt.
+    pub(super) fn begin_step(&mut self, used: u64, most: u64) -> Option<RebuildStep> {
+        let index = self.lost.iter().take(self.spares).position(|lost| lost.rebuilt < used)?;
+        let spare = self.spare(index);
+        let lost = &mut self.lost[index];
+        lost.in_flight = used.min(lost.rebuilt + most);
+        Some(RebuildStep { member: lost.member, spare, from: lost.rebuilt, to: lost.in_flight })
     }
 
-    /// Plans the reads from which a run of a member's blocks, which lies in one unit, is recovered.
-    fn plan_recovery(&mut self, member: u32, from: u64, sectors: u64, plan: &mut Plan) {
-        let read = Request::read(Lbn(from), 0);
-        if self.layout.parities() > 0 {
-            self.plan_lost_unit(&read, from, from + sectors, plan);
-        } else if let Some(block) = self.layout.block_at(member, from) {
-            let mut cut = self.layout.cut(block);
-            cut.sectors = sectors;
-            self.plan_first_copy(&read, &cut, plan);
-        }
-    }
-
-    /// Completes the last planned step.
-    pub fn rebuilt(&mut self) {
+    pub(super) fn complete_step(&mut self) {
         self.lost.iter_mut().for_each(|lost| lost.rebuilt = lost.in_flight);
     }
 
-    /// Blocks of spares that have been rebuilt, and those of all spares.
-    pub fn progress(&self) -> (u64, u64) {
-        let spares = self.lost.iter().take(self.shape.spares);
-        let done = spares.map(|lost| lost.rebuilt).sum();
-        (done, self.shape.spares as u64 * self.layout.used())
+    /// Blocks of spares that have been rebuilt, and those of all spares, of which each has `used`.
+    pub(super) fn progress(&self, used: u64) -> (u64, u64) {
+        let done = self.lost.iter().take(self.spares).map(|lost| lost.rebuilt).sum();
+        (done, self.spares as u64 * used)
     }
 
-    /// The number of the spare of a failed member.
     fn spare(&self, index: usize) -> u32 {
-        (self.shape.members.len() + index) as u32
+        (self.members + index) as u32
     }
 }

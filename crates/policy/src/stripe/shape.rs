@@ -155,7 +155,6 @@ impl Shape {
         }
     }
 
-    /// Copies that a shape may have.
     const COPIES_MAX: u32 = 16;
 
     /// Whether the organisation can be had of these members.

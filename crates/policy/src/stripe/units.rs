@@ -23,22 +23,18 @@ pub enum Unit {
     Lengths(Vec<UnitRun>),
 }
 
-/// The units of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) number: u64,
     /// Block of each member at which its unit begins.
     pub(super) start: u64,
-    /// Blocks of each unit.
     pub(super) sectors: u64,
 }
 
-/// Where each row lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rows {
     /// The first row of each run, all others of which are as long.
     runs: Vec<Row>,
-    /// Blocks of a member that are in rows.
     sectors: u64,
 }
 
@@ -63,7 +59,6 @@ impl Rows {
         rows
     }
 
-    /// Blocks of a member that are in rows.
     pub(super) fn sectors(&self) -> u64 {
         self.sectors
     }

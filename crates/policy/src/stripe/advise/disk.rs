@@ -183,8 +183,8 @@ mod tests {
         // Evenly spread over 0 to 1,000,000: the slowest of k is k / (k + 1) on the mean.
         let disk = DiskTimes::new((0..1000).map(|step| (f64::from(step) + 0.5) * 1000.0).collect(), 1.0);
         for (disks, slowest) in (1u32..).zip(disk.slowest(8)) {
-            let by_hand = 1e6 * (f64::from(disks) / f64::from(disks + 1) - 0.5);
-            assert!((slowest - by_hand).abs() < 1500.0, "{disks}: {slowest}, by hand {by_hand}");
+            let expected = 1e6 * (f64::from(disks) / f64::from(disks + 1) - 0.5);
+            assert!((slowest - expected).abs() < 1500.0, "{disks}: {slowest}, expected {expected}");
         }
     }
 

@@ -110,7 +110,6 @@ impl Requesters {
     }
 }
 
-/// Requests of one size, as the array serves them.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     share: f64,

@@ -33,7 +33,6 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The other requests that a request meets.
     fn others(&self) -> f64 {
         (self.concurrency - 1.0).max(0.0)
     }
@@ -96,8 +95,8 @@ mod tests {
 
     #[test]
     fn lee_katz_gives_the_units_of_the_striping_study() {
-        let by_hand = [(512, 104, 275), (1024, 147, 389), (2048, 208, 551), (4096, 294, 779)];
-        for (request, two, eight) in by_hand {
+        let expected = [(512, 104, 275), (1024, 147, 389), (2048, 208, 551), (4096, 294, 779)];
+        for (request, two, eight) in expected {
             let unit = |concurrency| kib("lee-katz", 4, concurrency, f64::from(request)).round() as i32;
             assert_eq!((unit(2.0), unit(8.0)), (two, eight), "{request} KiB");
         }
@@ -106,9 +105,9 @@ mod tests {
     #[test]
     fn chen_rules_match_manual_calculation() {
         // 0.5 + 84.6 / 4 · 7; 84.6 · 2 / 3; 84.6 / 2; (0.5 + 84.6 / 4 · 15) / 4.
-        let near = |name, concurrency, by_hand: f64| {
+        let near = |name, concurrency, expected: f64| {
             let unit = kib(name, 16, concurrency, 64.0);
-            assert!((unit - by_hand).abs() < 1e-3 * by_hand, "{name}: {unit} KiB, by hand {by_hand}");
+            assert!((unit - expected).abs() < 1e-3 * expected, "{name}: {unit} KiB, expected {expected}");
         };
         near("chen-patterson", 8.0, 148.55);
         near("chen-patterson-any", 8.0, 56.4);

@@ -18,7 +18,6 @@ const PERIOD: u32 = 32;
 /// The weight of a period one period later.
 const FADING: f64 = 0.75;
 
-/// Powers of two among sizes and units.
 const POWERS: usize = 32;
 
 /// A sum in which older observations count less.
