@@ -8,29 +8,23 @@ use headstack_model::Nanos;
 use super::built_in::Algorithm;
 use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter, text};
-use crate::queue::{QueueView, Slot};
-
-pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
-    letter: "W",
-    summary: "thousandths of a request's age that are subtracted from its positioning time",
-    default: 6.0,
-    least: 0.0,
-    most: 1e6,
-    is_whole: false,
-}];
-
-pub(super) const SOURCE: &str = "Jacobson and Wilkes 1991; Worthington, Ganger and Patt 1994";
+use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "asptf",
     summary: "Aged SPTF: positioning times less W thousandths of the age",
     knowledge: Knowledge::Position,
-    parameters: PARAMETERS,
-    source: SOURCE,
+    parameters: &[Parameter::real(
+        "W",
+        "thousandths of a request's age that are subtracted from its positioning time",
+        6.0,
+        0.0,
+        1e6,
+    )],
+    source: "Jacobson and Wilkes 1991; Worthington, Ganger and Patt 1994",
     make: |values| Asptf(Ageing::new(values[0])).into(),
 };
 
-/// Positioning times less a share of the age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asptf(Ageing);
 
@@ -38,15 +32,10 @@ impl Algorithm for Asptf {
     const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let (all, key) = (0..queue.cylinders.len(), self.0.key(queue.now));
-        let oldest = search::oldest(queue);
-        let floor = |time| key(time, oldest);
-        let aged = |time, slot: &Slot| key(time, slot.arrived);
-        search::index(search::least(queue, cost, all, |_| true, (i128::MAX, NONE_FOUND), floor, aged))
+        search::least_by_arrival(queue, cost, (i128::MAX, NONE_FOUND), self.0.key(queue.now))
     }
 }
 
-/// A share of a request's age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ageing {
     /// In thousandths of millionths.

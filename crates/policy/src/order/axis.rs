@@ -14,7 +14,6 @@ pub(super) enum Axis {
 }
 
 impl Axis {
-    /// The end of the last access.
     pub(super) fn here<C: AccessCost + ?Sized>(self, cost: &C) -> u64 {
         match self {
             Axis::Lbn => cost.last_lbn().0,
@@ -22,7 +21,6 @@ impl Axis {
         }
     }
 
-    /// The point from which a sweep continues.
     fn swept_to<C: AccessCost + ?Sized>(self, cost: &C) -> u64 {
         match self {
             Axis::Lbn => cost.swept_to().0,
@@ -92,17 +90,14 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep that starts upward.
     pub(super) const fn new(axis: Axis) -> Sweep {
         Sweep { axis, falls: false }
     }
 
-    /// Whether it goes down.
     pub(super) fn falls(&self) -> bool {
         self.falls
     }
 
-    /// The next request that may be chosen.
     pub(super) fn pick<C: AccessCost + ?Sized>(
         &mut self,
         queue: &QueueView<'_>,

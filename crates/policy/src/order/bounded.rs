@@ -20,28 +20,13 @@ pub(super) const ENTRY: Entry = Entry {
               m + K m^P of them, with m others waiting",
     knowledge: Knowledge::Position,
     parameters: &[
-        Parameter {
-            letter: "K",
-            summary: "later requests allowed beyond m, in units of m^P",
-            default: 1.2,
-            least: 0.0,
-            most: 1000.0,
-            is_whole: false,
-        },
-        Parameter {
-            letter: "P",
-            summary: "the power of m",
-            default: 1.0,
-            least: 0.0,
-            most: 1.0,
-            is_whole: false,
-        },
+        Parameter::real("K", "later requests allowed beyond m, in units of m^P", 1.2, 0.0, 1000.0),
+        Parameter::real("P", "the power of m", 1.0, 0.0, 1.0),
     ],
     source: "ours, after Seltzer, Chen and Ousterhout 1990 (the weight) and starvation bounds of NCQ firmware",
     make: |values| Bounded { more: text::millionths(values[0]), power: text::millionths(values[1]) }.into(),
 };
 
-/// Shortest positioning time first, with bounded overtaking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounded {
     /// K, in millionths.

@@ -27,7 +27,6 @@ pub(super) trait Algorithm {
     /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
     const ALWAYS_CONSULTED: bool;
 
-    /// As [`Order::choose`].
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize>;
 
     /// The edges of the disk that the arm visits on its way to the request chosen last.

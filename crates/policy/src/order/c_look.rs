@@ -8,14 +8,12 @@ use super::built_in::Algorithm;
 use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::QueueView;
 
-const SOURCE: &str = "Merten 1970";
-
 pub(super) const LBN: Entry = Entry {
     name: "c-look",
     summary: "Upward by block number from the last access, then again from the lowest",
     knowledge: Knowledge::Lbn,
     parameters: &[],
-    source: SOURCE,
+    source: "Merten 1970",
     make: |_| CLook(Axis::Lbn).into(),
 };
 
@@ -23,9 +21,8 @@ pub(super) const CYLINDER: Entry = Entry {
     name: "c-look-cylinder",
     summary: "Upward by cylinder from the last access, then again from the lowest",
     knowledge: Knowledge::Cylinder,
-    parameters: &[],
-    source: SOURCE,
     make: |_| CLook(Axis::Cylinder).into(),
+    ..LBN
 };
 
 pub(super) const BATCHED: Entry = Entry {
@@ -41,19 +38,11 @@ pub(super) const ZONED: Entry = Entry {
     name: "c-look-zoned",
     summary: "C-LOOK by cylinder within one of N parts of the disk until nothing waits there, then in the next",
     knowledge: Knowledge::Cylinder,
-    parameters: &[Parameter {
-        letter: "N",
-        summary: "the parts of the disk, of as many cylinders each",
-        default: 8.0,
-        least: 1.0,
-        most: 1e6,
-        is_whole: true,
-    }],
+    parameters: &[Parameter::whole("N", "the parts of the disk, of as many cylinders each", 8.0, 1.0, 1e6)],
     source: "ours, after GSTF",
     make: |values| ZonedCLook { zones: values[0] as u64, zone: 0 }.into(),
 };
 
-/// One way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CLook(Axis);
 
@@ -65,7 +54,6 @@ impl Algorithm for CLook {
     }
 }
 
-/// One way, a batch at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BatchedCLook(Batch);
 
@@ -81,7 +69,6 @@ impl Algorithm for BatchedCLook {
     }
 }
 
-/// One way, a zone at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ZonedCLook {
     zones: u64,

@@ -7,14 +7,12 @@ use super::built_in::Algorithm;
 use super::{AccessCost, Edge, Entry, Knowledge};
 use crate::queue::QueueView;
 
-const SOURCE: &str = "Seaman, Lind and Wilson 1966";
-
 pub(super) const CYLINDER: Entry = Entry {
     name: "c-scan",
     summary: "Upward by cylinder to the last one, then again from the first one",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
-    source: SOURCE,
+    source: "Seaman, Lind and Wilson 1966",
     make: |_| CScan { axis: Axis::Cylinder, starts_again: false }.into(),
 };
 
@@ -22,12 +20,10 @@ pub(super) const LBN: Entry = Entry {
     name: "c-scan-lbn",
     summary: "Upward by block number to the last cylinder, then again from the first one",
     knowledge: Knowledge::Lbn,
-    parameters: &[],
-    source: SOURCE,
     make: |_| CScan { axis: Axis::Lbn, starts_again: false }.into(),
+    ..CYLINDER
 };
 
-/// One way from edge to edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CScan {
     axis: Axis,

@@ -6,12 +6,10 @@ use super::built_in::Algorithm;
 use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::{QueueView, Slot};
 
-const fn allowed(letter: &'static str, summary: &'static str, default: f64) -> Parameter {
-    Parameter { letter, summary, default, least: 0.0, most: 1e7, is_whole: false }
-}
-
-pub(super) const READ: Parameter = allowed("R", "the deadline of a read without one, in ms", 500.0);
-pub(super) const WRITE: Parameter = allowed("W", "the deadline of a write without one, in ms", 5000.0);
+pub(super) const READ: Parameter =
+    Parameter::real("R", "the deadline of a read without one, in ms", 500.0, 0.0, 1e7);
+pub(super) const WRITE: Parameter =
+    Parameter::real("W", "the deadline of a write without one, in ms", 5000.0, 0.0, 1e7);
 
 pub(super) const ENTRY: Entry = Entry {
     name: "edf",
@@ -22,7 +20,6 @@ pub(super) const ENTRY: Entry = Entry {
     make: |values| Edf(Deadlines::new(values)).into(),
 };
 
-/// The earliest deadline first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edf(Deadlines);
 
@@ -47,7 +44,6 @@ impl Deadlines {
         Deadlines { read: Nanos::from_ms(values[0]), write: Nanos::from_ms(values[1]) }
     }
 
-    /// A request's deadline.
     pub(super) fn deadline_of(self, slot: &Slot) -> Nanos {
         let time = if slot.request.op == Op::Read { self.read } else { self.write };
         slot.deadline.min(slot.arrived + time)

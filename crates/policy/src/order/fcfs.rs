@@ -13,7 +13,6 @@ pub(super) const ENTRY: Entry = Entry {
     make: |_| Fcfs.into(),
 };
 
-/// First come, first served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fcfs;
 

@@ -15,7 +15,6 @@ pub(super) const ENTRY: Entry = Entry {
     make: |_| Fscan { batch: Batch::default(), sweep: Sweep::new(Axis::Cylinder) }.into(),
 };
 
-/// Sweeps through frozen queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fscan {
     batch: Batch,

@@ -11,35 +11,22 @@ use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::QueueView;
 
-const SOURCE: &str = "Seltzer, Chen and Ousterhout 1990";
-const PARAMETERS: &[Parameter] = &[Parameter {
-    letter: "N",
-    summary: "the cylinders of a group",
-    default: 28.0,
-    least: 1.0,
-    most: 1e7,
-    is_whole: true,
-}];
-
 pub(super) const ENTRY: Entry = Entry {
     name: "gstf",
     summary: "Grouped SPTF: within N cylinders until nothing waits there, then in the next group above",
     knowledge: Knowledge::Position,
-    parameters: PARAMETERS,
-    source: SOURCE,
+    parameters: &[Parameter::whole("N", "the cylinders of a group", 28.0, 1.0, 1e7)],
+    source: "Seltzer, Chen and Ousterhout 1990",
     make: |values| Gstf::new(values[0], false).into(),
 };
 
 pub(super) const FROZEN: Entry = Entry {
     name: "gstf-frozen",
     summary: "GSTF that serves in a group only what waited there when the arm came",
-    knowledge: Knowledge::Position,
-    parameters: PARAMETERS,
-    source: SOURCE,
     make: |values| Gstf::new(values[0], true).into(),
+    ..ENTRY
 };
 
-/// Shortest positioning time first, a group of cylinders at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gstf {
     cylinders: u32,

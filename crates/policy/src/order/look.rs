@@ -5,14 +5,12 @@ use super::built_in::Algorithm;
 use super::{AccessCost, Entry, Knowledge};
 use crate::queue::QueueView;
 
-const SOURCE: &str = "Merten 1970";
-
 pub(super) const CYLINDER: Entry = Entry {
     name: "look",
     summary: "Up and down by cylinder, reversing where nothing lies ahead",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
-    source: SOURCE,
+    source: "Merten 1970",
     make: |_| Look(Sweep::new(Axis::Cylinder)).into(),
 };
 
@@ -20,12 +18,10 @@ pub(super) const LBN: Entry = Entry {
     name: "look-lbn",
     summary: "Up and down by block number, reversing where nothing lies ahead",
     knowledge: Knowledge::Lbn,
-    parameters: &[],
-    source: SOURCE,
     make: |_| Look(Sweep::new(Axis::Lbn)).into(),
+    ..CYLINDER
 };
 
-/// Up and down, turning early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look(Sweep);
 

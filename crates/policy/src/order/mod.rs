@@ -121,6 +121,28 @@ pub struct Parameter {
     pub is_whole: bool,
 }
 
+impl Parameter {
+    const fn real(
+        letter: &'static str,
+        summary: &'static str,
+        default: f64,
+        least: f64,
+        most: f64,
+    ) -> Parameter {
+        Parameter { letter, summary, default, least, most, is_whole: false }
+    }
+
+    const fn whole(
+        letter: &'static str,
+        summary: &'static str,
+        default: f64,
+        least: f64,
+        most: f64,
+    ) -> Parameter {
+        Parameter { is_whole: true, ..Parameter::real(letter, summary, default, least, most) }
+    }
+}
+
 /// An order in the list of them all.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -141,11 +163,11 @@ pub struct Entry {
 impl Entry {
     /// The order, with the defaults of its parameters.
     pub fn order(&self) -> BuiltIn {
-        let mut values = [0.0; text::MOST_PARAMETERS];
-        for (value, parameter) in values.iter_mut().zip(self.parameters) {
-            *value = parameter.default;
-        }
-        (self.make)(&values)
+        (self.make)(&self.defaults())
+    }
+
+    fn defaults(&self) -> [f64; text::MOST_PARAMETERS] {
+        std::array::from_fn(|index| self.parameters.get(index).map_or(0.0, |parameter| parameter.default))
     }
 
     /// How it is written with its parameters: `vr(R)`.

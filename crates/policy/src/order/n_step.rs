@@ -10,21 +10,13 @@ pub(super) const ENTRY: Entry = Entry {
     name: "n-step",
     summary: "N-step SCAN: LOOK by cylinder through the oldest N requests, then through the next N",
     knowledge: Knowledge::Cylinder,
-    parameters: &[Parameter {
-        letter: "N",
-        summary: "the requests of a batch",
-        default: 8.0,
-        least: 1.0,
-        most: 1024.0,
-        is_whole: true,
-    }],
+    parameters: &[Parameter::whole("N", "the requests of a batch", 8.0, 1.0, 1024.0)],
     source: "Frank 1969",
     make: |values| {
         NStep { most: values[0] as usize, batch: Batch::default(), sweep: Sweep::new(Axis::Cylinder) }.into()
     },
 };
 
-/// Sweeps through batches of N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NStep {
     most: usize,

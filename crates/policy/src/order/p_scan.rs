@@ -14,7 +14,6 @@ pub(super) const ENTRY: Entry = Entry {
     make: |_| PScan(Sweep::new(Axis::Cylinder)).into(),
 };
 
-/// Sweeps through what is urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PScan(Sweep);
 

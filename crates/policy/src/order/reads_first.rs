@@ -8,23 +8,18 @@ use super::sptf::shortest;
 use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::QueueView;
 
-const SOURCE: &str =
-    "Worthington, Ganger and Patt 1994 (the priority; its limit is Linux's deadline scheduler's)";
-const PARAMETERS: &[Parameter] = &[Parameter {
-    letter: "L",
-    summary: "the age in ms from which on writes go before reads",
-    default: 5000.0,
-    least: 0.0,
-    most: 1e7,
-    is_whole: false,
-}];
-
 pub(super) const FCFS: Entry = Entry {
     name: "fcfs-reads",
     summary: "Reads before writes, each first come, first served; writes older than L ms before reads",
     knowledge: Knowledge::Arrival,
-    parameters: PARAMETERS,
-    source: SOURCE,
+    parameters: &[Parameter::real(
+        "L",
+        "the age in ms from which on writes go before reads",
+        5000.0,
+        0.0,
+        1e7,
+    )],
+    source: "Worthington, Ganger and Patt 1994 (the priority; its limit is Linux's deadline scheduler's)",
     make: |values| ReadsFirst::new(Among::Fcfs, values).into(),
 };
 
@@ -32,21 +27,18 @@ pub(super) const C_LOOK: Entry = Entry {
     name: "c-look-reads",
     summary: "Reads before writes, each by C-LOOK by block number; writes older than L ms before reads",
     knowledge: Knowledge::Lbn,
-    parameters: PARAMETERS,
-    source: SOURCE,
     make: |values| ReadsFirst::new(Among::CLook, values).into(),
+    ..FCFS
 };
 
 pub(super) const SPTF: Entry = Entry {
     name: "sptf-reads",
     summary: "Reads before writes, each by SPTF; writes older than L ms before reads",
     knowledge: Knowledge::Position,
-    parameters: PARAMETERS,
-    source: SOURCE,
     make: |values| ReadsFirst::new(Among::Sptf, values).into(),
+    ..FCFS
 };
 
-/// The order among requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Among {
     Fcfs,
@@ -54,7 +46,6 @@ enum Among {
     Sptf,
 }
 
-/// Reads before writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadsFirst {
     among: Among,

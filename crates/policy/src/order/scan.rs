@@ -7,14 +7,12 @@ use super::built_in::Algorithm;
 use super::{AccessCost, Edge, Entry, Knowledge};
 use crate::queue::QueueView;
 
-const SOURCE: &str = "Denning 1967";
-
 pub(super) const CYLINDER: Entry = Entry {
     name: "scan",
     summary: "Up and down by cylinder, reversing at the edges of the disk only",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
-    source: SOURCE,
+    source: "Denning 1967",
     make: |_| Scan { sweep: Sweep::new(Axis::Cylinder), has_turned: false }.into(),
 };
 
@@ -22,12 +20,10 @@ pub(super) const LBN: Entry = Entry {
     name: "scan-lbn",
     summary: "Up and down by block number, reversing at the edges of the disk only",
     knowledge: Knowledge::Lbn,
-    parameters: &[],
-    source: SOURCE,
     make: |_| Scan { sweep: Sweep::new(Axis::Lbn), has_turned: false }.into(),
+    ..CYLINDER
 };
 
-/// Up and down from edge to edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
     sweep: Sweep,

@@ -17,14 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: &[
         READ,
         WRITE,
-        Parameter {
-            letter: "Q",
-            summary: "the interval in ms within which deadlines count as the same",
-            default: 100.0,
-            least: 1e-3,
-            most: 1e7,
-            is_whole: false,
-        },
+        Parameter::real("Q", "the interval in ms within which deadlines count as the same", 100.0, 1e-3, 1e7),
     ],
     source: "Reddy and Wyllie 1993",
     make: |values| {
@@ -33,7 +26,6 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// The earliest deadlines first, by sweeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScanEdf {
     deadlines: Deadlines,

@@ -12,7 +12,6 @@ use std::ops::Range;
 /// A cost, and the index of the request that has it: of equal ones the oldest is the least.
 pub(super) type Found<K> = (K, u16);
 
-/// Stands for no request.
 pub(super) const NONE_FOUND: u16 = u16::MAX;
 
 /// The request, of those in `range` of the queue by cylinder that may be chosen, for which `key` of the positioning time
@@ -64,12 +63,21 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
     }
 }
 
-/// The arrival of the oldest request. A host's queue may hold it behind younger ones.
-pub(super) fn oldest(queue: &QueueView<'_>) -> Nanos {
-    queue.slots.iter().map(|slot| slot.arrived).min().unwrap_or(Nanos::ZERO)
+/// The index of the request for which `key` of the positioning time and the arrival is least, unless `best` is less. `key` must not
+/// fall as the time grows, or as the arrival is later. A host's queue may hold the oldest request behind younger ones.
+#[inline]
+pub(super) fn least_by_arrival<C: AccessCost + ?Sized, K: Copy + Ord>(
+    queue: &QueueView<'_>,
+    cost: &C,
+    best: Found<K>,
+    key: impl Fn(Nanos, Nanos) -> K,
+) -> Option<usize> {
+    let oldest = queue.slots.iter().map(|slot| slot.arrived).min().unwrap_or(Nanos::ZERO);
+    let all = 0..queue.cylinders.len();
+    let (floor, aged) = (|time| key(time, oldest), |time, slot: &Slot| key(time, slot.arrived));
+    index(least(queue, cost, all, |_| true, best, floor, aged))
 }
 
-/// The index that was found.
 pub(super) fn index<K>(found: Found<K>) -> Option<usize> {
     (found.1 != NONE_FOUND).then_some(usize::from(found.1))
 }

@@ -16,7 +16,6 @@ pub(super) const ENTRY: Entry = Entry {
     make: |_| Sptf.into(),
 };
 
-/// Shortest positioning time first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sptf;
 

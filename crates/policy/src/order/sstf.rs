@@ -8,14 +8,12 @@ use super::built_in::Algorithm;
 use super::{AccessCost, Entry, Knowledge};
 use crate::queue::QueueView;
 
-const SOURCE: &str = "Denning 1967";
-
 pub(super) const CYLINDER: Entry = Entry {
     name: "sstf",
     summary: "Shortest seek first: the nearest cylinder, on a tie the oldest request",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
-    source: SOURCE,
+    source: "Denning 1967",
     make: |_| Sstf(Axis::Cylinder).into(),
 };
 
@@ -23,12 +21,10 @@ pub(super) const LBN: Entry = Entry {
     name: "sstf-lbn",
     summary: "Shortest seek first with a host's knowledge: the nearest block number, on a tie the oldest request",
     knowledge: Knowledge::Lbn,
-    parameters: &[],
-    source: SOURCE,
     make: |_| Sstf(Axis::Lbn).into(),
+    ..CYLINDER
 };
 
-/// The nearest request first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sstf(Axis);
 

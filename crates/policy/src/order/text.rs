@@ -4,56 +4,30 @@ use super::{BuiltIn, Entry, Knowledge, Order, Parameter, all};
 use headstack_model::spec::nearest;
 use thiserror::Error;
 
-/// The most parameters that an order has.
 pub(super) const MOST_PARAMETERS: usize = 3;
 
 /// A text that names no order.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum OrderError {
     /// There is no order of that name.
     #[error("no order is called `{name}`; the nearest is `{nearest}`")]
-    Unknown {
-        /// The name met.
-        name: String,
-        /// The most similar known name.
-        nearest: &'static str,
-    },
+    Unknown { name: String, nearest: &'static str },
     /// The parentheses do not match.
     #[error("order `{text}`: write it as `{form}`")]
-    Form {
-        /// The text met.
-        text: String,
-        /// The order with its parameters.
-        form: String,
-    },
+    Form { text: String, form: String },
     /// More parameters than the order has.
     #[error("order `{text}`: {given} parameters where `{form}` takes {most} at most")]
-    Count {
-        /// The text met.
-        text: String,
-        /// The order with its parameters.
-        form: String,
-        /// Parameters met.
-        given: usize,
-        /// Parameters that it has.
-        most: usize,
-    },
+    Count { text: String, form: String, given: usize, most: usize },
     /// A parameter that is not a number as it should be.
     #[error("order `{text}`: {letter} is `{value}`; it is {summary}: {least} to {most}{whole}")]
     Parameter {
-        /// The text met.
         text: String,
-        /// The parameter.
         letter: &'static str,
-        /// The given value.
         value: String,
-        /// Its meaning.
         summary: &'static str,
-        /// The least that is allowed.
         least: f64,
-        /// The most that is allowed.
         most: f64,
-        /// `, whole` where it must be.
         whole: &'static str,
     },
 }
@@ -99,10 +73,7 @@ fn parts(text: &str) -> Result<(&'static Entry, Option<&str>), OrderError> {
 }
 
 fn values(text: &str, entry: &Entry, given: &str) -> Result<[f64; MOST_PARAMETERS], OrderError> {
-    let mut values = [0.0; MOST_PARAMETERS];
-    for (value, parameter) in values.iter_mut().zip(entry.parameters) {
-        *value = parameter.default;
-    }
+    let mut values = entry.defaults();
     let (count, most) = (given.split(',').count(), entry.parameters.len());
     if count > most {
         return Err(OrderError::Count { text: text.to_owned(), form: entry.form(), given: count, most });

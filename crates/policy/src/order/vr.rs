@@ -9,19 +9,11 @@ pub(super) const ENTRY: Entry = Entry {
     name: "vr",
     summary: "The nearest cylinder, where reversing costs R times all cylinders",
     knowledge: Knowledge::Cylinder,
-    parameters: &[Parameter {
-        letter: "R",
-        summary: "the reluctance to reverse, from SSTF's to LOOK's",
-        default: 0.2,
-        least: 0.0,
-        most: 1.0,
-        is_whole: false,
-    }],
+    parameters: &[Parameter::real("R", "the reluctance to reverse, from SSTF's to LOOK's", 0.2, 0.0, 1.0)],
     source: "Geist and Daniel 1987",
     make: |values| Vr { reluctance: text::millionths(values[0]), falls: false }.into(),
 };
 
-/// SSTF with a penalty for reversing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vr {
     /// In millionths of the cylinders of the disk.

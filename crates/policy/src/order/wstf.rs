@@ -8,25 +8,17 @@ use headstack_model::Nanos;
 use super::built_in::Algorithm;
 use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter};
-use crate::queue::{QueueView, Slot};
+use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "wstf",
     summary: "Weighted SPTF: positioning times shrink with age, to zero at M ms",
     knowledge: Knowledge::Position,
-    parameters: &[Parameter {
-        letter: "M",
-        summary: "the longest response allowed in ms",
-        default: 3000.0,
-        least: 1.0,
-        most: 1e7,
-        is_whole: false,
-    }],
+    parameters: &[Parameter::real("M", "the longest response allowed in ms", 3000.0, 1.0, 1e7)],
     source: "Seltzer, Chen and Ousterhout 1990",
     make: |values| Wstf { longest: Nanos::from_ms(values[0]) }.into(),
 };
 
-/// Positioning times shrink with age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wstf {
     longest: Nanos,
@@ -39,10 +31,6 @@ impl Algorithm for Wstf {
         // The same for all: the division by M.
         let left = |arrived| u128::from(self.longest.since(queue.now.since(arrived)).0);
         let key = |time: Nanos, arrived| u128::from(time.0) * left(arrived);
-        let all = 0..queue.cylinders.len();
-        let oldest = search::oldest(queue);
-        let floor = |time| key(time, oldest);
-        let aged = |time, slot: &Slot| key(time, slot.arrived);
-        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NONE_FOUND), floor, aged))
+        search::least_by_arrival(queue, cost, (u128::MAX, NONE_FOUND), key)
     }
 }
