@@ -61,16 +61,16 @@ pub struct Ability {
 
 /// A granted guarantee. [`Admission::release`] returns it.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a promise that is not given back holds for ever"]
+#[must_use = "a guarantee holds until its reservation is released"]
 pub struct Reservation(u64);
 
 /// Why a guarantee is refused: what it would need, and what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Refusal {
     /// Bandwidth is lacking.
     #[error("{needed} bytes/s would have to be kept free, and fewer than {left} are left")]
     Bandwidth {
-        /// The stream's rate.
         needed: u64,
         /// What is not yet guaranteed. At exactly this rate no time would be left to move the arm.
         left: u64,
@@ -78,7 +78,6 @@ pub enum Refusal {
     /// The arm would move too often for the shortest guaranteed response.
     #[error("a round of {streams} streams would take {} us, and {} us are promised", needed.0 / 1000, allowed.0 / 1000)]
     Response {
-        /// How many streams there would be.
         streams: usize,
         /// The shortest round in which all can be served.
         needed: Nanos,
@@ -87,18 +86,13 @@ pub enum Refusal {
     },
     /// Memory is lacking.
     #[error("{needed} bytes of stream memory would be needed, and there are {available}")]
-    Memory {
-        /// The need of all streams.
-        needed: u64,
-        /// The amount available.
-        available: u64,
-    },
+    Memory { needed: u64, available: u64 },
     /// No time is no response.
     #[error("a response of no time cannot be promised")]
     NoTime,
 }
 
-/// The promises of a disk.
+/// The guarantees of a disk.
 #[derive(Debug)]
 pub struct Admission {
     ability: Ability,
@@ -146,7 +140,7 @@ impl Admission {
         if round > allowed {
             return Err(Refusal::Response { streams, needed: round, allowed });
         }
-        let memory = (2 * u128::from(rate) * u128::from(round.0)).div_ceil(NANOS);
+        let memory = (2 * u128::from(rate) * u128::from(round.0)).div_ceil(NANOS_PER_SECOND);
         let memory = u64::try_from(memory).unwrap_or(u64::MAX);
         if memory > self.ability.memory {
             return Err(Refusal::Memory { needed: memory, available: self.ability.memory });
@@ -160,7 +154,7 @@ impl Admission {
     /// Returns a guarantee.
     pub fn release(&mut self, reservation: Reservation) {
         let held = self.promised.remove(&reservation.0);
-        assert!(held.is_some(), "a promise is given back where it was made, and once");
+        assert!(held.is_some(), "a reservation is released once, where it was made");
     }
 
     /// `n P B / (s B - R)`, rounded up; none if the rates leave no time to move the arm.
@@ -173,8 +167,7 @@ impl Admission {
     }
 }
 
-/// Nanoseconds of a second.
-const NANOS: u128 = 1_000_000_000;
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -255,7 +248,7 @@ mod tests {
         /// Every admitted set can be served, turn by turn, within the reported round.
         #[test]
         fn every_admitted_guarantee_can_be_kept(
-            asked in prop::collection::vec((0..4_000_000u64, 10.0..5000.0f64), 1..80),
+            requested in prop::collection::vec((0..4_000_000u64, 10.0..5000.0f64), 1..80),
             bandwidth in 1_000_000..300_000_000u64,
             positioning in 1_000..30_000_000u64,
             memory in 1_000_000..200_000_000u64,
@@ -264,7 +257,7 @@ mod tests {
             let ability = Ability { bandwidth, positioning: Nanos(positioning), memory, share };
             let mut disk = Admission::new(ability);
             let mut kept: Vec<(u64, f64)> = Vec::new();
-            for (rate_bytes_per_s, response_ms) in asked {
+            for (rate_bytes_per_s, response_ms) in requested {
                 if disk.admit(Guarantee { rate_bytes_per_s, response_ms }).is_ok() {
                     kept.push((rate_bytes_per_s, response_ms));
                 }

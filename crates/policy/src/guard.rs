@@ -13,7 +13,6 @@
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// A command that is outstanding.
 #[derive(Clone, Copy, Debug)]
 struct Issued {
     tag: u32,
@@ -34,7 +33,6 @@ pub struct Guard {
     rule: Rule,
     /// The outstanding commands, the oldest first. None was overtaken more often than the first.
     outstanding: VecDeque<Issued>,
-    /// The command for which new ones are held back.
     held_for: Option<u32>,
     /// When a command was done, or came to an empty queue, last.
     last: Nanos,
@@ -123,7 +121,6 @@ impl Guard {
 
 /// A command that is done, as the adaptive guard sees it.
 struct Done {
-    /// Since the one before.
     after: Nanos,
     response: Nanos,
     outstanding: usize,
@@ -132,9 +129,9 @@ struct Done {
 
 /// Limits that follow from their cost.
 ///
-/// They are one number, `patience`: a command starves when its age exceeds that many mean responses, or its overtakings that many
+/// They are one number, `multiple`: a command starves when its age exceeds that many mean responses, or its overtakings that many
 /// mean queues. The loss from holding back is charged to a credit that grows with time by the allowed share. Credit left over
-/// makes the guard less patient, overdrawn credit more so.
+/// lowers the multiple, overdrawn credit raises it.
 ///
 /// The loss is the time in which the queue is shorter than at other times, times the throughput lost by the shorter queue, for
 /// which the guard assumes that throughput grows with the fourth root of the length. That overestimates SPTF (by 1.36 from 10 to
@@ -147,29 +144,28 @@ struct Adaptive {
     /// Time that may be lost from now on, and the most that is saved up, in ns.
     credit: i64,
     /// In 2⁻⁸.
-    patience: i64,
+    multiple: i64,
     /// Means: response, in ns; outstanding while nothing is held back, in 2⁻⁸.
     response: i64,
     outstanding: i64,
-    /// Completions seen.
     seen: u32,
 }
 
 impl Adaptive {
-    const PATIENCE: std::ops::RangeInclusive<i64> = 300..=65_536;
+    const MULTIPLES: std::ops::RangeInclusive<i64> = 300..=65_536;
     /// Completions from which on the means are worth something.
     const WARM: u32 = 256;
     /// The largest credit, in mean responses: enough for a few holds.
     const SAVED: i64 = 4;
 
     fn new(cost: i64) -> Adaptive {
-        Adaptive { cost, credit: 0, patience: 1024, response: 0, outstanding: 0, seen: 0 }
+        Adaptive { cost, credit: 0, multiple: 1024, response: 0, outstanding: 0, seen: 0 }
     }
 
     fn must_hold(&mut self, oldest: &Issued, now: Nanos) -> bool {
         let age = now.since(oldest.at).0 as i64;
-        let is_old = age > self.response.saturating_mul(self.patience) >> 8;
-        let is_overtaken = i64::from(oldest.overtaken) << 16 > self.outstanding.saturating_mul(self.patience);
+        let is_old = age > self.response.saturating_mul(self.multiple) >> 8;
+        let is_overtaken = i64::from(oldest.overtaken) << 16 > self.outstanding.saturating_mul(self.multiple);
         if self.seen < Adaptive::WARM || !(is_old || is_overtaken) {
             return false;
         }
@@ -192,10 +188,10 @@ impl Adaptive {
         self.credit += (i128::from(done.after.0) * i128::from(gain) / 1_000_000) as i64;
         let most = self.response.saturating_mul(Adaptive::SAVED);
         self.credit = self.credit.min(most);
-        let less = if self.credit > most / 2 { -(self.patience >> 8) - 1 } else { 0 };
-        let more = if self.credit <= 0 { (self.patience >> 8) + 1 } else { 0 };
-        let (least, greatest) = (*Adaptive::PATIENCE.start(), *Adaptive::PATIENCE.end());
-        self.patience = (self.patience + less + more).clamp(least, greatest);
+        let less = if self.credit > most / 2 { -(self.multiple >> 8) - 1 } else { 0 };
+        let more = if self.credit <= 0 { (self.multiple >> 8) + 1 } else { 0 };
+        let (least, greatest) = (*Adaptive::MULTIPLES.start(), *Adaptive::MULTIPLES.end());
+        self.multiple = (self.multiple + less + more).clamp(least, greatest);
     }
 }
 

@@ -66,7 +66,6 @@ pub struct Queue {
     /// Twice the capacity, so that the waiting requests can slide along in it and only the shorter side of a gap moves.
     room: Vec<Slot>,
     first: usize,
-    /// Requests accepted so far.
     taken: u64,
     by_cylinder: Vec<u16>,
     cylinders: Vec<u32>,

@@ -10,14 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pool::{Entry, Pool};
-use super::process::{Decaying, Places, Think};
+use super::process::{ByProcess, Decaying, Think};
 use super::run::{BackSeek, Run};
 use super::{Listed, Scheduler, Tuning};
 
 pub(super) const LISTED: Listed = Listed {
     name: "anticipatory",
     alias: None,
-    summary: "Batches of time, and a pause after a read for its process to go on nearby (Linux 2.6)",
+    summary: "Batches of time, and a pause after a read for the next read of its process nearby (Linux 2.6)",
     build: |tuning: &Tuning| Box::new(Anticipatory::new(&tuning.anticipatory)),
 };
 
@@ -49,7 +49,6 @@ impl Default for AnticipatorySpec {
     }
 }
 
-/// Statistics of a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Process {
     think: Think,
@@ -60,7 +59,6 @@ struct Process {
     in_flight: u32,
 }
 
-/// The pause for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
     /// None; a pause may begin.
@@ -71,7 +69,6 @@ enum Pause {
     Over,
 }
 
-/// Batches with anticipation.
 #[derive(Debug)]
 pub(super) struct Anticipatory {
     /// For reads (and writes that a process waits for), then for the others.
@@ -85,8 +82,7 @@ pub(super) struct Anticipatory {
     direction: usize,
     batch_ends: Nanos,
     checked: [Nanos; 2],
-    processes: Vec<Process>,
-    places: Places,
+    processes: ByProcess<Process>,
     /// The process whose read completed last.
     last: Option<usize>,
     last_end: Nanos,
@@ -112,8 +108,7 @@ impl Anticipatory {
             direction: 0,
             batch_ends: Nanos::ZERO,
             checked: [Nanos::ZERO; 2],
-            processes: Vec::new(),
-            places: Places::default(),
+            processes: ByProcess::new(),
             last: None,
             last_end: Nanos::ZERO,
             pause: Pause::No,
@@ -121,11 +116,7 @@ impl Anticipatory {
     }
 
     fn slot_of(&mut self, source: u32) -> usize {
-        let place = self.places.slot_of(u64::from(source), self.processes.len());
-        if place == self.processes.len() {
-            self.processes.push(Process::default());
-        }
-        place
+        self.processes.slot_of(u64::from(source), Process::default)
     }
 
     /// Whether waiting for the process whose read completed last is worth more than serving `next`.

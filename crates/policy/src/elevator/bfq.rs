@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
-use super::process::Places;
+use super::process::ByProcess;
 use super::{ElevatorRequest, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
@@ -78,18 +78,15 @@ struct Queue {
     finish: u64,
 }
 
-/// The queue that is served.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     queue: usize,
     since: Nanos,
-    /// Blocks charged so far.
     service: u64,
     idle: Option<Nanos>,
     checked: bool,
 }
 
-/// Why the service of a queue ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     TooIdle,
@@ -107,8 +104,7 @@ pub(super) struct Bfq {
     timeout: Nanos,
     max_budget: u64,
     weights: Vec<u32>,
-    queues: Vec<Queue>,
-    places: Places,
+    queues: ByProcess<Queue>,
     /// Virtual time of the urgent class and of the other one.
     virtual_time: [u64; 2],
     served: Option<Served>,
@@ -132,29 +128,24 @@ impl Bfq {
             timeout: Nanos::from_ms(spec.timeout_sync),
             max_budget,
             weights: spec.weights.clone(),
-            queues: Vec::new(),
-            places: Places::default(),
+            queues: ByProcess::new(),
             virtual_time: [0; 2],
             served: None,
         }
     }
 
     fn queue_of(&mut self, entry: &Entry) -> usize {
-        let place = self.places.slot_of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
-        if place == self.queues.len() {
-            let weight = self.weights.get(entry.source as usize).filter(|_| entry.sync);
-            self.queues.push(Queue {
-                flow: ProcessQueue::new(entry.sync),
-                class: usize::from(!entry.urgent),
-                weight: u64::from(*weight.unwrap_or(&100)),
-                active: false,
-                // A third of the largest, so that a new process is not served for too long.
-                budget: if entry.sync { self.max_budget * 2 / 3 } else { self.max_budget },
-                start: 0,
-                finish: 0,
-            });
-        }
-        place
+        let (weights, most) = (&self.weights, self.max_budget);
+        self.queues.slot_of(queue_key(entry), || Queue {
+            flow: ProcessQueue::new(entry.sync),
+            class: usize::from(!entry.urgent),
+            weight: u64::from(*weights.get(entry.source as usize).filter(|_| entry.sync).unwrap_or(&100)),
+            active: false,
+            // A third of the largest, so that a new process is not served for too long.
+            budget: if entry.sync { most * 2 / 3 } else { most },
+            start: 0,
+            finish: 0,
+        })
     }
 
     /// The virtual time that a queue's service takes.

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
-use super::process::Places;
+use super::process::ByProcess;
 use super::{ElevatorRequest, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
@@ -80,27 +80,22 @@ struct Queue {
     listed: bool,
 }
 
-/// The current slice.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     queue: usize,
     /// When it ends; it begins with the first completion.
     ends: Option<Nanos>,
-    /// Requests sent.
     sent: u32,
-    /// End of idling the disk for the queue.
     idle: Option<Nanos>,
     /// Whether the age of its oldest request was checked.
     checked: bool,
 }
 
-/// Slices in turn.
 #[derive(Debug)]
 pub(super) struct Cfq {
     spec: CfqSpec,
     shared: Shared,
-    queues: Vec<Queue>,
-    places: Places,
+    queues: ByProcess<Queue>,
     /// Queues that wait for a slice: urgent ones, then the others.
     turns: [VecDeque<usize>; 2],
     slice: Option<Slice>,
@@ -112,23 +107,12 @@ impl Cfq {
 
     fn new(spec: &CfqSpec) -> Cfq {
         let shared = Shared::new(spec.slice_idle, spec.back_seek_max, spec.back_seek_penalty, Cfq::JUMPS);
-        Cfq {
-            spec: *spec,
-            shared,
-            queues: Vec::new(),
-            places: Places::default(),
-            turns: Default::default(),
-            slice: None,
-        }
+        Cfq { spec: *spec, shared, queues: ByProcess::new(), turns: Default::default(), slice: None }
     }
 
     fn queue_of(&mut self, entry: &Entry) -> usize {
-        let place = self.places.slot_of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
-        if place == self.queues.len() {
-            let flow = ProcessQueue::new(entry.sync);
-            self.queues.push(Queue { flow, urgent: entry.urgent, listed: false });
-        }
-        place
+        let flow = || ProcessQueue::new(entry.sync);
+        self.queues.slot_of(queue_key(entry), || Queue { flow: flow(), urgent: entry.urgent, listed: false })
     }
 
     fn enlist(&mut self, place: usize, first: bool) {

@@ -49,20 +49,17 @@ impl Default for DeadlineSpec {
     }
 }
 
-/// Requests of one priority.
 #[derive(Debug, Default)]
 struct Class {
     /// Reads, then writes.
     runs: [Run; 2],
     /// Where the last request of either direction began.
     position: [u64; 2],
-    /// Direction of the batch.
     writes: bool,
     batched: u32,
     starved: u32,
 }
 
-/// Batches within deadlines.
 #[derive(Debug)]
 pub(super) struct Deadline {
     expire: [Nanos; 2],
@@ -107,7 +104,6 @@ impl Deadline {
         usize::from(aged)
     }
 
-    /// Returns the next request of a class.
     fn next(&mut self, class: usize, now: Nanos, pool: &Pool) -> Option<u32> {
         let (expire, batch, most_starved) = (self.expire, self.fifo_batch, self.writes_starved);
         let class = &mut self.classes[class];

@@ -30,14 +30,12 @@ impl ProcessQueue {
     }
 }
 
-/// The disk that the queues share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) slice_idle: Nanos,
     back: BackSeek,
     /// Far requests of the last 32 beyond which a process jumps.
     jumps: u32,
-    /// Where the last request ended.
     position: u64,
     in_flight: u32,
     /// The largest number of requests in flight: a drive with a queue accepts several.
@@ -54,7 +52,6 @@ impl Shared {
         Shared { slice_idle: Nanos::from_ms(slice_idle), back, jumps, position: 0, in_flight: 0, deepest: 0 }
     }
 
-    /// A request came for a queue.
     pub(super) fn note_request(&self, queue: &mut ProcessQueue, now: Nanos, id: u32, entry: &Entry) {
         if queue.is_dry() {
             queue.think.note_arrival(now, Nanos(2 * self.slice_idle.0));
@@ -63,12 +60,10 @@ impl Shared {
         queue.run.insert(id, entry);
     }
 
-    /// The request of a queue that lies nearest.
     pub(super) fn nearest(&self, queue: &ProcessQueue, pool: &Pool) -> Option<u32> {
         queue.run.nearest(self.position, self.back, pool)
     }
 
-    /// A request of a queue goes to the disk.
     pub(super) fn send(&mut self, queue: &mut ProcessQueue, id: u32, entry: &Entry) {
         queue.run.remove(id, entry);
         queue.in_flight += 1;

@@ -33,31 +33,26 @@ impl MergeRule {
     }
 }
 
-/// The waiting requests by where they begin.
+/// The waiting reads, then writes, by where they begin.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Starts {
-    reads: Sorted,
-    writes: Sorted,
-}
+pub(super) struct Starts([Sorted; 2]);
 
 impl Starts {
-    fn starts_of(&self, op: Op) -> &Sorted {
-        if op == Op::Read { &self.reads } else { &self.writes }
+    fn of_kind(&mut self, op: Op) -> &mut Sorted {
+        &mut self.0[usize::from(op != Op::Read)]
     }
 
     pub(super) fn insert(&mut self, id: u32, entry: &Entry) {
-        let sorted = if entry.request.op == Op::Read { &mut self.reads } else { &mut self.writes };
-        sorted.insert(entry.lbn(), id);
+        self.of_kind(entry.request.op).insert(entry.lbn(), id);
     }
 
     pub(super) fn remove(&mut self, id: u32, entry: &Entry) {
-        let sorted = if entry.request.op == Op::Read { &mut self.reads } else { &mut self.writes };
-        sorted.remove(entry.lbn(), id);
+        self.of_kind(entry.request.op).remove(entry.lbn(), id);
     }
 
     /// The waiting request that begins at or before `lbn`, and the one that begins after it.
     pub(super) fn neighbours(&self, op: Op, lbn: u64) -> (Option<u32>, Option<u32>) {
-        let sorted = self.starts_of(op);
+        let sorted = &self.0[usize::from(op != Op::Read)];
         (sorted.before(lbn + 1), sorted.at_or_after(lbn + 1))
     }
 }
@@ -77,7 +72,6 @@ pub(super) fn alike(entry: &Entry, ask: &ElevatorRequest) -> bool {
     entry.request.fua == ask.request.fua && entry.urgent == ask.urgent
 }
 
-/// Extends `entry` by the blocks of `other`.
 pub(super) fn join(pool: &mut Pool, id: u32, other: &Request) {
     let entry = pool.get_mut(id);
     let (first, end) = (entry.lbn().min(other.lbn.0), entry.end().max(other.end().0));

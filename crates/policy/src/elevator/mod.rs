@@ -98,7 +98,6 @@ pub fn all() -> &'static [Listed] {
     &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED]
 }
 
-/// Elevators of Linux that are not modelled.
 const NOT_MODELLED: [&str; 1] = ["kyber"];
 
 /// There is no elevator of that name.
@@ -111,7 +110,6 @@ pub struct UnknownElevator {
     pub nearest: Option<&'static str>,
 }
 
-/// The message for a name that is no elevator's.
 fn unknown(name: &str, nearest: Option<&str>) -> String {
     match nearest {
         Some(nearest) => format!("no elevator is called `{name}`; the nearest is `{nearest}`"),
@@ -135,7 +133,6 @@ pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
 
 /// The algorithm behind an elevator: which of the waiting requests goes next.
 trait Scheduler: fmt::Debug + Send {
-    /// A request came.
     fn add(&mut self, now: Nanos, id: u32, pool: &Pool);
     /// A waiting request that was as `before` took others in.
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool);
@@ -164,9 +161,9 @@ trait Scheduler: fmt::Debug + Send {
 }
 
 /// The key of the queue that a request belongs to, where each process has one: asynchronous writes of a class share one.
-fn queue_key(source: u32, sync: bool, urgent: bool) -> u64 {
-    let whose = if sync { u64::from(source) << 2 } else { 2 };
-    whose | u64::from(urgent)
+fn queue_key(entry: &Entry) -> u64 {
+    let process = if entry.sync { u64::from(entry.source) << 2 } else { 2 };
+    process | u64::from(entry.urgent)
 }
 
 /// A host's queue for one device: merging, and an algorithm that chooses.

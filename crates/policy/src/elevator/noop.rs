@@ -15,7 +15,6 @@ pub(super) const LISTED: Listed = Listed {
     build: |_: &Tuning| Box::<Noop>::default(),
 };
 
-/// First in, first out.
 #[derive(Debug, Default)]
 pub(super) struct Noop {
     fifo: Sorted,

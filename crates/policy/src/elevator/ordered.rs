@@ -27,7 +27,6 @@ pub trait DiskMap: fmt::Debug + Send {
     fn positioning(&self, now: Nanos, last: Lbn, slot: &Slot) -> Nanos;
 }
 
-/// An order over a window of the oldest requests.
 #[derive(Debug)]
 pub(super) struct Ordered {
     order: QueueOrder,
@@ -79,7 +78,6 @@ impl Scheduler for UrgentFirst {
 #[derive(Clone, Copy, Debug)]
 struct Distance {
     last: Lbn,
-    /// Where the last request began.
     began: Lbn,
     sectors: u64,
     /// Blocks of the disk per synthetic cylinder, as a power of two: one, unless the disk has over 2³².
@@ -118,7 +116,6 @@ impl AccessCost for Distance {
     }
 }
 
-/// The map at one time.
 #[derive(Clone, Copy, Debug)]
 struct Mapped<'a> {
     map: &'a dyn DiskMap,

@@ -1,6 +1,7 @@
 //! The requests that an elevator holds, waiting or at the device, by number.
 
 use headstack_model::{Nanos, Request};
+use slab::Slab;
 
 /// A request in an elevator. Several merged ones are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,22 +29,15 @@ impl Entry {
 /// Entries by number. A number is free again once its request is done.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
+    entries: Slab<Entry>,
     turns: u64,
 }
 
 impl Pool {
     /// Adds an entry, as the youngest.
-    pub(super) fn insert(&mut self, mut entry: Entry) -> u32 {
-        entry.turn = self.turns;
+    pub(super) fn insert(&mut self, entry: Entry) -> u32 {
         self.turns += 1;
-        if let Some(id) = self.free.pop() {
-            self.entries[id as usize] = entry;
-            return id;
-        }
-        self.entries.push(entry);
-        (self.entries.len() - 1) as u32
+        self.entries.insert(Entry { turn: self.turns - 1, ..entry }) as u32
     }
 
     pub(super) fn get(&self, id: u32) -> &Entry {
@@ -55,6 +49,6 @@ impl Pool {
     }
 
     pub(super) fn release(&mut self, id: u32) {
-        self.free.push(id);
+        self.entries.remove(id as usize);
     }
 }

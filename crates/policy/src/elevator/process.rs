@@ -4,8 +4,8 @@
 //! *Source:* the decaying means of Linux's as-iosched, cfq-iosched and bfq-iosched (weight 1/8 for the newest sample).
 
 use headstack_model::Nanos;
-
-use super::sorted::Sorted;
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 /// A decaying mean: the newest sample weighs an eighth.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,6 @@ impl Decaying {
         self.total = (7 * self.total + 256 * sample) / 8;
     }
 
-    /// `None` without a sample.
     pub(super) fn mean(&self) -> Option<u64> {
         self.total.checked_div(self.samples)
     }
@@ -35,7 +34,6 @@ pub(super) struct Think {
 }
 
 impl Think {
-    /// A request of the process is done.
     pub(super) fn end(&mut self, now: Nanos) {
         self.ended = Some(now);
     }
@@ -77,20 +75,38 @@ impl Jumps {
     }
 }
 
-/// A place in a table for each process that was met.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places(Sorted);
+/// A value for each process that was met, by the key of its queue.
+#[derive(Debug)]
+pub(super) struct ByProcess<T> {
+    values: Vec<T>,
+    slots: BTreeMap<u64, usize>,
+}
 
-impl Places {
-    /// The place of `key`, or `fresh` for one not met before, which has that place from now on.
-    pub(super) fn slot_of(&mut self, key: u64, fresh: usize) -> usize {
-        match self.0.id_at(key) {
-            Some(place) => place as usize,
-            None => {
-                self.0.insert(key, fresh as u32);
-                fresh
-            }
-        }
+impl<T> ByProcess<T> {
+    pub(super) fn new() -> ByProcess<T> {
+        ByProcess { values: Vec::new(), slots: BTreeMap::new() }
+    }
+
+    /// The slot of `key`, whose value is made by `new` when it is first met.
+    pub(super) fn slot_of(&mut self, key: u64, new: impl FnOnce() -> T) -> usize {
+        *self.slots.entry(key).or_insert_with(|| {
+            self.values.push(new());
+            self.values.len() - 1
+        })
+    }
+}
+
+impl<T> Deref for ByProcess<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<T> DerefMut for ByProcess<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values
     }
 }
 

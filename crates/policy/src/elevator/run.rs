@@ -5,7 +5,6 @@ use headstack_model::Nanos;
 use super::pool::{Entry, Pool};
 use super::sorted::Sorted;
 
-/// Waiting requests by block number and by arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     by_lbn: Sorted,
@@ -15,7 +14,7 @@ pub(super) struct Run {
 /// Limit and cost of a backward seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BackSeek {
-    /// Blocks.
+    /// In blocks.
     pub(super) most: u64,
     /// Cost of a block backward, relative to one forward.
     pub(super) penalty: u64,

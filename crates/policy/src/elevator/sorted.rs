@@ -22,24 +22,15 @@ impl Sorted {
         self.items.is_empty()
     }
 
-    /// The entry under exactly that key.
-    pub(super) fn id_at(&self, key: u64) -> Option<u32> {
-        let at = self.items.partition_point(|item| item.0 < key);
-        self.items.get(at).filter(|item| item.0 == key).map(|item| item.1)
-    }
-
-    /// The entry with the least key.
     pub(super) fn first(&self) -> Option<u32> {
         self.items.first().map(|item| item.1)
     }
 
-    /// The first entry with a key of `key` or more.
     pub(super) fn at_or_after(&self, key: u64) -> Option<u32> {
         let at = self.items.partition_point(|item| item.0 < key);
         self.items.get(at).map(|item| item.1)
     }
 
-    /// The last entry with a key below `key`.
     pub(super) fn before(&self, key: u64) -> Option<u32> {
         let at = self.items.partition_point(|item| item.0 < key);
         at.checked_sub(1).map(|at| self.items[at].1)
