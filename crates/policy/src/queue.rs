@@ -12,12 +12,10 @@ pub struct SlotId(pub u32);
 
 /// A waiting request and where it begins on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Slot {
-    /// The queue owner's number.
     pub id: SlotId,
-    /// The request.
     pub request: Request,
-    /// When it came.
     pub arrived: Nanos,
     /// Cylinder of its first block.
     pub cylinder: u32,

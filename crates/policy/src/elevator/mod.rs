@@ -59,12 +59,11 @@ pub struct EntryId(pub u32);
 
 /// The result of adding a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Added {
-    /// It waits on its own.
     Queued(EntryId),
     /// It is part of a request that waited already.
     Merged {
-        /// The request that took it in.
         into: EntryId,
         /// A waiting request that became part of `into` as well, because the new one closed the gap between them. Its number is
         /// free again.

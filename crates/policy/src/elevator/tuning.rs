@@ -4,14 +4,11 @@ use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec};
 
 /// Parameters of the elevators, by elevator.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Tuning {
-    /// Of deadline.
     pub deadline: DeadlineSpec,
-    /// Of anticipatory.
     pub anticipatory: AnticipatorySpec,
-    /// Of cfq.
     pub cfq: CfqSpec,
-    /// Of bfq.
     pub bfq: BfqSpec,
 }
 

@@ -69,21 +69,18 @@ pub trait Order: fmt::Debug + Send {
 
 /// An edge of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Edge {
-    /// The first cylinder.
     First,
-    /// The last cylinder.
     Last,
 }
 
 /// What an order may use, in addition to the time and a request's own properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Knowledge {
-    /// The order of arrival.
     Arrival,
-    /// Logical block numbers.
     Lbn,
-    /// Cylinders.
     Cylinder,
     /// Cylinder, head and angle: the whole positioning time.
     Position,
@@ -106,18 +103,15 @@ impl Knowledge {
 
 /// A parameter of an order, in parentheses after its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Parameter {
     /// Its letter in help and documents.
     pub letter: &'static str,
     /// Its meaning, with the unit.
     pub summary: &'static str,
-    /// Its default.
     pub default: f64,
-    /// The least that is allowed.
     pub least: f64,
-    /// The most that is allowed.
     pub most: f64,
-    /// Whether it must be a whole number.
     pub is_whole: bool,
 }
 

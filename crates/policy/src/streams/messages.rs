@@ -105,13 +105,11 @@ pub struct Command {
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Transfer {
-    /// Bytes from the disk.
     Read {
-        /// From the media.
         fua: bool,
     },
-    /// Bytes to the disk.
     Write {
         /// Done once they are on the media.
         fua: bool,
@@ -135,10 +133,9 @@ pub enum TransferBuffer {
 
 /// A request that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Answer {
-    /// The request's ticket.
     pub ticket: u64,
-    /// How it ended.
     pub result: Result<Outcome, DiskError>,
 }
 

@@ -7,16 +7,14 @@ use headstack_model::Nanos;
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Counters {
-    /// Streams found.
     pub found: u64,
-    /// Requests.
     pub requests: u64,
     /// Requests that went to the disk by themselves.
     pub direct: u64,
     /// Reads that were answered at once.
     pub hits: u64,
-    /// Turns.
     pub turns: u64,
     /// Bytes that clients got.
     pub read_bytes: u64,
@@ -85,32 +83,26 @@ pub struct View {
 
 /// A snapshot of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct StreamView {
     /// Its number, which another stream may get after it has ended.
     pub id: u32,
     /// The client of its last request.
     pub client: u64,
-    /// Whether it writes.
     pub writes: bool,
-    /// Its direction.
     pub direction: Direction,
     /// Where the next request is expected.
     pub offset: u64,
-    /// Bytes so far.
     pub bytes: u64,
-    /// Requests so far.
     pub requests: u64,
     /// Reads that were answered at once.
     pub hits: u64,
-    /// Requests that wait.
     pub waiting: u32,
     /// Bytes of frames that it has.
     pub memory_bytes: u64,
-    /// Whether it has a turn.
     pub has_turn: bool,
     /// When it was found.
     pub since: Nanos,
-    /// When its last request arrived.
     pub last_request: Nanos,
 }
 

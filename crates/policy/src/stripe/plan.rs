@@ -4,10 +4,9 @@ use headstack_model::{Lbn, Op, Request};
 
 /// An access of one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Access {
-    /// The member's place in the array.
     pub member: u32,
-    /// The access.
     pub request: Request,
 }
 
