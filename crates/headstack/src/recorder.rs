@@ -36,9 +36,7 @@ impl Observer for Recorder<'_> {
             self.statistics.count_from(issue.source, load.measured_from(issue.source));
         }
         self.statistics.issued(now, issue);
-        if let Some(observer) = &mut self.observer {
-            observer.issued(now, issue, load);
-        }
+        self.observer.iter_mut().for_each(|observer| observer.issued(now, issue, load));
     }
 
     #[inline]
@@ -47,22 +45,16 @@ impl Observer for Recorder<'_> {
         if let Some(times) = &mut self.response_times {
             times.push(finished.completion.response());
         }
-        if let Some(observer) = &mut self.observer {
-            observer.finished(finished);
-        }
+        self.observer.iter_mut().for_each(|observer| observer.finished(finished));
     }
 
     #[inline]
     fn served(&mut self, device: u32, command: &Completion) {
-        if let Some(observer) = &mut self.observer {
-            observer.served(device, command);
-        }
+        self.observer.iter_mut().for_each(|observer| observer.served(device, command));
     }
 
     fn held(&mut self, tenure: &Tenure) {
-        if let Some(observer) = &mut self.observer {
-            observer.held(tenure);
-        }
+        self.observer.iter_mut().for_each(|observer| observer.held(tenure));
     }
 
     fn sees_parts(&self) -> bool {
@@ -70,9 +62,7 @@ impl Observer for Recorder<'_> {
     }
 
     fn part(&mut self, device: u32, issued: Nanos, part: &Completion) {
-        if let Some(observer) = &mut self.observer {
-            observer.part(device, issued, part);
-        }
+        self.observer.iter_mut().for_each(|observer| observer.part(device, issued, part));
     }
 
     #[inline]

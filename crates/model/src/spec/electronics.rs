@@ -5,43 +5,34 @@ use serde::{Deserialize, Serialize};
 
 /// `[overhead]`: time the electronics take for a command, before the arm moves or data flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct OverheadSpec {
     /// Overheads of a command that follows a read.
-    #[serde(default)]
     pub after_read: OverheadSet,
     /// Overheads of a command that follows a write.
-    #[serde(default)]
     pub after_write: OverheadSet,
     /// Added to a command that finds the drive idle (no other command outstanding).
-    #[serde(default)]
     pub first_ms: f64,
     /// Replaces the command's overhead when it starts where the previous one of its direction ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sequential_ms: Option<f64>,
     /// From the last byte of a read to its completion.
-    #[serde(default)]
     pub read_completion_ms: f64,
     /// From the end of a write to its completion.
-    #[serde(default)]
     pub write_completion_ms: f64,
     /// Before data flow over the bus, each time they start.
-    #[serde(default)]
     pub data_preparation_ms: f64,
 }
 
 /// Overheads by kind of command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct OverheadSet {
     /// Read whose first block is in the cache.
-    #[serde(default)]
     pub read_hit_ms: f64,
     /// Read from the media.
-    #[serde(default)]
     pub read_miss_ms: f64,
     /// Write (the arm may move after it; with a write cache, data may flow after it).
-    #[serde(default)]
     pub write_ms: f64,
 }
 
