@@ -143,7 +143,7 @@ impl Engine {
     /// The same engine whose devices share links.
     pub(crate) fn with_shared_links(mut self, links: Links) -> Engine {
         let devices = self.tree.devices.iter_mut().enumerate();
-        devices.filter(|(index, _)| links.reach(*index)).for_each(|(_, device)| device.share());
+        devices.for_each(|(index, device)| device.share(links.sharing(index)));
         Engine { links: SharedLinks::new(links), ..self }
     }
 
@@ -270,9 +270,8 @@ impl Engine {
     ///
     /// *Errors:* blocks that the disk does not have, or revolutions outside 1 to [`Fault::TURNS_MAX`].
     pub fn inject(&mut self, device: usize, fault: Fault) -> Result<(), FaultError> {
-        let now = self.now;
-        self.with_links(device, |queue, _| {
-            queue.device_mut().handle_timeout(now);
+        self.with_links(device, |queue, link, now| {
+            queue.handle_timeout(now, link);
             queue.device_mut().inject(fault)
         })?;
         self.settle(device as u32);
@@ -285,7 +284,7 @@ impl Engine {
         let now = self.now;
         let dead = |device: &usize| self.tree.devices[*device].device().has_died(now);
         let Some(device) = self.tree.bare_device(volume).filter(dead) else { return false };
-        self.with_links(device, |queue, _| queue.device_mut().handle_timeout(now));
+        self.with_links(device, |queue, link, now| queue.handle_timeout(now, link));
         self.settle(device as u32);
         true
     }

@@ -1,36 +1,19 @@
-//! The arm's work: which command next, reads with their read-ahead, writes.
+//! The arm's work: which command next, reads with their read-ahead, writes, and the destage between them.
 
-use super::cost::{Buffer, Cost, Target};
-use super::media::{Arm, Arriving, Room, Span};
+use super::cost::{Cost, ReadBuffer};
+use super::destage::Destage;
+use super::disk::Work;
+use super::job::Job;
+use super::media::{Arm, Delivered};
 use super::port::Wanted;
+use super::record::List;
 use super::split::Part;
-use super::{CacheUse, Device, Job, TaskAttribute, Travel};
-use headstack_model::cache::{Hit, SegmentState};
-use headstack_model::spec::{Retries, WriteCache};
-use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
-use headstack_policy::order::Edge;
-use headstack_policy::{Slot, SlotId};
-use rand::RngExt;
+use super::{CacheUse, Device, Outcome};
+use headstack_model::cache::{Cache, Hit, SegmentState};
+use headstack_model::spec::WriteCache;
+use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_policy::SlotId;
 use std::ops::Range;
-
-/// The present work of the arm.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
-    /// Nothing.
-    Idle,
-    /// Nothing until the next command is chosen.
-    Choosing,
-    /// Reads for a command, into a segment where one was free, up to `end`.
-    Reading { segment: Option<usize>, start: Lbn, end: Lbn },
-    /// Reads ahead, as the device's `ahead` says.
-    ReadAhead,
-    /// Writes: a command's blocks, or cached ones.
-    Writing { slot: Option<u32> },
-    /// Moves writes of the log on the media to their own places.
-    Emptying,
-    /// None yet: it is reserved for a write whose data must arrive in the cache first.
-    Reserved { slot: u32 },
-}
 
 /// What a command that waited for the arm now finds in the cache.
 enum Found {
@@ -38,58 +21,41 @@ enum Found {
     Sent,
     /// Its first blocks, in this segment.
     Start(usize),
-    /// Nothing.
     Nothing,
 }
 
-impl Target for Job {
-    fn place(&self) -> TrackPlace {
-        self.place
-    }
+/// The buffers from which a read can be answered.
+struct ReadBuffers<'a> {
+    cache: &'a Cache,
+    destage: &'a Destage,
+}
 
-    fn angle(&self) -> Angle {
-        self.angle
-    }
-
-    fn is_write(&self) -> bool {
-        self.command.request.op == Op::Write
+impl ReadBuffer for ReadBuffers<'_> {
+    fn holds(&self, request: &Request) -> bool {
+        request.op == Op::Read
+            && !request.fua
+            && (matches!(self.cache.find(request.lbn, request.end()), Hit::Whole(_))
+                || self.destage.holds(request.lbn, request.end()))
     }
 }
 
 impl Device {
-    /// Queues a command for the arm.
     pub(super) fn want_arm(&mut self, slot: u32) {
-        if self.is_only_choice() {
-            // The usual case at depth 1.
-            let later = self.leave_read_ahead();
-            if later.is_none() {
-                if !self.start(slot) {
-                    self.run_arm();
-                }
-                return;
+        // The usual case at depth 1.
+        if self.is_only_choice() && self.leave_read_ahead().is_none() {
+            if !self.start(slot) {
+                self.run_arm();
             }
+            return;
         }
-        let lbn = self.commands.jobs[slot as usize].media_from;
-        let (place, angle) = self.drive.target(lbn);
-        let job = self.job(slot);
-        (job.place, job.angle) = (place, angle);
-        let Job { command, submitted, .. } = *job;
-        let entry = Slot {
-            urgent: command.urgent,
-            deadline: command.deadline.unwrap_or(Nanos::MAX),
-            ..Slot::new(SlotId(slot), command.request, submitted, place.cylinder, place.head)
-        };
-        match command.attribute {
-            TaskAttribute::HeadOfQueue => self.commands.waiting.add_at_head(entry),
-            _ => self.commands.waiting.add(entry),
-        }
+        self.commands.wait_for_arm(slot, &self.disk.drive);
         self.run_arm();
     }
 
     /// Whether the arm's next work is the command that arrives now, as soon as the arm may leave its present work: no other
     /// command waits.
     fn is_only_choice(&self) -> bool {
-        !self.arm_is_taken()
+        !self.disk.work.is_fixed()
             && self.commands.waiting.is_empty()
             && !self.commands.waiting.must_ask()
             && self.destage.blocked.is_empty()
@@ -97,20 +63,43 @@ impl Device {
             && !self.log_first()
     }
 
-    /// Stops the read-ahead, if one is in progress; returns when that is possible if not yet.
-    pub(super) fn leave_read_ahead(&mut self) -> Option<Nanos> {
-        self.follow_read_ahead(self.now);
-        self.cut_off()
+    fn destage_first(&self) -> bool {
+        self.destage.is_first(&self.commands.jobs)
+    }
+
+    fn log_first(&self) -> bool {
+        self.media_cache.as_ref().is_some_and(|log| log.is_first())
+    }
+
+    fn log_due(&self) -> Nanos {
+        self.media_cache.as_ref().map_or(Nanos::MAX, |log| log.due())
+    }
+
+    fn start_destage(&mut self) -> bool {
+        self.destage.start(&mut self.disk, self.now)
+    }
+
+    fn start_emptying(&mut self) -> bool {
+        self.media_cache.as_mut().is_some_and(|log| log.start_emptying(&mut self.disk, self.now))
+    }
+
+    #[inline(always)]
+    pub(super) fn follow_read_ahead(&mut self) {
+        self.ahead.follow(&mut self.disk, &mut self.cache, self.now);
+    }
+
+    fn leave_read_ahead(&mut self) -> Option<Nanos> {
+        self.ahead.leave(&mut self.disk, &mut self.cache, self.now)
     }
 
     /// The arm's work came to its end, or to a point where it may be cut off.
     pub(super) fn handle_arm(&mut self) {
-        self.arm_event = Nanos::MAX;
-        match self.work {
-            Work::Reading { segment, start, end } => self.finish_read(segment, start, end),
+        self.disk.event = Nanos::MAX;
+        match self.disk.work {
+            Work::Reading { segment, start, end } => self.finish_read(segment, start..end),
             Work::Writing { slot } => self.finish_write(slot),
             Work::Choosing | Work::Emptying => {
-                self.work = Work::Idle;
+                self.disk.work = Work::Idle;
                 self.run_arm();
             }
             Work::Idle | Work::ReadAhead | Work::Reserved { .. } => self.run_arm(),
@@ -121,37 +110,31 @@ impl Device {
     /// command that continues where the access ended needs no choice.
     fn turn_to_next(&mut self) {
         let chooses = self.config.choice > Nanos::ZERO
-            && matches!(self.work, Work::Idle)
+            && matches!(self.disk.work, Work::Idle)
             && !self.commands.waiting.is_empty()
-            && !self.commands.waiting.begins_at(self.last.lbn)
+            && !self.commands.waiting.begins_at(self.disk.last_lbn)
             && !self.destage_first();
         if chooses {
-            self.work = Work::Choosing;
-            self.arm_event = self.arm.at.max(self.now) + self.config.choice;
+            self.disk.occupy(Work::Choosing, self.disk.arm_from(self.now).at + self.config.choice);
         } else {
             self.run_arm();
         }
     }
 
-    /// Whether the arm is at work that nothing cuts off.
-    pub(super) fn arm_is_taken(&self) -> bool {
-        !matches!(self.work, Work::Idle | Work::ReadAhead)
-    }
-
     /// Starts the next work if there is any and the arm may leave its present work.
     pub(super) fn run_arm(&mut self) {
-        if self.arm_is_taken() {
+        if self.disk.work.is_fixed() {
             return;
         }
-        self.follow_read_ahead(self.now);
-        let due = self.destage_due().min(self.log_due());
+        self.follow_read_ahead();
+        let due = self.destage.due().min(self.log_due());
         let held_out = !self.destage.blocked.is_empty();
         if self.commands.waiting.is_empty() && due > self.now && !held_out {
-            self.arm_event = due;
+            self.disk.event = due;
             return;
         }
         if let Some(later) = self.leave_read_ahead() {
-            self.arm_event = later;
+            self.disk.event = later;
             return;
         }
         if held_out {
@@ -168,17 +151,17 @@ impl Device {
         }
         while !(self.destage_first() && self.start_destage()) {
             let Some(slot) = self.choose() else {
-                let destages = self.destage_due() <= self.now && self.start_destage();
+                let destages = self.destage.due() <= self.now && self.start_destage();
                 let is_at_work = destages || self.log_due() <= self.now && self.start_emptying();
                 if !is_at_work {
-                    self.arm_event = self.destage_due().min(self.log_due());
+                    self.disk.event = self.destage.due().min(self.log_due());
                 }
                 return;
             };
             if self.start(slot) {
                 return;
             }
-            if matches!(self.work, Work::ReadAhead) {
+            if self.disk.work.is_read_ahead() {
                 // The hit that was just sent resumed its read-ahead: cut it off if more commands wait.
                 return self.run_arm();
             }
@@ -195,99 +178,29 @@ impl Device {
     }
 
     fn choose(&mut self) -> Option<u32> {
-        let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
         let cost = Cost {
-            drive: &self.drive,
-            cylinders: self.size.cylinders,
-            buffer: Some(Buffer { cache: &self.cache, destage: &self.destage }),
-            targets: &self.commands.jobs,
-            arm,
-            last_lbn: self.last.lbn,
+            disk: &self.disk,
+            buffer: ReadBuffers { cache: &self.cache, destage: &self.destage },
+            targets: &self.commands.jobs[..],
+            arm: self.disk.arm_from(self.now),
         };
         let SlotId(slot) = self.commands.waiting.choose(&cost)?;
-        self.sweep_to_edge();
+        self.disk.sweep_to_edges(self.commands.waiting.way(), self.now);
         Some(slot)
-    }
-
-    /// Moves the arm to the edges of the disk that the order visits.
-    fn sweep_to_edge(&mut self) {
-        for edge in self.commands.waiting.way() {
-            let cylinder = if *edge == Edge::First { 0 } else { self.size.cylinders - 1 };
-            let from = self.arm.place;
-            let to = TrackPlace { cylinder, head: from.head };
-            let took = self.drive.mechanics.reposition(from, to, false);
-            self.arm = Arm { place: to, at: self.arm.at.max(self.now) + took };
-            self.activity.sweep_to_edge(Travel { from: from.cylinder, to: cylinder }, took);
-        }
     }
 
     /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
     #[inline(always)]
-    pub(super) fn access_begins(&mut self, slot: u32) -> Nanos {
-        let free = self.arm.at.max(self.now);
-        let free = match &mut self.chance.recalibration {
-            Some(recalibrate) => {
-                let (at, away) = recalibrate.delay(self.arm.at, free, &mut self.chance.random);
-                self.activity.recalibration += away;
-                at
-            }
-            None => free,
-        };
-        let job = self.job(slot);
-        let begins = free.max(job.overhead_done);
-        job.account(Part::Overhead, job.overhead_done);
-        job.account(Part::Queued, begins);
-        begins
-    }
-
-    /// Accounts an access for a command, with the seek `travel` before it.
-    #[inline(always)]
-    pub(super) fn account_span(&mut self, slot: u32, span: &Span, travel: Travel) {
-        self.activity.command(span, travel);
-        let job = self.job(slot);
-        job.travel = Some(travel);
-        job.parts.seek += span.seek;
-        job.parts.rotational_latency += span.rotation;
-        job.parts.media += span.media;
-        job.accounted = span.end;
-    }
-
-    /// Separates the time lost to retries from the rotational latency.
-    fn account_retries(&mut self, slot: u32, lost: Nanos) {
-        let parts = &mut self.job(slot).parts;
-        parts.rotational_latency = parts.rotational_latency.since(lost);
-        parts.retries += lost;
-    }
-
-    /// Time that an access from `start` on loses to retries and to the drive's own work. An access that continues where the last
-    /// one ended is already on its track and loses nothing to the latter.
-    fn retry_time(&mut self, slot: u32, start: Lbn) -> Nanos {
-        let mut time = self.chance.retries.map_or(Nanos::ZERO, |retries| self.geometric_retries(retries));
-        if let Some(lost) = &self.chance.lost
-            && start != self.last.lbn
-            && (self.commands.jobs[slot as usize].found_idle || !lost.from_idle_only)
-        {
-            time += lost.draw(&mut self.chance.random);
-        }
-        time
-    }
-
-    /// Revolutions lost to retries that each follow with the same probability.
-    fn geometric_retries(&mut self, retries: Retries) -> Nanos {
-        let mut turns = 0;
-        while turns < retries.turns_max && self.chance.random.random_bool(retries.probability) {
-            turns += 1;
-        }
-        Nanos(self.drive.mechanics.spindle().period().0 * u64::from(turns))
+    fn access_begins(&mut self, slot: u32) -> Nanos {
+        let free = self.disk.access_from(self.now);
+        self.job(slot).begin_access(free)
     }
 
     /// Starts a read; false when the cache can answer it by now.
     fn start_read(&mut self, slot: u32) -> bool {
-        let request = self.commands.jobs[slot as usize].command.request;
-        let mut into = None;
-        if self.commands.jobs[slot as usize].accounted < self.now
-            || self.commands.jobs[slot as usize].media_from > request.lbn
-        {
+        let Job { command, accounted, media_from, .. } = self.commands.jobs[slot as usize];
+        let (request, mut into) = (command.request, None);
+        if accounted < self.now || media_from > request.lbn {
             match self.recheck_cache(slot) {
                 Found::Sent => return false,
                 Found::Start(segment) => into = Some(segment),
@@ -298,34 +211,53 @@ impl Device {
             return true;
         }
         let begins = self.access_begins(slot);
-        let start = self.commands.jobs[slot as usize].media_from;
-        let mut delivered = self.delivery(slot);
-        let arm = Arm { place: self.arm.place, at: begins };
-        let pass = self.drive.plan(&self.last.extent, arm, start, request.end() - start, false);
-        let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
-        self.last.extent = span.last.extent;
-        let lost = self.retry_time(slot, start);
-        span.delay(lost + self.slow_time(start, request.end()), &mut delivered);
-        let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
-        self.account_span(slot, &span, travel);
-        self.account_retries(slot, lost);
+        let job = &mut self.commands.jobs[slot as usize];
+        let start = job.media_from;
+        let mut delivered = self.config.buffer.delivery(job, self.port.bus.read_sector);
+        let arm = Arm { place: self.disk.arm.place, at: begins };
+        let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, request.end() - start, false);
+        let mut span = self.disk.drive.read(arm, pass, request.end(), &mut delivered);
+        let lost = self.disk.retry_time(job.found_idle, start);
+        span.delay(lost + self.disk.slow_time(start, request.end()), &mut delivered);
+        let travel = self.disk.travel_to(pass.place());
+        self.disk.account(job, &span, travel);
+        job.account_retries(lost);
+        // Data that arrived in the buffer while the command waited have yet to cross the bus as well.
+        let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.set_state(index, SegmentState::Filling);
-            if self.rule.from_arrival && into.is_none() {
-                let first = self.sound_from(self.drive.landed_before(&pass), start);
-                self.cache.set_start(index, first);
+            if self.ahead.rule.from_arrival && into.is_none() {
+                let landed = self.disk.drive.landed_before(&pass);
+                self.cache.set_start(index, self.disk.bad_blocks.sound_from(landed, start));
             }
         }
-        // Data that arrived in the buffer while the command waited have yet to cross the bus as well.
-        let job = &self.commands.jobs[slot as usize];
-        let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
-        self.send_from_media(slot, unsent, request.end() - unsent, ready, delivered.bound);
-        self.arm = span.arm();
-        self.last.lbn = request.end();
+        self.send_from_media(slot, request.end() - unsent, ready, delivered.bound);
+        self.disk.move_to_end(&span, request.end());
         self.destage.last_was_destage = false;
-        self.arm_event = span.end;
-        self.work = Work::Reading { segment, start: request.lbn, end: request.end() };
+        self.disk.occupy(Work::Reading { segment, start: request.lbn, end: request.end() }, span.end);
+        true
+    }
+
+    /// Starts a read of a block that cannot be read; false if all its blocks can be.
+    fn start_unreadable(&mut self, slot: u32) -> bool {
+        let Job { command, media_from: start, .. } = self.commands.jobs[slot as usize];
+        let end = command.request.end();
+        let Some((bad, turns)) = self.disk.bad_blocks.unreadable(start..end) else { return false };
+        let begins = self.access_begins(slot);
+        let arm = Arm { place: self.disk.arm.place, at: begins };
+        let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, bad + 1 - start, false);
+        let mut span = self.disk.drive.read(arm, pass, bad + 1, &mut Delivered::nowhere());
+        span.delay_media(self.disk.turns(turns) + self.disk.slow_time(start, bad));
+        let travel = self.disk.travel_to(pass.place());
+        let job = &mut self.commands.jobs[slot as usize];
+        self.disk.account(job, &span, travel);
+        job.outcome = Outcome::MediumError;
+        self.port.want(span.end, slot, Wanted::Finish);
+        self.disk.move_to_end(&span, bad + 1);
+        self.destage.last_was_destage = false;
+        let start = command.request.lbn;
+        self.disk.occupy(Work::Reading { segment: None, start, end: bad + 1 }, span.end);
         true
     }
 
@@ -364,23 +296,44 @@ impl Device {
         let job = self.job(slot);
         job.cache = CacheUse::Whole;
         let ready = now.max(job.overhead_done);
-        job.account(Part::Overhead, job.overhead_done.min(now));
-        job.account(Part::Queued, now);
+        job.wait_until(now);
         job.account(Part::Overhead, ready);
         let sectors = u64::from(job.command.request.sectors);
-        self.want_port(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO, crossing: false });
+        self.port.want(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO, crossing: false });
     }
 
-    /// A read has left the media: reads ahead, or continues with the next work.
-    fn finish_read(&mut self, segment: Option<usize>, start: Lbn, end: Lbn) {
-        self.work = Work::Idle;
+    fn finish_read(&mut self, segment: Option<usize>, blocks: Range<Lbn>) {
+        self.disk.work = Work::Idle;
         if let Some(index) = segment {
-            self.cache.slide(index, end);
-            self.cache.touch(index, end);
+            self.cache.slide(index, blocks.end);
+            self.cache.touch(index, blocks.end);
             self.cache.set_state(index, SegmentState::Read);
-            self.begin_read_ahead(index, start, end, self.now);
+            self.begin_read_ahead(index, blocks, self.now);
         }
         self.turn_to_next();
+    }
+
+    fn begin_read_ahead(&mut self, segment: usize, blocks: Range<Lbn>, from: Nanos) {
+        let busy = !self.commands.waiting.is_empty() || self.destage.due() <= self.now;
+        self.ahead.begin(&mut self.disk, &mut self.cache, self.now, segment, blocks, (from, busy));
+    }
+
+    /// A command was answered from a segment: its read-ahead continues as far as its rule allows.
+    pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
+        let Job { command, overhead_done: ready, .. } = &self.commands.jobs[slot as usize];
+        let (blocks, ready) = (command.request.lbn..command.request.end(), *ready);
+        self.cache.touch(segment, blocks.end);
+        match self.disk.work {
+            Work::ReadAhead if self.ahead.fills(&self.disk, segment) => {
+                self.ahead.extend(&self.disk, &mut self.cache, self.now, segment, blocks);
+            }
+            Work::Idle
+                if self.ahead.rule.on_hit && self.cache.segment(segment).state == SegmentState::Read =>
+            {
+                self.begin_read_ahead(segment, blocks, ready);
+            }
+            _ => {}
+        }
     }
 
     /// Keeps the arm for a write that kept its data back while the arm was another's; false where the cache has no room
@@ -389,108 +342,105 @@ impl Device {
         let now = self.now;
         let job = self.job(slot);
         job.defers_data = false;
-        job.account(Part::Overhead, job.overhead_done.min(now));
-        job.account(Part::Queued, now);
+        job.wait_until(now);
         if self.destage.policy != WriteCache::None && !self.reserve_write(slot) {
             self.destage.blocked.push_back(slot);
             return false;
         }
-        self.work = Work::Reserved { slot };
-        self.arm_event = Nanos::MAX;
-        self.want_port(now, slot, Wanted::FromHost);
+        self.disk.occupy(Work::Reserved { slot }, Nanos::MAX);
+        self.port.want(now, slot, Wanted::FromHost);
         true
     }
 
-    /// Starts a write-through.
+    pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
+        self.destage.reserve(&mut self.cache, &mut self.commands.jobs[slot as usize])
+    }
+
+    /// Starts a write-through: to the log on the media, or to its own place.
     pub(super) fn start_write(&mut self, slot: u32) -> bool {
-        if self.start_logging(slot) {
-            return true;
-        }
+        let request = self.commands.jobs[slot as usize].command.request;
+        let log = self.media_cache.as_mut();
+        let is_logged = log.is_some_and(|log| log.accepts(&self.disk, slot, &request));
         let begins = self.access_begins(slot);
-        let job = self.commands.jobs[slot as usize];
-        let run = job.command.request.lbn..job.command.request.end();
-        if let Some(record) = &mut self.record {
-            record.begin_command(slot, begins);
+        if let Some(record) = &mut self.disk.record {
+            record.begin(List::Command(slot), begins);
         }
-        let lost = self.retry_time(slot, run.start);
-        let (mut span, travel) = self.write_span(begins, run, job.arriving, self.config.room());
-        self.put_off(&mut span, lost);
-        self.arm.at = span.end;
-        self.account_span(slot, &span, travel);
-        self.account_retries(slot, lost);
-        self.want_port(span.end, slot, Wanted::Finish);
-        self.destage.last_was_destage = false;
-        self.arm_event = span.end;
-        self.work = Work::Writing { slot: Some(slot) };
-        true
-    }
-
-    /// Plans a media write, from `begins` on: with the shortest seek of a write, unless it continues the last access without a
-    /// stop, and in whole physical sectors. Also returns the seek.
-    pub(super) fn write_span(
-        &mut self,
-        begins: Nanos,
-        run: Range<Lbn>,
-        arriving: Arriving,
-        room: Room,
-    ) -> (Span, Travel) {
-        let (start, end) = (run.start, run.end);
-        let (place, _) = self.drive.target(start);
-        let travel = Travel { from: self.arm.place.cylinder, to: place.cylinder };
-        let continues = start == self.last.lbn && begins == self.arm.at;
-        let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
-        let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
-        let arm = Arm { place: self.arm.place, at: begins + wait };
-        let mut span = match &mut self.record {
-            None => self.drive.write_in_parts(&self.last.extent, arm, run, arriving, room, &mut |_| {}),
-            Some(record) => {
-                let mut sees = |pass| record.see(pass);
-                self.drive.write_in_parts(&self.last.extent, arm, run, arriving, room, &mut sees)
+        let job = &mut self.commands.jobs[slot as usize];
+        let end = match &mut self.media_cache {
+            Some(log) if is_logged => {
+                let (span, place) = log.span(&self.disk, job, begins);
+                let travel = self.disk.travel_to(place);
+                self.disk.account(job, &span, travel);
+                self.disk.arm = Arm { place, at: span.end };
+                span.end
+            }
+            _ => {
+                let run = request.lbn..request.end();
+                let lost = self.disk.retry_time(job.found_idle, run.start);
+                let room = self.config.buffer.room;
+                let (mut span, travel) = self.disk.write_span(begins, run, job.arriving, room);
+                self.disk.put_off(&mut span, lost);
+                self.disk.arm.at = span.end;
+                self.disk.account(job, &span, travel);
+                job.account_retries(lost);
+                span.end
             }
         };
-        self.last.extent = span.last.extent;
-        span.seek += wait;
-        let physical = self.config.physical_sectors;
-        if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
-            // Part of a physical sector: it is read first, and written a revolution later.
-            self.put_off(&mut span, self.drive.mechanics.spindle().period());
-        }
-        if !self.is_sound(start, end) {
-            self.put_off(&mut span, self.slow_time(start, end));
-            self.cure(&(start..end));
-        }
-        self.arm = span.arm();
-        self.last.lbn = end;
-        (span, travel)
+        self.port.want(end, slot, Wanted::Finish);
+        self.destage.last_was_destage = false;
+        self.disk.occupy(Work::Writing { slot: Some(slot) }, end);
+        true
     }
 
-    /// Delays a write's transfer by revolutions lost before it.
-    fn put_off(&mut self, span: &mut Span, time: Nanos) {
-        span.delay_media(time);
-        if let Some(record) = &mut self.record {
-            record.put_off(time);
-        }
+    /// Records that a write's data bypass the cache.
+    pub(super) fn note_through(&mut self, slot: u32) {
+        self.disk.note_write(List::Command(slot), &self.commands.jobs[slot as usize]);
     }
 
     fn finish_write(&mut self, slot: Option<u32>) {
         if !self.destage.ends_going_over() {
-            if let Some(record) = &mut self.record {
-                record.end_access(&self.drive);
+            if let Some(record) = &mut self.disk.record {
+                record.end_access(&self.disk.drive);
             }
-            if slot.is_none() && self.go_over_joined() {
+            if slot.is_none() && self.destage.go_over_joined(&mut self.disk) {
                 return;
             }
         }
-        self.work = Work::Idle;
+        self.disk.work = Work::Idle;
         match slot {
             Some(slot) => {
-                let job = self.commands.jobs[slot as usize];
-                self.settle_segment(job.segment, job.command.request.end());
-                self.finish_logging(slot);
-                self.unblock();
+                let Job { command, segment, .. } = self.commands.jobs[slot as usize];
+                self.destage.clean(&mut self.cache, segment, command.request.end());
+                if let Some(log) = &mut self.media_cache {
+                    log.finish(&mut self.disk, slot, &command.request, self.now);
+                }
             }
-            None => self.finish_destage(),
+            None => {
+                self.destage.finish(&mut self.cache);
+                self.finish_flushes(self.now);
+            }
         }
+        self.unblock();
         self.turn_to_next();
+    }
+
+    /// Accepts writes that waited for room.
+    fn unblock(&mut self) {
+        while let Some(slot) = self.destage.blocked.front().copied() {
+            if !self.reserve_write(slot) {
+                return;
+            }
+            self.destage.blocked.pop_front();
+            self.port.want(self.now, slot, Wanted::FromHost);
+        }
+    }
+
+    /// Ends the flushes once nothing is dirty.
+    pub(super) fn finish_flushes(&mut self, at: Nanos) {
+        while let Some(slot) = self.destage.next_flushed() {
+            let done = at + self.config.flush;
+            self.job(slot).account(Part::Cache, done);
+            self.port.want(done, slot, Wanted::Finish);
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! The host's attributes of a command, beyond the request: how it may be reordered.
+//! A command as the host sends it, with its attributes beyond the request, and its completion.
 
+use super::{CacheUse, TimeSplit, Travel};
 use headstack_model::spec::Tagging;
 use headstack_model::{Nanos, Op, Request};
 
@@ -51,5 +52,65 @@ impl Command {
     /// Whether no other command may be in flight with it: ordered ones, and commands that NCQ does not queue.
     pub(super) fn must_be_alone(&self, tagging: Tagging) -> bool {
         self.attribute == TaskAttribute::Ordered || tagging == Tagging::Ncq && self.request.op == Op::Flush
+    }
+}
+
+/// A command's number while it is outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(pub u32);
+
+/// The queue holds as many commands as it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the drive's queue is full")]
+pub struct QueueFull;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was carried out.
+    Done,
+    /// The command has blocks that the drive does not have, or none.
+    OutOfRange,
+    /// One of its blocks cannot be read.
+    MediumError,
+    /// The disk is dead.
+    Dead,
+}
+
+/// A command that is done.
+#[allow(missing_docs, reason = "the names say it")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The command's tag, free again.
+    pub tag: Tag,
+    pub request: Request,
+    pub submitted: Nanos,
+    pub completed: Nanos,
+    pub outcome: Outcome,
+    /// Where the time between went; the parts add up to it exactly.
+    pub parts: TimeSplit,
+    pub cache: CacheUse,
+    /// The seek for it; `None` if it needed no access of its own.
+    pub travel: Option<Travel>,
+}
+
+impl Completion {
+    /// A completion that takes no time and no device.
+    pub(crate) fn at_once(request: Request, at: Nanos) -> Completion {
+        Completion {
+            tag: Tag(0),
+            request,
+            submitted: at,
+            completed: at,
+            outcome: Outcome::Done,
+            parts: TimeSplit::default(),
+            cache: CacheUse::Miss,
+            travel: None,
+        }
+    }
+
+    /// The response time: from submission to completion.
+    pub fn response(&self) -> Nanos {
+        self.completed - self.submitted
     }
 }

@@ -1,93 +1,79 @@
 //! The cost of each waiting access from the arm's position, for order policies.
 
-use super::destage::Destage;
-use super::drive::Drive;
+use super::disk::DiskArm;
+use super::job::Job;
 use super::media::Arm;
-use headstack_model::cache::{Cache, Hit};
 use headstack_model::{Angle, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::{AccessCost, Slot};
+use std::ops::Index;
 
 /// Something that waits for the arm.
 pub(super) trait Target {
-    /// Track of its first block.
-    fn place(&self) -> TrackPlace;
-    /// Angle of its first block.
-    fn angle(&self) -> Angle;
-    /// Whether the head must settle for a write.
-    fn is_write(&self) -> bool;
-}
-
-/// Data that wait to be written to the media.
-pub(super) trait Unwritten {
-    /// Track and angle of their first block.
+    /// Track and angle of its first block.
     fn home(&self) -> (TrackPlace, Angle);
-}
-
-impl<T: Unwritten> Target for T {
-    fn place(&self) -> TrackPlace {
-        self.home().0
-    }
-
-    fn angle(&self) -> Angle {
-        self.home().1
-    }
-
+    /// Whether the head must settle for a write, as for all data that wait to be written to the media.
     fn is_write(&self) -> bool {
         true
     }
 }
 
-/// The buffers from which a read can be answered without the media.
-pub(super) struct Buffer<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) destage: &'a Destage,
+impl Target for Job {
+    fn home(&self) -> (TrackPlace, Angle) {
+        (self.place, self.angle)
+    }
+
+    fn is_write(&self) -> bool {
+        self.command.request.op == Op::Write
+    }
 }
 
-impl Buffer<'_> {
-    fn holds(&self, request: &Request) -> bool {
-        request.op == Op::Read
-            && !request.fua
-            && (matches!(self.cache.find(request.lbn, request.end()), Hit::Whole(_))
-                || self.destage.holds(request.lbn, request.end()))
+/// What can answer a read without the media.
+pub(super) trait ReadBuffer {
+    fn holds(&self, request: &Request) -> bool;
+}
+
+/// Dirty runs are not read.
+impl ReadBuffer for () {
+    fn holds(&self, _request: &Request) -> bool {
+        false
     }
 }
 
 /// The cost of each target, which the queue's slots name by index.
-pub(super) struct Cost<'a, T> {
-    pub(super) drive: &'a Drive,
-    pub(super) cylinders: u32,
-    /// The buffer that could answer a command; `None` for a dirty run.
-    pub(super) buffer: Option<Buffer<'a>>,
-    pub(super) targets: &'a [T],
+pub(super) struct Cost<'a, T: ?Sized, B> {
+    pub(super) disk: &'a DiskArm,
+    pub(super) buffer: B,
+    pub(super) targets: &'a T,
+    /// The arm as it is free for the access.
     pub(super) arm: Arm,
-    pub(super) last_lbn: Lbn,
 }
 
-impl<T: Target> AccessCost for Cost<'_, T> {
+impl<T: Index<usize, Output: Target> + ?Sized, B: ReadBuffer> AccessCost for Cost<'_, T, B> {
     fn arm_cylinder(&self) -> u32 {
         self.arm.place.cylinder
     }
 
     fn cylinders(&self) -> u32 {
-        self.cylinders
+        self.disk.cylinders
     }
 
     fn last_lbn(&self) -> Lbn {
-        self.last_lbn
+        self.disk.last_lbn
     }
 
     fn seek_at_least(&self, cylinder: u32) -> Nanos {
-        self.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
+        self.disk.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
     }
 
     // Many orders call it, which keeps the compiler from putting it in place where it matters.
     #[inline(always)]
     fn positioning(&self, slot: &Slot) -> Nanos {
         let target = &self.targets[slot.id.0 as usize];
-        self.drive.positioning(self.arm, target.place(), target.angle(), target.is_write())
+        let (place, angle) = target.home();
+        self.disk.drive.positioning(self.arm, place, angle, target.is_write())
     }
 
     fn is_cached(&self, slot: &Slot) -> bool {
-        self.buffer.as_ref().is_some_and(|buffer| buffer.holds(&slot.request))
+        self.buffer.holds(&slot.request)
     }
 }

@@ -5,7 +5,6 @@ use super::split::{Part, TimeSplit};
 use super::{CacheUse, Command, Outcome, Travel};
 use headstack_model::{Angle, Lbn, Nanos, TrackPlace};
 
-/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) command: Command,
@@ -71,5 +70,26 @@ impl Job {
             self.parts.add(part, until - self.accounted);
             self.accounted = until;
         }
+    }
+
+    /// Accounts the time up to `now` in which a command waited beyond its overhead.
+    pub(super) fn wait_until(&mut self, now: Nanos) {
+        self.account(Part::Overhead, self.overhead_done.min(now));
+        self.account(Part::Queued, now);
+    }
+
+    /// Accounts the time until its access starts, which is returned: the arm is `free`, and its overhead over.
+    #[inline(always)]
+    pub(super) fn begin_access(&mut self, free: Nanos) -> Nanos {
+        let begins = free.max(self.overhead_done);
+        self.account(Part::Overhead, self.overhead_done);
+        self.account(Part::Queued, begins);
+        begins
+    }
+
+    /// Separates the time lost to retries from the rotational latency.
+    pub(super) fn account_retries(&mut self, lost: Nanos) {
+        self.parts.rotational_latency = self.parts.rotational_latency.since(lost);
+        self.parts.retries += lost;
     }
 }

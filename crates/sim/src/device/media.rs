@@ -22,7 +22,6 @@ pub(crate) struct Span {
     pub(crate) seek: Nanos,
     pub(crate) rotation: Nanos,
     pub(crate) media: Nanos,
-    /// When the last sector has passed.
     pub(crate) end: Nanos,
     /// The last pass: the access leaves the arm there, and a read-ahead continues from there.
     pub(crate) last: Pass,
@@ -44,7 +43,6 @@ impl Span {
         self.end = end;
     }
 
-    /// Appends the next part of the access.
     fn append(&mut self, part: &Span) {
         self.seek += part.seek;
         self.rotation += part.rotation;
@@ -52,7 +50,6 @@ impl Span {
         (self.end, self.last) = (part.end, part.last);
     }
 
-    /// The arm after the access.
     pub(crate) fn arm(&self) -> Arm {
         Arm { place: self.last.place(), at: self.end }
     }
@@ -72,9 +69,8 @@ impl Span {
 }
 
 /// The part of a read on which its data's transfer to the host depends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
-    /// Block after the request's last.
     pub(crate) end: Lbn,
     /// Block whose arrival starts the bus transfer.
     pub(crate) watermark: Lbn,
@@ -84,24 +80,15 @@ pub(crate) struct Delivered {
     pub(crate) bound: Nanos,
     /// When the bus may start.
     pub(crate) ready: Nanos,
-    /// In which order data cross the bus.
     pub(crate) order: Delivery,
 }
 
 impl Delivered {
     /// For an access without a transfer to the host.
     pub(crate) fn nowhere() -> Delivered {
-        Delivered {
-            end: Lbn(0),
-            watermark: Lbn(u64::MAX),
-            bus_sector: 0,
-            bound: Nanos::ZERO,
-            ready: Nanos::ZERO,
-            order: Delivery::InOrder,
-        }
+        Delivered { watermark: Lbn(u64::MAX), ..Delivered::default() }
     }
 
-    /// Time of `sectors` on the bus.
     #[inline]
     pub(crate) fn bus_time(&self, sectors: u64) -> Nanos {
         Nanos((sectors * self.bus_sector) >> 10)
@@ -172,7 +159,6 @@ impl Drive {
         seek + self.mechanics.spindle().wait(arm.at + seek, angle)
     }
 
-    /// Track and angle of a block.
     pub(crate) fn target(&self, lbn: Lbn) -> (TrackPlace, Angle) {
         let extent = self.geometry.extent_at(lbn);
         (track_of(&extent), angle_of(&extent, lbn))
@@ -399,7 +385,6 @@ impl Drive {
 /// The buffer of a write that is longer than it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Its size in sectors.
     pub(crate) sectors: u64,
     /// Sectors left in it when the drive requests more.
     pub(crate) left: u64,
@@ -415,7 +400,6 @@ impl Room {
 /// The arrival of a write's data in the buffer: one sector after another at the bus's rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arriving {
-    /// When the transfer begins.
     pub(crate) begins: Nanos,
     /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     pub(crate) bus_sector: u64,

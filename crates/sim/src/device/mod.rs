@@ -11,179 +11,73 @@
 
 mod activity;
 mod arm;
+mod chance;
 mod command;
+mod commands;
 mod config;
 mod cost;
 mod destage;
+mod disk;
 mod drive;
 mod faults;
-mod host_transfer;
 mod job;
-mod lost;
 mod media;
 mod media_cache;
+mod options;
 mod pass;
 mod port;
 mod read_ahead;
-mod recalibrate;
 mod record;
-mod sending;
+mod serving;
 mod spares;
 mod split;
-mod state;
 mod view;
 mod waiting;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
-pub use command::{Command, TaskAttribute};
+pub use command::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 pub use drive::Drive;
 pub use faults::{Fault, FaultError};
 pub(crate) use media::Arm;
+pub use options::{DeviceError, DeviceOptions};
 pub use record::MediaWrite;
 pub use split::TimeSplit;
 pub use view::{ArmWork, DeviceView};
 
-use arm::Work;
-use config::Config;
+use crate::link::HostLink;
+use chance::Chance;
+use commands::{Commands, LastCommand};
+use config::{BusRules, Config};
 use destage::Destage;
+use disk::DiskArm;
+use faults::Health;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Tagging;
-use headstack_model::{DriveSpec, Geometry, Mechanics, Nanos, Op, Request, SpecError};
-use headstack_policy::order;
+use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, Nanos};
+use headstack_policy::order::{self, Order};
 use job::Job;
-use lost::Lost;
 use media_cache::MediaCache;
 use port::Port;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-use read_ahead::{Ahead, ReadAheadRule};
-use recalibrate::Recalibrate;
-use record::Record;
-use state::{Chance, Commands, DiskSize, Health, LastAccess, SharedBus};
+use rand::RngExt;
+use read_ahead::ReadAheadControl;
+use split::Part;
 use std::sync::Arc;
 use waiting::Waiting;
 
-/// A command's number while it is outstanding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Tag(pub u32);
-
-/// The queue holds as many commands as it can.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the drive's queue is full")]
-pub struct QueueFull;
-
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was carried out.
-    Done,
-    /// The command has blocks that the drive does not have, or none.
-    OutOfRange,
-    /// One of its blocks cannot be read.
-    MediumError,
-    /// The disk is dead.
-    Dead,
-}
-
-/// A command that is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
-    /// The command's tag, free again.
-    pub tag: Tag,
-    /// The command.
-    pub request: Request,
-    /// When it was submitted.
-    pub submitted: Nanos,
-    /// When it was done.
-    pub completed: Nanos,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Where the time between went; the parts add up to it exactly.
-    pub parts: TimeSplit,
-    /// How the cache served it.
-    pub cache: CacheUse,
-    /// The seek for it; `None` if it needed no access of its own.
-    pub travel: Option<Travel>,
-}
-
-impl Completion {
-    /// A completion that takes no time and no device.
-    pub(crate) fn at_once(request: Request, at: Nanos) -> Completion {
-        Completion {
-            tag: Tag(0),
-            request,
-            submitted: at,
-            completed: at,
-            outcome: Outcome::Done,
-            parts: TimeSplit::default(),
-            cache: CacheUse::Miss,
-            travel: None,
-        }
-    }
-
-    /// The response time: from submission to completion.
-    pub fn response(&self) -> Nanos {
-        self.completed - self.submitted
-    }
-}
-
-/// Options of a device in addition to its drive file.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceOptions {
-    /// Seed of retries, lost revolutions, recalibrations and random replacement.
-    pub seed: u64,
-    /// Commands that may be outstanding, in place of the drive file's.
-    pub depth: Option<u32>,
-    /// Order policy of the queue, in place of the drive file's.
-    pub order: Option<String>,
-}
-
-/// Why a device could not be built.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum DeviceError {
-    /// The drive file is invalid.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// No such order policy.
-    #[error(transparent)]
-    Order(#[from] order::OrderError),
-    /// Queue depth outside 1 to 1,024.
-    #[error("queue depth {0} is outside 1 to 1024")]
-    Depth(u32),
-    /// More commands than NCQ has tags.
-    #[error(
-        "queue depth {0} is outside 1 to 32, the tags of NCQ; a drive on SAS (bus.interface = \"sas\") has more"
-    )]
-    Tags(u32),
-}
-
-/// A rotating disk.
+/// A rotating disk: it passes commands between the port, the arm, the cache and its queues.
 #[derive(Debug)]
 pub struct Device {
-    drive: Arc<Drive>,
     config: Config,
-    size: DiskSize,
+    disk: DiskArm,
     cache: Cache,
-    rule: ReadAheadRule,
     now: Nanos,
     commands: Commands,
     port: Port,
-    bus: SharedBus,
-    /// Where the arm is, and since when (or from when on) it is free there.
-    arm: Arm,
-    work: Work,
-    /// When the arm's work needs attention; `Nanos::MAX` when never.
-    arm_event: Nanos,
-    /// The read-ahead in progress, or the last one. It is separate from `work`, which is then small to copy.
-    ahead: Ahead,
-    last: LastAccess,
+    ahead: ReadAheadControl,
+    last: LastCommand,
     destage: Destage,
     media_cache: Option<Box<MediaCache>>,
-    chance: Chance,
     health: Health,
-    /// The media-write log, if it is enabled.
-    record: Option<Box<Record>>,
-    activity: Activity,
 }
 
 impl Device {
@@ -211,71 +105,71 @@ impl Device {
             return Err(DeviceError::Tags(depth));
         }
         let order_name = options.order.as_deref().unwrap_or(&spec.queue.order);
-        let mut random = Pcg64Mcg::seed_from_u64(options.seed);
-        let recalibration = spec.mechanics.recalibration.map(|r| Recalibrate::new(r, &mut random));
+        let mut chance = Chance::new(spec, options.seed);
         let depth = depth as usize;
-        let cache = Cache::new(spec, random.random());
+        let cache = Cache::new(spec, chance.random.random());
         let waiting = Waiting::new(spec, order::built_in(order_name)?.into(), depth)?;
-        let lost = Lost::of(spec, drive.mechanics.spindle().period());
-        let (sectors, cylinders) = (drive.geometry.sectors(), spec.geometry.cylinders);
+        let bus = BusRules::new(spec);
         Ok(Device {
             config: Config::new(spec),
-            size: DiskSize { sectors, sector_bytes: spec.sector_bytes, cylinders },
             media_cache: MediaCache::of(spec, &drive)?,
-            drive,
+            disk: DiskArm::new(drive, spec, chance),
             cache,
-            rule: ReadAheadRule::new(&spec.cache),
             now: Nanos::ZERO,
             commands: Commands::new(depth, spec.tagging(), waiting),
-            port: Port::new(depth),
-            bus: SharedBus::default(),
-            arm: Arm::default(),
-            work: Work::Idle,
-            arm_event: Nanos::MAX,
-            ahead: Ahead::default(),
-            last: LastAccess::none(),
+            ahead: ReadAheadControl::new(&spec.cache, bus.read_sector),
+            port: Port::new(bus, depth),
+            last: LastCommand::NONE,
             destage: Destage::new(spec)?,
-            chance: Chance { random, retries: spec.mechanics.retries, lost, recalibration },
-            health: Health { powered_off: false, faults: None, dies_at: Nanos::MAX },
-            record: None,
-            activity: Activity::default(),
+            health: Health::default(),
         })
+    }
+
+    /// The device with a program's own order in the place of the drive's: it chooses among the same commands, those of the drive's
+    /// window (`examples/own_order.rs`). [`Engine::set_host_order`](crate::Engine::set_host_order) does so for the host's queue.
+    pub fn with_order(mut self, order: Box<dyn Order>) -> Device {
+        self.set_order(order);
+        self
+    }
+
+    /// As [`Device::with_order`], for a device in use: the new order chooses among the waiting commands from now on.
+    pub fn set_order(&mut self, order: Box<dyn Order>) {
+        self.commands.waiting.set_order(order);
     }
 
     /// Blocks the host can address.
     pub fn sectors(&self) -> u64 {
-        self.size.sectors
+        self.disk.sectors
     }
 
     /// Bytes in a block.
     pub fn sector_bytes(&self) -> u32 {
-        self.size.sector_bytes
+        self.port.bus.sector_bytes
     }
 
-    /// Cylinders of the disk.
     pub(crate) fn cylinders(&self) -> u32 {
-        self.size.cylinders
+        self.disk.cylinders
     }
 
     /// Time from the submission of a read and of a write to when an idle arm sets out for it, as it usually is.
     pub(crate) fn usual_overheads(&self) -> (Nanos, Nanos) {
-        let usual = self.config.overheads(false);
+        let usual = self.config.overheads(false, false);
         (usual.read_miss, usual.write)
     }
 
     /// Geometry and mechanics.
     pub fn drive(&self) -> &Arc<Drive> {
-        &self.drive
+        &self.disk.drive
     }
 
     /// Its counters.
     pub fn activity(&self) -> &Activity {
-        &self.activity
+        &self.disk.activity
     }
 
     /// Commands outstanding.
     pub fn outstanding(&self) -> usize {
-        self.commands.jobs.len() - self.commands.free.len() - self.commands.done.len()
+        self.commands.outstanding()
     }
 
     /// Commands that may be outstanding.
@@ -283,83 +177,100 @@ impl Device {
         self.commands.depth
     }
 
+    /// Cylinders from the arm's cylinder, or the destination of its seek, to a block's. Panics if there is no such block.
+    pub fn cylinders_to(&self, lbn: Lbn) -> u32 {
+        self.disk.arm.place.cylinder.abs_diff(self.disk.drive.geometry.extent_at(lbn).cylinder)
+    }
+
+    /// Its visible state now. Read-ahead moves the arm only when it is evaluated: until then it is shown where it began.
+    pub fn view(&self) -> DeviceView {
+        DeviceView {
+            cylinder: self.disk.arm.place.cylinder,
+            head: self.disk.arm.place.head,
+            lbn: self.disk.last_lbn,
+            work: self.disk.work.kind(),
+            queued: self.outstanding(),
+            depth: self.commands.depth,
+            dirty_sectors: self.destage.dirty_sectors(),
+        }
+    }
+
     /// Submits a command at `now`.
     ///
     /// *Errors:* [`QueueFull`] when as many commands are outstanding as the queue holds.
     pub fn submit(&mut self, now: Nanos, command: impl Into<Command>) -> Result<Tag, QueueFull> {
-        self.take(now, command.into())
+        self.submit_over(&mut HostLink::default(), now, command.into())
     }
 
-    fn take(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
+    /// As [`Device::submit`], for a device that may share links.
+    pub(crate) fn submit_over(
+        &mut self,
+        link: &mut HostLink<'_>,
+        now: Nanos,
+        command: Command,
+    ) -> Result<Tag, QueueFull> {
         assert!(!self.health.powered_off, "a drive without power takes no commands");
-        self.handle_timeout(now);
-        let command = command.on(self.commands.tagging);
-        if self.outstanding() == self.commands.depth {
-            return Err(QueueFull);
-        }
-        let found_idle = self.outstanding() == 0;
-        let slot = match self.commands.free.pop() {
-            Some(slot) => {
-                self.commands.jobs[slot as usize] = Job::new(command, self.now, found_idle);
-                slot
-            }
-            None => {
-                self.commands.jobs.push(Job::new(command, self.now, found_idle));
-                (self.commands.jobs.len() - 1) as u32
-            }
-        };
-        if self.is_dead() {
+        self.advance(link, now);
+        let slot = self.commands.submit(command, self.now)?;
+        if self.health.is_dead {
             self.fail_dead(slot);
-            self.handle_death(now);
-            return Ok(Tag(slot));
+            self.handle_death(link, now);
+        } else {
+            self.receive_or_queue(link, slot);
         }
-        self.receive_or_queue(slot);
         Ok(Tag(slot))
     }
 
     /// Does all that is due up to `now`, each thing at its own time.
     #[inline]
     pub fn handle_timeout(&mut self, now: Nanos) {
+        self.advance(&mut HostLink::default(), now);
+    }
+
+    /// As [`Device::handle_timeout`], for a device that may share links.
+    #[inline]
+    pub(crate) fn advance(&mut self, link: &mut HostLink<'_>, now: Nanos) {
         match self.health.dies_at <= now {
-            true => self.handle_death(now),
-            false => self.go_on(now),
+            true => self.handle_death(link, now),
+            false => self.handle_due(link, now),
         }
     }
 
     #[inline]
-    fn go_on(&mut self, now: Nanos) {
+    fn handle_due(&mut self, link: &mut HostLink<'_>, now: Nanos) {
         loop {
-            let (arm, port) = (self.arm_event, self.port_event());
+            let (arm, port) = (self.disk.event, self.port.event());
             if arm.min(port) > now || arm.min(port) == Nanos::MAX {
                 break;
             }
-            self.handle_first(arm, port);
+            self.handle_first(link, arm, port);
         }
         self.now = self.now.max(now);
     }
 
     /// Does the first thing that is due: at the arm, or at the port.
     #[inline]
-    fn handle_first(&mut self, arm: Nanos, port: Nanos) {
+    fn handle_first(&mut self, link: &mut HostLink<'_>, arm: Nanos, port: Nanos) {
         self.now = self.now.max(arm.min(port));
         if port <= arm {
-            self.handle_port();
+            self.handle_port(link);
         } else {
             self.handle_arm();
         }
     }
 
     /// Handles everything due up to `now`, and then up to `until`, each event at its own time, until a command completes. Returns
-    /// the time up to which everything is done: later commands do not change it.
+    /// the time up to which everything is done: later commands do not change it. The device shares no links.
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let mut reached = now;
-        if self.health.dies_at != Nanos::MAX {
+        if self.health.dies() {
             self.handle_timeout(now);
             return now;
         }
+        let link = &mut HostLink::default();
         loop {
-            let (arm, port) = (self.arm_event, self.port_event());
+            let (arm, port) = (self.disk.event, self.port.event());
             let next = arm.min(port);
             if next > reached {
                 if next > until || self.has_completions() {
@@ -367,7 +278,7 @@ impl Device {
                 }
                 reached = next;
             }
-            self.handle_first(arm, port);
+            self.handle_first(link, arm, port);
         }
         self.now = self.now.max(reached);
         reached
@@ -376,33 +287,21 @@ impl Device {
     /// The next command that is done. Its tag is free from now on.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        let (slot, completed) = self.commands.done.pop_front()?;
-        self.commands.free.push(slot);
-        let job = &self.commands.jobs[slot as usize];
-        Some(Completion {
-            tag: Tag(slot),
-            request: job.command.request,
-            submitted: job.submitted,
-            completed,
-            outcome: job.outcome,
-            parts: job.parts,
-            cache: job.cache,
-            travel: job.travel,
-        })
+        self.commands.poll()
     }
 
     /// Whether [`Device::poll_completion`] has something.
     #[inline]
     pub fn has_completions(&self) -> bool {
-        !self.commands.done.is_empty()
+        self.commands.has_completions()
     }
 
     /// When to call [`Device::handle_timeout`]; `None` while only a command can change anything.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let mut next = self.arm_event.min(self.port_event());
-        if self.health.dies_at != Nanos::MAX {
-            next = self.event_of_dying(next);
+        let mut next = self.disk.event.min(self.port.event());
+        if self.health.dies() {
+            next = self.health.next_event(next, self.outstanding() == 0);
         }
         (next != Nanos::MAX).then_some(next)
     }
@@ -413,16 +312,76 @@ impl Device {
 
     /// Reports a command done at `at`.
     fn complete(&mut self, slot: u32, at: Nanos) {
-        let job = &self.commands.jobs[slot as usize];
-        assert_eq!(job.parts.total(), at - job.submitted, "the parts add up: {job:?}");
-        match job.command.request.op {
-            _ if job.outcome != Outcome::Done => {}
-            Op::Read => self.activity.reads[job.cache.index()] += 1,
-            Op::Write => self.activity.writes[job.cache.index()] += 1,
-            Op::Flush => self.activity.flushes += 1,
+        self.commands.complete(slot, at, &mut self.disk.activity);
+    }
+
+    /// Enables the media-write log, for [`Device::poll_media_write`] and [`Device::cut_power`]. Call it before the first command.
+    pub fn track_media(&mut self) {
+        assert!(self.commands.jobs.is_empty(), "nothing has been written yet");
+        self.disk.record = Some(Box::default());
+    }
+
+    /// The next blocks written to the media, in order. If the log is enabled, the caller must read all of it, before the
+    /// completions, so that everything that a flush guarantees has been reported when the flush completes.
+    pub fn poll_media_write(&mut self) -> Option<MediaWrite> {
+        self.disk.record.as_mut()?.written.pop_front()
+    }
+
+    /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
+    /// after that. No command completes later; submitting one is an error of the caller.
+    pub fn cut_power(&mut self, now: Nanos) {
+        self.handle_timeout(now);
+        self.stop();
+        self.health.powered_off = true;
+    }
+
+    /// Freezes everything permanently.
+    fn stop(&mut self) {
+        self.disk.stop(self.now);
+        self.port.clear();
+    }
+
+    /// Injects a fault into the disk, from its next access on.
+    ///
+    /// *Errors:* blocks that it does not have, or revolutions outside 1 to [`Fault::TURNS_MAX`].
+    pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
+        if let Fault::Dead { from, timeout } = fault {
+            self.health.die_at(from.max(self.now), timeout);
         }
-        self.commands.in_flight -= 1;
-        self.commands.alone = self.commands.alone.filter(|alone| *alone != slot);
-        self.commands.done.push_back((slot, at));
+        self.disk.bad_blocks.inject(fault, self.disk.retry_turns(), self.disk.sectors)
+    }
+
+    /// Whether it has died by `now`.
+    pub(crate) fn has_died(&self, now: Nanos) -> bool {
+        self.health.dies_at <= now
+    }
+
+    /// Handles everything due up to `now`, when the disk is dead.
+    #[cold]
+    fn handle_death(&mut self, link: &mut HostLink<'_>, now: Nanos) {
+        if !self.health.is_dead {
+            self.handle_due(link, self.health.dies_at);
+            self.die(link);
+        }
+        while let Some((at, slot)) = self.health.ended(now) {
+            self.job(slot).account(Part::Queued, at);
+            self.complete(slot, at);
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Stops permanently; outstanding commands end after their timeout.
+    fn die(&mut self, link: &mut HostLink<'_>) {
+        self.stop();
+        link.release_bus(self.now);
+        self.health.is_dead = true;
+        let left = self.commands.abandon();
+        left.into_iter().for_each(|slot| self.fail_dead(slot));
+    }
+
+    /// Has a command fail because the disk is dead.
+    fn fail_dead(&mut self, slot: u32) {
+        self.commands.in_flight += 1;
+        self.health.fail(slot, &mut self.commands.jobs[slot as usize], self.now);
     }
 }

@@ -10,7 +10,6 @@ pub(crate) struct Pass {
     pub(crate) sectors: u32,
     /// The run of blocks that the pass is part of.
     pub(crate) extent: Extent,
-    /// When the head is on the track.
     pub(crate) on_track: Nanos,
     /// When the first sector begins.
     pub(crate) begins: Nanos,
@@ -19,7 +18,6 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// The track of the pass.
     #[inline]
     pub(crate) fn place(&self) -> TrackPlace {
         track_of(&self.extent)
@@ -31,7 +29,6 @@ impl Pass {
         self.width > 0
     }
 
-    /// Time of one sector.
     pub(crate) fn sector(&self, drive: &Drive) -> Nanos {
         drive.mechanics.spindle().time_of_units(self.width >> 32).max(Nanos(1))
     }
@@ -43,13 +40,11 @@ impl Pass {
         self.begins + drive.mechanics.spindle().time_of_units(units as u64)
     }
 
-    /// When the whole pass has passed.
     #[inline]
     pub(crate) fn end(&self, drive: &Drive) -> Nanos {
         self.end_of(drive, self.sectors)
     }
 
-    /// Block after the last of the pass.
     #[inline]
     pub(crate) fn end_lbn(&self) -> Lbn {
         self.first + u64::from(self.sectors)
@@ -77,7 +72,9 @@ impl Pass {
             return self.sectors;
         }
         let (passed, total) = ((now - self.begins).0, (whole - self.begins).0);
-        let mut count = share(passed, self.sectors, total);
+        let wide = || (u128::from(passed) * u128::from(self.sectors) / u128::from(total)) as u64;
+        let product = passed.checked_mul(u64::from(self.sectors));
+        let mut count = product.map_or_else(wide, |product| product / total) as u32;
         while count < self.sectors && self.end_of(drive, count + 1) <= now {
             count += 1;
         }
@@ -86,11 +83,4 @@ impl Pass {
         }
         count
     }
-}
-
-/// `sectors` times `passed` over `total`, rounded down.
-#[inline]
-fn share(passed: u64, sectors: u32, total: u64) -> u32 {
-    let wide = || (u128::from(passed) * u128::from(sectors) / u128::from(total)) as u64;
-    passed.checked_mul(u64::from(sectors)).map_or_else(wide, |product| product / total) as u32
 }

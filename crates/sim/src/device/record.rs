@@ -11,9 +11,8 @@
 //! and none for more. A drive that must read a physical sector before it writes part of it has it in its buffer then.
 
 use super::drive::Drive;
+use super::job::Job;
 use super::pass::Pass;
-use super::port::Port;
-use super::{Device, Work};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
 
@@ -72,22 +71,18 @@ pub(super) struct Record {
     passes: Vec<Pass>,
     bears: Vec<Piece>,
     delay: Nanos,
-    written: VecDeque<MediaWrite>,
+    pub(super) written: VecDeque<MediaWrite>,
 }
 
 impl Record {
-    /// A write of `start..end` arrived, whose data are all `here` then. It is to be written from `list`.
-    fn come(&mut self, list: List, start: Lbn, end: Lbn, submitted: Nanos, here: Nanos) {
+    /// A write arrived, to be written from `list`.
+    pub(super) fn add(&mut self, list: List, job: &Job) {
         self.orders += 1;
-        let piece = Piece { start, end, submitted, order: self.orders };
-        let (lists, index) = match list {
-            List::Run(id) => (&mut self.runs, id as usize),
-            List::Command(slot) => (&mut self.commands, slot as usize),
-        };
-        if index >= lists.len() {
-            lists.resize_with(index + 1, Vec::new);
-        }
-        let list = &mut lists[index];
+        let request = job.command.request;
+        let (start, end, here) =
+            (request.lbn, request.end(), job.arriving.time_of(u64::from(request.sectors)));
+        let piece = Piece { start, end, submitted: job.submitted, order: self.orders };
+        let list = self.list(list);
         let others = list.len();
         list.push(piece);
         // A write that was submitted later may have arrived first, and then replaces none.
@@ -98,19 +93,19 @@ impl Record {
         self.younger.push(Younger { piece, here });
     }
 
-    /// The access for a command begins.
-    pub(super) fn begin_command(&mut self, slot: u32, begins: Nanos) {
-        self.begin(begins);
-        self.bears.append(&mut self.commands[slot as usize]);
+    fn list(&mut self, list: List) -> &mut Vec<Piece> {
+        let (lists, index) = match list {
+            List::Run(id) => (&mut self.runs, id as usize),
+            List::Command(slot) => (&mut self.commands, slot as usize),
+        };
+        if index >= lists.len() {
+            lists.resize_with(index + 1, Vec::new);
+        }
+        &mut lists[index]
     }
 
-    /// The access for a dirty run begins.
-    pub(super) fn begin_run(&mut self, id: u32, begins: Nanos) {
-        self.begin(begins);
-        self.bears.append(&mut self.runs[id as usize]);
-    }
-
-    fn begin(&mut self, begins: Nanos) {
+    /// The access for what waits in `list` begins.
+    pub(super) fn begin(&mut self, list: List, begins: Nanos) {
         let Record { runs, commands, younger, .. } = self;
         younger.retain(|one| {
             let waits = one.here > begins;
@@ -120,21 +115,21 @@ impl Record {
             waits
         });
         self.passes.clear();
-        self.bears.clear();
         self.delay = Nanos::ZERO;
+        let mut bears = std::mem::take(&mut self.bears);
+        bears.clear();
+        std::mem::swap(&mut bears, self.list(list));
+        self.bears = bears;
     }
 
-    /// Adds a pass of the access in progress.
     pub(super) fn see(&mut self, pass: Pass) {
         self.passes.push(pass);
     }
 
-    /// Delays the access in progress.
     pub(super) fn put_off(&mut self, time: Nanos) {
         self.delay += time;
     }
 
-    /// Ends the access in progress.
     pub(super) fn end_access(&mut self, drive: &Drive) {
         for index in 0..self.passes.len() {
             self.tell(drive, index, self.passes[index].sectors);
@@ -151,7 +146,7 @@ impl Record {
 
     /// Tears the access in progress: the sectors that have passed at `now` are on the media, and the physical sector under the
     /// head.
-    fn tear(&mut self, drive: &Drive, now: Nanos, physical: u64) {
+    pub(super) fn tear(&mut self, drive: &Drive, now: Nanos, physical: u64) {
         let before = now.since(self.delay);
         for index in 0..self.passes.len() {
             let pass = self.passes[index];
@@ -180,7 +175,7 @@ impl Record {
 }
 
 /// Where a piece waits to be written from.
-enum List {
+pub(super) enum List {
     Run(u32),
     Command(u32),
 }
@@ -197,56 +192,5 @@ fn give(list: &mut Vec<Piece>, mut index: usize, younger: &Piece) {
         list[index - 1] = Piece { start, end, ..*younger };
         let rest = [Piece { end: start, ..piece }, Piece { start: end, ..piece }];
         list.extend(rest.into_iter().filter(|rest| rest.start < rest.end));
-    }
-}
-
-impl Device {
-    /// Enables the media-write log, for [`Device::poll_media_write`] and [`Device::cut_power`]. Call it before the first command.
-    pub fn track_media(&mut self) {
-        assert!(self.commands.jobs.is_empty(), "nothing has been written yet");
-        self.record = Some(Box::default());
-    }
-
-    /// The next blocks written to the media, in order. If the log is enabled, the caller must read all of it, before the
-    /// completions, so that everything that a flush guarantees has been reported when the flush completes.
-    pub fn poll_media_write(&mut self) -> Option<MediaWrite> {
-        self.record.as_mut()?.written.pop_front()
-    }
-
-    /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
-    /// after that. No command completes later; submitting one is an error of the caller.
-    pub fn cut_power(&mut self, now: Nanos) {
-        self.handle_timeout(now);
-        self.stop();
-        self.health.powered_off = true;
-    }
-
-    /// Freezes everything permanently.
-    pub(super) fn stop(&mut self) {
-        if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
-            record.tear(&self.drive, self.now, self.config.physical_sectors);
-        }
-        self.work = Work::Idle;
-        self.arm_event = Nanos::MAX;
-        self.port = Port::new(self.commands.depth);
-    }
-
-    /// Records that a write's data made a run dirty, alone or with others.
-    pub(super) fn note_dirty(&mut self, slot: u32, run: u32) {
-        self.note(slot, List::Run(run));
-    }
-
-    /// Records that a write's data bypass the cache.
-    pub(super) fn note_through(&mut self, slot: u32) {
-        self.note(slot, List::Command(slot));
-    }
-
-    fn note(&mut self, slot: u32, list: List) {
-        if let Some(record) = &mut self.record {
-            let job = &self.commands.jobs[slot as usize];
-            let request = job.command.request;
-            let here = job.arriving.time_of(u64::from(request.sectors));
-            record.come(list, request.lbn, request.end(), job.submitted, here);
-        }
     }
 }

@@ -24,7 +24,6 @@ pub struct TimeSplit {
     pub cache: Nanos,
 }
 
-/// A part of [`TimeSplit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Queued,
@@ -35,14 +34,7 @@ pub(crate) enum Part {
 
 impl AddAssign for TimeSplit {
     fn add_assign(&mut self, other: TimeSplit) {
-        self.queued += other.queued;
-        self.overhead += other.overhead;
-        self.seek += other.seek;
-        self.rotational_latency += other.rotational_latency;
-        self.retries += other.retries;
-        self.media += other.media;
-        self.bus += other.bus;
-        self.cache += other.cache;
+        self.parts_mut().into_iter().zip(other.parts()).for_each(|(part, time)| *part += time);
     }
 }
 
@@ -53,16 +45,13 @@ impl TimeSplit {
 
     /// All parts, in the order of [`TimeSplit::NAMES`].
     pub fn parts(&self) -> [Nanos; 8] {
-        [
-            self.queued,
-            self.overhead,
-            self.seek,
-            self.rotational_latency,
-            self.retries,
-            self.media,
-            self.bus,
-            self.cache,
-        ]
+        let TimeSplit { queued, overhead, seek, rotational_latency, retries, media, bus, cache } = *self;
+        [queued, overhead, seek, rotational_latency, retries, media, bus, cache]
+    }
+
+    fn parts_mut(&mut self) -> [&mut Nanos; 8] {
+        let TimeSplit { queued, overhead, seek, rotational_latency, retries, media, bus, cache } = self;
+        [queued, overhead, seek, rotational_latency, retries, media, bus, cache]
     }
 
     /// The sum of the parts: the response time.
@@ -74,17 +63,7 @@ impl TimeSplit {
     pub(crate) fn last(&self, time: Nanos) -> TimeSplit {
         let mut rest = *self;
         let mut excess = self.total().0.saturating_sub(time.0);
-        let parts = [
-            &mut rest.queued,
-            &mut rest.overhead,
-            &mut rest.seek,
-            &mut rest.rotational_latency,
-            &mut rest.retries,
-            &mut rest.media,
-            &mut rest.bus,
-            &mut rest.cache,
-        ];
-        for part in parts {
+        for part in rest.parts_mut() {
             let off = part.0.min(excess);
             part.0 -= off;
             excess -= off;
@@ -94,18 +73,9 @@ impl TimeSplit {
 
     /// The first `time` of the parts: the rest is removed, from the last part on.
     pub(crate) fn first(&self, time: Nanos) -> TimeSplit {
-        let rest = self.last(Nanos(self.total().0.saturating_sub(time.0)));
-        let less = |part: fn(&TimeSplit) -> Nanos| part(self) - part(&rest);
-        TimeSplit {
-            queued: less(|split| split.queued),
-            overhead: less(|split| split.overhead),
-            seek: less(|split| split.seek),
-            rotational_latency: less(|split| split.rotational_latency),
-            retries: less(|split| split.retries),
-            media: less(|split| split.media),
-            bus: less(|split| split.bus),
-            cache: less(|split| split.cache),
-        }
+        let (mut first, rest) = (*self, self.last(Nanos(self.total().0.saturating_sub(time.0))));
+        first.parts_mut().into_iter().zip(rest.parts()).for_each(|(part, time)| *part = *part - time);
+        first
     }
 
     pub(crate) fn add(&mut self, part: Part, time: Nanos) {

@@ -1,6 +1,5 @@
 //! The state of a device at one time, for people and dashboards.
 
-use super::{Device, Work};
 use headstack_model::Lbn;
 
 /// The arm's kind of work.
@@ -26,13 +25,7 @@ impl ArmWork {
 
     /// Its name: `idle`, `read`, `read-ahead`, `write` or `destage`.
     pub fn name(self) -> &'static str {
-        match self {
-            ArmWork::Idle => "idle",
-            ArmWork::Read => "read",
-            ArmWork::ReadAhead => "read-ahead",
-            ArmWork::Write => "write",
-            ArmWork::Destage => "destage",
-        }
+        ["idle", "read", "read-ahead", "write", "destage"][self as usize]
     }
 }
 
@@ -55,37 +48,10 @@ pub struct DeviceView {
     pub dirty_sectors: u64,
 }
 
-impl Device {
-    /// Cylinders from the arm's cylinder, or the destination of its seek, to a block's. Panics if there is no such block.
-    pub fn cylinders_to(&self, lbn: Lbn) -> u32 {
-        self.arm.place.cylinder.abs_diff(self.drive.geometry.extent_at(lbn).cylinder)
-    }
-
-    /// Its visible state now. Read-ahead moves the arm only when it is evaluated: until then it is shown where it began.
-    pub fn view(&self) -> DeviceView {
-        let work = match self.work {
-            Work::Idle | Work::Choosing => ArmWork::Idle,
-            Work::Reading { .. } => ArmWork::Read,
-            Work::ReadAhead => ArmWork::ReadAhead,
-            Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,
-            Work::Writing { slot: Some(_) } | Work::Reserved { .. } => ArmWork::Write,
-        };
-        DeviceView {
-            cylinder: self.arm.place.cylinder,
-            head: self.arm.place.head,
-            lbn: self.last.lbn,
-            work,
-            queued: self.outstanding(),
-            depth: self.commands.depth,
-            dirty_sectors: self.destage.dirty_sectors(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DeviceOptions;
+    use crate::{Device, DeviceOptions};
     use headstack_model::{Nanos, Request, drives};
 
     fn device(name: &str) -> Device {

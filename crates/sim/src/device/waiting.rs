@@ -5,14 +5,13 @@
 //! 3. urgent commands, with `urgent_first`;
 //! 4. the drive's order, over the `window` oldest commands.
 
-use super::Device;
-use super::cost::{Cost, Target};
+use super::cost::{Cost, ReadBuffer, Target};
 use headstack_model::{DriveSpec, Lbn, Nanos};
 use headstack_policy::order::{self, Edge, Order, OrderError, QueueOrder};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
+use std::ops::Index;
 
-/// The commands that wait for the arm.
 #[derive(Debug)]
 pub(super) struct Waiting {
     order: QueueOrder,
@@ -23,14 +22,12 @@ pub(super) struct Waiting {
     overflow: VecDeque<Slot>,
     /// Urgent commands, with `urgent_first`.
     urgent: Option<Queue>,
-    /// Commands for the head of the queue.
     head: Vec<Slot>,
     age_limit: Option<Nanos>,
     /// Which order made the last choice.
     chooser: Chooser,
 }
 
-/// Which order chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chooser {
     None,
@@ -55,7 +52,6 @@ impl Waiting {
         })
     }
 
-    /// Replaces the order.
     pub(super) fn set_order(&mut self, order: Box<dyn Order>) {
         self.order = order.into();
         self.others_order = None;
@@ -71,13 +67,11 @@ impl Waiting {
             || self.others_order.as_ref().is_some_and(QueueOrder::is_always_consulted)
     }
 
-    /// Whether a command waits that begins at a block.
     pub(super) fn begins_at(&self, lbn: Lbn) -> bool {
         let begins = |queue: &Queue| queue.slots().iter().any(|slot| slot.request.lbn == lbn);
         begins(&self.window) || self.urgent.as_ref().is_some_and(begins)
     }
 
-    /// Adds a command.
     pub(super) fn add(&mut self, slot: Slot) {
         let queue = match &mut self.urgent {
             Some(urgent) if slot.urgent => urgent,
@@ -87,13 +81,14 @@ impl Waiting {
         queue.insert(slot).expect("it has room for all, or was seen to have room");
     }
 
-    /// Adds a command for the head of the queue.
     pub(super) fn add_at_head(&mut self, slot: Slot) {
         self.head.push(slot);
     }
 
-    /// Removes and returns the next command.
-    pub(super) fn choose<T: Target>(&mut self, cost: &Cost<'_, T>) -> Option<SlotId> {
+    pub(super) fn choose<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
+    where
+        T: Index<usize, Output: Target> + ?Sized,
+    {
         self.chooser = Chooser::None;
         if let Some(slot) = self.head.pop() {
             return Some(slot.id);
@@ -135,51 +130,6 @@ impl Waiting {
             (Chooser::Others, Some(others)) => others.edges_visited(),
             _ => self.order.edges_visited(),
         }
-    }
-}
-
-impl Device {
-    /// The device with a program's own order in the place of the drive's: it chooses among the same commands, those of the
-    /// drive's window. [`Engine::set_host_order`](crate::Engine::set_host_order) does so for the host's queue.
-    ///
-    /// ```
-    /// use headstack_model::{Nanos, drives};
-    /// use headstack_policy::QueueView;
-    /// use headstack_policy::order::{AccessCost, Order};
-    /// use headstack_sim::{Device, DeviceOptions, Engine};
-    /// use headstack_workload::{Closed, Pattern, Region, Shape};
-    ///
-    /// /// Last come, first served.
-    /// #[derive(Debug)]
-    /// struct LastCome;
-    ///
-    /// impl Order for LastCome {
-    ///     fn choose(&mut self, queue: &QueueView<'_>, _cost: &dyn AccessCost) -> Option<usize> {
-    ///         queue.slots.len().checked_sub(1)
-    ///     }
-    /// }
-    ///
-    /// let spec = drives::load("atlas-10k")?;
-    /// let options = DeviceOptions { depth: Some(16), ..DeviceOptions::default() };
-    /// let device = Device::new(&spec, &options)?.with_order(Box::new(LastCome));
-    /// let region = Region::whole(device.sectors());
-    /// let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
-    /// let mut load = Closed::new(shape, 16, 1000, 1)?;
-    /// let mut longest = Nanos::ZERO;
-    /// Engine::new(vec![device]).run(&mut load, &mut |finished| {
-    ///     longest = longest.max(finished.completion.response());
-    /// });
-    /// assert!(longest > Nanos::from_secs(5), "the first commands wait for all that come later");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_order(mut self, order: Box<dyn Order>) -> Device {
-        self.set_order(order);
-        self
-    }
-
-    /// As [`Device::with_order`], for a device in use: the new order chooses among the waiting commands from now on.
-    pub fn set_order(&mut self, order: Box<dyn Order>) {
-        self.commands.waiting.set_order(order);
     }
 }
 

@@ -1,13 +1,11 @@
 //! What devices share on their way to the host: the links are passed to the device that is called.
 
-use crate::link::{LinkUse, Links, Tenure};
-use crate::os::DeviceQueue;
+use crate::link::{HostLink, LinkUse, Links, Tenure};
 use headstack_model::Nanos;
 
 /// The links that devices share, if they share any.
 #[derive(Debug, Default)]
 pub(super) struct SharedLinks {
-    /// `None` also while a device has them.
     links: Option<Box<Links>>,
 }
 
@@ -36,29 +34,10 @@ impl SharedLinks {
         self.links.as_mut()?.poll_tenure()
     }
 
-    /// Calls a device with the links that it shares.
+    /// The links of a device, for a call of it.
     #[inline]
-    pub(super) fn call<R>(
-        &mut self,
-        index: usize,
-        device: &mut DeviceQueue,
-        act: impl FnOnce(&mut DeviceQueue) -> R,
-    ) -> R {
-        // One call of `act`, so that it is inlined: most devices share nothing.
-        let shares = self.links.as_ref().is_some_and(|links| links.reach(index));
-        if shares {
-            self.lend(index, device);
-        }
-        let result = act(device);
-        if shares {
-            self.links = device.give_back();
-        }
-        result
-    }
-
-    #[cold]
-    fn lend(&mut self, index: usize, device: &mut DeviceQueue) {
-        let links = self.links.take().expect("there are links that reach the device");
-        device.lend(links, index as u32);
+    pub(super) fn host_link(&mut self, device: usize) -> HostLink<'_> {
+        // Most devices share nothing.
+        self.links.as_mut().map_or_else(HostLink::default, |links| links.host_link(device))
     }
 }

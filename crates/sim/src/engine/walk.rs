@@ -4,6 +4,7 @@ use super::tree::{Branch, ChildPort, LayerTree, NodeId};
 use super::{Engine, LOAD, RequestTicket, ServedPart};
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Submission};
+use crate::link::HostLink;
 use crate::observe::{Finished, Observer};
 use crate::os::DeviceQueue;
 use headstack_model::{Lbn, Nanos, Request};
@@ -199,7 +200,7 @@ impl Engine {
             let until = until.min(self.due_elsewhere(index).since(Nanos(1)));
             self.now = self.tree.devices[index].run_to_completion(self.now, until);
         } else {
-            self.with_links(index, |device, now| device.handle_timeout(now));
+            self.with_links(index, |device, link, now| device.handle_timeout(now, link));
         }
         if !self.tree.devices[index].device().has_completions() {
             self.settle(index as u32);
@@ -257,7 +258,7 @@ impl Engine {
             return self.settle_branch(index - self.tree.devices.len());
         };
         if !device.is_independent() {
-            self.with_links(index, |device, now| device.settle(now));
+            self.with_links(index, |device, link, now| device.settle(now, link));
         }
         self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
     }
@@ -285,7 +286,7 @@ impl Engine {
     /// Passes its bus to the device that has won it.
     pub(super) fn turn_links(&mut self) {
         if let Some(device) = self.links.arbitrate(self.now) {
-            self.with_links(device as usize, DeviceQueue::handle_bus);
+            self.with_links(device as usize, |device, link, now| device.handle_bus(now, link));
             self.settle(device);
         }
     }
@@ -294,9 +295,8 @@ impl Engine {
     pub(super) fn with_links<R>(
         &mut self,
         index: usize,
-        act: impl FnOnce(&mut DeviceQueue, Nanos) -> R,
+        act: impl FnOnce(&mut DeviceQueue, &mut HostLink<'_>, Nanos) -> R,
     ) -> R {
-        let now = self.now;
-        self.links.call(index, &mut self.tree.devices[index], |device| act(device, now))
+        act(&mut self.tree.devices[index], &mut self.links.host_link(index), self.now)
     }
 }

@@ -9,13 +9,11 @@ use headstack_model::Nanos;
 /// How a bus is won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arbitration {
-    /// Time of an arbitration.
     pub(crate) takes: Nanos,
     /// Whether the device of the highest number wins, instead of the earliest request.
     pub(crate) by_priority: bool,
 }
 
-/// A bus and its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ExclusiveBus {
     arbitration: Arbitration,
@@ -76,7 +74,6 @@ impl ExclusiveBus {
         Some(from)
     }
 
-    /// Time for which it was some device's.
     pub(crate) fn held(&self) -> Nanos {
         self.held
     }

@@ -9,14 +9,11 @@
 use super::lane::{Flow, Lane};
 use headstack_model::Nanos;
 
-/// The processor's costs for transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InterfaceCost {
-    /// For each command.
     pub(crate) command: Nanos,
     /// Time per memory segment, and its bytes; `None` if the processor moves the data itself.
     pub(crate) piece: Option<(Nanos, u64)>,
-    /// For each interrupt.
     pub(crate) interrupt: Nanos,
     /// Of programmed transfer: for 2¹⁰ bytes, and the bytes that it moves for an interrupt.
     pub(crate) kb: Nanos,
@@ -67,7 +64,6 @@ impl Interface {
         }
     }
 
-    /// Time for which the processor was at it.
     pub(crate) fn busy(&self) -> Nanos {
         self.processor.busy()
     }

@@ -11,14 +11,12 @@ use std::collections::VecDeque;
 /// Nanoseconds in a second: amounts are counted in 10⁻⁹ of a unit, so that a rate times a time in ns is an amount.
 const NANO: u128 = 1_000_000_000;
 
-/// Something that has to cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// When its first unit arrives.
     pub(crate) begins: Nanos,
     /// Time over which its source delivers it; it is not over before.
     pub(crate) least: Nanos,
-    /// Its amount.
     pub(crate) units: u64,
 }
 
@@ -29,7 +27,6 @@ struct Step {
     used: u64,
 }
 
-/// A part of a flow: its begin, end and rate.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     from: Nanos,

@@ -2,8 +2,8 @@
 //! data.
 //!
 //! A drive that shares nothing has its bus to itself, and its port computes every time itself. A drive with shared links requests
-//! a bus before it uses its port, and the end of each transfer. The engine passes the links in with each call of the device, so
-//! that a device has no clock and needs nothing from the future.
+//! a bus before it uses its port, and the end of each transfer. The engine passes the links to each call of the device, so that a
+//! device has no clock and needs nothing from the future.
 //! The winner of a bus is decided after everything else that is due at that time.
 
 mod bus;
@@ -33,7 +33,6 @@ pub(crate) struct Way {
     pub(crate) rates: [Option<u32>; 2],
 }
 
-/// A transfer of a device's data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     /// When the first of them can go.
@@ -77,17 +76,14 @@ pub(crate) struct Links {
     interface: Option<Interface>,
     /// Tenures that ended and were not reported yet.
     ended: VecDeque<Tenure>,
-    /// The path of each device.
     ways: Vec<Way>,
 }
 
 impl Links {
-    /// For `devices` devices that share nothing yet.
     pub(crate) fn new(devices: usize) -> Links {
         Links { ways: vec![Way::default(); devices], ..Links::default() }
     }
 
-    /// The path of a device, to be set.
     pub(crate) fn way(&mut self, device: usize) -> &mut Way {
         &mut self.ways[device]
     }
@@ -112,13 +108,11 @@ impl Links {
         self.interface = Some(Interface::new(cost));
     }
 
-    /// Whether anything is shared.
     pub(crate) fn is_any(&self) -> bool {
         (0..self.ways.len()).any(|device| self.reach(device))
     }
 
-    /// Whether a device shares anything.
-    pub(crate) fn reach(&self, device: usize) -> bool {
+    fn reach(&self, device: usize) -> bool {
         self.interface.is_some() || self.ways[device] != Way::default()
     }
 
@@ -147,9 +141,21 @@ impl Links {
         Some(bus.arbitrate(now))
     }
 
-    fn bus(&mut self, device: u32) -> Option<&mut ExclusiveBus> {
-        let bus = self.ways[device as usize].bus?;
-        Some(&mut self.buses[bus as usize].1)
+    pub(crate) fn poll_tenure(&mut self) -> Option<Tenure> {
+        self.ended.pop_front()
+    }
+
+    /// What the port of a device shares.
+    pub(crate) fn sharing(&self, device: usize) -> PortSharing {
+        let Way { ring, bus, .. } = self.ways[device];
+        let is_shared = self.reach(device);
+        PortSharing { is_shared, is_exclusive: bus.is_some(), streams: ring.is_some() }
+    }
+
+    /// The links of a device, for a call of it.
+    #[inline]
+    pub(crate) fn host_link(&mut self, device: usize) -> HostLink<'_> {
+        HostLink(self.reach(device).then_some((self, device as u32)))
     }
 
     fn ring(&mut self, device: u32) -> Option<(&mut Ring, u32)> {
@@ -157,52 +163,7 @@ impl Links {
         Some((&mut self.rings[ring as usize].1, place))
     }
 
-    /// Whether a device has its bus; if not, its request is queued.
-    pub(crate) fn has_bus(&mut self, now: Nanos, device: u32) -> bool {
-        self.bus(device).is_none_or(|bus| bus.ask(now, device))
-    }
-
-    /// Gives a device's bus up, if it has it.
-    pub(crate) fn release_bus(&mut self, now: Nanos, device: u32) {
-        let Some(bus) = self.ways[device as usize].bus else { return };
-        if let Some(from) = self.buses[bus as usize].1.release(now, device) {
-            self.ended.push_back(Tenure { bus, device, from, to: now });
-        }
-    }
-
-    /// The next tenure that has ended.
-    pub(crate) fn poll_tenure(&mut self) -> Option<Tenure> {
-        self.ended.pop_front()
-    }
-
-    /// Whether a device has to win its bus.
-    pub(crate) fn is_exclusive(&self, device: u32) -> bool {
-        self.ways[device as usize].bus.is_some()
-    }
-
-    /// Whether a device's data are sent as they arrive, while its electronics do other work: as frames, without tenures of a bus.
-    pub(crate) fn streams(&self, device: u32) -> bool {
-        self.ways[device as usize].ring.is_some()
-    }
-
-    /// When a command of `bytes` bytes that the host begins to send at `now` has arrived at its device.
-    pub(crate) fn command(&mut self, now: Nanos, device: u32, bytes: u64) -> Nanos {
-        let given = self.interface.as_mut().map_or(now, |interface| interface.command(now, bytes));
-        self.ring(device).map_or(given, |(ring, place)| ring.command(given, place))
-    }
-
-    /// When a status that a device sends at `at` has arrived at the host.
-    pub(crate) fn report(&mut self, at: Nanos, device: u32) -> Nanos {
-        self.ring(device).map_or(at, |(ring, place)| at + ring.report(place))
-    }
-
-    /// When the host is notified of a command that ends at `at`.
-    pub(crate) fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
-        self.interface.as_mut().map_or(at, |interface| interface.report(now, at))
-    }
-
-    /// Transfers a device's data; returns when all of them have arrived.
-    pub(crate) fn transfer(&mut self, now: Nanos, device: u32, transfer: Transfer) -> Nanos {
+    fn transfer(&mut self, now: Nanos, device: u32, transfer: Transfer) -> Nanos {
         let Transfer { begins, least, bytes, to_host } = transfer;
         let mut flow = Flow { begins, least, units: bytes };
         if let Some((ring, place)) = self.ring(device) {
@@ -214,6 +175,65 @@ impl Links {
         match &mut self.interface {
             Some(interface) => interface.transfer(now, begins, flow.least, bytes),
             None => begins + flow.least,
+        }
+    }
+}
+
+/// What a device's port shares with those of others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PortSharing {
+    pub(crate) is_shared: bool,
+    /// Whether the device has to win its bus.
+    pub(crate) is_exclusive: bool,
+    /// Whether data are sent as they arrive, while the electronics do other work: as frames, without tenures of a bus.
+    pub(crate) streams: bool,
+}
+
+/// The links between one device and the host, for a call of the device. By default it shares none, and nothing waits for them.
+#[derive(Debug, Default)]
+pub(crate) struct HostLink<'a>(Option<(&'a mut Links, u32)>);
+
+impl HostLink<'_> {
+    /// Whether the device has its bus; if not, its request is queued.
+    pub(crate) fn has_bus(&mut self, now: Nanos) -> bool {
+        let Some((links, device)) = &mut self.0 else { return true };
+        let bus = links.ways[*device as usize].bus;
+        bus.is_none_or(|bus| links.buses[bus as usize].1.ask(now, *device))
+    }
+
+    /// Gives the device's bus up, if it has it.
+    pub(crate) fn release_bus(&mut self, now: Nanos) {
+        let Some((links, device)) = &mut self.0 else { return };
+        let Some(bus) = links.ways[*device as usize].bus else { return };
+        if let Some(from) = links.buses[bus as usize].1.release(now, *device) {
+            links.ended.push_back(Tenure { bus, device: *device, from, to: now });
+        }
+    }
+
+    /// When a command of `bytes` bytes that the host begins to send at `now` has arrived at the device.
+    pub(crate) fn command(&mut self, now: Nanos, bytes: u64) -> Nanos {
+        let Some((links, device)) = &mut self.0 else { return now };
+        let given = links.interface.as_mut().map_or(now, |interface| interface.command(now, bytes));
+        links.ring(*device).map_or(given, |(ring, place)| ring.command(given, place))
+    }
+
+    /// When a status without data that the device sends at `at` has arrived at the host.
+    pub(crate) fn report(&mut self, at: Nanos) -> Nanos {
+        let Some((links, device)) = &mut self.0 else { return at };
+        links.ring(*device).map_or(at, |(ring, place)| at + ring.report(place))
+    }
+
+    /// When the host is notified of a command that ends at `at`.
+    pub(crate) fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
+        let Some((links, _)) = &mut self.0 else { return at };
+        links.interface.as_mut().map_or(at, |interface| interface.report(now, at))
+    }
+
+    /// Transfers the device's data; returns when all of them have arrived.
+    pub(crate) fn transfer(&mut self, now: Nanos, transfer: Transfer) -> Nanos {
+        match &mut self.0 {
+            None => transfer.begins + transfer.least,
+            Some((links, device)) => links.transfer(now, *device, transfer),
         }
     }
 }

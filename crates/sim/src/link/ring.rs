@@ -14,7 +14,6 @@
 use super::lane::{Flow, Lane};
 use headstack_model::Nanos;
 
-/// The shape of a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RingShape {
     /// Drives, one after the other behind the adapter. Link 0 joins the adapter to the first of them, link 1 the first to the
@@ -22,7 +21,6 @@ pub(crate) struct RingShape {
     pub(crate) drives: u32,
     /// Bytes a second on a link, in each direction.
     pub(crate) link_rate: u64,
-    /// Bytes in a frame.
     pub(crate) frame_bytes: u32,
     /// Links that carry nothing.
     pub(crate) cut: Vec<u32>,
@@ -49,7 +47,6 @@ impl RingShape {
     }
 }
 
-/// A route from the adapter to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
     /// At which end of the ring it leaves the adapter.
@@ -57,7 +54,6 @@ struct Route {
     hops: u32,
 }
 
-/// A loop at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring {
     /// By drive, from shortest to longest.
@@ -85,7 +81,6 @@ impl Ring {
         }
     }
 
-    /// Time of a frame over `links` links.
     fn hops(&self, links: u32) -> Nanos {
         Nanos(self.frame.0 * u64::from(links))
     }

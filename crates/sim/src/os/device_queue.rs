@@ -1,10 +1,11 @@
 //! A device and the queue in front of it: the host's, or that of the device's controller.
 
 use super::queue::TargetQueue;
+use super::target::LinkedDevice;
 use super::{HostError, HostQueueSpec, HostSpec};
 use crate::device::{Completion, Device};
 use crate::layer::Submission;
-use crate::link::Links;
+use crate::link::{HostLink, PortSharing};
 use headstack_model::{Lbn, Nanos};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
@@ -13,7 +14,7 @@ use headstack_policy::order::Order;
 pub(crate) struct DeviceQueue {
     device: Device,
     queue: TargetQueue,
-    /// Whether the device shares links, which it has at hand only while it settles or does what is due.
+    /// Whether the device shares links, which only settling and handling what is due have as a parameter.
     shares: bool,
     behind_controller: bool,
 }
@@ -70,24 +71,15 @@ impl DeviceQueue {
         self.device.cylinders_to(lbn)
     }
 
-    /// Hands requests to the device only when settling, with the device's links at hand.
-    pub(crate) fn share(&mut self) {
-        self.shares = true;
-    }
-
-    /// As [`Device::lend`].
-    pub(crate) fn lend(&mut self, links: Box<Links>, number: u32) {
-        self.device.lend(links, number);
-    }
-
-    /// As [`Device::give_back`].
-    pub(crate) fn give_back(&mut self) -> Option<Box<Links>> {
-        self.device.give_back()
+    /// Hands requests to a device that shares links only when settling, which has the links.
+    pub(crate) fn share(&mut self, sharing: PortSharing) {
+        self.shares = sharing.is_shared;
+        self.device.share(sharing);
     }
 
     /// The device has won its bus.
-    pub(crate) fn handle_bus(&mut self, now: Nanos) {
-        self.device.handle_bus(now);
+    pub(crate) fn handle_bus(&mut self, now: Nanos, link: &mut HostLink<'_>) {
+        self.device.handle_bus(link, now);
     }
 
     /// Accepts a request. [`DeviceQueue::settle`] must follow at the same time.
@@ -97,13 +89,16 @@ impl DeviceQueue {
     }
 
     #[inline]
-    pub(crate) fn settle(&mut self, now: Nanos) {
-        self.queue.settle(now, &mut self.device);
+    pub(crate) fn settle(&mut self, now: Nanos, link: &mut HostLink<'_>) {
+        match self.shares {
+            true => self.queue.settle(now, &mut LinkedDevice { device: &mut self.device, link }),
+            false => self.queue.settle(now, &mut self.device),
+        }
     }
 
     #[inline]
-    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
-        self.device.handle_timeout(now);
+    pub(crate) fn handle_timeout(&mut self, now: Nanos, link: &mut HostLink<'_>) {
+        self.device.advance(link, now);
     }
 
     /// Whether until a command is done only the device has something to do: no controller, no shared link, nothing that may go.

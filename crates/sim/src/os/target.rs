@@ -3,6 +3,7 @@
 use super::HostError;
 use super::map::TrackMap;
 use crate::device::{Command, Completion, Device, QueueFull, Tag};
+use crate::link::HostLink;
 use headstack_model::Nanos;
 use headstack_policy::elevator::DiskMap;
 
@@ -51,6 +52,42 @@ impl Target for Device {
 
     fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
         Ok(Box::new(TrackMap::of(self)))
+    }
+}
+
+/// A device with the links that it shares.
+pub(super) struct LinkedDevice<'a, 'b> {
+    pub(super) device: &'a mut Device,
+    pub(super) link: &'a mut HostLink<'b>,
+}
+
+impl Target for LinkedDevice<'_, '_> {
+    fn sectors(&self) -> u64 {
+        self.device.sectors()
+    }
+
+    fn sector_bytes(&self) -> u32 {
+        self.device.sector_bytes()
+    }
+
+    fn depth(&self) -> usize {
+        self.device.depth()
+    }
+
+    fn outstanding(&self) -> usize {
+        self.device.outstanding()
+    }
+
+    fn submit(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
+        self.device.submit_over(self.link, now, command)
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.device.poll_completion()
+    }
+
+    fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
+        self.device.map()
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! *Source:* DiskSim 4.0's rule was inferred from its times of fast runs of writes (docs/VALIDATION.md).
 
+use super::{Destage, Run};
+use crate::device::disk::DiskArm;
 use crate::device::drive::Drive;
 use crate::device::media::{Arm, Arriving, Span};
-use crate::device::{Device, Travel};
 use headstack_model::spec::JoinedWrites;
 use headstack_model::{Extent, Lbn};
 use std::ops::Range;
@@ -41,31 +42,36 @@ impl Drive {
     }
 }
 
-impl Device {
-    /// Whether a write that continues the one being written to the media may send its data now.
-    pub(in crate::device) fn may_join(&self) -> bool {
-        match self.destage.joined {
+impl Destage {
+    /// Whether a write that continues the one being written to the media may send its data now; `others_wait` for the arm.
+    pub(in crate::device) fn may_join(&self, others_wait: bool) -> bool {
+        match self.joined {
             JoinedWrites::Stream => true,
-            JoinedWrites::Again => self.destage.none_waits() && self.commands.waiting.is_empty(),
+            JoinedWrites::Again => self.queue.is_empty() && self.reserved == 0 && !others_wait,
         }
     }
 
     /// Continues from the run that has been written over the blocks of the write that joined it, as far as their data have
     /// arrived; false if none have, or if the drive writes each block once.
-    pub(in crate::device) fn go_over_joined(&mut self) -> bool {
-        if self.destage.joined != JoinedWrites::Again {
+    pub(in crate::device) fn go_over_joined(&mut self, disk: &mut DiskArm) -> bool {
+        if self.joined != JoinedWrites::Again {
             return false;
         }
-        let Some((_, next)) = self.destage.current_and_joined() else { return false };
-        let (from, blocks) = (self.arm, next.start..next.end);
-        let Some(span) = self.drive.write_what_is_here(&self.last.extent, from, blocks, next.arriving) else {
+        let Some(next) = self.joined_run() else { return false };
+        let (near, blocks) = (&disk.last_extent, next.start..next.end);
+        let Some(span) = disk.drive.write_what_is_here(near, disk.arm, blocks, next.arriving) else {
             return false;
         };
-        self.last.extent = span.last.extent;
-        self.arm = span.arm();
-        self.activity.destage(&span, Travel { from: from.place.cylinder, to: self.arm.place.cylinder });
-        self.arm_event = span.end;
-        self.destage.goes_over = true;
+        disk.activity.destage(&span, disk.travel_to(span.last.place()));
+        disk.move_to_end(&span, disk.last_lbn);
+        disk.event = span.end;
+        self.goes_over = true;
         true
+    }
+
+    /// The oldest waiting run, if it continues the one that is being written to the media.
+    fn joined_run(&self) -> Option<Run> {
+        let next = self.runs[self.queue.slots().first()?.id.0 as usize];
+        (next.start == self.current?.end).then_some(next)
     }
 }

@@ -1,0 +1,160 @@
+//! The commands that a device has.
+
+use super::activity::Activity;
+use super::drive::Drive;
+use super::job::Job;
+use super::waiting::Waiting;
+use super::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
+use headstack_model::spec::Tagging;
+use headstack_model::{Lbn, Nanos, Op};
+use headstack_policy::{Slot, SlotId};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(super) struct Commands {
+    /// By tag.
+    pub(super) jobs: Vec<Job>,
+    free: Vec<u32>,
+    /// Commands that are done, each with when; their jobs keep the rest until they are polled.
+    done: VecDeque<(u32, Nanos)>,
+    pub(super) waiting: Waiting,
+    /// Commands received and not done.
+    pub(super) in_flight: usize,
+    /// The one of them that must be alone.
+    alone: Option<u32>,
+    pub(super) depth: usize,
+    tagging: Tagging,
+}
+
+impl Commands {
+    pub(super) fn new(depth: usize, tagging: Tagging, waiting: Waiting) -> Commands {
+        Commands {
+            // Those that are done and not yet polled have their tags, too.
+            jobs: Vec::with_capacity(2 * depth),
+            free: Vec::with_capacity(2 * depth),
+            done: VecDeque::with_capacity(depth),
+            waiting,
+            in_flight: 0,
+            alone: None,
+            depth,
+            tagging,
+        }
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        self.jobs.len() - self.free.len() - self.done.len()
+    }
+
+    /// Adds a command that is submitted at `now`.
+    ///
+    /// *Errors:* there is no room for it.
+    #[inline]
+    pub(super) fn submit(&mut self, command: Command, now: Nanos) -> Result<u32, QueueFull> {
+        let command = command.on(self.tagging);
+        let outstanding = self.outstanding();
+        if outstanding == self.depth {
+            return Err(QueueFull);
+        }
+        let job = Job::new(command, now, outstanding == 0);
+        Ok(match self.free.pop() {
+            Some(slot) => {
+                self.jobs[slot as usize] = job;
+                slot
+            }
+            None => {
+                self.jobs.push(job);
+                (self.jobs.len() - 1) as u32
+            }
+        })
+    }
+
+    /// Whether a command may be received while others are in flight.
+    pub(super) fn may_receive(&self, slot: u32) -> bool {
+        let command = &self.jobs[slot as usize].command;
+        command.attribute == TaskAttribute::HeadOfQueue
+            || self.alone.is_none() && (self.in_flight == 0 || !command.must_be_alone(self.tagging))
+    }
+
+    /// A command is in flight from now on.
+    pub(super) fn begin(&mut self, slot: u32) {
+        self.in_flight += 1;
+        if self.jobs[slot as usize].command.must_be_alone(self.tagging) {
+            self.alone = Some(slot);
+        }
+    }
+
+    pub(super) fn wait_for_arm(&mut self, slot: u32, drive: &Drive) {
+        let job = &mut self.jobs[slot as usize];
+        (job.place, job.angle) = drive.target(job.media_from);
+        let Job { command, submitted, place, .. } = *job;
+        let entry = Slot {
+            urgent: command.urgent,
+            deadline: command.deadline.unwrap_or(Nanos::MAX),
+            ..Slot::new(SlotId(slot), command.request, submitted, place.cylinder, place.head)
+        };
+        match command.attribute {
+            TaskAttribute::HeadOfQueue => self.waiting.add_at_head(entry),
+            _ => self.waiting.add(entry),
+        }
+    }
+
+    pub(super) fn complete(&mut self, slot: u32, at: Nanos, activity: &mut Activity) {
+        let job = &self.jobs[slot as usize];
+        assert_eq!(job.parts.total(), at - job.submitted, "the parts add up: {job:?}");
+        match job.command.request.op {
+            _ if job.outcome != Outcome::Done => {}
+            Op::Read => activity.reads[job.cache.index()] += 1,
+            Op::Write => activity.writes[job.cache.index()] += 1,
+            Op::Flush => activity.flushes += 1,
+        }
+        self.in_flight -= 1;
+        self.alone = self.alone.filter(|alone| *alone != slot);
+        self.done.push_back((slot, at));
+    }
+
+    #[inline]
+    pub(super) fn has_completions(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// The next command that is done. Its tag is free from now on.
+    #[inline]
+    pub(super) fn poll(&mut self) -> Option<Completion> {
+        let (slot, completed) = self.done.pop_front()?;
+        self.free.push(slot);
+        let job = &self.jobs[slot as usize];
+        Some(Completion {
+            tag: Tag(slot),
+            request: job.command.request,
+            submitted: job.submitted,
+            completed,
+            outcome: job.outcome,
+            parts: job.parts,
+            cache: job.cache,
+            travel: job.travel,
+        })
+    }
+
+    /// The outstanding commands, by the time of their submission; none of them is in flight any more.
+    pub(super) fn abandon(&mut self) -> Vec<u32> {
+        (self.alone, self.in_flight) = (None, 0);
+        let is_done = |slot: &u32| self.done.iter().any(|(done, _)| done == slot);
+        let slots = 0..self.jobs.len() as u32;
+        let mut left: Vec<u32> = slots.filter(|slot| !self.free.contains(slot) && !is_done(slot)).collect();
+        left.sort_by_key(|slot| self.jobs[*slot as usize].submitted);
+        left
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastCommand {
+    pub(super) was_write: bool,
+    /// Block after the last one read, and after the last one written, by a command.
+    pub(super) read_end: Lbn,
+    pub(super) write_end: Lbn,
+}
+
+impl LastCommand {
+    pub(super) const NONE: LastCommand =
+        LastCommand { was_write: false, read_end: Lbn(u64::MAX), write_end: Lbn(u64::MAX) };
+}

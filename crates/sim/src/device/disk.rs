@@ -1,0 +1,249 @@
+//! The disk: platters with their faults, and the arm over them with its present work.
+
+use super::activity::{Activity, Travel};
+use super::chance::Chance;
+use super::drive::Drive;
+use super::faults::BadBlocks;
+use super::job::Job;
+use super::media::{Arm, Arriving, Room, Span};
+use super::record::{List, Record};
+use super::view::ArmWork;
+use headstack_model::{DriveSpec, Extent, Lbn, Nanos, TrackPlace};
+use headstack_policy::order::Edge;
+use std::ops::Range;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    Idle,
+    /// Nothing until the next command is chosen.
+    Choosing,
+    /// Reads for a command, into a segment where one was free, up to `end`.
+    Reading {
+        segment: Option<usize>,
+        start: Lbn,
+        end: Lbn,
+    },
+    ReadAhead,
+    /// Writes: a command's blocks, or cached ones.
+    Writing {
+        slot: Option<u32>,
+    },
+    /// Moves writes of the log on the media to their own places.
+    Emptying,
+    /// None yet: it is reserved for a write whose data must arrive in the cache first.
+    Reserved {
+        slot: u32,
+    },
+}
+
+impl Work {
+    pub(super) fn is_read_ahead(self) -> bool {
+        matches!(self, Work::ReadAhead)
+    }
+
+    pub(super) fn is_writing(self) -> bool {
+        matches!(self, Work::Writing { .. })
+    }
+
+    /// Whether nothing cuts it off.
+    pub(super) fn is_fixed(self) -> bool {
+        !matches!(self, Work::Idle | Work::ReadAhead)
+    }
+
+    /// As people see it.
+    pub(super) fn kind(self) -> ArmWork {
+        match self {
+            Work::Idle | Work::Choosing => ArmWork::Idle,
+            Work::Reading { .. } => ArmWork::Read,
+            Work::ReadAhead => ArmWork::ReadAhead,
+            Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,
+            Work::Writing { slot: Some(_) } | Work::Reserved { .. } => ArmWork::Write,
+        }
+    }
+
+    /// The segment that a command's read is filling.
+    pub(super) fn filling(self) -> Option<usize> {
+        match self {
+            Work::Reading { segment, .. } => segment,
+            _ => None,
+        }
+    }
+}
+
+/// The platters and the arm.
+#[derive(Debug)]
+pub(super) struct DiskArm {
+    pub(super) drive: Arc<Drive>,
+    pub(super) sectors: u64,
+    pub(super) cylinders: u32,
+    /// Where the arm is, and since when (or from when on) it is free there.
+    pub(super) arm: Arm,
+    pub(super) work: Work,
+    /// When the work needs attention; `Nanos::MAX` when never.
+    pub(super) event: Nanos,
+    /// The run of blocks accessed last, and the block after the last one accessed.
+    pub(super) last_extent: Extent,
+    pub(super) last_lbn: Lbn,
+    chance: Chance,
+    pub(super) bad_blocks: BadBlocks,
+    /// The media-write log, if it is enabled.
+    pub(super) record: Option<Box<Record>>,
+    pub(super) activity: Activity,
+    write_seek_min: Nanos,
+    physical_sectors: u64,
+}
+
+impl DiskArm {
+    pub(super) fn new(drive: Arc<Drive>, spec: &DriveSpec, chance: Chance) -> DiskArm {
+        DiskArm {
+            sectors: drive.geometry.sectors(),
+            drive,
+            cylinders: spec.geometry.cylinders,
+            arm: Arm::default(),
+            work: Work::Idle,
+            event: Nanos::MAX,
+            last_extent: Extent::default(),
+            last_lbn: Lbn(0),
+            chance,
+            bad_blocks: BadBlocks::default(),
+            record: None,
+            activity: Activity::default(),
+            write_seek_min: Nanos::from_ms(spec.bus.write_seek_min_ms),
+            physical_sectors: u64::from(spec.physical_sector_bytes / spec.sector_bytes),
+        }
+    }
+
+    pub(super) fn turns(&self, turns: u32) -> Nanos {
+        Nanos(self.drive.mechanics.spindle().period().0 * u64::from(turns))
+    }
+
+    /// Revolutions for which a read retries a bad block, if the drive file says so.
+    pub(super) fn retry_turns(&self) -> Option<u32> {
+        self.chance.retries.map(|retries| retries.turns_max.max(1))
+    }
+
+    /// The arm as it is free at `now` or later.
+    pub(super) fn arm_from(&self, now: Nanos) -> Arm {
+        Arm { place: self.arm.place, at: self.arm.at.max(now) }
+    }
+
+    /// The arm works until `event`.
+    #[inline]
+    pub(super) fn occupy(&mut self, work: Work, event: Nanos) {
+        (self.work, self.event) = (work, event);
+    }
+
+    /// Where the arm goes for an access to a track.
+    pub(super) fn travel_to(&self, place: TrackPlace) -> Travel {
+        Travel { from: self.arm.place.cylinder, to: place.cylinder }
+    }
+
+    pub(super) fn sweep_to_edges(&mut self, edges: &[Edge], now: Nanos) {
+        for edge in edges {
+            let cylinder = if *edge == Edge::First { 0 } else { self.cylinders - 1 };
+            let from = self.arm.place;
+            let to = TrackPlace { cylinder, head: from.head };
+            let took = self.drive.mechanics.reposition(from, to, false);
+            self.arm = Arm { place: to, at: self.arm.at.max(now) + took };
+            self.activity.sweep_to_edge(Travel { from: from.cylinder, to: cylinder }, took);
+        }
+    }
+
+    /// When the arm is free for an access from `now` on: later during a recalibration.
+    #[inline(always)]
+    pub(super) fn access_from(&mut self, now: Nanos) -> Nanos {
+        let (at, away) = self.chance.delay(self.arm.at, self.arm.at.max(now));
+        self.activity.recalibration += away;
+        at
+    }
+
+    /// Time that an access from `start` on loses to retries and to the drive's own work.
+    pub(super) fn retry_time(&mut self, found_idle: bool, start: Lbn) -> Nanos {
+        let turns = self.chance.lost_turns(found_idle, start == self.last_lbn);
+        self.turns(turns)
+    }
+
+    /// Plans a media write, from `begins` on: with the shortest seek of a write, unless it continues the last access without a
+    /// stop, and in whole physical sectors. Also returns the seek.
+    pub(super) fn write_span(
+        &mut self,
+        begins: Nanos,
+        run: Range<Lbn>,
+        arriving: Arriving,
+        room: Room,
+    ) -> (Span, Travel) {
+        let (start, end) = (run.start, run.end);
+        let (place, _) = self.drive.target(start);
+        let travel = self.travel_to(place);
+        let continues = start == self.last_lbn && begins == self.arm.at;
+        let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
+        let wait = if continues { Nanos::ZERO } else { self.write_seek_min.since(seek) };
+        let arm = Arm { place: self.arm.place, at: begins + wait };
+        let mut span = match &mut self.record {
+            None => self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut |_| {}),
+            Some(record) => {
+                let mut sees = |pass| record.see(pass);
+                self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut sees)
+            }
+        };
+        span.seek += wait;
+        let physical = self.physical_sectors;
+        if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
+            // Part of a physical sector: it is read first, and written a revolution later.
+            self.put_off(&mut span, self.drive.mechanics.spindle().period());
+        }
+        if !self.bad_blocks.is_sound(start, end) {
+            self.put_off(&mut span, self.slow_time(start, end));
+            self.bad_blocks.cure(&(start..end));
+        }
+        self.move_to_end(&span, end);
+        (span, travel)
+    }
+
+    /// Moves the arm to the end of an access, which ends before `end`.
+    #[inline]
+    pub(super) fn move_to_end(&mut self, span: &Span, end: Lbn) {
+        self.arm = span.arm();
+        (self.last_extent, self.last_lbn) = (span.last.extent, end);
+    }
+
+    /// Accounts an access for a command, with the seek `travel` before it.
+    #[inline(always)]
+    pub(super) fn account(&mut self, job: &mut Job, span: &Span, travel: Travel) {
+        self.activity.command(span, travel);
+        job.travel = Some(travel);
+        job.parts.seek += span.seek;
+        job.parts.rotational_latency += span.rotation;
+        job.parts.media += span.media;
+        job.accounted = span.end;
+    }
+
+    /// Records that a write's data arrived, to be written from `list`.
+    pub(super) fn note_write(&mut self, list: List, job: &Job) {
+        if let Some(record) = &mut self.record {
+            record.add(list, job);
+        }
+    }
+
+    /// Delays a write's transfer by revolutions lost before it.
+    pub(super) fn put_off(&mut self, span: &mut Span, time: Nanos) {
+        span.delay_media(time);
+        if let Some(record) = &mut self.record {
+            record.put_off(time);
+        }
+    }
+
+    /// Time that an access to these blocks loses to slow ones.
+    pub(super) fn slow_time(&self, start: Lbn, end: Lbn) -> Nanos {
+        self.turns(self.bad_blocks.slow_turns(start, end))
+    }
+
+    /// Freezes it: of a write in progress, the sectors that have passed at `now` are on the media.
+    pub(super) fn stop(&mut self, now: Nanos) {
+        if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
+            record.tear(&self.drive, now, self.physical_sectors);
+        }
+        self.occupy(Work::Idle, Nanos::MAX);
+    }
+}
