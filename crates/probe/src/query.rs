@@ -26,7 +26,7 @@ pub struct QueryMap {
 ///
 /// *Errors:* a disk that does not say where its blocks lie.
 pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
-    let mut walk = Walk::from(Places::new(disk.clone())?, Lbn(0)).await?;
+    let mut walk = QueryWalk::from(Places::new(disk.clone())?, Lbn(0)).await?;
     let (mut map, end) = (TrackMap::new(), walk.places.sectors());
     while walk.first < end {
         if let Some(sectors) = walk.step(end).await? {
@@ -42,7 +42,7 @@ pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
 
 /// A walk along tracks, from the first block of one. The last track walked over is held back, for a block of it may lie
 /// elsewhere and look like a track of its own.
-pub(crate) struct Walk {
+pub(crate) struct QueryWalk {
     pub(crate) places: Places,
     /// First block of the track to come, and where it lies.
     first: Lbn,
@@ -53,10 +53,10 @@ pub(crate) struct Walk {
     lengths: Lengths,
 }
 
-impl Walk {
-    async fn from(mut places: Places, first: Lbn) -> Result<Walk, TranslationError> {
+impl QueryWalk {
+    async fn from(mut places: Places, first: Lbn) -> Result<QueryWalk, TranslationError> {
         let spot = places.spot_of(first).await?;
-        Ok(Walk { places, first, spot, held: 0, held_spot: spot, lengths: Lengths::default() })
+        Ok(QueryWalk { places, first, spot, held: 0, held_spot: spot, lengths: Lengths::default() })
     }
 
     /// Walks over a track, and says what the one before it holds.

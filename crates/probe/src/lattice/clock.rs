@@ -6,21 +6,34 @@ use std::collections::VecDeque;
 
 /// Marks of the reference that the line is laid through: enough to average the noise, few enough to follow a drift.
 const MARKS: usize = 48;
-/// The last of them, which show a drift, and by how many standard deviations of their mean.
+/// The last of them, which show a drift, and by how many standard deviations of their mean: noise exceeds those in 1.2 % of the readings,
+/// and then costs no more than a line through fewer marks.
 const LAST: usize = 6;
 const DRIFTED: f64 = 2.5;
 /// First readings that make one mark.
 const TOGETHER: usize = 8;
-/// Distance from whole turns, in turns, within which readings must lie; the second if too few lie within the first.
+/// First readings of which each is tried as the line's origin, in case some are late, and from which on the line is fitted to a chain.
+const ORIGINS: usize = 8;
+/// Distance from whole turns, in turns, within which readings must lie; the second if too few lie within the first. A turn of 8 ms leaves
+/// 240 µs, thirty times a usual host's noise.
 const NEAR: [f64; 2] = [0.03, 0.1];
-/// How near the line those have to lie that say that there is one, in turns: times that any place might have say nothing.
+/// Turns from the line within which most readings lie where there is a rotation: of evenly distributed times only a tenth would.
 const EVEN: f64 = 0.05;
 /// Times that the line is fitted again without outliers.
 const LAID: usize = 3;
-/// Standard deviations from the line beyond which a reading counts as late.
+/// Standard deviations from the line beyond which a reading counts as late: of normal noise one in 16,000.
 const LATE: f64 = 4.0;
-/// Spindle speeds, in turns a second, that disks have had and more.
+/// Deviations of a normal distribution within which half of it lies.
+const MEDIAN: f64 = 0.6745;
+/// Least standard deviation of a reading, in nanoseconds: what hosts' clocks resolve counts as noise.
+const RESOLUTION: f64 = 500.0;
+/// Spindle speeds, in turns per second, with a margin: 2,400 to 15,000 rpm are 40 to 250.
 const SPEEDS: (f64, f64) = (38.0, 340.0);
+/// Frequencies that are tried per width of a peak, which is the inverse of the span of the readings.
+const STEPS: f64 = 8.0;
+/// Shares of the highest peak: of those that may be it, because a step missed their top, and of a true speed against its multiple.
+const HIGH_PEAK: f64 = 0.9;
+const TRUE_PEAK: f64 = 0.8;
 
 /// The time at which a place passed the head: the mean of some readings.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +71,7 @@ impl Clock {
         let start = Clock { origin, period, sigma: 0.02, marks, readings, middle: 0.0, spread: 0.0 };
         // A late one would have all others off, were it the first.
         let chains = |near: f64| {
-            let chains = (0..ends.len().min(8)).map(|first| start.clone().chain(&ends[first..], near));
+            let chains = (0..ends.len().min(ORIGINS)).map(|first| start.clone().chain(&ends[first..], near));
             chains.max_by_key(|(_, steady)| steady.len()).expect("there are readings")
         };
         let (mut clock, mut steady) = chains(NEAR[0]);
@@ -72,8 +85,7 @@ impl Clock {
             clock.lay(&steady);
             let mut off: Vec<f64> = ends.iter().map(|end| clock.angle(*end).abs()).collect();
             off.sort_by(f64::total_cmp);
-            // Of a normal distribution, half lies within 0.6745 deviations. What hosts cannot resolve counts as noise.
-            clock.sigma = (off[off.len() / 2] / 0.6745).max(500.0 / clock.period);
+            clock.sigma = (off[off.len() / 2] / MEDIAN).max(RESOLUTION / clock.period);
             let near = ends.iter().filter(|end| clock.angle(**end).abs() < LATE * clock.sigma);
             steady = near.map(|end| clock.mark(end.0 as f64, 1.0)).collect();
         }
@@ -96,7 +108,7 @@ impl Clock {
             let turns = (end.0 as f64 - last.at) / self.period;
             if wrap(turns).abs() < near {
                 steady.push(Mark { turn: last.turn + libm::round(turns), at: end.0 as f64, readings: 1.0 });
-                if steady.len() > 8 {
+                if steady.len() > ORIGINS {
                     self.lay(&steady);
                 }
             }
@@ -123,23 +135,23 @@ impl Clock {
             }
             x * x + y * y
         };
-        let step = 1.0 / (span * 8.0);
+        let step = 1.0 / (span * STEPS);
         let steps = ((SPEEDS.1 - SPEEDS.0) / step) as usize;
         // The best within a step of a frequency, and how much it pulls.
         let best_near = |frequency: f64| {
-            let near = (-8..=8).map(|part| frequency + f64::from(part) * step / 8.0);
+            let near = (-8..=8).map(|part| frequency + f64::from(part) * step / STEPS);
             near.map(|frequency| (frequency, pull(frequency))).max_by(|a, b| a.1.total_cmp(&b.1))
         };
         let frequency = |number: usize| SPEEDS.0 + number as f64 * step;
         let pulls: Vec<f64> = (0..=steps).map(|number| pull(frequency(number))).collect();
         let most = pulls.iter().copied().fold(0.0, f64::max);
         // Times that lie about equally far apart nearly agree with frequencies beside the true one, so that the best is taken.
-        let high = (0..=steps).filter(|number| pulls[*number] > 0.9 * most);
+        let high = (0..=steps).filter(|number| pulls[*number] > HIGH_PEAK * most);
         let best = high.filter_map(|number| best_near(frequency(number))).max_by(|a, b| a.1.total_cmp(&b.1));
         let (best, most) = best.unwrap_or((SPEEDS.0, 0.0));
         // A multiple of the true one pulls as much as it.
         let parts = (2..).map(|part| best / f64::from(part)).take_while(|part| *part >= SPEEDS.0);
-        let turn = parts.filter_map(best_near).filter(|(_, pull)| *pull > 0.8 * most).last();
+        let turn = parts.filter_map(best_near).filter(|(_, pull)| *pull > TRUE_PEAK * most).last();
         1e9 / turn.map_or(best, |(frequency, _)| frequency)
     }
 
@@ -192,7 +204,7 @@ impl Clock {
             self.marks.drain(..marks.len() / 2);
             self.lay(&marks[marks.len() / 2..]);
         } else if marks.len() == MARKS {
-            self.sigma = self.deviation(&marks).max(500.0 / self.period);
+            self.sigma = self.deviation(&marks).max(RESOLUTION / self.period);
         }
     }
 
@@ -231,7 +243,7 @@ mod tests {
     const TURN: f64 = 8e6;
     const SIGMA: f64 = 0.001;
 
-    /// When a place comes by for the so-manieth time, without noise, where the spindle is up to 20 millionths slower and faster over
+    /// When a place comes by for the given turn, without noise, where the spindle is up to 20 millionths slower and faster over
     /// ten minutes.
     fn at(turn: f64) -> f64 {
         let seconds = turn * TURN / 1e9;

@@ -5,11 +5,28 @@
 //! an angle is known a little wrongly, or where a sector is remapped, so an end has to be a break of the angles as well.
 
 use super::LatticeError;
+use super::boundary::{BREAK, Boundaries, FULL};
 use super::pattern::{Shape, wrap, wrap_from};
-use super::walk::Walk;
 
-/// Share by which a track may have more sectors in a turn than predicted.
+/// Share by which a track may have more sectors in a turn than predicted: the error of a count on one track. By trial; without it,
+/// `large::disks_with_head_skew_near_track_skew_are_mapped` fails.
 const DENSER: f64 = 0.012;
+/// Share of a turn by which the end that a search finds may be off its break: a little more than [`DENSER`]. By trial.
+const NEAR_END: f64 = 0.014;
+/// Turns from its prediction within which the next track begins. By trial.
+const PREDICTED_START: f64 = 0.01;
+/// Turns before its predicted start at which a sector may still lie on the next track. By trial.
+const BEFORE_START: f64 = 0.02;
+/// Turns, besides the tolerance, by which a sector may come early. By trial.
+const EARLY: f64 = 0.004;
+/// Searches that continue behind a remapped sector, or before one: more than that are not remapped side by side.
+const REMAPPED: usize = 4;
+/// Sectors behind the end that was found, and before it, that show whether a remapped sector looked like an end, or hid one.
+const BESIDE_END: (u64, u64) = (4, 3);
+/// Steps of a turn in which a track is searched whose sectors are mostly slipped.
+const STEPS: f64 = 16.0;
+/// Neighbours before a sector that are read where it cannot be.
+const READABLE: [u64; 3] = [0, 1, 2];
 
 /// A track that its pattern does not predict.
 #[derive(Clone, Copy, Debug)]
@@ -35,21 +52,31 @@ struct Search {
 impl Search {
     /// How many sectors off its end a track may have been found that is about as long as others, and whether it may be just as long.
     fn uncertainty(&self, usual: u64) -> (u64, bool) {
-        let most = (0.014 * self.turn) as u64 + 1;
+        let most = (NEAR_END * self.turn) as u64 + 1;
         let off_usual = usual.abs_diff(self.within + 1);
         // Of a track about as long as those before, an end as far behind theirs as the search may be off is looked for, too.
         (if off_usual <= 2 * most { most + off_usual } else { most }, off_usual <= most)
     }
 }
 
-impl Walk {
-    /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
-    pub(super) async fn locate_track_end(
+/// A search for the end of the track that begins at a sector and an angle.
+#[derive(Debug)]
+pub(super) struct EndSearch<'a> {
+    pub(super) boundaries: &'a mut Boundaries,
+    pub(super) at: u64,
+    pub(super) angle: f64,
+    /// Turns of slipped sectors before the first sector.
+    pub(super) leading_slips: f64,
+}
+
+impl EndSearch<'_> {
+    /// Finds the end of the track, of about a shape, before one expected to begin at an angle.
+    pub(super) async fn locate(
         &mut self,
         shape: Shape,
         next: Option<f64>,
     ) -> Result<IrregularTrack, LatticeError> {
-        let rest = self.end - self.at;
+        let rest = self.boundaries.end - self.at;
         let limit = ((shape.turn * (1.0 + DENSER - self.leading_slips)) as u64 + 2).min(rest);
         let mut search = self.search_near(shape, next, limit).await?;
         if search.within + 1 == rest {
@@ -58,7 +85,7 @@ impl Walk {
         let mut end = self.ended(&search, shape).await?;
         if !end.breaks {
             // Lost turns tell nothing where angles break, so they are measured first only after runs without skew were found.
-            if self.is_unskewed
+            if self.boundaries.is_unskewed
                 && let Some(unskewed) = self.find_unskewed_end(&search, shape).await?
             {
                 return Ok(unskewed);
@@ -68,7 +95,7 @@ impl Walk {
         }
         let is_predicted = |end: &IrregularTrack| {
             let off = next.zip(end.next).map(|(predicted, found)| wrap(predicted - found).abs());
-            end.breaks && off.is_some_and(|off| off < 0.01)
+            end.breaks && off.is_some_and(|off| off < PREDICTED_START)
         };
         if !is_predicted(&end) && end.sectors < shape.sectors {
             // Where most of several tracks is slipped, sectors far after the end seem to lie before it.
@@ -81,10 +108,14 @@ impl Walk {
         if !end.breaks
             && let Some(sectors) = self.break_before(&search).await?
         {
-            end = IrregularTrack { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
+            end = IrregularTrack {
+                sectors,
+                next: self.boundaries.prober.angle(self.at + sectors).await?,
+                breaks: true,
+            };
         }
-        end.breaks |= end.sectors as f64 > 0.99 * search.turn;
-        if self.at + end.sectors < self.end {
+        end.breaks |= end.sectors as f64 > FULL * search.turn;
+        if self.at + end.sectors < self.boundaries.end {
             // The first sector of the next track cannot be read.
             end.next = end.next.or(Some(wrap(self.angle + shape.skew)));
         }
@@ -104,10 +135,10 @@ impl Walk {
             if search.within + 1 == shape.sectors {
                 self.narrow(&mut search, shape.sectors).await?;
             } else if let Some(next) = next
-                && let Some(angle) = self.prober.angle(self.at + shape.sectors - 1).await?
+                && let Some(angle) = self.boundaries.prober.angle(self.at + shape.sectors - 1).await?
             {
                 // The sector lies on the next track, by this number of sectors.
-                let into = libm::round(wrap_from(-0.02, angle - next) * shape.turn).max(0.0) as u64;
+                let into = libm::round(wrap_from(-BEFORE_START, angle - next) * shape.turn).max(0.0) as u64;
                 let sectors = (shape.sectors - 1).saturating_sub(into);
                 self.narrow(&mut search, sectors.saturating_sub(1)).await?;
                 self.narrow(&mut search, sectors).await?;
@@ -115,14 +146,14 @@ impl Walk {
         }
         self.close(&mut search).await?;
         // A remapped sector may look like an end, or hide one.
-        for _ in 0..4 {
-            let behind = search.within + 4;
+        for _ in 0..REMAPPED {
+            let behind = search.within + BESIDE_END.0;
             if behind < limit && search.beyond < limit && self.hole_before(&search, behind).await?.is_some() {
                 search = Search { within: behind, beyond: limit, ..search };
                 self.close(&mut search).await?;
                 continue;
             }
-            let before = search.within.saturating_sub(3);
+            let before = search.within.saturating_sub(BESIDE_END.1);
             if before > 0 && self.hole_before(&search, before).await?.is_none() {
                 search = Search { within: 0, beyond: before, hole: 0.0, ..search };
                 self.close(&mut search).await?;
@@ -157,7 +188,10 @@ impl Walk {
         let (farthest, is_usual) = search.uncertainty(usual);
         for off in 1..=farthest {
             for within in [found.saturating_sub(off), found + off] {
-                if within > 0 && within < limit && self.breaks(self.at + within + 1, search.turn).await? {
+                if within > 0
+                    && within < limit
+                    && self.boundaries.breaks(self.at + within + 1, search.turn).await?
+                {
                     (search.within, search.beyond) = (within, within + 1);
                     return Ok(());
                 }
@@ -172,17 +206,17 @@ impl Walk {
     /// The track that ends where a search ended.
     async fn ended(&mut self, search: &Search, shape: Shape) -> Result<IrregularTrack, LatticeError> {
         let sectors = search.within + 1;
-        if self.at + sectors >= self.end {
+        if self.at + sectors >= self.boundaries.end {
             return Ok(IrregularTrack { sectors, next: None, breaks: true });
         }
-        let breaks = self.breaks(self.at + sectors, shape.turn).await?;
-        Ok(IrregularTrack { sectors, next: self.prober.angle(self.at + sectors).await?, breaks })
+        let breaks = self.boundaries.breaks(self.at + sectors, shape.turn).await?;
+        Ok(IrregularTrack { sectors, next: self.boundaries.prober.angle(self.at + sectors).await?, breaks })
     }
 
     /// Finds the end of the track in steps from its beginning.
     async fn stepwise(&mut self, turn: f64, limit: u64) -> Result<Search, LatticeError> {
         let mut search = Search { turn, within: 0, beyond: limit, hole: 0.0 };
-        let step = (turn / 16.0) as u64 + 1;
+        let step = (turn / STEPS) as u64 + 1;
         while search.beyond == limit && search.within + step < limit {
             let sector = search.within + step;
             self.narrow(&mut search, sector).await?;
@@ -191,21 +225,15 @@ impl Walk {
         Ok(search)
     }
 
-    /// Whether the angles break before a sector.
-    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Result<bool, LatticeError> {
-        let next = self.prober.angle(sector).await?;
-        let last = self.prober.angle(sector - 1).await?;
-        let least = 1.6 * self.prober.tolerance();
-        Ok(next.zip(last).is_none_or(|(next, last)| wrap(next - last - 1.0 / turn).abs() > least))
-    }
-
     /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
     /// taken for slipped sectors, is then where it ends.
     async fn break_before(&mut self, search: &Search) -> Result<Option<u64>, LatticeError> {
-        let (least, sector) = (1.6 * self.prober.tolerance(), 1.0 / search.turn);
-        let Some(last) = self.prober.angle(self.at + search.within).await? else { return Ok(None) };
+        let (least, sector) = (BREAK * self.boundaries.tolerance(), 1.0 / search.turn);
+        let Some(last) = self.boundaries.prober.angle(self.at + search.within).await? else {
+            return Ok(None);
+        };
         let hole = |angle: f64, along: u64, start: f64| {
-            wrap_from(-least.max(0.01), angle - start - along as f64 * sector)
+            wrap_from(-least.max(PREDICTED_START), angle - start - along as f64 * sector)
         };
         let all = hole(last, search.within, self.angle);
         if all < least {
@@ -214,7 +242,7 @@ impl Walk {
         let (mut before, mut behind) = (0, search.within);
         while behind - before > 1 {
             let middle = before + (behind - before) / 2;
-            let angle = self.prober.angle(self.at + middle).await?;
+            let angle = self.boundaries.prober.angle(self.at + middle).await?;
             match angle.is_some_and(|angle| hole(angle, middle, self.angle) > all / 2.0) {
                 true => behind = middle,
                 false => before = middle,
@@ -245,18 +273,22 @@ impl Walk {
 
     /// Turns slipped before the so-manieth sector from here, if it lies on the track that begins here.
     async fn hole_before(&mut self, search: &Search, sector: u64) -> Result<Option<f64>, LatticeError> {
-        let slack = self.prober.tolerance() + 0.004;
+        let slack = self.boundaries.prober.tolerance() + EARLY;
         let along = sector as f64 / search.turn;
         let mut seen = None;
-        for back in [0, 1, 2] {
+        for back in READABLE {
             // Where one cannot be read, its neighbour.
-            seen = self.prober.expect(self.at + sector - back.min(sector), self.angle + along).await?;
+            seen = self
+                .boundaries
+                .prober
+                .expect(self.at + sector - back.min(sector), self.angle + along)
+                .await?;
             if seen.is_some() {
                 break;
             }
         }
         let Some(angle) = seen else {
-            return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
+            return Err(LatticeError::Unreadable { lbn: self.boundaries.prober.lbn(self.at + sector) });
         };
         // On a track with more sectors than predicted they come earlier, in proportion to their distance.
         let hole = wrap_from(-slack - DENSER * along, angle - self.angle - along);
@@ -264,5 +296,44 @@ impl Walk {
         let is_more = sector < search.within || hole >= search.hole - slack;
         let fits = self.leading_slips + along + 1.0 / search.turn + hole <= 1.0 + slack;
         Ok((fits && is_more).then_some(hole))
+    }
+
+    /// Sectors of the track that begins here, within a range, by the turn that is lost at its end.
+    async fn end_by_turns(&mut self, (mut least, mut most): (u64, u64)) -> Result<Option<u64>, LatticeError> {
+        let at = self.at;
+        most = most.min(self.boundaries.end - at - 1);
+        if least == 0 || least >= most {
+            return Ok(None);
+        }
+        // Numbers of sectors from here: one on this track and one on the next.
+        least -= 1;
+        if self.boundaries.prober.loses_turn_within(at + least, at + most, None).await? != Some(true) {
+            return Ok(None);
+        }
+        while most - least > 1 {
+            let middle = least + (most - least) / 2;
+            match self.boundaries.prober.loses_turn_within(at + least, at + middle, None).await? {
+                Some(true) => most = middle,
+                Some(false) => least = middle,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(most))
+    }
+
+    /// Whether angles continue without a break between two sectors, counted from here, at this number of sectors per turn.
+    async fn continues_between(
+        &mut self,
+        (first, last): (u64, u64),
+        turn: f64,
+    ) -> Result<bool, LatticeError> {
+        if self.at + last >= self.boundaries.end {
+            return Ok(false);
+        }
+        let first_angle = self.boundaries.prober.angle(self.at + first).await?;
+        let last_angle = self.boundaries.prober.angle(self.at + last).await?;
+        let along = (last - first) as f64 / turn;
+        let least = BREAK * self.boundaries.tolerance();
+        Ok(first_angle.zip(last_angle).is_some_and(|(first, last)| wrap(last - first - along).abs() <= least))
     }
 }

@@ -9,10 +9,13 @@
 //! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order
 //! of surfaces. Not modelled: disks that have no skew from the first track on.
 
+mod boundary;
 mod clock;
 mod error;
+mod history;
+mod hypothesis;
 mod irregular;
-mod learn;
+mod new_track;
 mod pattern;
 mod prober;
 mod reach;
@@ -25,10 +28,13 @@ pub use error::LatticeError;
 pub use verify::Verification;
 
 use crate::Disk;
+use boundary::Boundaries;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::{Run, TrackMap};
+use history::Piece;
 use prober::Prober;
-use walk::{Piece, Walk};
+use verify::Verifier;
+use walk::Walk;
 
 /// Equal tracks, each turned against the one before by the same angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,26 +93,10 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     let mut prober = Prober::begin(disk).await?;
     let angle = prober.angle(0).await?.ok_or(LatticeError::Unreadable { lbn: Lbn(0) })?;
     let end = prober.sectors;
-    let mut walk = Walk {
-        prober,
-        end,
-        at: 0,
-        angle,
-        found: Vec::new(),
-        pattern: None,
-        tracks: 0,
-        before_pattern: 0,
-        last_full_repeat: 0,
-        begun: [0; 3],
-        patterns: 0,
-        unmatched_tracks: 0,
-        is_unmatched: false,
-        leading_slips: 0.0,
-        is_unskewed: false,
-    };
+    let mut walk = Walk::new(Boundaries { prober, end, is_unskewed: false }, angle);
     walk.run().await?;
-    let verification = walk.verify().await?;
-    let info = walk.prober.disk.info();
+    let verification = Verifier(&mut walk).verify().await?;
+    let info = walk.boundaries.prober.disk.info();
     let doubtful: u64 = verification.doubtful.iter().map(|range| range.end - range.start).sum();
     let doubtful_share = doubtful as f64 / info.sectors as f64;
     if verification.wrong_share > MOST_WRONG {
@@ -116,7 +106,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
             physical_sectors: info.physical_sectors,
         });
     }
-    Ok(lattice(&walk.prober, &walk.found, verification))
+    Ok(lattice(&walk.boundaries.prober, &walk.history.pieces, verification))
 }
 
 /// Writes the pieces found as runs of blocks.

@@ -14,6 +14,12 @@ pub(super) fn wrap_from(least: f64, turns: f64) -> f64 {
     turns - libm::floor(turns - least)
 }
 
+/// Share by which the densities of like tracks differ at most, and turns by which their skews do: more than they are measured wrongly, less
+/// than the difference between surfaces or zones. By trial.
+const LIKE: f64 = 0.01;
+/// Sectors that a track has to spare, more than the fullest, to absorb slips: one, and half a sector of error.
+const SPARE: f64 = 1.5;
+
 /// A track and where the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
@@ -31,11 +37,6 @@ impl Shape {
         Shape { sectors: (libm::round(turn) as u64).max(2), turn, skew: 0.0 }
     }
 
-    /// Turns from the first sector to the last.
-    pub(super) fn last(&self) -> f64 {
-        (self.sectors - 1) as f64 / self.turn
-    }
-
     /// Turns by which the first sector of the next track is beyond the place behind the last of this.
     pub(super) fn gap(&self) -> f64 {
         wrap(self.skew - self.sectors as f64 / self.turn)
@@ -43,8 +44,8 @@ impl Shape {
 
     pub(super) fn is_like(&self, other: &Shape) -> bool {
         self.sectors == other.sectors
-            && (self.turn - other.turn).abs() < 0.01 * self.turn
-            && wrap(self.skew - other.skew).abs() < 0.01
+            && (self.turn - other.turn).abs() < LIKE * self.turn
+            && wrap(self.skew - other.skew).abs() < LIKE
     }
 }
 
@@ -103,6 +104,13 @@ pub(super) struct Start {
     pub(super) shape: Shape,
 }
 
+impl Start {
+    /// The predicted angle of the track's last sector.
+    pub(super) fn last(&self) -> f64 {
+        wrap(self.angle + (self.shape.sectors - 1) as f64 / self.shape.turn)
+    }
+}
+
 /// A pattern at a position on the disk, repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Alignment {
@@ -142,6 +150,11 @@ impl Alignment {
         (index, track - track % self.pattern.tracks + part.track + part.tracks)
     }
 
+    /// Whether a track is the first of its part.
+    pub(super) fn begins_part(&self, track: u64) -> bool {
+        self.part(track).1 - self.part_of(track).tracks == track
+    }
+
     /// The number of the track after one and those behind it that are as long, over parts if need be, but no more than once round:
     /// an alignment that is off by some tracks misses a boundary there.
     pub(super) fn end_of_equal_tracks(&self, track: u64) -> u64 {
@@ -160,8 +173,8 @@ impl Alignment {
         let least = self.pattern.parts.iter().map(spare).fold(f64::MAX, f64::min);
         let mut hidden = Vec::new();
         let mut track = from;
-        while track < to && self.pattern.parts.iter().any(|part| spare(part) > least + 1.5) {
-            if spare(&self.part_of(track)) > least + 1.5 {
+        while track < to && self.pattern.parts.iter().any(|part| spare(part) > least + SPARE) {
+            if spare(&self.part_of(track)) > least + SPARE {
                 hidden.push(track);
             }
             track = self.part(track).1;

@@ -1,12 +1,11 @@
 //! Angles of sectors, by reading them.
 //!
-//! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. The clock is
-//! held to the disk by reading one place again every second. Late answers are known by being surprises: what was
-//! predicted is believed, what was not is read again until two readings agree.
+//! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. Reading one reference sector again
+//! every second keeps the clock in step with the disk. A reading that agrees with its prediction is accepted at once; any other may be late,
+//! and is repeated until two readings agree.
 //!
-//! Where the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them: an angle
-//! is that of the end alone. Whether ends are where they would be alone is tried out first, with the reference as one of two.
-//! What comes of it is a first reading, like any; a surprise is read again by itself.
+//! Where the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them, because only the
+//! end of a read counts. The prober first tests, with the reference as one of two, whether reads in flight together end as they would alone.
 
 use super::LatticeError;
 use super::clock::Clock;
@@ -16,26 +15,44 @@ use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
 
-/// Time between two readings of the reference.
+/// Time between two readings of the reference. Clocks that drift apart by 10⁻⁵ are then off by 10 µs, the noise of a usual host.
 const REFERENCE: Nanos = Nanos(1_000_000_000);
-/// Reads after which a sector without a steady angle is given up.
+/// Reads after which a sector without a steady angle is given up: of so many, half are late by chance next to never.
 const MOST: usize = 24;
-/// Most readings for an angle.
+/// Failed reads after which a sector counts as unreadable.
+const MOST_FAILED: usize = 2;
+/// Most readings for an angle: they reduce the noise to a fourth; twice the probes would gain another 30 %.
 const MOST_VOTES: f64 = 16.0;
-/// Gap between tracks, in turns, that must be distinguishable from none as long as no gap is known, and to count sectors.
+/// Standard deviations within which a reading is from its prediction. Normal noise exceeds them once in 1.7 million readings; a walk takes
+/// fewer.
+const TOLERANCE: f64 = 5.0;
+/// Standard deviations of an angle that fit into the gap between tracks. A tolerance is then a sixth of the gap, and that of a prediction
+/// (`boundary::PREDICTED`) 0.4 of it: less than half, so that no angle matches both tracks.
+const GAP_DEVIATIONS: f64 = 30.0;
+/// Gap between tracks, in turns, that must be distinguishable from none as long as no gap is known, and to count sectors: 0.7 ms at 7,200
+/// rpm, less than most drives take to change tracks. [`Prober::refine_resolution`] finds smaller ones (`noise::small_skew_is_found_in_noise`).
 const LEAST_GAP: f64 = 0.08;
-/// Gap in standard deviations of a reading that no number of readings distinguishes from none.
+/// Gap in standard deviations of a reading that no mean of readings distinguishes from none. *Source:* assumption, as readings have errors in
+/// common.
 const LEAST_TOLD: f64 = 2.0;
-/// Standard deviations between the earliest and the latest of readings that are taken for one angle.
-const AGREE: f64 = 6.0;
-/// Sectors without a steady angle that a disk may have.
+/// Standard deviations between the earliest and the latest of readings that are taken for one angle: ±3.
+const SPREAD: f64 = 6.0;
+/// Standard deviations by which the reference is off where the clock, uncertain itself, has drifted: [`TOLERANCE`] and one.
+const SURPRISE: f64 = 6.0;
+/// Tolerances between two readings of one angle: the difference has √2 = 1.4 deviations of a reading.
+const AGREE: f64 = 1.5;
+/// Sectors without a steady angle that a disk may have; beyond, its answers are too noisy.
 const MOST_UNSTEADY: usize = 100;
 /// Sectors that are read together with the reference: adjacent, near, and at shares of the disk.
 const NEAR_SECTORS: [u64; 4] = [1, 2, 37, 500];
 const FAR_SHARES: u64 = 8;
-/// Most sectors asked for together.
+/// Standard deviations within which the reference then ends as if it were alone, and the share of the reads that do: others may be late.
+const SAME: (f64, f64) = (3.0, 0.8);
+/// Most sectors requested together: half of the 32 that NCQ allows. By trial.
 const MOST_TOGETHER: usize = 16;
-/// Angles, and ends of tracks, remembered.
+/// Physical sectors of the smallest disk whose tracks can be told apart.
+const LEAST_SECTORS: u64 = 1000;
+/// Angles, and ends of tracks, remembered: about 1 MB.
 pub(super) const REMEMBERED: usize = 20_000;
 
 /// How exact angles must be, which decides the number of readings for each.
@@ -65,11 +82,11 @@ pub(super) struct Prober {
     gap: f64,
     resolution: Resolution,
     settled: BTreeMap<u64, f64>,
-    /// Before which sectors a track ends, and before which none does, by turns.
+    /// Whether a track ends before a sector, by lost turns.
     pub(super) turned: BTreeMap<u64, bool>,
-    /// Sectors that may be asked for together.
+    /// Sectors that may be requested together.
     together: usize,
-    /// First readings of sectors that were asked for together.
+    /// First readings of sectors that were requested together.
     ahead: BTreeMap<u64, f64>,
     /// Sectors whose angle differed at each reading.
     unsteady: usize,
@@ -81,7 +98,7 @@ impl Prober {
         let info = disk.info();
         let blocks = u64::from(info.physical_sectors.max(1));
         let sectors = info.sectors / blocks;
-        if sectors < 1000 {
+        if sectors < LEAST_SECTORS {
             return Err(LatticeError::TooSmall(sectors));
         }
         disk.report_progress("finding the spindle's period", 0.0);
@@ -128,14 +145,14 @@ impl Prober {
             }
         }
         off.sort_by(f64::total_cmp);
-        let steady = off.iter().filter(|off| off.abs() < 3.0 * self.clock.sigma).count();
+        let steady = off.iter().filter(|off| off.abs() < SAME.0 * self.clock.sigma).count();
         let is_same = off.get(off.len() / 2).is_some_and(|middle| middle.abs() < self.clock.sigma);
-        if is_same && steady as f64 > 0.8 * off.len() as f64 {
+        if is_same && steady as f64 > SAME.1 * off.len() as f64 {
             self.together = depth;
         }
     }
 
-    /// One reading of each of some sectors that are asked for at once.
+    /// One reading of each of some sectors, requested at once.
     async fn read_together(&mut self, sectors: &[u64]) -> Vec<(u64, f64)> {
         let mut tickets = Vec::new();
         for sector in sectors {
@@ -154,12 +171,12 @@ impl Prober {
         seen
     }
 
-    /// How many sectors may be asked for together; 1 where each has to be asked for by itself.
+    /// Sectors that may be requested together; 1 where each has to be read alone.
     pub(super) fn together(&self) -> usize {
         if self.votes > 1 { 1 } else { self.together }
     }
 
-    /// Asks for sectors that will be needed next, as many at once as may be.
+    /// Reads sectors that will be needed next, as many at once as the disk takes.
     pub(super) async fn read_ahead(&mut self, sectors: &[u64]) -> Result<(), LatticeError> {
         let is_wanted = |sector: &u64| {
             *sector < self.sectors && !self.settled.contains_key(sector) && !self.ahead.contains_key(sector)
@@ -181,12 +198,12 @@ impl Prober {
 
     /// Within how many turns an angle has to be predicted.
     pub(super) fn tolerance(&self) -> f64 {
-        5.0 * self.clock.sigma / libm::sqrt(self.votes as f64)
+        TOLERANCE * self.clock.sigma / libm::sqrt(self.votes as f64)
     }
 
     /// The same at the usual resolution.
     pub(super) fn usual_tolerance(&self) -> f64 {
-        5.0 * self.clock.sigma / libm::sqrt(self.votes_for(self.gap) as f64)
+        TOLERANCE * self.clock.sigma / libm::sqrt(self.votes_for(self.gap) as f64)
     }
 
     /// Takes as many readings per angle as distinguish this gap between tracks from none.
@@ -227,7 +244,7 @@ impl Prober {
     fn votes_for(&self, gap: f64) -> usize {
         // No number of readings tells apart what lies within one's noise.
         let gap = if gap.abs() < LEAST_TOLD * self.clock.sigma { LEAST_GAP } else { gap.abs() };
-        let needed = 30.0 * self.clock.sigma / gap;
+        let needed = GAP_DEVIATIONS * self.clock.sigma / gap;
         libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize
     }
 
@@ -258,7 +275,7 @@ impl Prober {
         let mut off = vec![0.0];
         loop {
             off.sort_by(f64::total_cmp);
-            let together = closest(&off, AGREE * self.clock.sigma);
+            let together = closest(&off, SPREAD * self.clock.sigma);
             // Those that are late agree with none.
             if together.len() >= self.votes && 2 * together.len() > off.len() || off.len() > MOST {
                 return Ok(Some(wrap(first + together.iter().sum::<f64>() / together.len() as f64)));
@@ -268,9 +285,9 @@ impl Prober {
         }
     }
 
-    /// Reads the reference if that was long ago, as often as the clock's uncertainty requires.
+    /// Reads the reference as often as the clock's uncertainty requires.
     async fn keep_time(&mut self) -> Result<(), LatticeError> {
-        // No more than one reading is, and less than the mean of some, because it is common to all angles.
+        // The clock's error is common to all angles, so it must be less than that of a mean of readings.
         let most = self.clock.sigma / libm::sqrt((2 * self.votes - 1) as f64);
         for _ in 0..MOST {
             let now = self.disk.now();
@@ -284,7 +301,7 @@ impl Prober {
 
     /// Reads the reference, and corrects the clock by it.
     async fn check(&mut self) -> Result<(), LatticeError> {
-        let within = 6.0 * self.clock.sigma / libm::sqrt(self.votes as f64);
+        let within = SURPRISE * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
         for _ in 0..MOST {
             let Some(angle) = self.voted(0).await? else { continue };
@@ -309,12 +326,12 @@ impl Prober {
     }
 
     async fn settle(&mut self, sector: u64, mut seen: Vec<f64>) -> Result<Option<f64>, LatticeError> {
-        let within = 1.5 * self.tolerance();
+        let within = AGREE * self.tolerance();
         let mut failed = 0;
         while seen.len() + failed < MOST {
             let Some(angle) = self.reading(sector).await? else {
                 failed += 1;
-                if failed > 2 {
+                if failed > MOST_FAILED {
                     return Ok(None);
                 }
                 continue;
@@ -326,7 +343,7 @@ impl Prober {
             }
             seen.push(angle);
         }
-        // A sector that the disk reads with effort comes when it does: as one that cannot be read. Where many are so, the answers are.
+        // A sector that the disk rereads has no angle, like an unreadable one. Where many have none, the answers are noisy.
         self.unsteady += 1;
         match self.unsteady > MOST_UNSTEADY {
             true => Err(LatticeError::Unsteady { lbn: self.lbn(sector), reads: MOST }),
@@ -334,7 +351,7 @@ impl Prober {
         }
     }
 
-    /// The angle of a sector of which one is predicted: believed at once where it is that, settled otherwise.
+    /// The angle of a sector: the first reading where it agrees with the prediction, otherwise two that agree.
     pub(super) async fn expect(&mut self, sector: u64, predicted: f64) -> Result<Option<f64>, LatticeError> {
         if let Some(angle) = self.settled.get(&sector) {
             return Ok(Some(*angle));
@@ -351,7 +368,7 @@ impl Prober {
                 None => {}
             }
             if let [first, second] = seen[..]
-                && wrap(first - second).abs() < 1.5 * within
+                && wrap(first - second).abs() < AGREE * within
             {
                 let angle = wrap(first + wrap(second - first) / 2.0);
                 self.remember(sector, angle);

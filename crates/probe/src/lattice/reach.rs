@@ -1,8 +1,13 @@
 //! How far an alignment matches: by growing steps, and by bisection after a mismatch.
 
 use super::LatticeError;
+use super::boundary::Boundaries;
 use super::pattern::{Alignment, wrap};
-use super::walk::Walk;
+
+/// Share of the tolerance, per deviation, that an extrapolated angle may be off: four of its five standard deviations.
+const EXTRAPOLATED: f64 = 0.8;
+/// Times as far as it was followed that a skew is certain enough to try the usual number of tracks.
+const CERTAIN_TIMES: u64 = 4;
 
 /// The sectors that are read to check whether a track begins where an alignment predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +18,22 @@ enum CheckedSectors {
     Both,
 }
 
-impl Walk {
+/// A search for the last track that matches an alignment.
+#[derive(Debug)]
+pub(super) struct Reach<'a> {
+    pub(super) boundaries: &'a mut Boundaries,
+    /// Tracks of each of the last runs, if they have equally many.
+    pub(super) usual_tracks: Option<u64>,
+}
+
+impl Reach<'_> {
     /// The last track, from `from` on, whose beginning matches an alignment.
     pub(super) async fn last_matching_track(
         &mut self,
         alignment: &mut Alignment,
         from: u64,
     ) -> Result<u64, LatticeError> {
-        let top = alignment.last_before(self.end);
+        let top = alignment.last_before(self.boundaries.end);
         let begun = alignment.clone();
         let mut good = self.search(alignment, from, top, CheckedSectors::First).await?;
         let Some(mismatch) = self.mismatch(alignment, from, good).await? else { return Ok(good) };
@@ -43,13 +56,13 @@ impl Walk {
     ) -> Result<u64, LatticeError> {
         let repeat = alignment.pattern.tracks;
         let mut good = from;
-        let mut near = self.near(alignment, from).into_iter();
-        let usual = self.usual_tracks().filter(|_| repeat == 1 && from == 0);
+        let mut near = early_tracks(alignment, from).into_iter();
+        let usual = self.usual_tracks.filter(|_| repeat == 1 && from == 0);
         let mut step = repeat;
         while good < top {
             let mut to = near.find(|track| *track > good).unwrap_or(good + step);
-            // The skew is certain enough for four times as far.
-            if let Some(usual) = usual.filter(|usual| good < *usual && *usual <= to.max(4 * good)) {
+            if let Some(usual) = usual.filter(|usual| good < *usual && *usual <= to.max(CERTAIN_TIMES * good))
+            {
                 // The last track it is likely to have, and then the one it is likely not to.
                 to = if good + 1 < usual { usual - 1 } else { usual };
             }
@@ -95,16 +108,16 @@ impl Walk {
         checked: CheckedSectors,
     ) -> Result<Option<f64>, LatticeError> {
         let (before, begin) = (alignment.start(track - 1), alignment.start(track));
-        let mut within = self.width(&before.shape);
+        let mut within = self.boundaries.width(&before.shape);
         if alignment.pattern.tracks == 1 && good > from {
             within = within.min(self.uncertainty((track - from) as f64 / (good - from) as f64));
         }
         let off = match checked {
             CheckedSectors::First => {
-                let first = self.prober.expect(begin.sector, begin.angle).await?;
+                let first = self.boundaries.prober.expect(begin.sector, begin.angle).await?;
                 first.map(|angle| wrap(angle - begin.angle))
             }
-            CheckedSectors::Both => self.verify_boundary(before, begin).await?,
+            CheckedSectors::Both => self.boundaries.verify(before, begin).await?,
         };
         Ok(off.filter(|off| off.abs() <= within))
     }
@@ -113,7 +126,7 @@ impl Walk {
     /// three readings and the clock are uncertain.
     fn uncertainty(&self, times: f64) -> f64 {
         let deviations = libm::sqrt(2.0 + times * times + (times - 1.0) * (times - 1.0));
-        0.8 * self.prober.tolerance() * deviations
+        EXTRAPOLATED * self.boundaries.tolerance() * deviations
     }
 
     /// A track that does not match an alignment, although it or a later one seemed to.
@@ -130,25 +143,6 @@ impl Walk {
         Ok((!holds).then_some(good))
     }
 
-    /// Tracks to check early, in order: the next one, because slips occur on adjacent tracks. Then the last of this part, the first of the
-    /// next part, and two tracks of another length: an alignment that is off by some tracks within its pattern fails there, and may not
-    /// fail a whole pattern later.
-    fn near(&self, alignment: &Alignment, from: u64) -> [u64; 5] {
-        let repeat = alignment.pattern.tracks;
-        if repeat > 1 {
-            let (_, end) = alignment.part(from);
-            let other = alignment.end_of_equal_tracks(from);
-            return [from + 1, end - 1, end, other, if other < from + repeat { other + 1 } else { other }];
-        }
-        [from + 1; 5]
-    }
-
-    /// Tracks of the last run, if the one before had as many.
-    fn usual_tracks(&self) -> Option<u64> {
-        let last: Vec<u64> = self.found.iter().rev().take(2).map(|piece| piece.tracks).collect();
-        matches!(last[..], [last, before] if last == before && last > 2).then(|| last[0])
-    }
-
     /// Whether a track begins where an alignment predicts when it is read again: of many late answers, one may match by chance.
     async fn boundary_still_matches(
         &mut self,
@@ -156,9 +150,9 @@ impl Walk {
         track: u64,
     ) -> Result<bool, LatticeError> {
         let sector = alignment.start(track).sector;
-        self.prober.forget_one(sector);
-        self.prober.forget_one(sector - 1);
-        Ok(self.boundary_matches(alignment, track).await?.is_some())
+        self.boundaries.prober.forget_one(sector);
+        self.boundaries.prober.forget_one(sector - 1);
+        Ok(self.boundaries.matches(alignment, track).await?.is_some())
     }
 
     /// A track that does not match an alignment although a later one does: tracks of another size may share a boundary with the predicted
@@ -172,10 +166,23 @@ impl Walk {
         let halfway = [good - (good - from) / 4, good.saturating_sub(1)];
         let hidden = alignment.hidden(from, good);
         for track in hidden.into_iter().chain(halfway) {
-            if track > from && track < good && self.boundary_matches(alignment, track).await?.is_none() {
+            if track > from && track < good && self.boundaries.matches(alignment, track).await?.is_none() {
                 return Ok(Some(track));
             }
         }
         Ok(None)
     }
+}
+
+/// Tracks to check early, in order: the next one, because slips occur on adjacent tracks. Then the last of this part, the first of the
+/// next part, and two tracks of another length: an alignment that is off by some tracks within its pattern fails there, and may not
+/// fail a whole pattern later.
+fn early_tracks(alignment: &Alignment, from: u64) -> [u64; 5] {
+    let repeat = alignment.pattern.tracks;
+    if repeat > 1 {
+        let (_, end) = alignment.part(from);
+        let other = alignment.end_of_equal_tracks(from);
+        return [from + 1, end - 1, end, other, if other < from + repeat { other + 1 } else { other }];
+    }
+    [from + 1; 5]
 }

@@ -1,8 +1,8 @@
 //! Reads of single sectors, past a cache where there is one.
 //!
-//! An answer quicker than media can be comes from a cache: others are read until it no longer does. An answer that is late, as some
-//! are, or one of a busy host, shows nothing of that. So what was read last is known to be held, and others are read before it is
-//! read again; and where one place comes round at no turn, though no answer is quick, others are read between as if they were.
+//! An answer quicker than the media comes from a cache. The reader then reads other sectors until the cache has evicted the wanted one. A
+//! late answer does not show whether it came from a cache, so sectors read recently count as cached. Where reads of one place end at no
+//! multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by others.
 
 use super::LatticeError;
 use super::clock::Clock;
@@ -10,20 +10,25 @@ use crate::{Answer, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
 
-/// Reads of one place that tell whether there is a cache.
+/// Reads of one place whose median time tells whether there is a cache.
 const TRIED: usize = 16;
-/// Reads of one place by which the period is found, and those where others have to be read between them.
+/// Reads of one place by which the period is found, and those where others have to be read between them, which take longer.
 const FIRST: (usize, usize) = (64, 48);
-/// Share of them that has to come round at whole turns.
+/// Share of them that ends at whole turns. By trial: more than chance allows (`clock::EVEN`), less than late answers take.
 const STEADY: f64 = 0.6;
-/// A read again takes a turn; no disk turns in less than this.
+/// A read of the same place again takes a turn; no disk turns in less than this (40,000 rpm).
 const QUICK: Nanos = Nanos(1_500_000);
-/// Others read to have a cache forget, at first and at most, and at most where few answers are quick.
+/// Other sectors read to evict one, at first and at most: drives have 1 to 1,000 segments. Where no answer is quick, at most
+/// [`SLOW_OTHERS`], because each costs a turn.
 const OTHERS: usize = 2;
 const MOST_OTHERS: usize = 4_096;
 const SLOW_OTHERS: usize = 128;
-/// The slowest that the quickest answer of such a cache may be.
+/// Most time of the quickest answer of such a cache: a tenth of the shortest turn in use, 4 ms.
 const SLOW_HIT: Nanos = Nanos(400_000);
+/// Time added to twice that of a hit, below which answers are hits: hosts delay answers by tens of microseconds.
+const HIT_MARGIN: Nanos = Nanos(50_000);
+/// Times that an answer may be as quick as a hit before more sectors are read in between: once the media may have been as quick.
+const QUICK_ANSWERS: u32 = 2;
 
 /// A cache between the reads and the media.
 #[derive(Debug, Default)]
@@ -36,7 +41,7 @@ pub(super) struct Cache {
     scatter: u64,
     /// Sectors read last, which it may hold.
     held: VecDeque<u64>,
-    /// Whether its answers are as slow as the media's, so that it may hold what was never asked for and does not show it.
+    /// Whether its answers are as slow as the media's, so that a hit on read-ahead data does not show.
     is_slow: bool,
 }
 
@@ -45,9 +50,9 @@ impl Cache {
         self.others > 0
     }
 
-    /// Takes answers for its own that are about as quick as one.
+    /// Counts answers as hits that are about as quick as one.
     fn take_for_hits(&mut self, one: Nanos) {
-        self.hit = Nanos(2 * one.0 + 50_000);
+        self.hit = Nanos(2 * one.0 + HIT_MARGIN.0);
     }
 }
 
@@ -94,8 +99,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one place again and again and lays the clock through the times at which it came by, of which there may be some already; or why
-    /// there is none.
+    /// Reads one place repeatedly and fits the clock to the ends of the reads, after those in `ends`; the inner error says why none fits.
     async fn clock(
         &mut self,
         cache: &mut Cache,
@@ -140,9 +144,8 @@ impl Reader<'_> {
                 let (lbn, micros) = (Lbn(sector * self.blocks), answer.took().0 / 1000);
                 return Err(LatticeError::Cached { lbn, micros, others: cache.others / 2 });
             }
-            // Once the media may have been as quick.
             quick += 1;
-            if quick > 2 {
+            if quick > QUICK_ANSWERS {
                 cache.others *= 2;
             }
             self.forget(cache).await;

@@ -4,29 +4,38 @@
 //! sample gives the share of boundaries that may be wrong elsewhere.
 
 use super::LatticeError;
+use super::boundary::{FULL, PREDICTED};
+use super::history::{Copied, Piece};
 use super::pattern::{Shape, Start, wrap};
-use super::walk::{Copied, Piece, Walk};
+use super::walk::Walk;
 use headstack_model::Lbn;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// One of this number of tracks is sampled, within bounds.
-const DRAWN: (u64, u64, u64) = (400, 100, 10_000);
-/// Times that wrong regions are relearned, each time with more tracks around them.
+/// Share of the tracks that a sample has, one of this number, and its bounds. A sample of 100 bounds the share of wrong boundaries to 4 %,
+/// one of 10,000 to 0.04 % (`at_most(0)` of them).
+const SAMPLED: (u64, u64, u64) = (400, 100, 10_000);
+/// Times that wrong regions are relearned, each time with one more piece on both sides.
 const ROUNDS: u64 = 3;
 /// Samples that are drawn as long as some of their tracks were wrong.
-const DRAWS: u64 = 4;
-/// Standard deviations that a normal distribution exceeds in one case of twenty for all draws together.
+const SAMPLES: u64 = 4;
+/// Probability that the error rate is higher than reported, over all samples together.
+const DOUBT: f64 = 0.05;
+/// Standard deviations that a normal distribution exceeds with the probability [`DOUBT`] / [`SAMPLES`] = 0.0125.
 const DEVIATIONS: f64 = 2.2414;
-/// Tracks of a run that is too long to be a mistake.
-const FEW: u64 = 20;
+/// Tracks of a run that is too long to be a mistake, and copies of a part that are too many. By trial.
+const MANY: u64 = 20;
 /// A track may be longer than a neighbour with slipped sectors by one sector in this number.
-const LITTLE: u64 = 64;
-/// Share of its turn that a track fills, and that without which it is easily mistaken.
-const FULL: f64 = 0.99;
-const MOST: f64 = 0.6;
+const SLIPPED_SHARE: u64 = 64;
+/// Share of its turn without which a track is easily mistaken: zones and spares take less. By trial.
+const LEAST_SHARE: f64 = 0.6;
+/// Tolerances within which both sectors at a boundary are equally late: two readings and two predictions have
+/// √4 = 2 deviations; the rest is margin.
+const EQUALLY_LATE: f64 = 3.0;
+/// Widths by which both may be late: a run may hold surfaces that are turned against each other by one.
+const LATE_WIDTHS: f64 = 2.0;
 
 /// The result of the verification.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +61,15 @@ struct BoundaryCheck {
     drawn: bool,
 }
 
-impl Walk {
+/// Verifies what a walk found.
+#[derive(Debug)]
+pub(super) struct Verifier<'a>(pub(super) &'a mut Walk);
+
+impl Verifier<'_> {
+    fn pieces(&self) -> &[Piece] {
+        &self.0.history.pieces
+    }
+
     /// Verifies boundaries, and relearns wrong ones.
     pub(super) async fn verify(&mut self) -> Result<Verification, LatticeError> {
         let mut seen = Verification {
@@ -63,14 +80,18 @@ impl Walk {
             doubtful: Vec::new(),
         };
         let mut doubtful = Vec::new();
-        for draw in 0..DRAWS {
+        for draw in 0..SAMPLES {
             let split = self.split();
             let (mut drawn, mut wrong) = (0, 0);
             let mut bad = self.mend(split, 0).await?;
-            self.prober.forget();
+            self.0.boundaries.prober.forget();
             let checks = self.checks(draw);
             for (number, check) in checks.iter().enumerate() {
-                self.prober.disk.report_progress("verifying boundaries", number as f64 / checks.len() as f64);
+                self.0
+                    .boundaries
+                    .prober
+                    .disk
+                    .report_progress("verifying boundaries", number as f64 / checks.len() as f64);
                 self.read_ahead(&checks, number).await?;
                 let holds = self.holds(check.piece, check.track).await?;
                 let count = if check.drawn { &mut seen.drawn } else { &mut seen.irregular };
@@ -81,7 +102,7 @@ impl Walk {
                 }
             }
             seen.wrong_share = wrong as f64 / drawn.max(1) as f64;
-            let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
+            let tracks: u64 = self.pieces().iter().map(|piece| piece.tracks).sum();
             // If all were verified, no other may be wrong.
             seen.error_rate = match drawn + 1 >= tracks {
                 true => seen.wrong_share,
@@ -98,27 +119,30 @@ impl Walk {
         doubtful.extend(self.suspicious_tracks());
         doubtful.extend(self.unbroken().await?);
         let doubtful = merged(doubtful).into_iter();
-        seen.doubtful =
-            doubtful.map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end)).collect();
+        seen.doubtful = doubtful
+            .map(|range| self.0.boundaries.prober.lbn(range.start)..self.0.boundaries.prober.lbn(range.end))
+            .collect();
         Ok(seen)
     }
 
     /// Reads the sectors of the next checks together, as many as the disk takes at a time.
     async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> Result<(), LatticeError> {
-        let few = self.prober.together() / 2;
+        let few = self.0.boundaries.prober.together() / 2;
         if few < 2 || !number.is_multiple_of(few) {
             return Ok(());
         }
-        let begins =
-            checks[number..].iter().take(few).map(|check| self.found[check.piece].start(check.track).sector);
+        let begins = checks[number..]
+            .iter()
+            .take(few)
+            .map(|check| self.pieces()[check.piece].start(check.track).sector);
         let sectors: Vec<u64> = begins.flat_map(|begin| [begin - 1, begin]).collect();
-        self.prober.read_ahead(&sectors).await
+        self.0.boundaries.prober.read_ahead(&sectors).await
     }
 
     /// The boundaries to verify; in the first sample also the irregular ones.
     fn checks(&self, draw: u64) -> Vec<BoundaryCheck> {
-        let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
-        let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
+        let tracks: u64 = self.pieces().iter().map(|piece| piece.tracks).sum();
+        let count = (tracks / SAMPLED.0).clamp(SAMPLED.1, SAMPLED.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
         // Of few tracks all, because a random sample would miss some.
         let draw_of: BTreeSet<u64> = match count + 1 >= tracks {
@@ -127,7 +151,7 @@ impl Walk {
         };
         let copies = self.copies(&mut random);
         let (mut passed, mut checks) = (0, Vec::new());
-        for (piece, found) in self.found.iter().enumerate() {
+        for (piece, found) in self.pieces().iter().enumerate() {
             let is_one = found.copy.is_none_or(|copy| copies.get(&copy).is_some_and(|one| one.1 == piece));
             if draw == 0 && piece > 0 && is_one {
                 let looked_at = if self.may_be_slipped(piece) { found.tracks } else { 1 };
@@ -143,21 +167,21 @@ impl Walk {
     /// Whether a piece is of few tracks among longer ones: they may be slipped, and then one that lost more than the first makes up for one that
     /// lost less.
     fn may_be_slipped(&self, piece: usize) -> bool {
-        let found = &self.found[piece];
+        let found = &self.pieces()[piece];
         let is_longer = |other: &&Piece| other.shape.sectors > found.shape.sectors;
-        let neighbours = [piece.checked_sub(1), Some(piece + 1)].map(|at| self.found.get(at?));
+        let neighbours = [piece.checked_sub(1), Some(piece + 1)].map(|at| self.pieces().get(at?));
         let longer: Vec<&Piece> = neighbours.into_iter().flatten().filter(is_longer).collect();
         let is_little_longer =
-            |other: &&Piece| other.shape.sectors <= found.shape.sectors * (LITTLE + 1) / LITTLE;
+            |other: &&Piece| other.shape.sectors <= found.shape.sectors * (SLIPPED_SHARE + 1) / SLIPPED_SHARE;
         let is_among_longer =
-            longer.len() > 1 || longer.iter().any(|other| other.tracks > FEW || is_little_longer(other));
-        found.tracks <= FEW && is_among_longer
+            longer.len() > 1 || longer.iter().any(|other| other.tracks > MANY || is_little_longer(other));
+        found.tracks <= MANY && is_among_longer
     }
 
     /// Of each part of what repeats, how many copies there are, and the number of one drawn by chance.
     fn copies(&self, random: &mut Pcg64Mcg) -> BTreeMap<Copied, (u64, usize)> {
         let mut copies: BTreeMap<Copied, (u64, usize)> = BTreeMap::new();
-        for (index, piece) in self.found.iter().enumerate() {
+        for (index, piece) in self.pieces().iter().enumerate() {
             let Some(copy) = piece.copy else { continue };
             let of_part = copies.entry(copy).or_default();
             of_part.0 += 1;
@@ -171,40 +195,42 @@ impl Walk {
     /// The regions to relearn for a wrong boundary: all repetitions of its pattern, if another one is wrong, too.
     async fn suspected(&mut self, check: &BoundaryCheck) -> Result<Vec<Range<u64>>, LatticeError> {
         let around = self.around(check.piece, check.track);
-        let Some(copy) = self.found[check.piece].copy else { return Ok(vec![around]) };
+        let Some(copy) = self.pieces()[check.piece].copy else { return Ok(vec![around]) };
         let is_of_pattern = |piece: &&Piece| piece.copy.is_some_and(|other| other.pattern == copy.pattern);
         let is_far = |(index, piece): &(usize, &Piece)| piece.copy == Some(copy) && *index != check.piece;
-        let Some((other, _)) = self.found.iter().enumerate().rfind(is_far) else { return Ok(vec![around]) };
-        if self.holds(other, check.track.min(self.found[other].tracks - 1)).await? {
+        let Some((other, _)) = self.pieces().iter().enumerate().rfind(is_far) else {
+            return Ok(vec![around]);
+        };
+        if self.holds(other, check.track.min(self.pieces()[other].tracks - 1)).await? {
             return Ok(vec![around]);
         }
-        let all = self.found.iter().filter(is_of_pattern).map(|piece| piece.first..piece.end());
+        let all = self.pieces().iter().filter(is_of_pattern).map(|piece| piece.first..piece.end());
         Ok(merged(all.chain([around]).collect()))
     }
 
     /// Pairs of tracks that together are as long as a neighbour: one track may have been split in two, in each repetition of its
     /// pattern.
     fn split(&self) -> Vec<Range<u64>> {
-        let sectors = |index: usize| self.found.get(index).map(|piece| piece.shape.sectors);
+        let sectors = |index: usize| self.pieces().get(index).map(|piece| piece.shape.sectors);
         let is_split = |index: &usize| {
-            let (first, second) = (&self.found[*index], &self.found[index + 1]);
+            let (first, second) = (&self.pieces()[*index], &self.pieces()[index + 1]);
             let whole = Some(first.shape.sectors + second.shape.sectors);
             let neighbours = [index.checked_sub(1).and_then(sectors), sectors(index + 2)];
             first.tracks == 1 && second.tracks == 1 && neighbours.contains(&whole)
         };
-        let pairs = (0..self.found.len().saturating_sub(1)).filter(is_split);
-        merged(pairs.map(|index| self.found[index].first..self.found[index + 1].end()).collect())
+        let pairs = (0..self.pieces().len().saturating_sub(1)).filter(is_split);
+        merged(pairs.map(|index| self.pieces()[index].first..self.pieces()[index + 1].end()).collect())
     }
 
     /// Recurring tracks: if they are shorter than their turn, they have spare sectors.
     /// Where several blocks are said to be one sector, they may also be so because sectors begin elsewhere than that has it.
     fn recurrent(&self) -> Vec<Shape> {
-        if self.prober.blocks > 1 {
+        if self.0.boundaries.prober.blocks > 1 {
             return Vec::new();
         }
         let copies = self.copies(&mut Pcg64Mcg::seed_from_u64(0));
-        let often = copies.into_values().filter(|(count, _)| *count >= FEW);
-        often.map(|(_, index)| self.found[index].shape).collect()
+        let often = copies.into_values().filter(|(count, _)| *count >= MANY);
+        often.map(|(_, index)| self.pieces()[index].shape).collect()
     }
 
     /// Tracks of which much is missing, and such as are shorter than their turn and lie not where whole ones would.
@@ -213,23 +239,22 @@ impl Walk {
         let recurs = |shape: &Shape| recurrent.iter().any(|known| known.is_like(shape));
         let mut regions: Vec<Range<u64>> = Vec::new();
         let mut skew = None;
-        for (index, piece) in self.found.iter().enumerate().skip(1) {
+        for (index, piece) in self.pieces().iter().enumerate().skip(1) {
             let share = piece.shape.sectors as f64 / piece.shape.turn;
-            if piece.tracks >= FEW && share >= MOST {
+            if piece.tracks >= MANY && share >= LEAST_SHARE {
                 skew = Some(piece.shape.skew);
                 continue;
             }
-            if share >= MOST && recurs(&piece.shape) {
+            if share >= LEAST_SHARE && recurs(&piece.shape) {
                 continue;
             }
-            let before = self.found[index - 1].start(self.found[index - 1].tracks - 1);
+            let before = self.pieces()[index - 1].last_start();
             let off = |from: f64, to: f64| skew.map_or(1.0, |skew| wrap(to - from - skew).abs());
-            let next =
-                self.found.get(index + 1).map(|next| off(piece.start(piece.tracks - 1).angle, next.angle));
-            let within = self.width(&Shape { skew: skew.unwrap_or(0.0), ..piece.shape });
+            let next = self.pieces().get(index + 1).map(|next| off(piece.last_start().angle, next.angle));
+            let within = self.0.boundaries.width(&Shape { skew: skew.unwrap_or(0.0), ..piece.shape });
             let continues = off(before.angle, piece.angle).max(next.unwrap_or(0.0)) <= within;
             // Much is missing on the disk's last track because the disk ends.
-            let misses_much = share < MOST && next.is_some();
+            let misses_much = share < LEAST_SHARE && next.is_some();
             let neighbours = regions.last().is_some_and(|last| last.end == piece.first);
             if share < FULL && (misses_much || neighbours || !continues) {
                 regions.push(before.sector..piece.end());
@@ -237,8 +262,8 @@ impl Walk {
         }
         // If one region ends wrongly, the next begins wrongly.
         for region in &mut regions {
-            let next = self.found.partition_point(|piece| piece.first < region.end);
-            region.end = self.found.get(next).map_or(region.end, |piece| piece.start(1).sector);
+            let next = self.pieces().partition_point(|piece| piece.first < region.end);
+            region.end = self.pieces().get(next).map_or(region.end, |piece| piece.start(1).sector);
         }
         regions
     }
@@ -246,16 +271,16 @@ impl Walk {
     /// Tracks of different sizes between which angles do not break, nor is a turn lost: that one is as long as those before it says where it
     /// ends, and nothing else does. Where that repeats, the copies show it.
     async fn unbroken(&mut self) -> Result<Vec<Range<u64>>, LatticeError> {
-        let least = 2.4 * self.prober.tolerance();
-        let seams = self.found.windows(2).filter_map(|pair| {
-            let last = pair[0].start(pair[0].tracks - 1);
+        let least = PREDICTED * self.0.boundaries.tolerance();
+        let seams = self.pieces().windows(2).filter_map(|pair| {
+            let last = pair[0].last_start();
             let gap = wrap(pair[1].angle - last.angle - last.shape.sectors as f64 / last.shape.turn);
             let differs = pair[1].copy.is_none() && last.shape.sectors != pair[1].shape.sectors;
             (differs && gap.abs() < least).then(|| (pair[1].first, last.sector..pair[1].start(1).sector))
         });
         let mut unbroken = Vec::new();
         for (seam, region) in seams.collect::<Vec<_>>() {
-            if self.prober.loses_turn(seam, None).await? != Some(true) {
+            if self.0.boundaries.prober.loses_turn(seam, None).await? != Some(true) {
                 unbroken.push(region);
             }
         }
@@ -264,71 +289,71 @@ impl Walk {
 
     /// Whether a track of a piece begins where it was found to.
     async fn holds(&mut self, index: usize, track: u64) -> Result<bool, LatticeError> {
-        let piece = self.found[index];
+        let piece = self.pieces()[index];
         let before = match track.checked_sub(1) {
             Some(before) => piece.start(before),
             None if index == 0 => return Ok(true),
-            None => self.found[index - 1].start(self.found[index - 1].tracks - 1),
+            None => self.pieces()[index - 1].last_start(),
         };
         let begin = piece.start(track);
-        if self.verify_boundary(before, begin).await?.is_none() {
+        if self.0.boundaries.verify(before, begin).await?.is_none() {
             return self.breaks_as_predicted(before, begin).await;
         }
-        if self.breaks(begin.sector, before.shape.turn).await? {
+        if self.0.boundaries.breaks(begin.sector, before.shape.turn).await? {
             return Ok(true);
         }
-        if self.is_unskewed {
-            return Ok(self.prober.loses_turn(begin.sector, Some(true)).await? == Some(true));
+        if self.0.boundaries.is_unskewed {
+            return Ok(self.0.boundaries.prober.loses_turn(begin.sector, Some(true)).await? == Some(true));
         }
         // Without a break of the angles, only a full turn shows that a track ends.
         let is_full = before.shape.sectors as f64 > FULL * before.shape.turn;
-        Ok(is_full && (before.sector == 0 || self.breaks(before.sector, before.shape.turn).await?))
+        Ok(is_full
+            && (before.sector == 0 || self.0.boundaries.breaks(before.sector, before.shape.turn).await?))
     }
 
     /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
     /// certain than the break between two sectors, which no other two have. That may differ by as much as a run may hold surfaces that are
     /// turned against each other.
     async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> Result<bool, LatticeError> {
-        let tolerance = self.prober.tolerance();
-        let last = wrap(before.angle + before.shape.last());
-        let first_seen = self.prober.expect(begin.sector, begin.angle).await?;
-        let last_seen = self.prober.expect(begin.sector - 1, last).await?;
+        let (tolerance, last) = (self.0.boundaries.tolerance(), before.last());
+        let first_seen = self.0.boundaries.prober.expect(begin.sector, begin.angle).await?;
+        let last_seen = self.0.boundaries.prober.expect(begin.sector - 1, last).await?;
         let Some((first_seen, last_seen)) = first_seen.zip(last_seen) else { return Ok(false) };
         let (off_first, off_last) = (wrap(first_seen - begin.angle), wrap(last_seen - last));
-        let is_alike = wrap(off_first - off_last).abs() <= 3.0 * tolerance;
-        let is_near = off_first.abs() <= 2.0 * self.width(&before.shape);
-        Ok(is_alike && is_near && self.breaks(begin.sector, before.shape.turn).await?)
+        let is_alike = wrap(off_first - off_last).abs() <= EQUALLY_LATE * tolerance;
+        let is_near = off_first.abs() <= LATE_WIDTHS * self.0.boundaries.width(&before.shape);
+        Ok(is_alike && is_near && self.0.boundaries.breaks(begin.sector, before.shape.turn).await?)
     }
 
     /// The sectors of the pieces on both sides of where a track begins.
     fn around(&self, index: usize, track: u64) -> Range<u64> {
         let before = if track == 0 { index.saturating_sub(1) } else { index };
-        self.found[before].first..self.found[index].end()
+        self.pieces()[before].first..self.pieces()[index].end()
     }
 
     /// Relearns regions; returns those that are still wrong.
     async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> Result<Vec<Range<u64>>, LatticeError> {
         let mut bad = Vec::new();
         for region in regions {
-            let from = self.found.partition_point(|piece| piece.end() <= region.start);
+            let from = self.pieces().partition_point(|piece| piece.end() <= region.start);
             let from = from.saturating_sub(more as usize);
-            let to = self.found.partition_point(|piece| piece.first < region.end);
-            let to = (to + more as usize).min(self.found.len());
+            let to = self.pieces().partition_point(|piece| piece.first < region.end);
+            let to = (to + more as usize).min(self.pieces().len());
             if from >= to {
                 continue;
             }
-            let whole = self.found[from].first..self.found[to - 1].end();
+            let whole = self.pieces()[from].first..self.pieces()[to - 1].end();
             self.relearn(from, to).await?;
-            let from = self.found.partition_point(|piece| piece.end() <= whole.start);
-            let to = self.found.partition_point(|piece| piece.first < whole.end);
+            let from = self.pieces().partition_point(|piece| piece.end() <= whole.start);
+            let to = self.pieces().partition_point(|piece| piece.first < whole.end);
             // What the walk believed must not confirm itself.
-            self.prober.forget();
+            self.0.boundaries.prober.forget();
             let mut seen = BTreeSet::new();
-            for index in from..(to + 1).min(self.found.len()) {
-                if self.found[index].copy.is_some_and(|copy| !seen.insert(copy)) {
+            for index in from..(to + 1).min(self.pieces().len()) {
+                if self.pieces()[index].copy.is_some_and(|copy| !seen.insert(copy)) {
                     continue;
                 }
-                let tracks = self.found[index].tracks;
+                let tracks = self.pieces()[index].tracks;
                 let looked_at = match self.may_be_slipped(index) {
                     true => (0..tracks).collect(),
                     false => vec![0, tracks / 2],
@@ -345,29 +370,28 @@ impl Walk {
 
     /// Walks some pieces again.
     async fn relearn(&mut self, from: usize, to: usize) -> Result<(), LatticeError> {
-        self.prober.forget();
-        let behind = self.found.split_off(to);
-        let old: Vec<Piece> = self.found.split_off(from);
-        let last = self.found.last().copied();
-        let end = std::mem::replace(&mut self.end, old[old.len() - 1].end());
-        (self.at, self.unmatched_tracks) = (old[0].first, 0);
+        let Verifier(walk) = self;
+        walk.boundaries.prober.forget();
+        let behind = walk.history.pieces.split_off(to);
+        let old: Vec<Piece> = walk.history.pieces.split_off(from);
+        let last = walk.history.pieces.last().copied();
+        let end = std::mem::replace(&mut walk.boundaries.end, old[old.len() - 1].end());
+        (walk.at, walk.unmatched_tracks) = (old[0].first, 0);
         // What repeated may have been wrong as a whole.
-        self.pattern = None;
-        let measured = self.prober.angle(self.at).await?;
-        self.angle = measured.unwrap_or(old[0].angle);
-        let walked = self.run().await;
+        walk.history.pattern = None;
+        walk.angle = walk.boundaries.prober.angle(walk.at).await?.unwrap_or(old[0].angle);
+        let walked = walk.run().await;
+        let pieces = &mut walk.history.pieces;
         if walked.is_err() {
             // Nothing better was found.
-            while self.found.last().is_some_and(|piece| piece.first >= old[0].first) {
-                self.found.pop();
-            }
-            if let (Some(changed), Some(last)) = (self.found.last_mut(), last) {
+            while pieces.pop_if(|piece| piece.first >= old[0].first).is_some() {}
+            if let (Some(changed), Some(last)) = (pieces.last_mut(), last) {
                 *changed = last;
             }
-            self.found.extend(old);
+            pieces.extend(old);
         }
-        self.found.extend(behind);
-        self.end = end;
+        pieces.extend(behind);
+        walk.boundaries.end = end;
         Ok(())
     }
 }
@@ -392,7 +416,7 @@ fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
 fn at_most(seen: u64) -> f64 {
     if seen == 0 {
         // Exactly, where the approximation is least good.
-        return -libm::log(0.05 / DRAWS as f64);
+        return -libm::log(DOUBT / SAMPLES as f64);
     }
     let count = seen as f64 + 1.0;
     count * libm::pow(1.0 - 1.0 / (9.0 * count) + DEVIATIONS / (3.0 * libm::sqrt(count)), 3.0)

@@ -1,117 +1,69 @@
 //! The walk over the disk: it follows a pattern as far as it matches, and locates the end of the first track that does not match.
 //!
-//! A boundary *matches* if the sector before it has the predicted angle of its track's last sector, and the sector after it that of
-//! the next track's first. Slipped sectors only move blocks forward, so a distant boundary that matches shows that all before it
-//! match: the walk finds the number of matching tracks by growing steps and bisection. It examines the first other track
-//! sector by sector (`locate_track_end`): a track ends where the angle from its first sector exceeds a whole turn, whatever was
-//! slipped in it.
+//! Slipped sectors only move blocks forward, so a distant boundary that matches shows that all before it match: the walk finds the number
+//! of matching tracks by growing steps and bisection (`reach`). It examines the first other track sector by sector (`irregular`): a track
+//! ends where the angle from its first sector exceeds a whole turn, whatever was slipped in it. What that track shows is a [`Hypothesis`],
+//! which says how the walk continues.
 
 use super::LatticeError;
-use super::pattern::{Alignment, PeriodicPattern, Shape, Start, wrap, wrap_from};
-use super::prober::Prober;
+use super::boundary::Boundaries;
+use super::history::{History, Piece, TRIED};
+use super::hypothesis::{DENSITY_PLACES, Hypothesis, LocatedTrack, NextTrack};
+use super::irregular::{EndSearch, IrregularTrack};
+use super::new_track::{Measured, NewTrack};
+use super::pattern::{Alignment, PeriodicPattern, Shape, wrap};
+use super::reach::Reach;
 
-/// Equal tracks that were found.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub(super) first: u64,
-    pub(super) shape: Shape,
-    pub(super) tracks: u64,
-    pub(super) angle: f64,
-    /// The part of a pattern that it repeats.
-    pub(super) copy: Option<Copied>,
-}
-
-/// A part of a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Copied {
-    /// The pattern's number among those learned.
-    pub(super) pattern: u64,
-    /// The part's index in the pattern.
-    pub(super) part: usize,
-}
-
-impl Piece {
-    /// Where one of its tracks begins.
-    pub(super) fn start(&self, track: u64) -> Start {
-        Start {
-            sector: self.first + track * self.shape.sectors,
-            angle: wrap(self.angle + track as f64 * self.shape.skew),
-            shape: self.shape,
-        }
-    }
-
-    pub(super) fn end(&self) -> u64 {
-        self.first + self.shape.sectors * self.tracks
-    }
-
-    /// The angle at which a further track would begin.
-    fn next_angle(&self) -> f64 {
-        self.angle + self.tracks as f64 * self.shape.skew
-    }
-}
+/// Tracks after which a run's skew is certain: its error is a fourth of a reading's.
+const CERTAIN: u64 = 4;
+/// Tracks in a row that may match no pattern. By trial: clusters of defects on the disks of the tests reach over fewer.
+const MAX_UNMATCHED_TRACKS: usize = 300;
 
 /// The tracks found so far, and the position of the walk: the first sector of a track, and its angle.
 #[derive(Debug)]
 pub(super) struct Walk {
-    pub(super) prober: Prober,
-    /// One past the last sector to find.
-    pub(super) end: u64,
+    pub(super) boundaries: Boundaries,
     pub(super) at: u64,
     pub(super) angle: f64,
-    pub(super) found: Vec<Piece>,
-    /// The pattern that repeated last.
-    pub(super) pattern: Option<PeriodicPattern>,
-    /// Tracks found so far, and how many of them lie before the pattern's first track.
-    pub(super) tracks: u64,
-    pub(super) before_pattern: u64,
-    /// Tracks found when the whole pattern last repeated.
-    pub(super) last_full_repeat: u64,
-    /// Tracks found when the pattern last restarted after a mismatch, the last three times.
-    pub(super) begun: [u64; 3],
-    /// Patterns learned so far.
-    pub(super) patterns: u64,
+    pub(super) history: History,
     /// Tracks in a row that matched no pattern and were each located alone.
     pub(super) unmatched_tracks: usize,
-    /// Whether the track that begins here is known to match no earlier one.
-    pub(super) is_unmatched: bool,
-    /// Turns of slipped sectors before the first sector here.
-    pub(super) leading_slips: f64,
-    /// Whether a run was found whose tracks each begin at the angle at which the one before ends.
-    pub(super) is_unskewed: bool,
+    /// What the last mismatch showed of the track here.
+    next: Hypothesis,
 }
 
-/// Tracks after which a run's skew is certain.
-const CERTAIN: u64 = 4;
-/// Repetitions within which the whole pattern must match once, or it is discarded.
-pub(super) const ROUNDS: u64 = 8;
-/// Tracks in a row that may match no pattern.
-const MAX_UNMATCHED_TRACKS: usize = 300;
-
 impl Walk {
+    /// A walk from the disk's first sector, which has an angle.
+    pub(super) fn new(boundaries: Boundaries, angle: f64) -> Walk {
+        let (history, next) = (History::default(), Hypothesis::Pattern);
+        Walk { boundaries, at: 0, angle, history, unmatched_tracks: 0, next }
+    }
+
     /// Walks to the end.
     pub(super) async fn run(&mut self) -> Result<(), LatticeError> {
         let mut tried = None;
-        while self.at < self.end {
-            self.prober.disk.report_progress("walking the tracks", self.at as f64 / self.end as f64);
+        while self.at < self.boundaries.end {
+            let share = self.at as f64 / self.boundaries.end as f64;
+            self.boundaries.prober.disk.report_progress("walking the tracks", share);
             // What was tried here and failed at once would fail again.
-            let known = match self.is_unmatched && tried == Some(self.at) {
+            let known = match self.next.excludes_known_shapes() && tried == Some(self.at) {
                 true => None,
-                false => self.hypothesis().await?,
+                false => self.matching_alignment().await?,
             };
-            (self.is_unmatched, tried) = (false, Some(self.at));
+            (self.next, tried) = (Hypothesis::Pattern, Some(self.at));
             match known {
                 Some((alignment, from)) => {
-                    let (before, whole) = (self.tracks, alignment.pattern.tracks);
-                    self.follow(alignment, from, true).await?;
-                    if whole > 1 && self.tracks - before >= whole {
-                        self.last_full_repeat = self.tracks;
+                    let (before, whole) = (self.history.tracks, alignment.pattern.tracks);
+                    self.next = self.follow(alignment, from, true).await?;
+                    if whole > 1 && self.history.tracks - before >= whole {
+                        self.history.last_full_repeat = self.history.tracks;
                     }
                 }
                 None => match self.learn().await? {
                     Some(alignment) => {
                         let first = self.at;
                         let few = CERTAIN * alignment.pattern.sectors;
-                        self.follow(alignment, 0, false).await?;
+                        self.next = self.follow(alignment, 0, false).await?;
                         if self.at - first > few {
                             self.unmatched_tracks = 0;
                         }
@@ -120,81 +72,193 @@ impl Walk {
                 },
             }
             if self.unmatched_tracks > MAX_UNMATCHED_TRACKS {
-                let (lbn, tracks) = (self.prober.lbn(self.at), self.unmatched_tracks);
+                let (lbn, tracks) = (self.boundaries.prober.lbn(self.at), self.unmatched_tracks);
                 return Err(LatticeError::Lost { lbn, tracks });
             }
         }
         Ok(())
     }
 
-    /// Follows an alignment from its track `from`, which begins here, over slipped sectors, to its first mismatch. An alignment that is
-    /// not `sure`, such as that of a single track, is dropped if it matches no further track.
+    /// A known alignment that matches here, and the number of its track that begins here.
+    async fn matching_alignment(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
+        self.history.discard_stale_pattern();
+        let tolerance = self.boundaries.tolerance();
+        let multiple = self.history.repeated_multiple(self.angle, tolerance);
+        for mut pattern in [multiple, self.history.repeated(self.angle, tolerance)].into_iter().flatten() {
+            pattern.number = self.history.number_of_new_pattern();
+            let alignment = Alignment::new(pattern.clone(), 0, self.at, self.angle);
+            if self.boundaries.begins(&alignment, alignment.end_of_equal_tracks(0)).await? {
+                self.history.begin_pattern(pattern);
+                self.unmatched_tracks = 0;
+                return Ok(Some((alignment, 0)));
+            }
+        }
+        if let Some(found) = self.resumed().await? {
+            self.unmatched_tracks = 0;
+            if found.1 == 0 {
+                self.history.restart_pattern();
+            }
+            return Ok(Some(found));
+        }
+        // A track that matches no known shape may still begin a known pattern.
+        let shapes = if self.next.excludes_known_shapes() { Vec::new() } else { self.history.shapes() };
+        for shape in shapes {
+            let alignment = Alignment::new(PeriodicPattern::of_track(shape), 0, self.at, self.angle);
+            if self.boundaries.begins(&alignment, 1).await? {
+                self.unmatched_tracks = 0;
+                return Ok(Some((alignment, 0)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last pattern: at the track that counting predicts, or else at the start of one of its parts, if that part's end and the
+    /// start of the next match.
+    async fn resumed(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
+        let Some(pattern) = self.history.pattern.clone() else { return Ok(None) };
+        let counted = self.history.counted(&pattern);
+        if self.continues().await? {
+            return Ok(Some((Alignment::new(pattern, counted, self.at, self.angle), counted)));
+        }
+        let (count, expected) = (pattern.parts.len(), pattern.part_of(counted));
+        for part in (0..count.min(TRIED)).map(|more| (expected + more) % count) {
+            let from = pattern.parts[part].track;
+            if from == counted {
+                continue;
+            }
+            let alignment = Alignment::new(pattern.clone(), from, self.at, self.angle);
+            let other = alignment.end_of_equal_tracks(from);
+            if self.boundaries.begins(&alignment, other).await?
+                && self.boundaries.begins(&alignment, other + 1).await?
+            {
+                self.history.before_pattern = self.history.tracks.wrapping_sub(from);
+                return Ok(Some((alignment, from)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the last pattern continues here at the track that counting predicts.
+    async fn continues(&mut self) -> Result<bool, LatticeError> {
+        let Some(pattern) = self.history.pattern.clone() else { return Ok(false) };
+        let counted = self.history.counted(&pattern);
+        let alignment = Alignment::new(pattern, counted, self.at, self.angle);
+        self.boundaries.begins(&alignment, counted + 1).await
+    }
+
+    /// Learns the track that begins here without a hypothesis; `None` if it is the last.
+    async fn learn(&mut self) -> Result<Option<Alignment>, LatticeError> {
+        self.unmatched_tracks += 1;
+        let mut track = NewTrack {
+            densities: self.history.densities(),
+            at: self.at,
+            angle: self.angle,
+            is_first: self.history.pieces.is_empty(),
+            boundaries: &mut self.boundaries,
+        };
+        let measured = track.learn().await;
+        self.angle = track.angle;
+        let (Measured { shape, is_last }, first, angle) = (measured?, self.at, self.angle);
+        if is_last {
+            self.history.pieces.push(Piece { first, shape, tracks: 1, angle, copy: None });
+            self.at += shape.sectors;
+            return Ok(None);
+        }
+        Ok(Some(Alignment::new(PeriodicPattern::of_track(shape), 0, first, angle)))
+    }
+
+    /// Follows an alignment from its track `from`, which begins here, over slipped sectors, to its first mismatch, and returns what that
+    /// shows. An alignment that is not `sure`, such as that of a single track, is dropped if it matches no further track.
     async fn follow(
         &mut self,
         mut alignment: Alignment,
         mut from: u64,
         sure: bool,
-    ) -> Result<(), LatticeError> {
-        let first = from;
+    ) -> Result<Hypothesis, LatticeError> {
+        let (first, is_single) = (from, alignment.pattern.tracks == 1);
         loop {
-            let good = self.last_matching_track(&mut alignment, from).await?;
-            self.emit(&alignment, from, good);
+            let good = self.advance(&mut alignment, from).await?;
             let begin = alignment.start(good);
-            if good - from >= CERTAIN && alignment.pattern.tracks == 1 {
-                self.prober.resolve_gap(begin.shape.gap());
-                self.is_unskewed |= begin.shape.gap().abs() < self.prober.tolerance();
-            }
-            self.at = begin.sector;
-            self.angle = self.prober.expect(self.at, begin.angle).await?.unwrap_or(begin.angle);
-            if wrap(self.angle - begin.angle).abs() > self.width(&begin.shape) {
-                // The sector is remapped elsewhere.
-                self.angle = begin.angle;
-            }
             if !sure && good == first + 1 {
-                return Ok(());
+                return Ok(Hypothesis::Pattern);
             }
             // After equal tracks with slips the previous pattern may continue.
-            if alignment.pattern.tracks == 1 && good > first && self.continues().await? {
-                return Ok(());
+            if is_single && good > first && self.continues().await? {
+                return Ok(Hypothesis::Pattern);
             }
-            let taken = sure || good > first;
-            if taken && self.is_of_other_rate(&begin.shape).await? {
-                self.is_unmatched = true;
-                return Ok(());
+            let is_established = sure || good > first;
+            if is_established && self.is_of_other_density(&begin.shape).await? {
+                return Ok(Hypothesis::NewZone);
             }
             let next = alignment.start(good + 1);
-            let end = self.locate_track_end(begin.shape, Some(next.angle)).await?;
-            let differs = end.sectors != begin.shape.sectors;
-            if differs && taken {
-                // Slips make no track longer.
-                let is_longer = end.sectors > begin.shape.sectors;
-                let is_other = is_longer || !end.breaks || self.is_other(&alignment, good, end.sectors);
-                if is_other || self.is_whole(&begin.shape, end.sectors).await? {
-                    self.is_unmatched = true;
-                    return Ok(());
-                }
+            let end = self.locate_track_end(begin.shape, Some(next.angle), 0.0).await?;
+            let located = LocatedTrack {
+                predicted: begin.shape.sectors,
+                sectors: end.sectors,
+                breaks: end.breaks,
+                is_established,
+                begins_part: !is_single && alignment.begins_part(good),
+                before: self
+                    .history
+                    .pieces
+                    .last()
+                    .filter(|last| last.end() == self.at)
+                    .map(|last| last.shape.sectors),
+            };
+            let found = Hypothesis::of_track(&located);
+            if found.excludes_known_shapes() {
+                return Ok(found);
+            }
+            let is_slipped = matches!(found, Hypothesis::Slip { .. });
+            if is_slipped && is_established && self.is_full(&begin.shape, end.sectors).await? {
+                return Ok(Hypothesis::NewZone);
             }
             self.push_track(Shape { sectors: end.sectors, ..begin.shape });
-            self.at += end.sectors;
-            if alignment.pattern.tracks > 1 {
-                self.pattern = Some(alignment.pattern.clone());
+            if !is_single {
+                self.history.pattern = Some(alignment.pattern.clone());
             }
-            let Some(angle) = end.next else { return Ok(()) };
+            let Some(angle) = end.next else { return Ok(Hypothesis::Pattern) };
             self.angle = angle;
             from = good + 1;
-            let off = wrap(angle - next.angle).abs();
-            if off > self.width(&begin.shape) {
-                let inside = differs && alignment.pattern.tracks == 1
-                    || alignment.pattern.tracks > 1 && alignment.part(good).1 > from;
-                let track = if inside { self.skip_leading_slips(&alignment, from).await? } else { None };
-                let Some(track) = track else { return Ok(()) };
-                from = track;
-            } else if alignment.pattern.tracks == 1 && off > self.prober.tolerance() {
-                // The skew differs slightly from that of the alignment.
-                return Ok(());
+            let next = NextTrack {
+                off: wrap(angle - next.angle),
+                width: self.boundaries.width(&begin.shape),
+                tolerance: self.boundaries.tolerance(),
+                is_single,
+                may_slip: if is_single { is_slipped } else { alignment.part(good).1 > from },
+            };
+            match Hypothesis::of_next(&next) {
+                Hypothesis::Pattern => {}
+                Hypothesis::LeadingSlip { .. } => {
+                    let Some(track) = self.skip_leading_slips(&alignment, from).await? else {
+                        return Ok(Hypothesis::NewSurface { sectors: None });
+                    };
+                    from = track;
+                }
+                other => return Ok(other),
             }
             alignment.slip(alignment.start(from).sector as i64 - self.at as i64);
         }
+    }
+
+    /// Moves to the last track that matches an alignment, from its track `from` on, and notes the tracks before it. Returns its number.
+    async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> Result<u64, LatticeError> {
+        let usual_tracks = self.history.usual_tracks();
+        let mut reach = Reach { boundaries: &mut self.boundaries, usual_tracks };
+        let good = reach.last_matching_track(alignment, from).await?;
+        self.history.push_tracks(alignment, from, good, self.boundaries.tolerance());
+        let begin = alignment.start(good);
+        if good - from >= CERTAIN && alignment.pattern.tracks == 1 {
+            self.boundaries.prober.resolve_gap(begin.shape.gap());
+            self.boundaries.is_unskewed |= begin.shape.gap().abs() < self.boundaries.tolerance();
+        }
+        self.at = begin.sector;
+        self.angle = self.boundaries.prober.expect(self.at, begin.angle).await?.unwrap_or(begin.angle);
+        if wrap(self.angle - begin.angle).abs() > self.boundaries.width(&begin.shape) {
+            // The sector is remapped elsewhere.
+            self.angle = begin.angle;
+        }
+        Ok(good)
     }
 
     /// Skips tracks whose first sectors are slipped, from an alignment's track `track` on. Returns the next track that begins where the
@@ -204,210 +268,76 @@ impl Walk {
         alignment: &Alignment,
         mut track: u64,
     ) -> Result<Option<u64>, LatticeError> {
-        let least = 2.0 * self.prober.tolerance();
+        // Several readings may make an angle less uncertain meanwhile; the bound stays.
+        let tolerance = self.boundaries.tolerance();
         loop {
             let (begin, next) = (alignment.start(track), alignment.start(track + 1));
-            let leading_slips = wrap_from(0.0, self.angle - begin.angle);
-            if leading_slips < least || leading_slips > 1.0 - least {
-                return Ok(None);
-            }
-            self.leading_slips = leading_slips;
-            let end = self.locate_track_end(begin.shape, Some(next.angle)).await;
-            self.leading_slips = 0.0;
-            let end = end?;
+            let here = Hypothesis::of_beginning(self.angle - begin.angle, tolerance);
+            let Hypothesis::LeadingSlip { turns } = here else { return Ok(None) };
+            let end = self.locate_track_end(begin.shape, Some(next.angle), turns).await?;
             let Some(angle) = end.next.filter(|_| end.breaks && end.sectors < begin.shape.sectors) else {
                 return Ok(None);
             };
-            let within = self.width(&begin.shape);
-            let is_back = wrap(angle - next.angle).abs() <= within;
-            let is_same = wrap(angle - self.angle).abs() <= within;
-            if !is_back && !is_same {
+            let width = self.boundaries.width(&begin.shape);
+            let behind = Hypothesis::after_leading_slip(angle - next.angle, angle - self.angle, width);
+            if matches!(behind, Hypothesis::NewSurface { .. }) {
                 return Ok(None);
             }
             self.push_track(Shape { sectors: end.sectors, ..begin.shape });
-            (self.at, self.angle) = (self.at + end.sectors, angle);
+            self.angle = angle;
             track += 1;
-            if is_back {
+            if behind == Hypothesis::Pattern {
                 return Ok(Some(track));
             }
         }
     }
 
-    /// Whether a track of another size than predicted belongs to another surface or zone, and has no slipped sectors: true at the start of
-    /// a surface, and if the track before was as long.
-    fn is_other(&self, alignment: &Alignment, track: u64, sectors: u64) -> bool {
-        let is_first = alignment.pattern.tracks > 1
-            && alignment.part(track).1 - alignment.part_of(track).tracks == track;
-        let last = self.found.last().filter(|last| last.end() == self.at);
-        is_first || last.is_some_and(|last| last.shape.sectors == sectors)
+    /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
+    async fn locate_track_end(
+        &mut self,
+        shape: Shape,
+        next: Option<f64>,
+        leading_slips: f64,
+    ) -> Result<IrregularTrack, LatticeError> {
+        let (at, angle) = (self.at, self.angle);
+        EndSearch { boundaries: &mut self.boundaries, at, angle, leading_slips }.locate(shape, next).await
     }
 
-    /// Whether the track here has more or fewer sectors in a turn than predicted, and not slipped ones: then the angle is off by twice as
-    /// much at twice the distance.
-    async fn is_of_other_rate(&mut self, predicted: &Shape) -> Result<bool, LatticeError> {
-        let tolerance = self.prober.tolerance();
-        let Some(far) = self.off_at(0.7, predicted).await? else { return Ok(false) };
-        if far.abs() < 1.5 * tolerance || far < -0.2 {
+    /// Whether the track here has more or fewer sectors in a turn than predicted, and not slipped ones.
+    async fn is_of_other_density(&mut self, predicted: &Shape) -> Result<bool, LatticeError> {
+        let tolerance = self.boundaries.tolerance();
+        let [farther, nearer] = DENSITY_PLACES;
+        let far = self.off_at(farther, predicted).await?;
+        let Some(far) = far.filter(|far| Hypothesis::may_be_new_zone(*far, tolerance)) else {
             return Ok(false);
-        }
-        let Some(near) = self.off_at(0.35, predicted).await? else { return Ok(false) };
-        // Slips never move a sector to an earlier angle, and they move it to a later one abruptly.
-        let within = if far < 0.0 { 1.2 * tolerance } else { (1.2 * tolerance).min(0.25 * far) };
-        Ok((near - 0.5 * far).abs() < within && (far < 0.0 || far > 3.2 * tolerance))
+        };
+        let near = self.off_at(nearer, predicted).await?;
+        Ok(near.is_some_and(|near| Hypothesis::is_new_zone(far, near, tolerance)))
     }
 
     /// By how many turns a sector is later than predicted, at this share of the track that begins here.
     async fn off_at(&mut self, share: f64, predicted: &Shape) -> Result<Option<f64>, LatticeError> {
         let sector = (share * predicted.turn) as u64;
-        if self.at + sector >= self.end || sector < 2 {
+        if self.at + sector >= self.boundaries.end || sector < 2 {
             return Ok(None);
         }
         let angle = self.angle + sector as f64 / predicted.turn;
-        Ok(self.prober.expect(self.at + sector, angle).await?.map(|seen| wrap(seen - angle)))
+        let seen = self.boundaries.prober.expect(self.at + sector, angle).await?;
+        Ok(seen.map(|seen| wrap(seen - angle)))
     }
 
-    /// Whether a track of fewer sectors than predicted has a lower density, and no slipped sectors: slips would move the angle of its middle
-    /// sector by half of the difference.
-    async fn is_whole(&mut self, predicted: &Shape, sectors: u64) -> Result<bool, LatticeError> {
-        let lost = predicted.turn - sectors as f64;
-        let tolerance = self.prober.tolerance();
-        if lost < 0.0 || 0.5 * lost / predicted.turn < 1.6 * tolerance {
-            return Ok(false);
-        }
-        let middle = sectors / 2;
-        let angle = wrap(self.angle + middle as f64 / sectors as f64);
-        self.angle_matches(self.at + middle, angle, tolerance).await
+    /// Whether a track of fewer sectors than predicted has a lower density, and no slipped sectors.
+    async fn is_full(&mut self, predicted: &Shape, sectors: u64) -> Result<bool, LatticeError> {
+        let tolerance = self.boundaries.tolerance();
+        let middle = Hypothesis::middle_of_full_track(predicted, sectors, tolerance);
+        let Some((middle, turns)) = middle else { return Ok(false) };
+        self.boundaries.angle_matches(self.at + middle, wrap(self.angle + turns), tolerance).await
     }
 
-    /// Whether a track begins where an alignment predicts; if so, by how many turns later.
-    pub(super) async fn boundary_matches(
-        &mut self,
-        alignment: &Alignment,
-        track: u64,
-    ) -> Result<Option<f64>, LatticeError> {
-        self.verify_boundary(alignment.start(track - 1), alignment.start(track)).await
-    }
-
-    /// Whether one track ends and another begins as predicted; if so, by how many turns later.
-    pub(super) async fn verify_boundary(
-        &mut self,
-        before: Start,
-        begin: Start,
-    ) -> Result<Option<f64>, LatticeError> {
-        let within = self.width(&before.shape);
-        let last = wrap(before.angle + before.shape.last());
-        self.prober.read_ahead(&[begin.sector - 1, begin.sector]).await?;
-        // The later sector first, because a cache would hold it after a read of the earlier one.
-        let first = self.prober.expect(begin.sector, begin.angle).await?;
-        let Some(off) = first.map(|angle| wrap(angle - begin.angle)).filter(|off| off.abs() <= within) else {
-            // The first sector alone may be remapped, unless it is still part of the track before.
-            let is_near = first.is_some_and(|first| wrap(first - begin.angle).abs() <= 2.0 * within);
-            if begin.shape.sectors <= 8 || is_near {
-                return Ok(None);
-            }
-            let Some(angle) = self.prober.one_reading_near(begin.sector - 1, last, within).await? else {
-                return Ok(None);
-            };
-            let continues = angle + 1.0 / before.shape.turn;
-            let nearby_angle = begin.angle + 3.0 / begin.shape.turn;
-            let matches_beyond = first.is_none_or(|first| wrap(first - continues).abs() > within)
-                && self.angle_matches(begin.sector + 3, nearby_angle, within).await?;
-            return Ok(matches_beyond.then_some(0.0));
-        };
-        let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else {
-            // The last sector cannot be read; try the one before it.
-            let nearby_angle = last - 1.0 / before.shape.turn;
-            let matches_beyond =
-                self.angle_matches(begin.sector.saturating_sub(2), nearby_angle, within).await?;
-            return Ok(matches_beyond.then_some(off));
-        };
-        let hole = wrap(angle - last);
-        if hole.abs() <= within {
-            let break_seen = wrap(begin.angle + off - angle - 1.0 / before.shape.turn).abs();
-            let is_full = before.shape.sectors as f64 > 0.99 * before.shape.turn;
-            let mut breaks = break_seen > 1.6 * self.prober.tolerance();
-            if !breaks && self.is_unskewed {
-                breaks = self.prober.loses_turn(begin.sector, Some(true)).await?.unwrap_or(is_full);
-            } else if !breaks {
-                breaks = is_full;
-            }
-            return Ok(breaks.then_some(off));
-        }
-        // Slips within a track move its last sector to a later angle, but within its turn.
-        let jump = wrap(angle - begin.angle + 1.0 / begin.shape.turn).abs() > 2.0 * within;
-        let room = 1.0 - before.shape.sectors as f64 / before.shape.turn;
-        let hole = wrap_from(-within, hole);
-        if hole <= room + within {
-            let is_silent = !jump && self.is_unskewed;
-            if jump || is_silent && self.prober.loses_turn(begin.sector, None).await? == Some(true) {
-                return Ok(Some(off));
-            }
-        }
-        // The last sector alone may be remapped.
-        let nearby_angle = last - 3.0 / before.shape.turn;
-        let remapped =
-            jump && self.angle_matches(begin.sector.saturating_sub(4), nearby_angle, within).await?;
-        Ok(remapped.then_some(off))
-    }
-
-    /// Tolerance, in turns, for an angle that is predicted from other measured angles: 2.4 tolerances, because those are uncertain, too,
-    /// but at most 0.4 of the gap to the next track, so that two tracks are not confused, and at least one tolerance.
-    pub(super) fn width(&self, shape: &Shape) -> f64 {
-        let tolerance = self.prober.tolerance();
-        (2.4 * tolerance).min(0.4 * shape.gap().abs()).max(tolerance)
-    }
-
-    /// Whether a sector's angle is within a tolerance of a predicted one.
-    async fn angle_matches(&mut self, sector: u64, angle: f64, within: f64) -> Result<bool, LatticeError> {
-        if sector >= self.end {
-            return Ok(false);
-        }
-        Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
-    }
-
-    /// Notes the tracks of an alignment from one up to another.
-    fn emit(&mut self, alignment: &Alignment, mut from: u64, to: u64) {
-        while from < to {
-            let begin = alignment.start(from);
-            let until = if alignment.pattern.tracks > 1 { alignment.part(from).1.min(to) } else { to };
-            let tracks = until - from;
-            let repeats = from >= alignment.pattern.tracks && alignment.pattern.tracks > 1;
-            let copy =
-                repeats.then(|| Copied { pattern: alignment.pattern.number, part: alignment.part(from).0 });
-            let (first, angle) = (begin.sector, begin.angle);
-            self.push(Piece { first, shape: begin.shape, tracks, angle, copy });
-            from = until;
-        }
-    }
-
-    /// Notes one track of a shape, which begins here.
+    /// Notes one track of a shape, which begins here, and moves behind it.
     fn push_track(&mut self, shape: Shape) {
-        self.push(Piece { first: self.at, shape, tracks: 1, angle: self.angle, copy: None });
+        let track = Piece { first: self.at, shape, tracks: 1, angle: self.angle, copy: None };
+        self.history.push(track, self.boundaries.tolerance());
+        self.at += shape.sectors;
     }
-
-    /// Notes tracks. They are merged with the last piece if they continue it.
-    fn push(&mut self, piece: Piece) {
-        self.tracks += piece.tracks;
-        let continues = 2.4 * self.prober.tolerance();
-        if let Some(last) = self.found.last_mut()
-            && last.shape.sectors == piece.shape.sectors
-            && last.shape.is_like(&piece.shape)
-            && wrap(last.next_angle() - piece.angle).abs() <= continues
-            && parting(&last.shape, &piece.shape, last.tracks.min(piece.tracks)) <= 2.0 * continues
-        {
-            if piece.tracks > last.tracks {
-                // The shape of a longer run is more certain.
-                last.angle = wrap(piece.angle - last.tracks as f64 * piece.shape.skew);
-                last.shape = piece.shape;
-            }
-            last.tracks += piece.tracks;
-            return;
-        }
-        self.found.push(piece);
-    }
-}
-
-/// Turns by which two shapes that begin at one angle differ after this number of tracks.
-fn parting(one: &Shape, other: &Shape, tracks: u64) -> f64 {
-    wrap(one.skew - other.skew).abs() * tracks as f64
 }

@@ -26,7 +26,7 @@ pub(super) async fn walk(
     heads: u32,
     slips: &BTreeMap<u32, u32>,
 ) -> Result<Found, ScsiError> {
-    let mut walk = Walk {
+    let mut walk = ZoneWalk {
         places,
         heads,
         slips,
@@ -59,14 +59,14 @@ impl Cylinder {
     }
 }
 
-struct Walk<'a> {
+struct ZoneWalk<'a> {
     places: &'a mut Places,
     heads: u32,
     slips: &'a BTreeMap<u32, u32>,
     found: Found,
 }
 
-impl Walk<'_> {
+impl ZoneWalk<'_> {
     /// The next zone: from its first cylinder to the one where blocks no longer follow by its lengths.
     async fn zone(&mut self) -> Result<(), ScsiError> {
         let first = self.found.map.end();

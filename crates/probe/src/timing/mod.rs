@@ -155,7 +155,7 @@ impl Ear {
 }
 
 /// A walk along the tracks of a part of the disk.
-struct Walk {
+struct TimingWalk {
     /// First block of its first track.
     begin: Lbn,
     /// Where the next walk began.
@@ -171,7 +171,7 @@ struct Walk {
 }
 
 /// Puts walks at tracks spread over the disk.
-async fn walks(clock: &Clock) -> Result<Vec<Walk>, TimingError> {
+async fn walks(clock: &Clock) -> Result<Vec<TimingWalk>, TimingError> {
     let (sectors, unit) = (clock.sectors(), clock.unit());
     let number = (sectors.0 / LEAST_BLOCKS).clamp(1, WALKS);
     let angle = clock.sure_angle(Lbn(0)).await?;
@@ -192,7 +192,7 @@ async fn walks(clock: &Clock) -> Result<Vec<Walk>, TimingError> {
         begins.push(begin);
     }
     let stops = begins.iter().skip(1).map(|(begin, _)| begin.lbn).chain([sectors]).collect::<Vec<_>>();
-    let walk = |((begin, slope), stop): ((End, Option<f64>), Lbn)| Walk {
+    let walk = |((begin, slope), stop): ((End, Option<f64>), Lbn)| TimingWalk {
         begin: begin.lbn,
         stop,
         first: begin.lbn,
@@ -208,7 +208,7 @@ async fn walks(clock: &Clock) -> Result<Vec<Walk>, TimingError> {
 ///
 /// The last block of each track is read on one round, and the one behind it on another: so they do not come from what the disk
 /// read ahead.
-async fn advance(clock: &Clock, walks: &mut [Walk]) -> Result<bool, TimingError> {
+async fn advance(clock: &Clock, walks: &mut [TimingWalk]) -> Result<bool, TimingError> {
     let mut lasts = Vec::with_capacity(walks.len());
     for walk in walks.iter() {
         lasts.push(walk.last(clock).await?);
@@ -224,7 +224,7 @@ async fn advance(clock: &Clock, walks: &mut [Walk]) -> Result<bool, TimingError>
     Ok(is_done)
 }
 
-impl Walk {
+impl TimingWalk {
     /// Where the track to come ends, if it is like those before.
     fn expected(&self) -> Option<Lbn> {
         let guess = self.lengths.guesses().first().copied()?;
