@@ -5,24 +5,14 @@ use headstack_model::Lbn;
 
 /// Why an extraction that asks where blocks lie found nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum TranslationError {
-    /// It does not answer such questions.
     #[error("the disk does not translate addresses; find its tracks by time (lattice, timing)")]
     Unable,
-    /// It does not for one block.
     #[error("block {lbn}: the disk does not say where it lies")]
-    Refused {
-        /// The block.
-        lbn: u64,
-    },
-    /// No end of a track shows.
+    Refused { lbn: u64 },
     #[error("block {lbn}: its track would hold {blocks} blocks; at most {} are possible", u32::MAX)]
-    Long {
-        /// Its first block.
-        lbn: u64,
-        /// Blocks to its end.
-        blocks: u64,
-    },
+    Long { lbn: u64, blocks: u64 },
 }
 
 /// Blocks of a track that begins at one.
@@ -60,7 +50,6 @@ impl Places {
         }
     }
 
-    /// Blocks of the disk.
     pub(crate) fn sectors(&self) -> Lbn {
         Lbn(self.disk.info().sectors)
     }

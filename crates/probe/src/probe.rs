@@ -29,26 +29,21 @@ impl DiskInfo {
 
 /// A command of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum ProbeCommand {
-    /// Read blocks.
     Read {
-        /// First block.
         lbn: Lbn,
-        /// How many.
         sectors: u32,
         /// Whether they must come from the media, if the disk has such a command.
         from_media: bool,
     },
     /// Write blocks. Who carries the command out preserves their content where it matters.
     Write {
-        /// First block.
         lbn: Lbn,
-        /// How many.
         sectors: u32,
         /// Whether it is done only when they are on the media.
         to_media: bool,
     },
-    /// Bring all written blocks to the media.
     Flush,
     /// Translate a block to cylinder, head and sector.
     Locate(Lbn),
@@ -94,6 +89,7 @@ impl Answer {
 
 /// How a probe ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Outcome {
     /// It was carried out.
     Done,
@@ -102,14 +98,7 @@ pub enum Outcome {
     /// The disk does not know how to.
     Refused,
     /// Cylinder, head and sector of a block, counted as the disk counts them.
-    Place {
-        /// The cylinder.
-        cylinder: u32,
-        /// The head.
-        head: u32,
-        /// The physical sector.
-        sector: u32,
-    },
+    Place { cylinder: u32, head: u32, sector: u32 },
     /// The block at a place, if any.
     Block(Option<Lbn>),
     /// Cylinder, head and sector of each sector out of use.

@@ -23,55 +23,26 @@ const MOST_TRACKS: u64 = 5_000;
 
 /// Why a map could not be mended.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum RepairError {
-    /// The disk does not say where blocks lie.
     #[error(transparent)]
     Translation(#[from] TranslationError),
-    /// Its answers do not say when blocks come.
     #[error(transparent)]
     Timing(#[from] TimingError),
-    /// The map does not cover the disk.
     #[error(
         "the map ends at block {map}, the disk at {disk}: it is the map of another disk, or of a part of one"
     )]
-    Foreign {
-        /// Where the map ends.
-        map: u64,
-        /// Where the disk does.
-        disk: u64,
-    },
-    /// It is of another disk of as many blocks.
+    Foreign { map: u64, disk: u64 },
     #[error("the map is of another disk: {wrong} of {looked} {what}")]
-    Other {
-        /// How many speak against it.
-        wrong: u64,
-        /// How many were looked at.
-        looked: u64,
-        /// Of what.
-        what: &'static str,
-    },
-    /// It cuts what the media hold as one.
+    Other { wrong: u64, looked: u64, what: &'static str },
     #[error(
         "the map is of another disk: a track begins at block {lbn}, within a physical sector of {unit} blocks"
     )]
-    Cuts {
-        /// Where a track begins.
-        lbn: u64,
-        /// Blocks of a physical sector.
-        unit: u64,
-    },
-    /// Too much has changed.
+    Cuts { lbn: u64, unit: u64 },
     #[error(
         "the map is wrong from block {from} to {to}, {tracks} tracks that follow no rule: extract it anew"
     )]
-    TooMuch {
-        /// First block.
-        from: u64,
-        /// The block behind the last.
-        to: u64,
-        /// Tracks between.
-        tracks: u64,
-    },
+    TooMuch { from: u64, to: u64, tracks: u64 },
 }
 
 /// Looks whether the map still holds, at tracks drawn by chance and at the first and the last boundary within each run of tracks,
@@ -228,7 +199,6 @@ impl Channel {
         })
     }
 
-    /// Whether a boundary of the map holds.
     async fn holds(&mut self, tracks: &Tracks<'_>, number: u64) -> Result<bool, RepairError> {
         match number == 0 || number == tracks.number() {
             true => Ok(true),

@@ -36,49 +36,24 @@ impl Spin {
 
 /// Why it cannot be learned from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SpinError {
-    /// It has no blocks.
     #[error("the disk has no blocks")]
     Empty,
-    /// No block can be read.
     #[error("the disk cannot be read: reads at its beginning, in its middle and at its end failed")]
     Unreadable,
-    /// The last blocks cannot be read.
     #[error("the disk reports {reported} blocks, but none can be read from block {end} on")]
-    Short {
-        /// Blocks that it tells.
-        reported: u64,
-        /// The block after the last that can be read.
-        end: u64,
-    },
-    /// Many reads fail.
+    Short { reported: u64, end: u64 },
     #[error("the disk cannot be relied upon: {failed} of {reads} reads spread over it failed")]
-    Failing {
-        /// Reads that failed.
-        failed: u64,
-        /// All reads.
-        reads: u64,
-    },
-    /// Everything is answered more quickly than media can be reached.
+    Failing { failed: u64, reads: u64 },
     #[error(
         "every read is answered from a cache (of {blocks} blocks far apart, read in turn, most within {quick}): there is nothing to learn of the media"
     )]
-    Cached {
-        /// Blocks that were read in turn.
-        blocks: u64,
-        /// What counts as quick.
-        quick: Nanos,
-    },
-    /// The times of the answers have nothing to do with a turn.
+    Cached { blocks: u64, quick: Nanos },
     #[error(
         "no rotation shows in its response times (the best fit is {fit_per_mille} of 1000, at least {least} is needed): it does not rotate, or something before it delays answers at will"
     )]
-    NoTurn {
-        /// How well the best turn fits, in thousandths.
-        fit_per_mille: u32,
-        /// What is needed.
-        least: u32,
-    },
+    NoTurn { fit_per_mille: u32, least: u32 },
 }
 
 /// An answer that is quicker comes from a cache: the electronics of a disk need up to so much for it, and its media more.

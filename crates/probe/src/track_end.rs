@@ -4,7 +4,6 @@ use headstack_model::Lbn;
 
 /// Says whether a block lies on the track that is being searched.
 pub(crate) trait OnTrack {
-    /// Why it cannot be said.
     type Error;
 
     /// Whether a block behind the track's first one lies on it.
@@ -65,7 +64,6 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Takes the length of a track.
     pub(crate) fn push(&mut self, sectors: u32) {
         if sectors == self.last {
             self.row = self.row.saturating_add(1);

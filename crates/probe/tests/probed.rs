@@ -40,7 +40,6 @@ fn probed(truth: &DriveSpec, noise: Noise) -> Result<DriveSpec, String> {
     found.unwrap_or_else(|| Err(format!("not done after {MOST_PROBES} probes")))
 }
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// Reads of a page anywhere.
@@ -49,7 +48,6 @@ enum Kind {
     Mixed,
 }
 
-/// When.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pace {
     /// So many under way.
@@ -58,7 +56,6 @@ enum Pace {
     Open(Nanos),
 }
 
-/// Requests from a seed.
 struct Requester {
     random: Pcg64Mcg,
     kind: Kind,

@@ -47,7 +47,6 @@ struct Sum {
     without_extents: u64,
 }
 
-/// A file that crosses.
 struct Crossing {
     inode: u32,
     counted: Crossings,

@@ -88,13 +88,9 @@ fn list(exclusion: &Exclusion<'_>, out: &mut impl Write) -> std::io::Result<()> 
     exclusion.iter().try_for_each(|block| writeln!(out, "{block}"))
 }
 
-/// What is given up.
 pub(super) struct GivenUp {
-    /// Blocks that are left out.
     pub(super) excluded: u64,
-    /// Blocks that there are.
     pub(super) blocks: u64,
-    /// Bytes of each.
     pub(super) block: u64,
 }
 
@@ -103,7 +99,6 @@ impl GivenUp {
         GivenUp { excluded: exclusion.count(), blocks: exclusion.blocks(), block }
     }
 
-    /// Their share of the space.
     pub(super) fn share(&self) -> f64 {
         self.excluded as f64 / self.blocks.max(1) as f64
     }

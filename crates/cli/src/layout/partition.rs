@@ -28,9 +28,7 @@ pub(super) struct MapArgs {
 /// Sectors of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    /// The first.
     pub(super) start: u64,
-    /// How many.
     pub(super) sectors: u64,
 }
 
@@ -61,7 +59,6 @@ impl Display for Span {
 
 /// A map that was read, and the partition that was asked for.
 pub(super) struct Mapped {
-    /// The disk of the map.
     pub(super) identity: Identity,
     pub(super) map: TrackMap,
     pub(super) span: Span,

@@ -67,7 +67,6 @@ struct Shown {
     counted: Crossings,
 }
 
-/// All that is asked for.
 struct Findings {
     mapped: Mapped,
     /// Where the partition was taken from.
@@ -131,13 +130,11 @@ impl Show {
         Ok(Findings { mapped, source, files, left_out, total })
     }
 
-    /// What is shown.
     fn files(&self) -> Vec<PathBuf> {
         let first = self.map.as_ref().map(|_| self.first.clone());
         first.into_iter().chain(self.others.iter().cloned()).collect()
     }
 
-    /// The map of the whole disk.
     fn whole(&self) -> Result<Mapped, Failure> {
         Mapped::whole(self.map.as_ref().unwrap_or(&self.first)).map_err(|failure| match failure {
             Failure::Input(why) if self.map.is_none() => {
@@ -275,7 +272,6 @@ fn is_holder(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == HIDDEN_FILE) && path.parent().is_some_and(is_root)
 }
 
-/// Bytes of a block of a file's file system.
 fn block_bytes(file: &File) -> Result<u64, String> {
     let found = rustix::fs::fstatvfs(file).map_err(|error| error.to_string())?;
     Ok(found.f_frsize.max(1))

@@ -23,7 +23,6 @@ pub(super) fn parts(learned: &LearnedElectronics) -> Map<String, Value> {
     }
 }
 
-/// How sure a value is, in a word.
 pub(super) fn word(sure: FindingConfidence) -> &'static str {
     match sure {
         FindingConfidence::Measured => "measured",

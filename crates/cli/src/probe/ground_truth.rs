@@ -6,22 +6,17 @@ use headstack_model::{DriveSpec, Geometry};
 use headstack_tracks::TrackMap;
 use headstack_tracks::check::{Agreement, compare};
 
-/// What is true of a drive.
 pub(super) struct Truth {
     name: String,
     map: TrackMap,
     rpm: f64,
 }
 
-/// How what was learned agrees with it.
 pub(super) struct Verdict {
     /// The drive file.
     pub(super) name: String,
-    /// Where tracks begin, if that was learned.
     pub(super) tracks: Option<Agreement>,
-    /// How far the speed is off, in millionths.
     pub(super) rpm_off_ppm: Option<f64>,
-    /// Whether all was learned that was to be.
     pub(super) is_whole: bool,
 }
 

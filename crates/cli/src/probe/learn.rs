@@ -10,7 +10,6 @@ use headstack_probe::{Disk, query, scsi, timing};
 use headstack_tracks::TrackMap;
 use std::cell::RefCell;
 
-/// What was learned so far.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) spin: Option<Spin>,
@@ -33,12 +32,10 @@ impl Found {
         }
     }
 
-    /// Whether nothing is known.
     pub(super) fn is_empty(&self) -> bool {
         What::EACH.into_iter().all(|part| !self.has(part))
     }
 
-    /// Parts that are not among it.
     pub(super) fn missing(&self, wanted: &[What]) -> Vec<What> {
         wanted.iter().copied().filter(|part| !self.has(*part)).collect()
     }

@@ -78,11 +78,8 @@ pub(crate) struct Probe {
     json: Option<PathBuf>,
 }
 
-/// What came of it.
 pub(crate) struct Outcome {
-    /// The disk.
     disk: source::SourceInfo,
-    /// What was learned.
     found: Found,
     /// What was not, and why.
     open: Option<Open>,
@@ -92,9 +89,7 @@ pub(crate) struct Outcome {
     took: Nanos,
     /// What else the machine did meanwhile, where its clock is the disk's.
     machine: Option<Load>,
-    /// How it agrees with the truth.
     verdict: Option<ground_truth::Verdict>,
-    /// Files that were asked for and not written, and why.
     not_written: Vec<String>,
 }
 
@@ -121,7 +116,6 @@ impl Outcome {
     }
 }
 
-/// Files that are written of what was learned.
 struct Files {
     drive: Option<NewFile>,
     map: Option<NewFile>,
@@ -161,7 +155,6 @@ impl Files {
 const DRIVE_NEEDS: &[What] = &[What::Seek, What::Cache];
 const MAP_NEEDS: &[What] = &[What::Tracks];
 
-/// The drive file, or why there is none.
 fn drive_file(file: &NewFile, outcome: &Outcome) -> Result<String, String> {
     let found = &outcome.found;
     let (Some(mechanics), Some(electronics)) = (&found.mechanics, &found.electronics) else {
@@ -182,13 +175,9 @@ struct Open {
     why: Why,
 }
 
-/// Why something was left open.
 enum Why {
-    /// The time was over.
     Time(Progress),
-    /// Somebody stopped it.
     Stopped { signal: u8, at: Progress },
-    /// It cannot be learned.
     Failed(String),
 }
 
@@ -268,7 +257,6 @@ impl Probe {
         Truth::from_spec(&crate::catalog::load(name)?).map(Some)
     }
 
-    /// What a journal calls what is done.
     fn task(&self, parts: &[What]) -> String {
         let known = self.known.as_ref().map(|path| format!(" {}", path.display()));
         task::name(self.method, parts) + &known.unwrap_or_default()

@@ -18,7 +18,6 @@ const DOTS: usize = 4000;
 /// Runs that are shown close up.
 const CLOSE: usize = 160;
 
-/// The report of one probed disk.
 pub(super) fn report(outcome: &Outcome) -> Report {
     let found = &outcome.found;
     let mut sections = vec![summary(outcome)];

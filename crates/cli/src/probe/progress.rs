@@ -42,7 +42,6 @@ impl Bar {
         ));
     }
 
-    /// Takes the bar away.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }

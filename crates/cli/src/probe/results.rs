@@ -5,7 +5,6 @@ use headstack_probe::lattice::Verification;
 use headstack_probe::learn::{LearnedMechanics, SeekPoint};
 use serde_json::{Value, json};
 
-/// The document.
 pub(super) fn to_json(outcome: &Outcome) -> String {
     let Outcome { disk, found, .. } = outcome;
     let time = if disk.is_simulated { "simulated_s" } else { "seconds" };

@@ -67,13 +67,11 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// What is told of a disk.
 pub(super) struct SourceInfo {
-    /// What people call it.
     pub(super) name: String,
     /// What tells it from other disks.
     pub(super) identity: Identity,
     /// How it is asked.
     pub(super) way: &'static str,
-    /// Whether its time is simulated.
     pub(super) is_simulated: bool,
     /// What it tells of itself.
     pub(super) info: DiskInfo,
@@ -87,7 +85,6 @@ impl SourceInfo {
     }
 }
 
-/// A disk that answers.
 pub(super) enum Source {
     Simulated {
         disk: Box<SimulatedDisk>,

@@ -21,7 +21,6 @@ impl What {
     /// All parts, in the order in which they are learned.
     pub(super) const EACH: [What; 4] = [What::Speed, What::Tracks, What::Seek, What::Cache];
 
-    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             What::Speed => "speed",
@@ -98,7 +97,6 @@ pub(super) fn name(method: Method, parts: &[What]) -> String {
     format!("{} {}", method.name(), parts.join(","))
 }
 
-/// The names of parts, for people.
 pub(super) fn names(parts: &[What]) -> String {
     let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     names.join(", ")

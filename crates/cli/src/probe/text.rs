@@ -14,7 +14,6 @@ use headstack_probe::learn::{LearnedMechanics, Seeks};
 use headstack_tracks::TrackMap;
 use std::io::Write;
 
-/// Writes what was learned, a line each.
 pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failure> {
     for (name, value) in lines(outcome) {
         writeln!(out, "  {name:<16}{value}")?;
@@ -27,7 +26,6 @@ pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failur
     Ok(())
 }
 
-/// Names and values.
 pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let Outcome { disk, found, .. } = outcome;
     let info = disk.info;

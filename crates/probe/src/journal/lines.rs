@@ -78,36 +78,16 @@ pub struct Journal {
 
 /// Why a journal cannot be taken up.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum JournalError {
-    /// It cannot be read.
     #[error("{0}")]
     Read(#[from] io::Error),
-    /// It is something else, or of another version.
     #[error("line {line}: `{met}`, where a journal has {allowed}")]
-    Head {
-        /// The line, from 1.
-        line: usize,
-        /// What is there.
-        met: String,
-        /// What should be.
-        allowed: &'static str,
-    },
-    /// A line that is not the last is not as it was written.
+    Head { line: usize, met: String, allowed: &'static str },
     #[error("line {line} is damaged (its checksum does not fit)")]
-    Damaged {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// It is of another disk or another task.
+    Damaged { line: usize },
     #[error("it is of {what} `{met}`, not of `{wanted}`")]
-    Other {
-        /// What differs.
-        what: &'static str,
-        /// What it is of.
-        met: String,
-        /// What it should be of.
-        wanted: String,
-    },
+    Other { what: &'static str, met: String, wanted: String },
 }
 
 impl Journal {
@@ -225,7 +205,6 @@ pub(super) fn words(command: &ProbeCommand) -> String {
     }
 }
 
-/// The line of an answer.
 pub(super) fn line(record: &Record) -> String {
     let Answer { issued, ended, outcome } = &record.answer;
     let mut line = format!("{} {} {} {} ", record.number, words(&record.command), issued.0, ended.0);

@@ -33,24 +33,16 @@ pub struct Record {
 
 /// Why a journaled disk fails.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum JournalFailure<E> {
-    /// The disk's error.
     #[error("{0}")]
     Disk(E),
-    /// The recorded answers are of another extraction.
     #[error(
         "the journal is of another extraction: its answer {number} is to `{met}`, which this extraction does not send; repeat the options of the first run"
     )]
-    Other {
-        /// The probe that was answered.
-        number: u64,
-        /// What it asked.
-        met: String,
-    },
-    /// It is another disk, or cannot be identified.
+    Other { number: u64, met: String },
     #[error("{0}")]
     Rejoin(RejoinError),
-    /// The journal cannot be written.
     #[error("the journal cannot be written: {0}")]
     Write(std::io::Error),
 }

@@ -10,38 +10,22 @@ use std::f64::consts::TAU;
 
 /// Why a journal cannot be taken up on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum RejoinError {
-    /// The disk cannot be learned from.
     #[error("{0}")]
     Spin(SpinError),
-    /// Blocks are not at the angles that they had.
     #[error(
         "the journal is of another disk: {agree} of {requested} blocks end at their recorded angles; name the journal of this disk"
     )]
-    OtherDisk {
-        /// Blocks that were read again.
-        requested: usize,
-        /// Those of them that lie where they did, but for one turn of all.
-        agree: usize,
-    },
-    /// Blocks lie elsewhere.
+    OtherDisk { requested: usize, agree: usize },
     #[error(
         "the journal is of another disk: {agree} of {requested} addresses translate as recorded; name the journal of this disk"
     )]
-    OtherPlaces {
-        /// Places that were asked for again.
-        requested: usize,
-        /// Those of them that are told as they were.
-        agree: usize,
-    },
-    /// Too few blocks come from the media to identify the disk.
+    OtherPlaces { requested: usize, agree: usize },
     #[error(
         "the disk cannot be identified by the journal: {requested} recorded blocks come from its media (at least {LEAST}); begin a new journal"
     )]
-    Few {
-        /// Blocks that were read again.
-        requested: usize,
-    },
+    Few { requested: usize },
 }
 
 /// How near to each other blocks agree, in turns.

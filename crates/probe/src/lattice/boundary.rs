@@ -24,7 +24,6 @@ const NEIGHBOUR: u64 = 3;
 /// Sectors of a track up to which a neighbour may lie on another track.
 const SHORT_TRACK: u64 = 8;
 
-/// Compares boundaries of tracks with their prediction.
 #[derive(Debug)]
 pub(super) struct Boundaries {
     pub(super) prober: Prober,
@@ -164,7 +163,6 @@ impl Boundaries {
         Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
     }
 
-    /// Whether the angles break before a sector.
     pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Result<bool, LatticeError> {
         let next = self.prober.angle(sector).await?;
         let last = self.prober.angle(sector - 1).await?;

@@ -42,7 +42,6 @@ struct Mark {
     turn: f64,
     /// On the host's clock, in nanoseconds.
     at: f64,
-    /// How many readings.
     readings: f64,
 }
 
@@ -225,7 +224,6 @@ impl Clock {
     }
 }
 
-/// The mean of marks.
 fn mean(marks: &[Mark]) -> Mark {
     let sum = |of: fn(&Mark) -> f64| marks.iter().map(|mark| of(mark) * mark.readings).sum::<f64>();
     let readings = marks.iter().map(|mark| mark.readings).sum::<f64>();

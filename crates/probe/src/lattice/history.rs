@@ -76,7 +76,6 @@ pub(super) struct History {
     pub(super) last_full_repeat: u64,
     /// Tracks found when the pattern last restarted after a mismatch, the last three times.
     begun: [u64; 3],
-    /// Patterns learned so far.
     patterns: u64,
 }
 
@@ -114,7 +113,6 @@ impl History {
         self.pattern.as_ref().map(|pattern| pattern.parts[pattern.part_of(self.counted(pattern))])
     }
 
-    /// Shapes of tracks that may come next.
     pub(super) fn shapes(&self) -> Vec<Shape> {
         let mut shapes: Vec<Shape> = Vec::new();
         let expected = self.expected().into_iter().map(|part| part.shape);

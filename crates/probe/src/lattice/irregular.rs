@@ -203,7 +203,6 @@ impl EndSearch<'_> {
         Ok(())
     }
 
-    /// The track that ends where a search ended.
     async fn ended(&mut self, search: &Search, shape: Shape) -> Result<IrregularTrack, LatticeError> {
         let sectors = search.within + 1;
         if self.at + sectors >= self.boundaries.end {

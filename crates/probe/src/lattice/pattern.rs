@@ -73,7 +73,6 @@ pub(super) struct PeriodicPattern {
 }
 
 impl PeriodicPattern {
-    /// One track.
     pub(super) fn of_track(shape: Shape) -> PeriodicPattern {
         PeriodicPattern::new([(shape, 1, 0.0)], shape.skew)
     }
@@ -90,13 +89,11 @@ impl PeriodicPattern {
         PeriodicPattern { parts, sectors: sector, tracks: track, step, number: 0 }
     }
 
-    /// The part that holds a track.
     pub(super) fn part_of(&self, track: u64) -> usize {
         self.parts.partition_point(|part| part.track <= track % self.tracks) - 1
     }
 }
 
-/// The beginning of a track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     pub(super) sector: u64,
@@ -130,7 +127,6 @@ impl Alignment {
         alignment
     }
 
-    /// Where a track begins.
     pub(super) fn start(&self, track: u64) -> Start {
         let part = &self.pattern.parts[self.pattern.part_of(track)];
         let (times, inside) = (track / self.pattern.tracks, track % self.pattern.tracks - part.track);
@@ -150,7 +146,6 @@ impl Alignment {
         (index, track - track % self.pattern.tracks + part.track + part.tracks)
     }
 
-    /// Whether a track is the first of its part.
     pub(super) fn begins_part(&self, track: u64) -> bool {
         self.part(track).1 - self.part_of(track).tracks == track
     }
@@ -182,7 +177,6 @@ impl Alignment {
         hidden
     }
 
-    /// The tracks among which one is.
     pub(super) fn part_of(&self, track: u64) -> Part {
         self.pattern.parts[self.pattern.part_of(track)]
     }

@@ -248,7 +248,6 @@ impl Prober {
         libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize
     }
 
-    /// The number of a sector's first block.
     pub(super) fn lbn(&self, sector: u64) -> Lbn {
         Lbn(sector * self.blocks)
     }
@@ -399,14 +398,12 @@ impl Prober {
         self.settled.insert(sector, angle);
     }
 
-    /// Forgets what was read of one sector.
     pub(super) fn forget_one(&mut self, sector: u64) {
         self.settled.remove(&sector);
         self.ahead.remove(&sector);
         self.turned.remove(&sector);
     }
 
-    /// Forgets all readings, so that sectors are read again.
     pub(super) fn forget(&mut self) {
         self.settled.clear();
         self.ahead.clear();

@@ -56,7 +56,6 @@ impl Cache {
     }
 }
 
-/// Reads sectors of a disk.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) disk: &'a Disk,

@@ -53,7 +53,6 @@ pub struct Verification {
     pub doubtful: Vec<Range<Lbn>>,
 }
 
-/// A boundary to verify.
 #[derive(Clone, Copy, Debug)]
 struct BoundaryCheck {
     piece: usize,
@@ -61,7 +60,6 @@ struct BoundaryCheck {
     drawn: bool,
 }
 
-/// Verifies what a walk found.
 #[derive(Debug)]
 pub(super) struct Verifier<'a>(pub(super) &'a mut Walk);
 
@@ -368,7 +366,6 @@ impl Verifier<'_> {
         Ok(bad)
     }
 
-    /// Walks some pieces again.
     async fn relearn(&mut self, from: usize, to: usize) -> Result<(), LatticeError> {
         let Verifier(walk) = self;
         walk.boundaries.prober.forget();

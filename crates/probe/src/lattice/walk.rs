@@ -33,13 +33,11 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// A walk from the disk's first sector, which has an angle.
     pub(super) fn new(boundaries: Boundaries, angle: f64) -> Walk {
         let (history, next) = (History::default(), Hypothesis::Pattern);
         Walk { boundaries, at: 0, angle, history, unmatched_tracks: 0, next }
     }
 
-    /// Walks to the end.
     pub(super) async fn run(&mut self) -> Result<(), LatticeError> {
         let mut tried = None;
         while self.at < self.boundaries.end {

@@ -22,7 +22,6 @@ pub(crate) struct Angles {
 const GUESS: f64 = 1.0;
 
 impl Angles {
-    /// The angle after so many steps.
     pub(crate) fn after(&self, steps: [f64; 2]) -> f64 {
         self.first + steps[0] * self.steps[0] + steps[1] * self.steps[1]
     }

@@ -114,7 +114,6 @@ fn distances(cylinders: u32) -> Vec<u32> {
     all
 }
 
-/// Measures all.
 pub(super) async fn measure(prober: &mut Prober, placing: &Placing) -> Seeks {
     let finder = Finder::new(placing);
     let everywhere = 0..finder.cylinders;
@@ -158,7 +157,6 @@ async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Opti
     median(all)
 }
 
-/// Seek times over distances.
 async fn curve(
     prober: &mut Prober,
     finder: &Finder<'_>,

@@ -38,7 +38,6 @@ pub struct Piece {
     pub band: u32,
 }
 
-/// One track.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spot {
     pub(super) first: Lbn,

@@ -59,35 +59,20 @@ pub struct FoundLayout {
 
 /// Why the five steps found nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ScsiError {
-    /// The disk does not say where blocks lie.
     #[error(transparent)]
     Translation(#[from] TranslationError),
-    /// Nor where its defects are.
     #[error("the disk does not tell its defects; the walk by translation (query) does without")]
     NoDefects,
-    /// Blocks go over tracks in another way.
     #[error(
         "block {lbn}: the layout is not understood: blocks go from cylinder {}, head {} to cylinder {}, head {}; \
          known are cylinder order and serpentine",
         from.0, from.1, to.0, to.1
     )]
-    Layout {
-        /// First block of a track.
-        lbn: u64,
-        /// Cylinder and head of the track before.
-        from: (u32, u32),
-        /// Those of the track.
-        to: (u32, u32),
-    },
-    /// Spares lie in another way.
+    Layout { lbn: u64, from: (u32, u32), to: (u32, u32) },
     #[error("cylinder {cylinder}: the sparing scheme is not understood: {what}")]
-    Scheme {
-        /// Where it was met.
-        cylinder: u32,
-        /// What was met.
-        what: String,
-    },
+    Scheme { cylinder: u32, what: String },
 }
 
 /// Learns the layout, and the tracks by it.

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 /// Zones in a row after which it is asked whether they are ranges with spares of their own.
 const MOST_ALIKE: usize = 12;
 
-/// All that the walk found.
 pub(super) struct Found {
     pub(super) map: TrackMap,
     pub(super) zones: Vec<FoundZone>,
@@ -47,7 +46,6 @@ pub(super) async fn walk(
     Ok(walk.found)
 }
 
-/// The tracks of a cylinder.
 struct Cylinder {
     number: u32,
     tracks: Vec<u32>,

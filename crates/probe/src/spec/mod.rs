@@ -30,13 +30,10 @@ const SAME_TIME: Nanos = Nanos(100_000);
 
 /// Why no drive file can be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SpecError {
-    /// No way of saying where tracks lie says what was found.
     #[error("no drive file has all {pieces} runs of tracks where they were found")]
-    Geometry {
-        /// Runs that were found.
-        pieces: usize,
-    },
+    Geometry { pieces: usize },
 }
 
 /// The drive file of a disk.

@@ -16,7 +16,6 @@ const LEAST_TOLERANCE: f64 = 0.012;
 /// Most that still tells the skew of a track from noise.
 const MOST_TOLERANCE: f64 = 0.04;
 
-/// The clock of a disk.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     disk: Disk,
@@ -48,7 +47,6 @@ impl Clock {
         Ok(Clock { disk, turn, noise, tolerance })
     }
 
-    /// Blocks of the disk.
     pub(super) fn sectors(&self) -> Lbn {
         Lbn(self.disk.info().sectors)
     }

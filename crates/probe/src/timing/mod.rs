@@ -42,42 +42,20 @@ pub struct TimingMap {
 
 /// Why it found nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum TimingError {
-    /// It does not turn, or cannot be read.
     #[error(transparent)]
     Spin(#[from] SpinError),
-    /// Answers come too irregularly.
     #[error("answers come at times that vary by {us:.0} us; at most {most:.0} us tell tracks apart")]
-    Noisy {
-        /// By how much.
-        us: f64,
-        /// What is allowed.
-        most: f64,
-    },
-    /// A block cannot be read.
+    Noisy { us: f64, most: f64 },
     #[error("block {lbn} cannot be read from the media")]
-    Unreadable {
-        /// The block.
-        lbn: u64,
-    },
-    /// A block comes at another angle each time.
+    Unreadable { lbn: u64 },
     #[error("block {lbn} ends at another angle each time")]
-    Restless {
-        /// The block.
-        lbn: u64,
-    },
-    /// The end of a track cannot be told.
+    Restless { lbn: u64 },
     #[error("block {lbn}: the end of its track cannot be told by time")]
-    Unsure {
-        /// Where the search began.
-        lbn: u64,
-    },
-    /// Two walks do not meet.
+    Unsure { lbn: u64 },
     #[error("block {lbn}: two walks found tracks that do not meet")]
-    Apart {
-        /// Where one of them began.
-        lbn: u64,
-    },
+    Apart { lbn: u64 },
 }
 
 /// Extracts the tracks of the whole disk.

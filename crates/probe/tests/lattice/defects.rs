@@ -111,7 +111,6 @@ fn atlas_10k_v_with_irregular_tracks_is_mapped() {
     }
 }
 
-/// Whether a place is in doubt.
 fn doubts(found: &Found, lbn: Lbn) -> bool {
     found.lattice.verification.doubtful.iter().any(|range| range.contains(&lbn))
 }

@@ -19,7 +19,6 @@ mod noise;
 mod queue;
 mod refusals;
 
-/// What an extraction came to.
 struct Found {
     lattice: Lattice,
     agreement: Agreement,

@@ -9,7 +9,6 @@ use headstack_model::{Lbn, Nanos};
 use headstack_tracks::{Track, TrackMap};
 use std::cell::Cell;
 
-/// Reading or writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Read,
@@ -58,10 +57,37 @@ pub(super) struct Bench {
     probes: Cell<u64>,
 }
 
-/// Least distance from a hit that is taken for something else.
+/// Least time, in ns, by which an answer differs from a hit that is none: several times the noise of a usual host.
 const TOLERANCE: f64 = 60_000.0;
-/// How close to its turn an answer must end, in turns; later ones are asked again.
+/// Turns within which an answer must end from where it should; others are late, and are repeated.
 const OFF: f64 = 0.08;
+/// Tracks whose most frequent size is the one that is tried.
+const SIZES: usize = 64;
+/// Share of the disk at which places begin, and over which they spread: not the first and last tracks, which other programs read.
+const SPREAD: (f64, f64) = (0.02, 0.9);
+/// Tracks behind one that hold as much, so that a test may move on from it.
+const EQUAL_TRACKS: usize = 5;
+/// Tries for a track that is far enough away, and for one of the usual size.
+const FAR_TRIES: usize = 1000;
+const FRESH_TRIES: usize = 20_000;
+/// Answers of which each is tried as the origin of the phase, in case some are late.
+const ORIGINS: usize = 3;
+/// Answers whose mean phase is that of a block.
+const PHASE_READS: usize = 15;
+/// Most turns that an access may have to be requested before its end.
+const MOST_LEAD: f64 = 16.0;
+/// Resolution of that time, in ns: less than a host's clock has.
+const LEAD_RESOLUTION: f64 = 1_000.0;
+/// Tries of an access that came late.
+const LATE_TRIES: usize = 5;
+/// Time between an answer and the next request, in ns, that a host needs at least.
+const TURNAROUND: u64 = 20_000;
+/// Medians of the deviation that a hit may differ by: of normal noise next to none does.
+const HIT_MEDIANS: f64 = 10.0;
+/// Share of a turn that such a tolerance may have: with more, angles would be no hits.
+const MOST_TOLERANCE: f64 = 0.125;
+/// Turns that reading a track takes at most, skew included.
+pub(super) const TRACK_TURNS: f64 = 1.5;
 
 impl Bench {
     pub(super) fn new(disk: Disk, map: TrackMap, turn: f64) -> Bench {
@@ -74,7 +100,7 @@ impl Bench {
             angles: Cell::new(0),
             probes: Cell::new(0),
         };
-        let mut sizes: Vec<u32> = (0..64).map(|_| bench.anywhere().sectors).collect();
+        let mut sizes: Vec<u32> = (0..SIZES).map(|_| bench.anywhere().sectors).collect();
         sizes.sort_unstable();
         // The size met most often.
         let often = sizes.chunk_by(|one, other| one == other).max_by_key(|equal| equal.len());
@@ -82,7 +108,6 @@ impl Bench {
         bench
     }
 
-    /// Sectors of the tracks that are tried.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
@@ -91,7 +116,6 @@ impl Bench {
         &self.disk
     }
 
-    /// Probes asked so far.
     pub(super) fn probes(&self) -> u64 {
         self.probes.get()
     }
@@ -125,7 +149,6 @@ impl Bench {
         self.disk.send(command, at)
     }
 
-    /// An access to the media.
     pub(super) async fn access(&self, kind: Kind, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
         let command = match kind {
             Kind::Read => ProbeCommand::Read { lbn, sectors, from_media: true },
@@ -144,7 +167,6 @@ impl Bench {
         self.execute(ProbeCommand::Write { lbn, sectors, to_media: false }, at).await
     }
 
-    /// Brings everything written to the media.
     pub(super) async fn flush(&self) -> Answer {
         self.execute(ProbeCommand::Flush, Nanos::ZERO).await
     }
@@ -152,7 +174,7 @@ impl Bench {
     /// A track at least a third of the disk from a block.
     pub(super) fn far_from(&self, lbn: Lbn) -> Track {
         let is_far = |track: &Track| track.first.0.abs_diff(lbn.0) > self.map.end().0 / 3;
-        let far = (0..1000).map(|_| self.anywhere()).find(is_far);
+        let far = (0..FAR_TRIES).map(|_| self.anywhere()).find(is_far);
         far.unwrap_or_else(|| self.anywhere())
     }
 
@@ -181,7 +203,7 @@ impl Bench {
         const STEP: f64 = 0.618_033_988_749_894_9;
         let place = self.places.get() + 1;
         self.places.set(place);
-        let share = 0.02 + 0.9 * (place as f64 * STEP).fract();
+        let share = SPREAD.0 + SPREAD.1 * (place as f64 * STEP).fract();
         let lbn = Lbn((share * self.map.end().0 as f64) as u64);
         self.map.track_of(lbn).expect("it lies on the disk")
     }
@@ -190,14 +212,14 @@ impl Bench {
     pub(super) fn fresh(&self) -> Track {
         let fits = |track: &Track| track.sectors == self.size && self.is_among_equals(*track);
         // A disk of few equal tracks is tried where it is.
-        (0..20_000).map(|_| self.anywhere()).find(fits).unwrap_or_else(|| self.anywhere())
+        (0..FRESH_TRIES).map(|_| self.anywhere()).find(fits).unwrap_or_else(|| self.anywhere())
     }
 
     /// Whether the track before and those after hold as much.
     fn is_among_equals(&self, track: Track) -> bool {
         let neighbour = |lbn: Option<u64>| lbn.and_then(|lbn| self.map.track_of(Lbn(lbn)));
         let Some(mut other) = neighbour(track.first.0.checked_sub(1)) else { return false };
-        for _ in 0..5 {
+        for _ in 0..EQUAL_TRACKS {
             if other.sectors != track.sectors {
                 return false;
             }
@@ -211,7 +233,7 @@ impl Bench {
     pub(super) fn phase_of(&self, ends: &[Nanos]) -> Option<f64> {
         let phase = |end: &Nanos| (end.0 as f64 / self.turn).fract();
         // Off from one of the first, in case that one was late.
-        for first in ends.iter().take(3).map(phase) {
+        for first in ends.iter().take(ORIGINS).map(phase) {
             let mut off: Vec<f64> = ends.iter().map(|end| wrap(phase(end) - first)).collect();
             let middle = mid_mean(&mut off);
             if off.iter().filter(|off| (**off - middle).abs() < OFF).count() * 4 > off.len() * 3 {
@@ -226,7 +248,7 @@ impl Bench {
     /// Found by asking later and later before the blocks come by, until the disk is a turn late. `None` where it always is.
     pub(super) async fn lead(&self, before: Kind, kind: Kind, lbn: Lbn, sectors: u32) -> Option<Lead> {
         let mut ends = Vec::new();
-        for _ in 0..15 {
+        for _ in 0..PHASE_READS {
             self.access(before, lbn, self.unit(), Nanos::ZERO).await;
             ends.push(self.access(kind, lbn, sectors, Nanos::ZERO).await.ended);
         }
@@ -235,11 +257,11 @@ impl Bench {
         let (mut low, mut high) = (0.0, 1.0);
         while !self.is_in_time(probe, high).await.0 {
             (low, high) = (high, high * 2.0);
-            if high > 16.0 {
+            if high > MOST_LEAD {
                 return None;
             }
         }
-        while (high - low) * self.turn > 1_000.0 {
+        while (high - low) * self.turn > LEAD_RESOLUTION {
             let (in_time, requested) = self.is_in_time(probe, (low + high) / 2.0).await;
             // Where the asking itself was late, the time that was tried is another.
             match in_time {
@@ -257,9 +279,9 @@ impl Bench {
     async fn is_in_time(&self, probe: (Kind, Kind, Lbn, u32, f64), turns: f64) -> (bool, f64) {
         let (before, kind, lbn, sectors, phase) = probe;
         let mut found = (false, turns);
-        for _ in 0..5 {
+        for _ in 0..LATE_TRIES {
             let ready = self.access(before, lbn, self.unit(), Nanos::ZERO).await.ended;
-            let earliest = Nanos(ready.0 + (turns * self.turn) as u64 + 20_000);
+            let earliest = Nanos(ready.0 + (turns * self.turn) as u64 + TURNAROUND);
             let end = self.upcoming(phase, earliest);
             let answer = self.access(kind, lbn, sectors, Nanos(end.0 - (turns * self.turn) as u64)).await;
             let late = (answer.ended.0 as f64 - end.0 as f64) / self.turn;
@@ -273,39 +295,81 @@ impl Bench {
 
     /// What reads of so many sectors behind another read take, where they have been read ahead, and how far that may be off.
     pub(super) async fn behind(&self, sectors: u32) -> Option<(f64, f64)> {
-        let mut took = Vec::new();
-        for step in 0..TRIES {
+        self.steady(TRIES, async |step| {
             let lbn = self.fresh().first;
             let read = self.read(lbn, self.unit(), Nanos::ZERO).await.ended;
             let tracks = f64::from(sectors) / f64::from(self.size);
             // Not where the read before ended, which may be a case of its own.
             let next = lbn + u64::from(self.unit()) + 1;
-            let at = read + self.turns(0.1 + 1.5 * tracks + angle(step) / 2.0);
-            took.push(self.read(next, sectors, at).await.took().0 as f64);
-        }
-        self.is_steady(took)
+            let at = read + self.turns(0.1 + TRACK_TURNS * tracks + angle(step) / 2.0);
+            self.read(next, sectors, at).await
+        })
+        .await
     }
 
-    /// What reading some blocks again and again takes, where they are kept, and how far that may be off.
+    /// What reading some blocks repeatedly takes, where they are kept, and how far that may be off.
     pub(super) async fn again(&self, lbn: Lbn, sectors: u32) -> Option<(f64, f64)> {
         self.read(lbn, sectors, Nanos::ZERO).await;
-        let mut took = Vec::new();
-        for step in 0..TRIES {
-            let at = self.disk.now() + self.turns(angle(step));
-            took.push(self.read(lbn, sectors, at).await.took().0 as f64);
-        }
-        self.is_steady(took)
+        let read = async |step| self.read(lbn, sectors, self.disk.now() + self.turns(angle(step))).await;
+        self.steady(TRIES, read).await
     }
 
-    /// What most times at many angles are, and how far others may be off, where the platter was not waited for.
-    pub(super) fn is_steady(&self, mut times: Vec<f64>) -> Option<(f64, f64)> {
+    /// The time that most of some probes take at many angles, and how far others may be off: ns. `None` where they wait for the media.
+    pub(super) async fn steady(
+        &self,
+        tries: usize,
+        probe: impl AsyncFn(usize) -> Answer,
+    ) -> Option<(f64, f64)> {
+        let mut times = Vec::with_capacity(tries);
+        for step in 0..tries {
+            times.push(probe(step).await.took().0 as f64);
+        }
         let middle = mid_mean(&mut times);
         let mut off: Vec<f64> = times.iter().map(|time| (time - middle).abs()).collect();
         off.sort_by(f64::total_cmp);
-        let tolerance = TOLERANCE.max(off[off.len() / 2] * 10.0);
+        let tolerance = TOLERANCE.max(off[off.len() / 2] * HIT_MEDIANS);
         // Some come late.
-        (off[off.len() * 4 / 5] < tolerance && tolerance < self.turn / 8.0).then_some((middle, tolerance))
+        (off[off.len() * 4 / 5] < tolerance && tolerance < self.turn * MOST_TOLERANCE)
+            .then_some((middle, tolerance))
     }
+}
+
+/// How often of some rounds a test holds.
+pub(super) async fn times(rounds: usize, test: impl AsyncFn(usize) -> bool) -> usize {
+    let mut held = 0;
+    for round in 0..rounds {
+        held += usize::from(test(round).await);
+    }
+    held
+}
+
+/// The bounds between which a test stops to hold, by doubling `high`, the first value tried; `None` where it holds up to `most`.
+pub(super) async fn doubled(
+    mut low: i64,
+    mut high: i64,
+    most: i64,
+    holds: impl AsyncFn(i64) -> bool,
+) -> Option<(i64, i64)> {
+    while holds(high).await {
+        (low, high) = (high, high * 2);
+        if high > most {
+            return None;
+        }
+    }
+    Some((low, high))
+}
+
+/// Halves the distance between a value at which a test holds and one at which it does not, down to a unit.
+pub(super) async fn halved(
+    (mut low, mut high): (i64, i64),
+    unit: i64,
+    holds: impl AsyncFn(i64) -> bool,
+) -> (i64, i64) {
+    while high - low > unit {
+        let middle = (low + high) / 2 / unit * unit;
+        if holds(middle).await { low = middle } else { high = middle }
+    }
+    (low, high)
 }
 
 /// How often a time is taken.

@@ -3,7 +3,7 @@
 //! Each test reads at a place of its own and then asks whether one more block comes from the cache. A block that does not is
 //! answered at the platter's leisure, and by chance now and then as soon as a hit; so two places have to agree.
 
-use super::bench::{Bench, Hits, Kind};
+use super::bench::{Bench, Hits, Kind, TRACK_TURNS, doubled, halved, times};
 use super::overhead;
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{CacheSpec, ReadAhead, Replacement, Segmentation};
@@ -13,8 +13,28 @@ use headstack_model::{Lbn, Nanos};
 const MOST: u64 = 1 << 17;
 /// Tracks that are looked at, to see whether some are the last of something.
 const TRACKS: usize = 16;
-/// Most segments that are looked for.
+/// Most segments that are looked for, and most whose replacement is: each round of the test reads them all.
 const MOST_SEGMENTS: usize = 4096;
+const MOST_REPLACED: usize = 64;
+/// Sectors read ahead that are tried first, and where small segments are pushed out: one step of 1/32 falls into the segment.
+const FIRST_AHEAD: i64 = 8;
+const FIRST_SMALL: i64 = 16;
+const SMALL_STEP: i64 = 32;
+/// Sectors of the shortest and the longest request whose kept part shows a segment.
+const REQUESTS: (u32, u32) = (64, 8192);
+/// Places in a row that are missing where all older ones are.
+const MISSED: usize = 3;
+/// Rounds in which a place that was used again may outlive others, and in how many at most by chance, and at least by rule.
+const SURVIVALS: usize = 15;
+const BY_CHANCE: usize = 2;
+const BY_RULE: usize = 12;
+/// Tracks whose blocks before a request are looked for, and in how many they are held where they are kept.
+const ARRIVALS: usize = 9;
+const ARRIVED: usize = 6;
+/// Turns that a read of a whole track, a seek included, takes at most.
+const TRACK_READ: f64 = 4.0;
+/// Share of a turn from which on a read that continues another has missed its sector.
+const LATE_TURNS: f64 = 0.7;
 
 /// What is read before a test, and where in its track.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +133,7 @@ impl Reads<'_> {
     /// The time in which so many sectors are read at any rate.
     fn reading(&self, sectors: f64) -> Nanos {
         // Skews and switches make tracks take longer than a turn each.
-        self.bench.turns(1.5 * sectors / f64::from(self.bench.size()) + 4.0)
+        self.bench.turns(TRACK_TURNS * sectors / f64::from(self.bench.size()) + TRACK_READ)
     }
 
     async fn reaches(&self, place: Place, distance: i64, when: When) -> bool {
@@ -130,19 +150,11 @@ impl Reads<'_> {
         if !self.reaches(place, 0, when).await {
             return 0;
         }
-        // Held and not held, as distances.
-        let (mut low, mut high) = (0i64, 8);
-        while self.reaches(place, high, when).await {
-            (low, high) = (high, high * 2);
-            if high as u64 > MOST {
-                return MOST;
-            }
+        let reaches = async |distance| self.reaches(place, distance, when).await;
+        match doubled(0, FIRST_AHEAD, MOST as i64, reaches).await {
+            Some(bounds) => halved(bounds, 1, reaches).await.1 as u64,
+            None => MOST,
         }
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            if self.reaches(place, middle, when).await { low = middle } else { high = middle }
-        }
-        high as u64
     }
 
     /// How far is read ahead where that pushes its own beginning out of the segment.
@@ -151,23 +163,20 @@ impl Reads<'_> {
         if !self.reaches(place, 0, When::Soon).await {
             return 0;
         }
-        let mut high = 16;
+        let mut high = FIRST_SMALL;
         // In steps of which one falls into the segment, wherever it has come to.
         while !self.reaches(place, high, When::Later).await {
-            high += high / 32 + 1;
+            high += high / SMALL_STEP + 1;
             if high as u64 > MOST {
                 return 0;
             }
         }
         let mut low = high;
         while self.reaches(place, high, When::Later).await {
-            (low, high) = (high, high + high / 32 + 1);
+            (low, high) = (high, high + high / SMALL_STEP + 1);
         }
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            if self.reaches(place, middle, When::Later).await { low = middle } else { high = middle }
-        }
-        high as u32
+        halved((low, high), 1, async |distance| self.reaches(place, distance, When::Later).await).await.1
+            as u32
     }
 
     async fn learn_read_ahead(&self, spec: &mut CacheSpec, findings: &mut Findings) {
@@ -217,14 +226,14 @@ impl Reads<'_> {
             let held = self.last_held(ahead, -last, last + 1).await;
             return self.adapts(spec, (last + 1 + held) as u64, findings);
         }
-        let mut sectors = 64u32;
+        let mut sectors = REQUESTS.0;
         let (place, kept) = loop {
             let place = Place { from: 0, sectors };
             let all = i64::from(sectors);
             if !self.reaches(place, -all, When::Later).await {
                 break (place, self.last_held(place, 0, all).await);
             }
-            if sectors >= 8192 {
+            if sectors >= REQUESTS.1 {
                 findings.add("cache.segment_sectors", FindingConfidence::LowerBound);
                 break (place, all);
             }
@@ -237,12 +246,8 @@ impl Reads<'_> {
     }
 
     /// The greatest distance before the end of a request that is held, `low` being held and `high` not.
-    async fn last_held(&self, place: Place, mut low: i64, mut high: i64) -> i64 {
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            if self.reaches(place, -middle, When::Later).await { low = middle } else { high = middle }
-        }
-        low
+    async fn last_held(&self, place: Place, low: i64, high: i64) -> i64 {
+        halved((low, high), 1, async |distance| self.reaches(place, -distance, When::Later).await).await.0
     }
 
     /// Describes a cache whose segments are of `small` sectors at the most.
@@ -284,7 +289,7 @@ impl Reads<'_> {
                 true => (held, missed) = (back + 1, 0),
                 false => missed += 1,
             }
-            if missed == 3 {
+            if missed == MISSED {
                 break;
             }
         }
@@ -293,7 +298,7 @@ impl Reads<'_> {
 
     /// Whether a place that is used again outlives those that came after it.
     async fn replacement(&self, segments: usize, findings: &mut Findings) -> Replacement {
-        if !(2..=64).contains(&segments) {
+        if !(2..=MOST_REPLACED).contains(&segments) {
             findings.add("cache.replacement", FindingConfidence::Default);
             return Replacement::Lru;
         }
@@ -301,16 +306,15 @@ impl Reads<'_> {
         // One more after it was used pushes it out by age; as many more as there are segments, but for one, never by use.
         let (one, many) = (self.outlives(segments, 1).await, self.outlives(segments, segments - 1).await);
         match (one, many) {
-            (0..=2, _) => Replacement::Fifo,
-            (_, 12..) => Replacement::Lru,
+            (0..=BY_CHANCE, _) => Replacement::Fifo,
+            (_, BY_RULE..) => Replacement::Lru,
             _ => Replacement::Random,
         }
     }
 
     /// How often of fifteen times the oldest of as many places as there are segments, used again, is held after so many more.
     async fn outlives(&self, segments: usize, more: usize) -> usize {
-        let mut survived = 0;
-        for _ in 0..15 {
+        times(SURVIVALS, async |_| {
             let places: Vec<Lbn> = (0..segments + more).map(|_| self.bench.fresh().first).collect();
             for (index, place) in places.iter().enumerate() {
                 if index == segments {
@@ -318,16 +322,16 @@ impl Reads<'_> {
                 }
                 self.bench.read(*place, 1, Nanos::ZERO).await;
             }
-            survived += usize::from(self.holds(places[0]).await);
-        }
-        survived
+            self.holds(places[0]).await
+        })
+        .await
     }
 
     /// Whether what goes by between the head's arrival and the request is kept, and whether the whole track is.
     async fn learn_arrival(&self, spec: &mut CacheSpec, findings: &mut Findings) {
         let (mut before, mut whole) = (0, 0);
         let unit = self.bench.unit();
-        for _ in 0..9 {
+        for _ in 0..ARRIVALS {
             let track = self.bench.fresh();
             let half = track.sectors / 2 / unit * unit;
             let lbn = track.first + u64::from(half);
@@ -336,29 +340,29 @@ impl Reads<'_> {
             let track = self.bench.fresh();
             let lbn = track.first + u64::from(half);
             self.bench.read(lbn, unit, Nanos::ZERO).await;
-            let at = self.bench.disk().now() + self.bench.turns(4.0);
+            let at = self.bench.disk().now() + self.bench.turns(TRACK_READ);
             whole += usize::from(self.holds_at(track.first, at).await);
         }
         findings.add("cache.read_on_arrival", FindingConfidence::Measured);
-        if whole >= 8 && spec.read_ahead == ReadAhead::Track {
+        if whole + 1 >= ARRIVALS && spec.read_ahead == ReadAhead::Track {
             spec.read_ahead = ReadAhead::OnArrival;
         } else {
-            spec.read_on_arrival = before >= 6;
+            spec.read_on_arrival = before >= ARRIVED;
         }
     }
 
     /// Whether a hit at the end of what was read ahead has as much read ahead once more.
     async fn goes_on_after_hit(&self) -> bool {
-        let (bench, ahead, mut yes) = (self.bench, u64::from(self.ahead), 0);
-        for _ in 0..3 {
+        let (bench, ahead) = (self.bench, u64::from(self.ahead));
+        let held = times(3, async |_| {
             let first = bench.fresh().first;
             let end = bench.read(first, bench.unit(), Nanos::ZERO).await.ended;
             let last = first + (u64::from(bench.unit()) + ahead - 1);
             bench.read(last, 1, end + self.reading(ahead as f64)).await;
             let at = bench.disk().now() + self.reading(ahead as f64);
-            yes += usize::from(self.holds_at(last + ahead, at).await);
-        }
-        yes >= 2
+            self.holds_at(last + ahead, at).await
+        });
+        held.await >= 2
     }
 
     async fn learn_habits(&self, spec: &mut CacheSpec, findings: &mut Findings) {
@@ -403,20 +407,17 @@ impl Reads<'_> {
     /// Whether reads one after the other keep up with the platter, which they do only where one that begins at the very sector
     /// being read takes the read-ahead over.
     async fn almost_hits(&self, findings: &mut Findings) -> bool {
-        let (unit, mut late) = (self.bench.unit(), 0);
         const PAIRS: usize = 15;
+        let unit = self.bench.unit();
         // Pairs at places of their own: where one answer is late, what was read ahead meanwhile answers all that follow.
-        for _ in 0..PAIRS {
+        let late = times(PAIRS, async |_| {
             let lbn = self.bench.fresh().first;
             self.bench.read(lbn, unit, Nanos::ZERO).await;
             let took = self.bench.read(lbn + u64::from(unit), unit, Nanos::ZERO).await.took();
-            late += usize::from(took.0 as f64 > 0.7 * self.bench.turn);
-        }
-        let is_late = late * 2 > PAIRS;
-        findings.add(
-            "cache.almost_hits",
-            if is_late { FindingConfidence::Measured } else { FindingConfidence::UpperBound },
-        );
+            took.0 as f64 > LATE_TURNS * self.bench.turn
+        });
+        let is_late = late.await * 2 > PAIRS;
+        findings.add_if(is_late, "cache.almost_hits", FindingConfidence::UpperBound);
         !is_late
     }
 }

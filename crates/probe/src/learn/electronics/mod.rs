@@ -45,6 +45,11 @@ impl Findings {
         self.found.push((key, sure));
     }
 
+    /// Adds a key that is measured or, failing that, only so sure.
+    pub(super) fn add_if(&mut self, is_measured: bool, key: &'static str, otherwise: FindingConfidence) {
+        self.add(key, if is_measured { FindingConfidence::Measured } else { otherwise });
+    }
+
     /// All keys, in the order in which they were learned.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, FindingConfidence)> {
         self.found.iter().copied()
@@ -101,20 +106,14 @@ impl LearnedElectronics {
 
 /// Why electronics could not be learned.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum LearnError {
-    /// The same block does not come round once a turn.
     #[error(
         "reads of one block do not end in step with turns of {0} ms: another period, or answers from a cache that cannot be passed by"
     )]
     OutOfStep(f64),
-    /// Accesses that have nothing to do with each other find no room.
     #[error("overheads, cache and queue are learned on disks of {needed} tracks or more; this has {tracks}")]
-    TooFewTracks {
-        /// Tracks of the disk.
-        tracks: u64,
-        /// Those that it takes.
-        needed: u64,
-    },
+    TooFewTracks { tracks: u64, needed: u64 },
 }
 
 /// Tracks that it takes: writes lie on 64 that follow each other, and others far from them.
@@ -140,9 +139,11 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
         true => overhead::zero_latency(&bench, Kind::Write).await,
         false => zero_latency_read,
     };
-    let sure =
-        if bench.disk().info().may_write { FindingConfidence::Measured } else { FindingConfidence::Default };
-    findings.add("mechanics.zero_latency_write", sure);
+    findings.add_if(
+        bench.disk().info().may_write,
+        "mechanics.zero_latency_write",
+        FindingConfidence::Default,
+    );
     let mut cache = cache::learn(&bench, hits.as_ref(), &mut findings).await;
     let mut flushes = Vec::new();
     if bench.disk().info().may_write {

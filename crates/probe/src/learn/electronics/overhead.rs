@@ -9,8 +9,28 @@ use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, ZeroLatency};
 use headstack_model::{Lbn, Nanos};
 
-/// Differences of less than this are the clock's: ns.
+/// Differences of less than this are the clock's: ns. One and a half deviations of a usual host's answers, whose means are compared.
 const JITTER: f64 = 12_000.0;
+/// [`JITTER`]s by which two times differ for certain where each is a mean, and where each is the end of a bisection.
+const MEANS_DIFFER: f64 = 2.0;
+const LEADS_DIFFER: f64 = 4.0;
+/// Share by which a sector takes longer than under the head where the bus is slower, and share of a transfer that is waited for.
+const SLOWER_BUS: f64 = 1.02;
+const LEAST_WAIT: f64 = 0.05;
+/// Sectors of a long read, and of reads from the cache, from which the time of a sector comes.
+const LONG_READ: u32 = 48;
+const HIT_SIZES: [u32; 4] = [32, 100, 500, 2000];
+/// Sectors, in units, of writes that are shorter than the data that must have arrived first.
+const SHORT_WRITES: [u32; 3] = [4, 12, 24];
+/// Sectors of a write on the bus by which such a write takes longer.
+const LATER_SECTORS: f64 = 0.7;
+/// Reads that follow each other.
+const SEQUENCE: usize = 15;
+/// Reads of whole tracks, at how many angles, of which the latest two may be late.
+const TRACK_READS: usize = 16;
+const TRACK_ANGLES: usize = 8;
+/// Turns by which responses to whole tracks differ where reads wait for the first sector: up to 7/8, against the noise of a seek.
+const WAITS: f64 = 0.35;
 
 /// What reads from the cache take. `None` where nothing is kept.
 pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
@@ -21,7 +41,7 @@ pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
         None => bench.again(bench.fresh().first, unit).await?,
     };
     let mut hits = Hits { base: small, sector: 0.0, tolerance };
-    for sectors in [32, 100, 500, 2000].into_iter().filter(|sectors| *sectors > unit) {
+    for sectors in HIT_SIZES.into_iter().filter(|sectors| *sectors > unit) {
         let found = match is_ahead {
             Some(_) => bench.behind(sectors).await,
             None => bench.again(bench.fresh().first, sectors).await,
@@ -43,7 +63,7 @@ pub(super) async fn learn(
     let lbn = track.first;
     let sector = bench.turn / f64::from(track.sectors);
     let read = bench.lead(Kind::Read, Kind::Read, lbn, unit).await?;
-    let many = 48.clamp(unit, (track.sectors / 2).max(unit)) / unit * unit;
+    let many = LONG_READ.clamp(unit, (track.sectors / 2).max(unit)) / unit * unit;
     let wide = bench.lead(Kind::Read, Kind::Read, lbn, many).await?;
     let mut bus = BusSpec::default();
     let way = Way::learn(hits, sector, unit, many, wide.least - read.least, findings);
@@ -109,20 +129,14 @@ impl Way {
         let slope = longer / f64::from((many - unit).max(1));
         let Some(hits) = hits else {
             // Without a cache the bus shows only where it is slower than the media.
-            let is_slow = slope > 1.02 * sector;
-            findings.add(
-                "bus.read_us_per_sector",
-                if is_slow { FindingConfidence::Measured } else { FindingConfidence::Default },
-            );
+            let is_slow = slope > SLOWER_BUS * sector;
+            findings.add_if(is_slow, "bus.read_us_per_sector", FindingConfidence::Default);
             return Way { sector, bus: if is_slow { slope } else { 0.0 }, ratio: 0.0 };
         };
         findings.add("bus.read_us_per_sector", FindingConfidence::Measured);
         let beyond = longer - f64::from(many - unit) * sector.max(hits.sector);
-        let is_seen = beyond > 4.0 * JITTER && beyond > 0.05 * longer;
-        findings.add(
-            "bus.buffer_full_ratio",
-            if is_seen { FindingConfidence::Measured } else { FindingConfidence::UpperBound },
-        );
+        let is_seen = beyond > LEADS_DIFFER * JITTER && beyond > LEAST_WAIT * longer;
+        findings.add_if(is_seen, "bus.buffer_full_ratio", FindingConfidence::UpperBound);
         // A ratio that a bus faster than the media hides is none.
         let mut way = Way { sector, bus: hits.sector, ratio: 0.0 };
         if is_seen {
@@ -187,7 +201,7 @@ impl Writes {
         let Some(wide) = bench.lead(Kind::Read, Kind::Write, lbn, many).await else { return Some(writes) };
         let Some(short) = bench.lead(Kind::Read, Kind::Write, lbn, less).await else { return Some(writes) };
         let waits = wide.least - short.least - f64::from(many - less) * media;
-        if waits < 4.0 * JITTER {
+        if waits < LEADS_DIFFER * JITTER {
             return Some(writes);
         }
         // The data come slower than the media take them.
@@ -196,7 +210,7 @@ impl Writes {
         let base = wide.least - f64::from(many) * media - writes.arrival(many);
         writes.find_start(bench, lbn, many, base).await;
         let first = lead.least - f64::from(unit) * media - base;
-        if first > writes.arrival(unit) + 4.0 * JITTER {
+        if first > writes.arrival(unit) + LEADS_DIFFER * JITTER {
             writes.seek = first;
             findings.add("bus.write_seek_min_ms", FindingConfidence::Measured);
         }
@@ -206,11 +220,11 @@ impl Writes {
     /// Finds how many sectors must be there first: a short write then waits for more than its own pace explains.
     async fn find_start(&mut self, bench: &Bench, lbn: Lbn, many: u32, base: f64) {
         let unit = bench.unit();
-        for few in [4 * unit, 12 * unit, 24 * unit].into_iter().filter(|few| *few < many) {
+        for few in SHORT_WRITES.into_iter().map(|units| units * unit).filter(|few| *few < many) {
             let Some(short) = bench.lead(Kind::Read, Kind::Write, lbn, few).await else { return };
             let arrival = short.least - base - f64::from(few) * self.media;
             let whole = libm::round(arrival / self.bus) as u32;
-            if arrival > self.arrival(few) + 0.7 * self.bus {
+            if arrival > self.arrival(few) + LATER_SECTORS * self.bus {
                 self.start = whole.clamp(1, few);
             }
         }
@@ -248,18 +262,17 @@ async fn hit_overheads(
         },
         false => None,
     };
-    let sure = if after_write.is_some() { FindingConfidence::Measured } else { FindingConfidence::Default };
-    findings.add("overhead.after_write.read_hit_ms", sure);
+    findings.add_if(after_write.is_some(), "overhead.after_write.read_hit_ms", FindingConfidence::Default);
     overhead.after_write.read_hit_ms = hit(after_write.unwrap_or(hits.base));
     if let Some(base) = hit_in_sequence(bench, hits).await
-        && (base - hits.base).abs() > 2.0 * JITTER
+        && (base - hits.base).abs() > MEANS_DIFFER * JITTER
     {
         overhead.sequential_ms = Some(hit(base));
         findings.add("overhead.sequential_ms", FindingConfidence::Measured);
     }
     if bench.disk().info().depth >= 4 {
         let first = first_of_four(bench, hits).await;
-        if first > 2.0 * JITTER {
+        if first > MEANS_DIFFER * JITTER {
             overhead.first_ms = ms(first);
             let less = |set: &mut OverheadSet| {
                 for time in [&mut set.read_hit_ms, &mut set.read_miss_ms, &mut set.write_ms] {
@@ -278,47 +291,39 @@ async fn hit_overheads(
 
 /// The base of a hit that follows a write elsewhere, where the write leaves it in the cache: ns.
 async fn hit_after_write(bench: &Bench, hits: &Hits) -> Option<f64> {
-    let (unit, mut took) = (bench.unit(), Vec::new());
-    let other = bench.fresh().first;
-    for step in 0..TRIES {
+    let (unit, other) = (bench.unit(), bench.fresh().first);
+    let found = bench.steady(TRIES, async |step| {
         let lbn = bench.fresh().first;
         let read = bench.read(lbn, unit, Nanos::ZERO).await.ended;
-        let at = read + bench.turns(0.3);
-        let end = bench.access(Kind::Write, other, unit, at).await.ended;
+        let end = bench.access(Kind::Write, other, unit, read + bench.turns(0.3)).await.ended;
         // What was read ahead is kept where the request itself may not be.
-        let next = lbn + u64::from(unit) + 1;
-        took.push(bench.read(next, unit, end + bench.turns(angle(step))).await.took().0 as f64);
-    }
-    let (time, _) = bench.is_steady(took)?;
-    Some(time - hits.sector * f64::from(unit))
+        bench.read(lbn + u64::from(unit) + 1, unit, end + bench.turns(angle(step))).await
+    });
+    Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
 /// The base of a hit on what was written just before, where that is kept: ns.
 ///
 /// Before each write the arm rests: where a read-ahead has the only segment, a write gets none.
 pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits, rest: Nanos) -> Option<f64> {
-    let (unit, mut took) = (bench.unit(), Vec::new());
-    for step in 0..TRIES {
+    let unit = bench.unit();
+    let found = bench.steady(TRIES, async |step| {
         let lbn = bench.fresh().first;
         let end = bench.access(Kind::Write, lbn, unit, bench.disk().now() + rest).await.ended;
-        took.push(bench.read(lbn, unit, end + bench.turns(angle(step))).await.took().0 as f64);
-    }
-    let (time, _) = bench.is_steady(took)?;
-    Some(time - hits.sector * f64::from(unit))
+        bench.read(lbn, unit, end + bench.turns(angle(step))).await
+    });
+    Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
 /// The base of a hit that begins where the one before it ended: ns.
 async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
     let (unit, lbn) = (bench.unit(), bench.fresh().first);
     bench.read(lbn, unit, Nanos::ZERO).await;
-    let mut took = Vec::new();
-    for step in 1..16u64 {
-        let part = lbn + step * u64::from(unit);
-        let at = bench.disk().now() + bench.turns(angle(step as usize));
-        took.push(bench.read(part, unit, at).await.took().0 as f64);
-    }
-    let (time, _) = bench.is_steady(took)?;
-    Some(time - hits.sector * f64::from(unit))
+    let found = bench.steady(SEQUENCE, async |step| {
+        let part = lbn + (step as u64 + 1) * u64::from(unit);
+        bench.read(part, unit, bench.disk().now() + bench.turns(angle(step + 1))).await
+    });
+    Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
 /// What a hit takes longer that finds no other command: ns.
@@ -346,10 +351,10 @@ async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
 /// The response to a whole track asked for from another place, at eight angles: with access on arrival it is the same at all
 /// of them, else it differs by up to a turn.
 pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
-    if spread(bench, kind, 1).await > 0.35 {
+    if spread(bench, kind, 1).await > WAITS {
         return ZeroLatency::None;
     }
-    match spread(bench, kind, 2).await > 0.35 {
+    match spread(bench, kind, 2).await > WAITS {
         true => ZeroLatency::WithinTrack,
         false => ZeroLatency::PerFragment,
     }
@@ -359,14 +364,13 @@ pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
 async fn spread(bench: &Bench, kind: Kind, tracks: u32) -> f64 {
     let (track, away) = (bench.fresh(), bench.fresh().first);
     let mut took = Vec::new();
-    for step in 0..16 {
+    for step in 0..TRACK_READS {
         let ready = bench.access(Kind::Read, away, bench.unit(), Nanos::ZERO).await.ended;
-        let at = bench.upcoming(f64::from(step % 8) / 8.0, ready);
+        let at = bench.upcoming((step % TRACK_ANGLES) as f64 / TRACK_ANGLES as f64, ready);
         took.push(bench.access(kind, track.first, tracks * track.sectors, at).await.took().0 as f64);
     }
     took.sort_by(f64::total_cmp);
-    // But for the longest two, which may be late.
-    (took[13] - took[0]) / bench.turn
+    (took[TRACK_READS - 3] - took[0]) / bench.turn
 }
 
 fn us(ns: f64) -> f64 {

@@ -3,7 +3,7 @@
 //! While the arm is busy with one command others come in, chosen so that each order takes another of them first. Which one is
 //! done first is all that is looked at.
 
-use super::bench::Bench;
+use super::bench::{Bench, times};
 use super::scene::Scene;
 use super::{FindingConfidence, Findings, overtaking};
 use crate::ProbeCommand;
@@ -13,6 +13,20 @@ use headstack_tracks::Track;
 
 /// Times that each question is put.
 const ROUNDS: usize = 5;
+/// Depth from which on an order shows: one command that is served, and three to choose from.
+const LEAST_DEPTH: usize = 4;
+/// Shares of the disk to a near track, the next and a far one. Seeks over them differ by more than a turn on no drive, and by some tenths on all.
+const NEAR: f64 = 0.003;
+const NEXT: f64 = 0.01;
+const FAR: f64 = 0.4;
+/// Turns after an access at which a block comes by: just gone when the arm has moved, soon, and half a turn later.
+const GONE: f64 = 1.05;
+const SOON: f64 = 0.65;
+const HALF: f64 = 0.5;
+/// Shares of the disk ahead of the arm, behind it, and to where it came from: nearer behind than ahead.
+const AHEAD: f64 = 0.08;
+const BEHIND: f64 = -0.02;
+const FROM: f64 = -0.1;
 
 /// Random reads in bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,20 +37,16 @@ pub struct Rate {
     pub reads_per_s: f64,
 }
 
-/// Learns `[queue]`.
 pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec, Vec<Rate>) {
     let depth = bench.disk().info().depth;
     let mut spec = QueueSpec { depth: depth as u32, ..QueueSpec::default() };
-    findings.add(
-        "queue.order",
-        if depth >= 4 { FindingConfidence::Measured } else { FindingConfidence::Default },
-    );
+    findings.add_if(depth >= LEAST_DEPTH, "queue.order", FindingConfidence::Default);
     bench.disk().report_progress("queue", 0.0);
     let mut rates = Vec::new();
     for in_flight in [1, 2, 4, 8, 16, 32].into_iter().filter(|in_flight| *in_flight <= depth) {
         rates.push(Rate { depth: in_flight, reads_per_s: rate(bench, in_flight).await });
     }
-    if depth < 4 {
+    if depth < LEAST_DEPTH {
         return (spec, rates);
     }
     bench.disk().report_progress("queue", 0.4);
@@ -99,11 +109,7 @@ enum Question {
 
 impl Scene<'_> {
     async fn mostly(&self, question: Question) -> bool {
-        let mut yes = 0;
-        for round in 0..ROUNDS {
-            yes += usize::from(self.asked(question, round).await);
-        }
-        yes * 2 > ROUNDS
+        times(ROUNDS, async |round| self.asked(question, round).await).await * 2 > ROUNDS
     }
 
     async fn asked(&self, question: Question, round: usize) -> bool {
@@ -111,12 +117,12 @@ impl Scene<'_> {
         loop {
             let here = bench.fresh();
             let (Some(near), Some(next), Some(far)) =
-                (bench.away(here, 0.003), bench.away(here, 0.01), self.far(here))
+                (bench.away(here, NEAR), bench.away(here, NEXT), self.far(here))
             else {
                 continue;
             };
             // The nearer one has just gone by when the arm comes.
-            let (gone, soon) = (self.after(here, near, 1.05).await, self.after(here, next, 0.65).await);
+            let (gone, soon) = (self.after(here, near, GONE).await, self.after(here, next, SOON).await);
             let (one, other, from) = match question {
                 Question::Near => {
                     // A disk that bounds overtaking takes the near one only where it takes much less.
@@ -127,7 +133,7 @@ impl Scene<'_> {
                 Question::Upward | Question::Downward => {
                     let up = if question == Question::Upward { 1.0 } else { -1.0 };
                     let place = |share: f64| bench.away(here, up * share);
-                    let (Some(ahead), Some(back), Some(from)) = (place(0.08), place(-0.02), place(-0.1))
+                    let (Some(ahead), Some(back), Some(from)) = (place(AHEAD), place(BEHIND), place(FROM))
                     else {
                         continue;
                     };
@@ -145,7 +151,7 @@ impl Scene<'_> {
     }
 
     fn far(&self, here: Track) -> Option<Track> {
-        self.off(here, 0.4)
+        self.off(here, FAR)
     }
 
     /// Among how many of the oldest commands the disk chooses; `most` where it is all of them.
@@ -161,20 +167,20 @@ impl Scene<'_> {
 
     /// Whether the last of so many commands goes first where it is the only near one.
     async fn chooses_among(&self, count: usize) -> bool {
-        let (bench, mut yes) = (self.bench, 0);
-        for _ in 0..3 {
+        let bench = self.bench;
+        let yes = times(3, async |_| {
             let (here, near, far) = loop {
                 let here = bench.fresh();
-                if let (Some(near), Some(far)) = (bench.away(here, 0.003), self.far(here)) {
+                if let (Some(near), Some(far)) = (bench.away(here, NEAR), self.far(here)) {
                     break (here, near, far);
                 }
             };
-            let soon = self.after(here, near, 0.5).await;
+            let soon = self.after(here, near, HALF).await;
             let unit = u64::from(bench.unit());
             let mut order: Vec<Lbn> = (1..count as u64).map(|index| far.first + 3 * index * unit).collect();
             order.push(soon);
-            yes += usize::from(self.first_of(here, None, &order).await == Some(soon));
-        }
-        yes >= 2
+            self.first_of(here, None, &order).await == Some(soon)
+        });
+        yes.await >= 2
     }
 }

@@ -3,7 +3,9 @@
 //! What the arm does while nobody asks shows in the next read: one that could be served at once, as the head is on its track
 //! and its block about to come by, is late where the arm has gone off to write.
 
-use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
+use super::bench::{
+    Bench, Hits, Kind, Lead, TRACK_TURNS, TRIES, angle, doubled, halved, mid_mean, times, wrap,
+};
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
 use headstack_model::{Lbn, Nanos};
@@ -23,8 +25,36 @@ const LONGEST_IDLE: f64 = 2e9;
 const MOST: u64 = 1 << 21;
 /// Most writes that are looked for in it.
 const MOST_WRITES: usize = 1100;
-/// How much earlier than needed a read is asked for, in turns: the arm may have drifted off reading ahead.
+/// How much earlier than needed a read is requested, in turns: the arm may have drifted off reading ahead.
 const EARLY: f64 = 0.35;
+/// Idle time, in ns, besides twice the time of a write, below which the disk writes at once; and what is waited at least.
+const AT_ONCE: f64 = 1e6;
+const SHORTEST_IDLE: f64 = 200_000.0;
+/// Idle time, in ns, that is tried first, and the resolution with which it is found: half of the last digit that is reported.
+const FIRST_IDLE: f64 = 5e6;
+const IDLE_RESOLUTION: f64 = 50_000.0;
+/// Dirty sectors that are tried first.
+const FIRST_START: i64 = 1024;
+/// Turns within which a read ends at a whole turn, and tries where it does not.
+const WHOLE_TURN: f64 = 0.1;
+const LATE_TRIES: usize = 5;
+/// Recent writes of which so many are slow once the cache is full: one or two may only be late.
+const RECENT: usize = 24;
+const SLOW: usize = 6;
+/// Writes from the first slow one on of which so many are slow, too.
+const NEXT: usize = 8;
+const NEXT_SLOW: usize = 3;
+/// Pairs of writes whose phases show the disk's work after a write, and flushes that tell it from the work of a flush.
+const PAIRS: usize = 15;
+const FLUSHES: usize = 9;
+/// Share of a turn, at either end, that such work does not take: noise.
+const NO_WORK: f64 = 0.01;
+/// Neighbouring tracks over which writes are scattered for the test of an order.
+const TRACKS: i64 = 64;
+/// Turns that each of them takes at most in an order by positioning time (in an order by place, half a turn and a seek), and share of
+/// the time of single writes that scattered ones take in an order by place.
+const BY_TIME: f64 = 0.45;
+const BY_PLACE: f64 = 0.8;
 
 /// Learns the part of `[cache]` that writes show; `hits` are those after a write.
 pub(super) async fn learn(
@@ -50,14 +80,9 @@ pub(super) async fn learn(
     };
     let writes = Writes { bench, buffered, parked, lead };
     let idle = writes.idle().await;
-    // A late answer may be taken for the first slow one.
-    let (first, again) = (
-        writes.until_slow(bench.unit(), MOST_WRITES).await,
-        writes.until_slow(bench.unit(), MOST_WRITES).await,
-    );
-    let (count, blocked) = if first.0 < again.0 { again } else { first };
+    let (count, blocked) = writes.until_full(bench.unit(), MOST_WRITES).await;
     bench.disk().report_progress("write cache", 0.3);
-    let at_once = idle.is_some_and(|idle| idle < 2.0 * buffered.base + 1e6);
+    let at_once = idle.is_some_and(|idle| idle < 2.0 * buffered.base + AT_ONCE);
     if at_once {
         cache.write_cache = WriteCache::Segment;
         cache.write_segments = (count as u32).clamp(1, cache.segments);
@@ -66,9 +91,8 @@ pub(super) async fn learn(
         return writes.flushes(count).await;
     }
     cache.write_cache = WriteCache::Full;
-    let sure = if idle.is_some() { FindingConfidence::Measured } else { FindingConfidence::LowerBound };
     cache.destage_idle_ms = libm::round(idle.unwrap_or(LONGEST_IDLE) / 1e5) / 10.0;
-    findings.add("cache.destage_idle_ms", sure);
+    findings.add_if(idle.is_some(), "cache.destage_idle_ms", FindingConfidence::LowerBound);
     writes.learn_limits(cache, (count, blocked), findings).await;
     bench.disk().report_progress("write cache", 0.7);
     writes.learn_extra(cache, findings).await;
@@ -91,14 +115,14 @@ async fn buffered(bench: &Bench) -> Option<Hits> {
 }
 
 async fn steady_writes(bench: &Bench, sectors: u32) -> Option<(f64, f64)> {
-    let mut took = Vec::new();
-    for step in 0..TRIES {
+    let found = bench.steady(TRIES, async |step| {
         let lbn = bench.fresh().first;
         let flushed = bench.flush().await.ended;
-        took.push(bench.write(lbn, sectors, flushed + bench.turns(1.0 + angle(step))).await.took().0 as f64);
-    }
+        bench.write(lbn, sectors, flushed + bench.turns(1.0 + angle(step))).await
+    });
+    let found = found.await;
     bench.flush().await;
-    bench.is_steady(took)
+    found
 }
 
 /// Whether one segment is kept for writes: none of those that reads fill gives way to a write then.
@@ -108,9 +132,9 @@ async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSp
         return findings.add("cache.dedicated_write_segment", FindingConfidence::Default);
     }
     findings.add("cache.dedicated_write_segment", FindingConfidence::Measured);
-    let (mut kept, unit) = (0, bench.unit());
     const ROUNDS: usize = 5;
-    for round in 0..ROUNDS {
+    let unit = bench.unit();
+    let kept = times(ROUNDS, async |round| {
         let places: Vec<Lbn> = (0..cache.segments).map(|_| bench.fresh().first).collect();
         for place in &places {
             // Time enough to read something ahead.
@@ -118,14 +142,14 @@ async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSp
         }
         // A write gets no segment that is being read ahead into.
         let tracks = f64::from(cache.read_ahead_max_sectors) / f64::from(bench.size());
-        let at = bench.disk().now() + bench.turns(4.0 + 1.5 * tracks);
+        let at = bench.disk().now() + bench.turns(4.0 + TRACK_TURNS * tracks);
         bench.access(Kind::Write, bench.fresh().first, unit, at).await;
         let at = bench.disk().now() + bench.turns(angle(round));
         // What was read ahead of the oldest: the request itself may have been pushed out of its segment.
         let answer = bench.read(places[0] + u64::from(unit) + 1, 1, at).await;
-        kept += usize::from(hits.fits(&answer, 1));
-    }
-    if kept * 2 > ROUNDS {
+        hits.fits(&answer, 1)
+    });
+    if kept.await * 2 > ROUNDS {
         cache.dedicated_write_segment = true;
         cache.segments += 1;
     }
@@ -145,7 +169,7 @@ impl Writes<'_> {
     async fn is_parked(&self, (end, at): (Nanos, Nanos)) -> Option<bool> {
         let answer = self.bench.access(Kind::Read, self.parked, self.bench.unit(), at).await;
         let late = (answer.ended.0 as f64 - end.0 as f64) / self.bench.turn;
-        (wrap(late).abs() < 0.1).then_some(late < 0.5)
+        (wrap(late).abs() < WHOLE_TURN).then_some(late < 0.5)
     }
 
     /// When a read of those blocks ends that is asked for a little early, and when that is, not before `earliest`.
@@ -163,7 +187,7 @@ impl Writes<'_> {
 
     /// Whether the arm is still there so long after a write elsewhere came in.
     async fn waits(&self, idle: f64) -> bool {
-        for _ in 0..5 {
+        for _ in 0..LATE_TRIES {
             let ready = self.park().await;
             let lbn = self.bench.far_from(self.parked).first;
             let read = self.served_after(Nanos(ready.0 + idle as u64 + 1_000_000));
@@ -178,7 +202,7 @@ impl Writes<'_> {
     /// Time from a write to when the disk goes to write it to the media, if nobody asks for anything: ns.
     async fn idle(&self) -> Option<f64> {
         // No shorter than a write takes.
-        let (mut low, mut high) = (2.0 * self.buffered.base + 200_000.0, 5e6);
+        let (mut low, mut high) = (2.0 * self.buffered.base + SHORTEST_IDLE, FIRST_IDLE);
         if !self.waits(low).await {
             return Some(0.0);
         }
@@ -188,7 +212,7 @@ impl Writes<'_> {
                 return None;
             }
         }
-        while high - low > 50_000.0 {
+        while high - low > IDLE_RESOLUTION {
             let middle = (low + high) / 2.0;
             if self.waits(middle).await { low = middle } else { high = middle }
         }
@@ -209,19 +233,18 @@ impl Writes<'_> {
         while writes.len() < most {
             let answer = self.bench.write(self.bench.anywhere().first, sectors, Nanos::ZERO).await;
             writes.push((answer.ended, !self.buffered.fits(&answer, sectors)));
-            let recent = &writes[writes.len().saturating_sub(24)..];
+            let recent = &writes[writes.len().saturating_sub(RECENT)..];
             let slow = recent.iter().filter(|(_, is_slow)| *is_slow).count();
-            // One or two may only be late.
-            if slow >= 6 {
+            if slow >= SLOW {
                 break;
             }
         }
         self.bench.flush().await;
-        let from = writes.len().saturating_sub(24);
+        let from = writes.len().saturating_sub(RECENT);
         // One that was late before the cache was full has few of its kind behind it.
         let is_full = |first: &usize| {
-            let next = &writes[*first..writes.len().min(first + 8)];
-            writes[*first].1 && next.iter().filter(|(_, is_slow)| *is_slow).count() >= 3
+            let next = &writes[*first..writes.len().min(first + NEXT)];
+            writes[*first].1 && next.iter().filter(|(_, is_slow)| *is_slow).count() >= NEXT_SLOW
         };
         let slow = || (from..writes.len()).find(|first| writes[*first].1);
         match (from..writes.len()).find(is_full).or_else(slow) {
@@ -237,7 +260,7 @@ impl Writes<'_> {
 
     /// Whether the arm is still there right after so many sectors were written elsewhere.
     async fn waits_with(&self, sectors: u64) -> bool {
-        for _ in 0..5 {
+        for _ in 0..LATE_TRIES {
             self.park().await;
             let (mut lbn, mut left) = (self.bench.far_from(self.parked).first, sectors);
             let mut ended = self.bench.disk().now();
@@ -258,8 +281,7 @@ impl Writes<'_> {
         let unit = u64::from(self.bench.unit());
         let idle_turns = cache.destage_idle_ms * 1e6 / self.bench.turn;
         let start = if idle_turns > 2.0 { self.start(unit).await } else { None };
-        let sure = if start.is_some() { FindingConfidence::Measured } else { FindingConfidence::Default };
-        findings.add("cache.dirty_start_sectors", sure);
+        findings.add_if(start.is_some(), "cache.dirty_start_sectors", FindingConfidence::Default);
         let runs_kept = self.kept(runs.0, unit, start, runs.1) / unit;
         // In parts large enough that few are written to the media meanwhile, and small against the whole.
         let mut part = (start.unwrap_or(32768) / 256).clamp(unit, 2048) / unit * unit;
@@ -280,10 +302,7 @@ impl Writes<'_> {
         // Where the sectors are the limit, the runs do not show.
         let is_seen = runs.0 < MOST_WRITES && (runs_kept * unit) as f64 * 1.03 < taken as f64;
         cache.dirty_runs_max = if is_seen { (runs_kept as u32).clamp(1, 1024) } else { 1024 };
-        findings.add(
-            "cache.dirty_runs_max",
-            if is_seen { FindingConfidence::Measured } else { FindingConfidence::UpperBound },
-        );
+        findings.add_if(is_seen, "cache.dirty_runs_max", FindingConfidence::UpperBound);
     }
 
     /// What is dirty when writes are first held up: those taken but for those written to the media since that began.
@@ -297,25 +316,16 @@ impl Writes<'_> {
 
     /// Dirty sectors at which the disk goes to write though it is not idle.
     async fn start(&self, unit: u64) -> Option<u64> {
-        let (mut low, mut high) = (unit, 1024);
-        while self.waits_with(high).await {
-            (low, high) = (high, high * 2);
-            if high > MOST {
-                return None;
-            }
-        }
-        while high - low > unit {
-            let middle = (low + high) / 2 / unit * unit;
-            if self.waits_with(middle).await { low = middle } else { high = middle }
-        }
-        Some(high)
+        let waits = async |sectors: i64| self.waits_with(sectors as u64).await;
+        let bounds = doubled(unit as i64, FIRST_START, MOST as i64, waits).await?;
+        Some(halved(bounds, unit as i64, waits).await.1 as u64)
     }
 
     /// Learns what the disk does after each write to the media, and for each flush.
     async fn learn_extra(&self, cache: &mut CacheSpec, findings: &mut Findings) {
         let (bench, unit, track) = (self.bench, self.bench.unit(), self.bench.fresh());
         let (mut through, mut flushed) = (Vec::new(), Vec::new());
-        for _ in 0..15 {
+        for _ in 0..PAIRS {
             through.push(bench.access(Kind::Write, track.first, unit, Nanos::ZERO).await.ended);
             bench.write(track.first, unit, Nanos::ZERO).await;
             flushed.push(bench.flush().await.ended);
@@ -326,14 +336,14 @@ impl Writes<'_> {
             return findings.add("cache.destage_extra_ms", FindingConfidence::Default);
         };
         let more = (flushed - through).rem_euclid(1.0);
-        if !(0.01..0.99).contains(&more) {
+        if !(NO_WORK..1.0 - NO_WORK).contains(&more) {
             return;
         }
         // A second block half that time behind the first comes a turn later where the arm is busy after each.
         let behind = f64::from(track.sectors) * more / 2.0 / f64::from(unit);
         let second = track.first + (libm::ceil(behind).max(2.0) as u64) * u64::from(unit);
         let mut turns = Vec::new();
-        for _ in 0..9 {
+        for _ in 0..FLUSHES {
             // From before both, so that an order by place takes them as they lie.
             bench.access(Kind::Read, Lbn(track.first.0 - u64::from(unit)), unit, Nanos::ZERO).await;
             bench.write(track.first, unit, Nanos::ZERO).await;
@@ -358,19 +368,19 @@ impl Writes<'_> {
         let each = |flush: Nanos| flush.0 as f64 / f64::from(count) - cache.destage_extra_ms * 1e6;
         let near = loop {
             let track = bench.fresh();
-            if bench.neighbour_track(track, 64).is_some() {
+            if bench.neighbour_track(track, TRACKS).is_some() {
                 break track;
             }
         };
         self.park().await;
         for step in 0..u64::from(count) {
             // One a track, at angles that have nothing to do with each other.
-            let track = bench.neighbour_track(near, (step * 29 % 64) as i64).unwrap_or(near);
+            let track = bench.neighbour_track(near, (step * 29) as i64 % TRACKS).unwrap_or(near);
             let part =
                 (step * step * 7919 + step * 104_729) % u64::from(track.sectors / unit) * u64::from(unit);
             bench.write(track.first + part, unit, Nanos::ZERO).await;
         }
-        if each(bench.flush().await.took()) < 0.45 * bench.turn {
+        if each(bench.flush().await.took()) < BY_TIME * bench.turn {
             return "sptf";
         }
         let mut through = Vec::new();
@@ -381,7 +391,7 @@ impl Writes<'_> {
         }
         let together = self.flush_of(count).await;
         let apart = through.iter().sum::<f64>() / through.len() as f64;
-        if each(together) < 0.8 * apart { "c-look" } else { "fcfs" }
+        if each(together) < BY_PLACE * apart { "c-look" } else { "fcfs" }
     }
 
     async fn flush_of(&self, writes: u32) -> Nanos {
