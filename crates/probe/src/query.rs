@@ -40,8 +40,7 @@ pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
     Ok(QueryMap { map, translations: walk.places.requested })
 }
 
-/// A walk along tracks, from the first block of one. The last track walked over is held back, for a block of it may lie
-/// elsewhere and look like a track of its own.
+/// A walk along tracks. It holds the last track back, because one of its blocks may lie elsewhere and look like a track of its own.
 pub(crate) struct QueryWalk {
     pub(crate) places: Places,
     /// First block of the track to come, and where it lies.
@@ -106,7 +105,7 @@ impl QueryWalk {
     }
 }
 
-/// Where the track ends that lies at a spot from `first` on, and where the block behind it lies, if it was asked for.
+/// The end of the track that lies at a spot from `first` on, and where the block behind it lies, if that was translated.
 pub(crate) async fn end_of(
     places: &mut Places,
     first: Lbn,

@@ -95,7 +95,7 @@ pub async fn repair(disk: Disk, map: &TrackMap, at: Lbn) -> Result<TrackMap, Rep
     Ok(map.replaced(from, &lengths))
 }
 
-/// From which boundary on tracks begin so many blocks earlier than the map says.
+/// A boundary, and the blocks by which tracks begin earlier from there on than the map says.
 type Shift = (u64, u64);
 
 /// Lengths of the tracks between two boundaries that hold, with shifts between.
@@ -256,7 +256,7 @@ impl Channel {
         Ok(good)
     }
 
-    /// By how many blocks, at least so many, the boundary of a number is too late.
+    /// Blocks, at least as many as given, by which a boundary of the map is too late.
     async fn shift(
         &mut self,
         tracks: &Tracks<'_>,

@@ -100,7 +100,7 @@ pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
     Err(refusal)
 }
 
-/// The first blocks of so many places, far apart.
+/// First blocks of places that are far apart.
 fn spread(disk: &Disk, places: u64) -> Vec<Lbn> {
     let info = disk.info();
     let unit = u64::from(info.physical_sectors.max(1));
@@ -219,7 +219,7 @@ async fn readable(disk: &Disk) -> Result<(), SpinError> {
         return Err(SpinError::Empty);
     }
     let near_end: Vec<u64> = (0..20).map(|power| sectors.saturating_sub(1 << power)).collect();
-    // Whatever is missing, the last block is: it is asked for again, so that one failure is no lie.
+    // The last block is read again, so that one failure does not shorten the disk.
     for _ in 0..LAST_READS {
         if is_readable(disk, sectors - 1).await {
             return Ok(());

@@ -168,7 +168,7 @@ impl Plan {
         spec
     }
 
-    /// Slips some sectors of a few adjacent tracks at one angle, in so many places; returns how many tracks are hit.
+    /// Slips some sectors of a few adjacent tracks at one angle, in each of some places; returns how many tracks are hit.
     pub fn add_holes(&mut self, count: u32, seed: u64) -> u64 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut hit = 0;
@@ -236,7 +236,7 @@ impl Plan {
         let tracks = u64::from(zone.band.min(zone.cylinders));
         // Whole bands only, so that the place is easily said.
         let band = random.random_range(0..u64::from(zone.cylinders) / tracks);
-        // The surface that is the so-manieth of its band; where orders reverse, odd bands begin with the last.
+        // The surface by its place in its band; where orders reverse, odd bands begin with the last.
         let order = random.random_range(0..heads);
         let reverses = matches!(self.layout, Layout::Fa | Layout::Aa) && band % 2 == 1;
         let head = |order: u32| if reverses { heads - 1 - order } else { order };

@@ -10,10 +10,9 @@ pub(crate) trait OnTrack {
     async fn is_on(&mut self, lbn: Lbn) -> Result<bool, Self::Error>;
 }
 
-/// The block after the last of a track, of which `first` is the first block known to lie on it.
+/// The block after the last of a track, of which `first` is the first block known to lie on it: a multiple of `unit` from it, `limit` at most.
 ///
-/// Lengths that are likely are tried first, at two questions each; then the end is searched near to where it is not. All
-/// blocks are whole units of `unit` from `first`, and the track ends at `limit` at the latest.
+/// Likely lengths are tried first, at two probes each; then the search widens from where the end is not.
 pub(crate) async fn track_end<T: OnTrack>(
     track: &mut T,
     first: Lbn,
@@ -21,7 +20,7 @@ pub(crate) async fn track_end<T: OnTrack>(
     unit: u64,
     guesses: &[u32],
 ) -> Result<Lbn, T::Error> {
-    // `on` lies on the track, `off` does not; nobody has asked for `limit`.
+    // `on` lies on the track, `off` does not; `limit` was not probed.
     let (mut on, mut off) = (first, limit);
     for guess in guesses {
         let end = (first + u64::from(*guess)).min(limit);

@@ -85,7 +85,7 @@ impl Align {
     }
 }
 
-/// Whole tracks of the span, from the first that begins at a multiple of so many sectors.
+/// Whole tracks of the span, from the first that begins at a multiple of `multiple` sectors.
 fn aligned(mapped: &Mapped, multiple: u64) -> Option<Span> {
     let view = mapped.view();
     let whole = || view.iter().filter(|track| view.is_whole(track));

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A file's place: bytes of the device, from extent to extent in the file's order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Extents; those that go on from one another in the file and on the device are one.
+    /// Extents; adjacent ones that continue each other in the file are one.
     pub(super) extents: Vec<Range<u64>>,
     /// Extents of no blocks of their own: what is kept with the file's metadata.
     pub(super) inline: u64,

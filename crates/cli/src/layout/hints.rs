@@ -123,7 +123,7 @@ fn allocsize(unit_bytes: u64) -> u64 {
     unit_bytes.next_power_of_two().clamp(64 << 10, ALLOCSIZE_MOST)
 }
 
-/// What to give to XFS for a unit of so many bytes.
+/// The commands that give XFS a unit.
 fn commands(bytes: u64, block: u64) -> [(&'static str, String); 3] {
     let log = if bytes > 256 << 10 { format!(" -l su={}", LOG_UNIT.max(block)) } else { String::new() };
     let size = if block == USUAL_BLOCK { String::new() } else { format!(" -b size={block}") };

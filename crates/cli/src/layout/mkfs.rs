@@ -167,7 +167,7 @@ impl Ext4 {
     }
 }
 
-/// Why the hidden file is used though it was not asked for.
+/// Why the hidden file is used by default.
 fn reason(made: &Made) -> Option<String> {
     match &made.reason {
         Reason::Asked | Reason::ListSuffices => None,

@@ -57,7 +57,6 @@ impl Display for Span {
     }
 }
 
-/// A map that was read, and the partition that was asked for.
 pub(super) struct Mapped {
     pub(super) identity: Identity,
     pub(super) map: TrackMap,

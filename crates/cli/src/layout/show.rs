@@ -233,7 +233,7 @@ impl Show {
     }
 }
 
-/// The files that were named, and those below folders that were; beside them the files below folders that hold the blocks at boundaries.
+/// The named files and those below named folders, and the files below folders that hold the blocks at boundaries.
 fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let (mut paths, mut left_out) = (Vec::new(), Vec::new());
     for named in named {

@@ -20,7 +20,7 @@ pub(super) struct Verdict {
     pub(super) is_whole: bool,
 }
 
-/// A speed is known to so many millionths.
+/// Error of the speed, in millionths, that counts as agreement.
 const RPM_PPM: f64 = 100.0;
 
 impl Truth {

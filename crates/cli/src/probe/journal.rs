@@ -13,9 +13,9 @@ pub(super) struct Kept {
     pub(super) to: Box<dyn Write>,
 }
 
-/// Opens a journal: a new one, or one to go on from.
+/// Opens a journal: a new one, or one to resume.
 ///
-/// *Errors:* it cannot be written; there is one already, or none to go on from; it is of another disk, or damaged.
+/// *Errors:* it cannot be written; it exists already, or there is none to resume; it is of another disk, or damaged.
 pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kept, Failure> {
     let Some(path) = path else { return Ok(Kept { known: Vec::new(), to: Box::new(io::sink()) }) };
     let at = |error: String| Failure::Input(format!("{}: {error}", path.display()));
@@ -46,7 +46,7 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
     Ok(Kept { known, to: Box::new(file) })
 }
 
-/// Opens a file to write behind so many of its bytes; what comes behind them goes.
+/// Opens a file for writing behind a number of its bytes, and truncates the rest.
 fn append(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.set_len(bytes)?;

@@ -41,7 +41,7 @@ impl Found {
     }
 }
 
-/// Learns parts of a disk, each into `found` once it is known. A map that is known is looked at instead of learning tracks.
+/// Learns parts of a disk, each into `found` once it is known. A known map is verified instead of learning tracks.
 ///
 /// *Errors:* why one cannot be learned, in words.
 pub(super) async fn learn(

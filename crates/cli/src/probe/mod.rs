@@ -306,7 +306,7 @@ impl Probe {
     }
 }
 
-/// That the machine was busy, for who looks for the cause of a failure in the disk.
+/// A note that the machine was busy, which may be the cause of a failure.
 fn busy_note(machine: Option<Load>) -> String {
     match machine.filter(Load::is_high) {
         Some(load) => {

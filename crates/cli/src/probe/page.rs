@@ -52,7 +52,7 @@ struct Part {
     most: f64,
 }
 
-/// Takes values of runs of blocks together, by parts of the disk of so many blocks.
+/// Combines values of runs of blocks into parts of `size` blocks.
 fn parts(runs: &mut dyn Iterator<Item = (Run, f64)>, size: u64) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut held = 0.0;

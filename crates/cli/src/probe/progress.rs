@@ -24,7 +24,7 @@ impl Bar {
         Bar { bar: ProgressBar::new(1000).with_style(style), phase: "", begun: Nanos::ZERO }
     }
 
-    /// Shows how far it is after so many answers, at a time of the disk.
+    /// Shows the progress after a number of answers, at a time of the disk.
     pub(super) fn show(&mut self, progress: &Progress, probes: u64, at: Nanos) {
         if progress.phase != self.phase {
             (self.phase, self.begun) = (progress.phase, at);

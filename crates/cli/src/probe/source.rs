@@ -161,7 +161,7 @@ impl Source {
     }
 }
 
-/// A SCSI disk that is asked for places beside its blocks.
+/// A SCSI disk that also translates addresses.
 fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
     let at = |what: &dyn Display| Failure::Input(format!("{}: {what}", path.display()));
     let device = sg::Device::open(path).map_err(|error| at(&error))?;

@@ -38,7 +38,6 @@ impl Head {
         }
     }
 
-    /// Whether a disk of its size has what is asked for.
     fn holds(&self, command: &ProbeCommand) -> bool {
         let (all, ..) = self.shape;
         match command {

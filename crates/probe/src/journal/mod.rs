@@ -195,7 +195,7 @@ mod tests {
         found
     }
 
-    /// Runs it over a disk and what is known of it, up to so many answers; what it found, and the journal's lines.
+    /// Runs it up to a number of answers; what it found, and the journal's lines.
     fn run(disk: SimulatedDisk, known: Vec<Record>, most: usize) -> Result<(Option<Angles>, String), String> {
         let mut journaled = Journaled::new(disk, known, Vec::new());
         let mut extraction = Extraction::new(journaled.info(), angles);
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// By how many nanoseconds blocks come round elsewhere after an interruption behind so many answers.
+    /// Nanoseconds by which blocks pass the head later after an interruption behind `cut` answers.
     fn off_after(cut: usize) -> f64 {
         let (none, lines) = run(disk("toshiba-x300", 1), Vec::new(), cut).expect("it runs");
         assert!(none.is_none(), "it was interrupted");

@@ -32,7 +32,7 @@ pub enum RejoinError {
 const NEAR: f64 = 0.01;
 /// Blocks or places by which a disk is known: fewer agree by chance.
 pub(super) const LEAST: usize = 8;
-/// One of so many places may have changed: defects grow.
+/// One of this number of places may have changed: defects grow.
 const CHANGED: usize = 8;
 
 /// The block that a read from the media was of, if an answer is of one.
@@ -73,11 +73,10 @@ impl Fingerprint {
     }
 }
 
-/// Blocks or places that are asked for again, at most.
+/// Blocks or places that are probed again, at most.
 const MOST: usize = 64;
 
-/// By how much the disk's clock is to be put forward, so that it is later than `end`, when the last answer of a journal came, and
-/// the blocks that some of its answers were of come round as they would have.
+/// Time by which the disk's clock must be put forward: beyond `end`, the journal's last answer, and to where its blocks keep their angles.
 ///
 /// *Errors:* the disk cannot be learned from, or is another one.
 pub(super) async fn rejoin(disk: &Disk, fingerprint: &Fingerprint, end: Nanos) -> Result<Nanos, RejoinError> {

@@ -3,7 +3,7 @@
 //! A boundary *matches* if the sector before it has the predicted angle of its track's last sector, and the sector after it that of the
 //! next track's first. Slipped and remapped sectors change one of the two angles in ways that are recognized.
 
-use super::LatticeError;
+use super::Found;
 use super::pattern::{Alignment, Shape, Start, wrap, wrap_from};
 use super::prober::Prober;
 
@@ -74,21 +74,17 @@ impl Boundaries {
     }
 
     /// Whether a track begins where an alignment predicts; if so, by how many turns later.
-    pub(super) async fn matches(
-        &mut self,
-        alignment: &Alignment,
-        track: u64,
-    ) -> Result<Option<f64>, LatticeError> {
+    pub(super) async fn matches(&mut self, alignment: &Alignment, track: u64) -> Found<Option<f64>> {
         self.verify(alignment.start(track - 1), alignment.start(track)).await
     }
 
     /// Whether a track of an alignment begins before the end, and where it is predicted.
-    pub(super) async fn begins(&mut self, alignment: &Alignment, track: u64) -> Result<bool, LatticeError> {
+    pub(super) async fn begins(&mut self, alignment: &Alignment, track: u64) -> Found<bool> {
         Ok(alignment.start(track).sector < self.end && self.matches(alignment, track).await?.is_some())
     }
 
     /// Whether one track ends and another begins as predicted; if so, by how many turns later.
-    pub(super) async fn verify(&mut self, before: Start, begin: Start) -> Result<Option<f64>, LatticeError> {
+    pub(super) async fn verify(&mut self, before: Start, begin: Start) -> Found<Option<f64>> {
         let within = self.width(&before.shape);
         let last = before.last();
         self.prober.read_ahead(&[begin.sector - 1, begin.sector]).await?;
@@ -137,7 +133,7 @@ impl Boundaries {
         begin: &Start,
         first: Option<f64>,
         within: f64,
-    ) -> Result<bool, LatticeError> {
+    ) -> Found<bool> {
         let is_near = first.is_some_and(|first| wrap(first - begin.angle).abs() <= NOT_REMAPPED * within);
         if begin.shape.sectors <= SHORT_TRACK || is_near {
             return Ok(false);
@@ -151,19 +147,14 @@ impl Boundaries {
     }
 
     /// Whether a sector's angle is within a tolerance of a predicted one.
-    pub(super) async fn angle_matches(
-        &mut self,
-        sector: u64,
-        angle: f64,
-        within: f64,
-    ) -> Result<bool, LatticeError> {
+    pub(super) async fn angle_matches(&mut self, sector: u64, angle: f64, within: f64) -> Found<bool> {
         if sector >= self.end {
             return Ok(false);
         }
         Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
     }
 
-    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Result<bool, LatticeError> {
+    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Found<bool> {
         let next = self.prober.angle(sector).await?;
         let last = self.prober.angle(sector - 1).await?;
         let least = BREAK * self.tolerance();

@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn clock_follows_spindle_speed_changes() {
         let (_, most) = followed(|_| SIGMA);
-        // Angles that are foretold may be off by five.
+        // Predicted angles may be off by five.
         assert!(most < 4.0 * SIGMA, "{most}");
     }
 

@@ -24,7 +24,7 @@ const LEAST_SLIPPED: f64 = 2.0;
 pub(super) enum Hypothesis {
     /// The pattern goes on.
     Pattern,
-    /// Sectors of the track were slipped: it holds `sectors`, and the pattern goes on behind it.
+    /// Sectors of the track were slipped: it holds `sectors`, and the pattern continues behind it.
     Slip { sectors: u64 },
     /// The first sectors of the track were slipped: it begins `turns` later than predicted.
     LeadingSlip { turns: f64 },

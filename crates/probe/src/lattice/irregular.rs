@@ -4,9 +4,9 @@
 //! ends where that passes a whole turn. That is found by halving. It may mislead where more is slipped than is left, where
 //! an angle is known a little wrongly, or where a sector is remapped, so an end has to be a break of the angles as well.
 
-use super::LatticeError;
 use super::boundary::{BREAK, Boundaries, FULL};
 use super::pattern::{Shape, wrap, wrap_from};
+use super::{Found, LatticeError};
 
 /// Share by which a track may have more sectors in a turn than predicted: the error of a count on one track. By trial; without it,
 /// `large::disks_with_head_skew_near_track_skew_are_mapped` fails.
@@ -71,11 +71,7 @@ pub(super) struct EndSearch<'a> {
 
 impl EndSearch<'_> {
     /// Finds the end of the track, of about a shape, before one expected to begin at an angle.
-    pub(super) async fn locate(
-        &mut self,
-        shape: Shape,
-        next: Option<f64>,
-    ) -> Result<IrregularTrack, LatticeError> {
+    pub(super) async fn locate(&mut self, shape: Shape, next: Option<f64>) -> Found<IrregularTrack> {
         let rest = self.boundaries.end - self.at;
         let limit = ((shape.turn * (1.0 + DENSER - self.leading_slips)) as u64 + 2).min(rest);
         let mut search = self.search_near(shape, next, limit).await?;
@@ -123,12 +119,7 @@ impl EndSearch<'_> {
     }
 
     /// Searches for the end of a track that is probably as long as a shape, or ends where the next track was expected.
-    async fn search_near(
-        &mut self,
-        shape: Shape,
-        next: Option<f64>,
-        limit: u64,
-    ) -> Result<Search, LatticeError> {
+    async fn search_near(&mut self, shape: Shape, next: Option<f64>, limit: u64) -> Found<Search> {
         let mut search = Search { turn: shape.turn, within: 0, beyond: limit, hole: 0.0 };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
@@ -165,11 +156,7 @@ impl EndSearch<'_> {
     }
 
     /// A track around whose end no angles break, by the turn that is lost there.
-    async fn find_unskewed_end(
-        &mut self,
-        search: &Search,
-        shape: Shape,
-    ) -> Result<Option<IrregularTrack>, LatticeError> {
+    async fn find_unskewed_end(&mut self, search: &Search, shape: Shape) -> Found<Option<IrregularTrack>> {
         let (farthest, _) = search.uncertainty(shape.sectors);
         let around = (search.within.saturating_sub(farthest).max(1), search.within + farthest);
         if !self.continues_between(around, search.turn).await? {
@@ -183,7 +170,7 @@ impl EndSearch<'_> {
     /// Moves an end without a break to the nearest break, if there is one: where the angle at which the track begins is
     /// known a little too early or too late, its turn seems to be full that much too late or too early.
     /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
-    async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Result<(), LatticeError> {
+    async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Found<()> {
         let found = search.within;
         let (farthest, is_usual) = search.uncertainty(usual);
         for off in 1..=farthest {
@@ -203,7 +190,7 @@ impl EndSearch<'_> {
         Ok(())
     }
 
-    async fn ended(&mut self, search: &Search, shape: Shape) -> Result<IrregularTrack, LatticeError> {
+    async fn ended(&mut self, search: &Search, shape: Shape) -> Found<IrregularTrack> {
         let sectors = search.within + 1;
         if self.at + sectors >= self.boundaries.end {
             return Ok(IrregularTrack { sectors, next: None, breaks: true });
@@ -213,7 +200,7 @@ impl EndSearch<'_> {
     }
 
     /// Finds the end of the track in steps from its beginning.
-    async fn stepwise(&mut self, turn: f64, limit: u64) -> Result<Search, LatticeError> {
+    async fn stepwise(&mut self, turn: f64, limit: u64) -> Found<Search> {
         let mut search = Search { turn, within: 0, beyond: limit, hole: 0.0 };
         let step = (turn / STEPS) as u64 + 1;
         while search.beyond == limit && search.within + step < limit {
@@ -226,7 +213,7 @@ impl EndSearch<'_> {
 
     /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
     /// taken for slipped sectors, is then where it ends.
-    async fn break_before(&mut self, search: &Search) -> Result<Option<u64>, LatticeError> {
+    async fn break_before(&mut self, search: &Search) -> Found<Option<u64>> {
         let (least, sector) = (BREAK * self.boundaries.tolerance(), 1.0 / search.turn);
         let Some(last) = self.boundaries.prober.angle(self.at + search.within).await? else {
             return Ok(None);
@@ -251,7 +238,7 @@ impl EndSearch<'_> {
     }
 
     /// Halves until the end of the track is known.
-    async fn close(&mut self, search: &mut Search) -> Result<(), LatticeError> {
+    async fn close(&mut self, search: &mut Search) -> Found<()> {
         while search.beyond - search.within > 1 {
             let middle = search.within + (search.beyond - search.within) / 2;
             self.narrow(search, middle).await?;
@@ -259,7 +246,7 @@ impl EndSearch<'_> {
         Ok(())
     }
 
-    async fn narrow(&mut self, search: &mut Search, sector: u64) -> Result<(), LatticeError> {
+    async fn narrow(&mut self, search: &mut Search, sector: u64) -> Found<()> {
         if sector <= search.within || sector >= search.beyond {
             return Ok(());
         }
@@ -270,8 +257,8 @@ impl EndSearch<'_> {
         Ok(())
     }
 
-    /// Turns slipped before the so-manieth sector from here, if it lies on the track that begins here.
-    async fn hole_before(&mut self, search: &Search, sector: u64) -> Result<Option<f64>, LatticeError> {
+    /// Turns slipped before a sector, counted from here, if it lies on the track that begins here.
+    async fn hole_before(&mut self, search: &Search, sector: u64) -> Found<Option<f64>> {
         let slack = self.boundaries.prober.tolerance() + EARLY;
         let along = sector as f64 / search.turn;
         let mut seen = None;
@@ -298,7 +285,7 @@ impl EndSearch<'_> {
     }
 
     /// Sectors of the track that begins here, within a range, by the turn that is lost at its end.
-    async fn end_by_turns(&mut self, (mut least, mut most): (u64, u64)) -> Result<Option<u64>, LatticeError> {
+    async fn end_by_turns(&mut self, (mut least, mut most): (u64, u64)) -> Found<Option<u64>> {
         let at = self.at;
         most = most.min(self.boundaries.end - at - 1);
         if least == 0 || least >= most {
@@ -321,11 +308,7 @@ impl EndSearch<'_> {
     }
 
     /// Whether angles continue without a break between two sectors, counted from here, at this number of sectors per turn.
-    async fn continues_between(
-        &mut self,
-        (first, last): (u64, u64),
-        turn: f64,
-    ) -> Result<bool, LatticeError> {
+    async fn continues_between(&mut self, (first, last): (u64, u64), turn: f64) -> Found<bool> {
         if self.at + last >= self.boundaries.end {
             return Ok(false);
         }

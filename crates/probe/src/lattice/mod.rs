@@ -36,6 +36,9 @@ use prober::Prober;
 use verify::Verifier;
 use walk::Walk;
 
+/// What a search finds, or why the disk has no lattice.
+type Found<T> = Result<T, LatticeError>;
+
 /// Equal tracks, each turned against the one before by the same angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatticeRun {
@@ -83,7 +86,7 @@ pub struct Lattice {
     pub probes: u64,
 }
 
-/// Share of the boundaries looked at again that may be wrong in a map that is still returned.
+/// Share of the verified boundaries that may be wrong in a map that is still returned. By trial.
 const MOST_WRONG: f64 = 0.1;
 
 /// Finds the tracks of a disk from the times of its answers.

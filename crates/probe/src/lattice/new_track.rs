@@ -1,10 +1,10 @@
 //! Measures a track of which nothing is known: its density, its end, and where the next track begins.
 
-use super::LatticeError;
 use super::boundary::Boundaries;
 use super::irregular::{EndSearch, IrregularTrack};
 use super::pattern::{Shape, wrap, wrap_from};
 use super::prober::Resolution;
+use super::{Found, LatticeError};
 
 /// Shares of a track at which its density is measured: three equal steps, before the spares and slips that are mostly at its end.
 const PLACES: [f64; 3] = [0.22, 0.46, 0.7];
@@ -64,7 +64,7 @@ impl NewTrack<'_> {
     /// Measures the track by angles exact enough to count its sectors.
     ///
     /// *Errors:* no angle differs, or none breaks, however exact the angles are.
-    pub(super) async fn learn(&mut self) -> Result<Measured, LatticeError> {
+    pub(super) async fn learn(&mut self) -> Found<Measured> {
         if self.boundaries.prober.set_resolution(Resolution::CountSectors) {
             let within = 2.0 * self.boundaries.tolerance() + self.boundaries.prober.usual_tolerance();
             let again = self.boundaries.prober.angle(self.at).await?;
@@ -83,7 +83,7 @@ impl NewTrack<'_> {
         learned
     }
 
-    async fn learn_exactly(&mut self) -> Result<Measured, LatticeError> {
+    async fn learn_exactly(&mut self) -> Found<Measured> {
         let (mut turn, mut end) = self.measured().await?;
         if end.sectors <= BESIDE_FIRST[0] && self.begins_at_neighbour(turn).await? {
             (turn, end) = self.measured().await?;
@@ -111,7 +111,7 @@ impl NewTrack<'_> {
     }
 
     /// Sectors of a turn, and the end of the track that begins here.
-    async fn measured(&mut self) -> Result<(f64, IrregularTrack), LatticeError> {
+    async fn measured(&mut self) -> Found<(f64, IrregularTrack)> {
         let known = self.densities.clone();
         let mut turn = match known.first() {
             Some(last) => self.rate(*last, &known).await?,
@@ -127,7 +127,7 @@ impl NewTrack<'_> {
         Ok((turn, end))
     }
 
-    async fn end_of(&mut self, turn: f64) -> Result<IrregularTrack, LatticeError> {
+    async fn end_of(&mut self, turn: f64) -> Found<IrregularTrack> {
         let (at, angle) = (self.at, self.angle);
         let mut search = EndSearch { boundaries: self.boundaries, at, angle, leading_slips: 0.0 };
         search.locate(Shape::of_turn(turn), None).await
@@ -135,7 +135,7 @@ impl NewTrack<'_> {
 
     /// Takes the angle here from the next sectors, if those are consistent with each other but not with this one: it is
     /// remapped.
-    async fn begins_at_neighbour(&mut self, turn: f64) -> Result<bool, LatticeError> {
+    async fn begins_at_neighbour(&mut self, turn: f64) -> Found<bool> {
         let [second, fourth] = BESIDE_FIRST;
         let (near, far) = (self.along(second).await?, self.along(fourth).await?);
         let Some((near, far)) = near.zip(far) else { return Ok(false) };
@@ -151,14 +151,14 @@ impl NewTrack<'_> {
     }
 
     /// The rate without a hypothesis.
-    async fn first_rate(&mut self) -> Result<f64, LatticeError> {
+    async fn first_rate(&mut self) -> Found<f64> {
         let lbn = self.boundaries.prober.lbn(self.at);
         let turn = self.doubled().await?.ok_or(LatticeError::NoSectors { lbn })?;
         self.rate(turn, &[turn]).await
     }
 
     /// The rate by doubling the distance up to half a turn; `None` if angles do not change.
-    async fn doubled(&mut self) -> Result<Option<f64>, LatticeError> {
+    async fn doubled(&mut self) -> Found<Option<f64>> {
         let (mut far, mut angle) = (1u64, 0.0);
         let within = DOUBLED_TOLERANCES * self.boundaries.tolerance();
         let mut known = false;
@@ -176,7 +176,7 @@ impl NewTrack<'_> {
     }
 
     /// The rate, given an estimate and the known rates.
-    async fn rate(&mut self, turn: f64, known: &[f64]) -> Result<f64, LatticeError> {
+    async fn rate(&mut self, turn: f64, known: &[f64]) -> Found<f64> {
         let mut rates = Vec::new();
         // Over most of the track; if that includes slipped sectors or the track's end, over less.
         for scale in SCALES {
@@ -212,7 +212,7 @@ impl NewTrack<'_> {
     }
 
     /// Turns from here to a sector, counted from here.
-    async fn along(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
+    async fn along(&mut self, sector: u64) -> Found<Option<f64>> {
         Ok(self.boundaries.prober.angle(self.at + sector).await?.map(|angle| wrap(angle - self.angle)))
     }
 }

@@ -7,17 +7,17 @@
 //! Where the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them, because only the
 //! end of a read counts. The prober first tests, with the reference as one of two, whether reads in flight together end as they would alone.
 
-use super::LatticeError;
 use super::clock::Clock;
 use super::pattern::wrap;
 use super::reader::{Cache, Reader};
+use super::{Found, LatticeError};
 use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
 
 /// Time between two readings of the reference. Clocks that drift apart by 10⁻⁵ are then off by 10 µs, the noise of a usual host.
 const REFERENCE: Nanos = Nanos(1_000_000_000);
-/// Reads after which a sector without a steady angle is given up: of so many, half are late by chance next to never.
+/// Reads after which a sector without a steady angle is given up: half of them are late by chance next to never.
 const MOST: usize = 24;
 /// Failed reads after which a sector counts as unreadable.
 const MOST_FAILED: usize = 2;
@@ -94,7 +94,7 @@ pub(super) struct Prober {
 
 impl Prober {
     /// Finds the period.
-    pub(super) async fn begin(disk: Disk) -> Result<Prober, LatticeError> {
+    pub(super) async fn begin(disk: Disk) -> Found<Prober> {
         let info = disk.info();
         let blocks = u64::from(info.physical_sectors.max(1));
         let sectors = info.sectors / blocks;
@@ -177,7 +177,7 @@ impl Prober {
     }
 
     /// Reads sectors that will be needed next, as many at once as the disk takes.
-    pub(super) async fn read_ahead(&mut self, sectors: &[u64]) -> Result<(), LatticeError> {
+    pub(super) async fn read_ahead(&mut self, sectors: &[u64]) -> Found<()> {
         let is_wanted = |sector: &u64| {
             *sector < self.sectors && !self.settled.contains_key(sector) && !self.ahead.contains_key(sector)
         };
@@ -252,14 +252,14 @@ impl Prober {
         Lbn(sector * self.blocks)
     }
 
-    async fn end(&mut self, sector: u64) -> Result<Option<Nanos>, LatticeError> {
+    async fn end(&mut self, sector: u64) -> Found<Option<Nanos>> {
         let (sectors, blocks) = (self.sectors, self.blocks);
         let mut reader = Reader { disk: &self.disk, sectors, blocks, probes: &mut self.probes };
         reader.on_media(sector, &mut self.cache).await
     }
 
     /// One reading of a sector's angle.
-    async fn reading(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
+    async fn reading(&mut self, sector: u64) -> Found<Option<f64>> {
         if let Some(angle) = self.ahead.remove(&sector) {
             return Ok(Some(angle));
         }
@@ -268,7 +268,7 @@ impl Prober {
     }
 
     /// The angle of a sector by as many readings as are needed, without those that are late.
-    async fn voted(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
+    async fn voted(&mut self, sector: u64) -> Found<Option<f64>> {
         let first = self.end(sector).await?.map(|end| self.clock.angle(end));
         let Some(first) = first.filter(|_| self.votes > 1) else { return Ok(first) };
         let mut off = vec![0.0];
@@ -285,7 +285,7 @@ impl Prober {
     }
 
     /// Reads the reference as often as the clock's uncertainty requires.
-    async fn keep_time(&mut self) -> Result<(), LatticeError> {
+    async fn keep_time(&mut self) -> Found<()> {
         // The clock's error is common to all angles, so it must be less than that of a mean of readings.
         let most = self.clock.sigma / libm::sqrt((2 * self.votes - 1) as f64);
         for _ in 0..MOST {
@@ -299,7 +299,7 @@ impl Prober {
     }
 
     /// Reads the reference, and corrects the clock by it.
-    async fn check(&mut self) -> Result<(), LatticeError> {
+    async fn check(&mut self) -> Found<()> {
         let within = SURPRISE * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
         for _ in 0..MOST {
@@ -317,14 +317,14 @@ impl Prober {
     }
 
     /// A sector's angle, once two readings agree; `None` where it cannot be read.
-    pub(super) async fn angle(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
+    pub(super) async fn angle(&mut self, sector: u64) -> Found<Option<f64>> {
         if let Some(angle) = self.settled.get(&sector) {
             return Ok(Some(*angle));
         }
         self.settle(sector, Vec::new()).await
     }
 
-    async fn settle(&mut self, sector: u64, mut seen: Vec<f64>) -> Result<Option<f64>, LatticeError> {
+    async fn settle(&mut self, sector: u64, mut seen: Vec<f64>) -> Found<Option<f64>> {
         let within = AGREE * self.tolerance();
         let mut failed = 0;
         while seen.len() + failed < MOST {
@@ -351,7 +351,7 @@ impl Prober {
     }
 
     /// The angle of a sector: the first reading where it agrees with the prediction, otherwise two that agree.
-    pub(super) async fn expect(&mut self, sector: u64, predicted: f64) -> Result<Option<f64>, LatticeError> {
+    pub(super) async fn expect(&mut self, sector: u64, predicted: f64) -> Found<Option<f64>> {
         if let Some(angle) = self.settled.get(&sector) {
             return Ok(Some(*angle));
         }
@@ -383,7 +383,7 @@ impl Prober {
         sector: u64,
         predicted: f64,
         within: f64,
-    ) -> Result<Option<f64>, LatticeError> {
+    ) -> Found<Option<f64>> {
         let angle = match self.settled.get(&sector) {
             Some(angle) => Some(*angle),
             None => self.reading(sector).await?,

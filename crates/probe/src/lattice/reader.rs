@@ -4,8 +4,8 @@
 //! late answer does not show whether it came from a cache, so sectors read recently count as cached. Where reads of one place end at no
 //! multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by others.
 
-use super::LatticeError;
 use super::clock::Clock;
+use super::{Found, LatticeError};
 use crate::{Answer, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Finds out whether there is a cache, and how long a turn takes.
-    pub(super) async fn begin(&mut self) -> Result<(Clock, Cache), LatticeError> {
+    pub(super) async fn begin(&mut self) -> Found<(Clock, Cache)> {
         let mut tried = Vec::new();
         for _ in 0..TRIED {
             tried.extend(self.read(0).await);
@@ -99,11 +99,7 @@ impl Reader<'_> {
     }
 
     /// Reads one place repeatedly and fits the clock to the ends of the reads, after those in `ends`; the inner error says why none fits.
-    async fn clock(
-        &mut self,
-        cache: &mut Cache,
-        mut ends: Vec<Nanos>,
-    ) -> Result<Result<Clock, LatticeError>, LatticeError> {
+    async fn clock(&mut self, cache: &mut Cache, mut ends: Vec<Nanos>) -> Found<Result<Clock, LatticeError>> {
         let reads = if cache.is_there() { FIRST.1 } else { FIRST.0 };
         let needed = (reads as f64 * STEADY) as usize;
         for _ in ends.len()..reads {
@@ -128,11 +124,7 @@ impl Reader<'_> {
     }
 
     /// Reads a sector from the media; when it was read, or `None` where it cannot be.
-    pub(super) async fn on_media(
-        &mut self,
-        sector: u64,
-        cache: &mut Cache,
-    ) -> Result<Option<Nanos>, LatticeError> {
+    pub(super) async fn on_media(&mut self, sector: u64, cache: &mut Cache) -> Found<Option<Nanos>> {
         if cache.held.contains(&sector) || cache.is_slow {
             self.forget(cache).await;
         }
@@ -164,7 +156,7 @@ impl Reader<'_> {
         before: u64,
         (first, count): (u64, u64),
         cache: &mut Cache,
-    ) -> Result<Option<Nanos>, LatticeError> {
+    ) -> Found<Option<Nanos>> {
         if cache.is_there() {
             self.forget(cache).await;
         }
@@ -226,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Which of the reads of some sectors were asked for, and how many others.
+    /// The requested reads of some sectors, and the number of others.
     fn requested(sectors: &'static [u64], mut cache: Cache) -> (Vec<u64>, usize) {
         let mut disk = Slow::default();
         let mut extraction = Extraction::new(disk.info(), async move |disk: Disk| {

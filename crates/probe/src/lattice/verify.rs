@@ -3,7 +3,7 @@
 //! It verifies all runs that repeat no pattern, each part of a pattern once, and a random sample of tracks of the whole disk. Only the
 //! sample gives the share of boundaries that may be wrong elsewhere.
 
-use super::LatticeError;
+use super::Found;
 use super::boundary::{FULL, PREDICTED};
 use super::history::{Copied, Piece};
 use super::pattern::{Shape, Start, wrap};
@@ -69,7 +69,7 @@ impl Verifier<'_> {
     }
 
     /// Verifies boundaries, and relearns wrong ones.
-    pub(super) async fn verify(&mut self) -> Result<Verification, LatticeError> {
+    pub(super) async fn verify(&mut self) -> Found<Verification> {
         let mut seen = Verification {
             irregular: (0, 0),
             drawn: (0, 0),
@@ -124,7 +124,7 @@ impl Verifier<'_> {
     }
 
     /// Reads the sectors of the next checks together, as many as the disk takes at a time.
-    async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> Result<(), LatticeError> {
+    async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> Found<()> {
         let few = self.0.boundaries.prober.together() / 2;
         if few < 2 || !number.is_multiple_of(few) {
             return Ok(());
@@ -191,7 +191,7 @@ impl Verifier<'_> {
     }
 
     /// The regions to relearn for a wrong boundary: all repetitions of its pattern, if another one is wrong, too.
-    async fn suspected(&mut self, check: &BoundaryCheck) -> Result<Vec<Range<u64>>, LatticeError> {
+    async fn suspected(&mut self, check: &BoundaryCheck) -> Found<Vec<Range<u64>>> {
         let around = self.around(check.piece, check.track);
         let Some(copy) = self.pieces()[check.piece].copy else { return Ok(vec![around]) };
         let is_of_pattern = |piece: &&Piece| piece.copy.is_some_and(|other| other.pattern == copy.pattern);
@@ -268,7 +268,7 @@ impl Verifier<'_> {
 
     /// Tracks of different sizes between which angles do not break, nor is a turn lost: that one is as long as those before it says where it
     /// ends, and nothing else does. Where that repeats, the copies show it.
-    async fn unbroken(&mut self) -> Result<Vec<Range<u64>>, LatticeError> {
+    async fn unbroken(&mut self) -> Found<Vec<Range<u64>>> {
         let least = PREDICTED * self.0.boundaries.tolerance();
         let seams = self.pieces().windows(2).filter_map(|pair| {
             let last = pair[0].last_start();
@@ -286,7 +286,7 @@ impl Verifier<'_> {
     }
 
     /// Whether a track of a piece begins where it was found to.
-    async fn holds(&mut self, index: usize, track: u64) -> Result<bool, LatticeError> {
+    async fn holds(&mut self, index: usize, track: u64) -> Found<bool> {
         let piece = self.pieces()[index];
         let before = match track.checked_sub(1) {
             Some(before) => piece.start(before),
@@ -312,7 +312,7 @@ impl Verifier<'_> {
     /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
     /// certain than the break between two sectors, which no other two have. That may differ by as much as a run may hold surfaces that are
     /// turned against each other.
-    async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> Result<bool, LatticeError> {
+    async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> Found<bool> {
         let (tolerance, last) = (self.0.boundaries.tolerance(), before.last());
         let first_seen = self.0.boundaries.prober.expect(begin.sector, begin.angle).await?;
         let last_seen = self.0.boundaries.prober.expect(begin.sector - 1, last).await?;
@@ -330,7 +330,7 @@ impl Verifier<'_> {
     }
 
     /// Relearns regions; returns those that are still wrong.
-    async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> Result<Vec<Range<u64>>, LatticeError> {
+    async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> Found<Vec<Range<u64>>> {
         let mut bad = Vec::new();
         for region in regions {
             let from = self.pieces().partition_point(|piece| piece.end() <= region.start);
@@ -366,7 +366,7 @@ impl Verifier<'_> {
         Ok(bad)
     }
 
-    async fn relearn(&mut self, from: usize, to: usize) -> Result<(), LatticeError> {
+    async fn relearn(&mut self, from: usize, to: usize) -> Found<()> {
         let Verifier(walk) = self;
         walk.boundaries.prober.forget();
         let behind = walk.history.pieces.split_off(to);

@@ -5,7 +5,6 @@
 //! ends where the angle from its first sector exceeds a whole turn, whatever was slipped in it. What that track shows is a [`Hypothesis`],
 //! which says how the walk continues.
 
-use super::LatticeError;
 use super::boundary::Boundaries;
 use super::history::{History, Piece, TRIED};
 use super::hypothesis::{DENSITY_PLACES, Hypothesis, LocatedTrack, NextTrack};
@@ -13,6 +12,7 @@ use super::irregular::{EndSearch, IrregularTrack};
 use super::new_track::{Measured, NewTrack};
 use super::pattern::{Alignment, PeriodicPattern, Shape, wrap};
 use super::reach::Reach;
+use super::{Found, LatticeError};
 
 /// Tracks after which a run's skew is certain: its error is a fourth of a reading's.
 const CERTAIN: u64 = 4;
@@ -38,7 +38,7 @@ impl Walk {
         Walk { boundaries, at: 0, angle, history, unmatched_tracks: 0, next }
     }
 
-    pub(super) async fn run(&mut self) -> Result<(), LatticeError> {
+    pub(super) async fn run(&mut self) -> Found<()> {
         let mut tried = None;
         while self.at < self.boundaries.end {
             let share = self.at as f64 / self.boundaries.end as f64;
@@ -78,7 +78,7 @@ impl Walk {
     }
 
     /// A known alignment that matches here, and the number of its track that begins here.
-    async fn matching_alignment(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
+    async fn matching_alignment(&mut self) -> Found<Option<(Alignment, u64)>> {
         self.history.discard_stale_pattern();
         let tolerance = self.boundaries.tolerance();
         let multiple = self.history.repeated_multiple(self.angle, tolerance);
@@ -112,7 +112,7 @@ impl Walk {
 
     /// The last pattern: at the track that counting predicts, or else at the start of one of its parts, if that part's end and the
     /// start of the next match.
-    async fn resumed(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
+    async fn resumed(&mut self) -> Found<Option<(Alignment, u64)>> {
         let Some(pattern) = self.history.pattern.clone() else { return Ok(None) };
         let counted = self.history.counted(&pattern);
         if self.continues().await? {
@@ -137,7 +137,7 @@ impl Walk {
     }
 
     /// Whether the last pattern continues here at the track that counting predicts.
-    async fn continues(&mut self) -> Result<bool, LatticeError> {
+    async fn continues(&mut self) -> Found<bool> {
         let Some(pattern) = self.history.pattern.clone() else { return Ok(false) };
         let counted = self.history.counted(&pattern);
         let alignment = Alignment::new(pattern, counted, self.at, self.angle);
@@ -145,7 +145,7 @@ impl Walk {
     }
 
     /// Learns the track that begins here without a hypothesis; `None` if it is the last.
-    async fn learn(&mut self) -> Result<Option<Alignment>, LatticeError> {
+    async fn learn(&mut self) -> Found<Option<Alignment>> {
         self.unmatched_tracks += 1;
         let mut track = NewTrack {
             densities: self.history.densities(),
@@ -167,12 +167,7 @@ impl Walk {
 
     /// Follows an alignment from its track `from`, which begins here, over slipped sectors, to its first mismatch, and returns what that
     /// shows. An alignment that is not `sure`, such as that of a single track, is dropped if it matches no further track.
-    async fn follow(
-        &mut self,
-        mut alignment: Alignment,
-        mut from: u64,
-        sure: bool,
-    ) -> Result<Hypothesis, LatticeError> {
+    async fn follow(&mut self, mut alignment: Alignment, mut from: u64, sure: bool) -> Found<Hypothesis> {
         let (first, is_single) = (from, alignment.pattern.tracks == 1);
         loop {
             let good = self.advance(&mut alignment, from).await?;
@@ -240,7 +235,7 @@ impl Walk {
     }
 
     /// Moves to the last track that matches an alignment, from its track `from` on, and notes the tracks before it. Returns its number.
-    async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> Result<u64, LatticeError> {
+    async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> Found<u64> {
         let usual_tracks = self.history.usual_tracks();
         let mut reach = Reach { boundaries: &mut self.boundaries, usual_tracks };
         let good = reach.last_matching_track(alignment, from).await?;
@@ -261,11 +256,7 @@ impl Walk {
 
     /// Skips tracks whose first sectors are slipped, from an alignment's track `track` on. Returns the next track that begins where the
     /// alignment predicts, or `None` if the tracks are not explained by leading slips.
-    async fn skip_leading_slips(
-        &mut self,
-        alignment: &Alignment,
-        mut track: u64,
-    ) -> Result<Option<u64>, LatticeError> {
+    async fn skip_leading_slips(&mut self, alignment: &Alignment, mut track: u64) -> Found<Option<u64>> {
         // Several readings may make an angle less uncertain meanwhile; the bound stays.
         let tolerance = self.boundaries.tolerance();
         loop {
@@ -296,13 +287,13 @@ impl Walk {
         shape: Shape,
         next: Option<f64>,
         leading_slips: f64,
-    ) -> Result<IrregularTrack, LatticeError> {
+    ) -> Found<IrregularTrack> {
         let (at, angle) = (self.at, self.angle);
         EndSearch { boundaries: &mut self.boundaries, at, angle, leading_slips }.locate(shape, next).await
     }
 
     /// Whether the track here has more or fewer sectors in a turn than predicted, and not slipped ones.
-    async fn is_of_other_density(&mut self, predicted: &Shape) -> Result<bool, LatticeError> {
+    async fn is_of_other_density(&mut self, predicted: &Shape) -> Found<bool> {
         let tolerance = self.boundaries.tolerance();
         let [farther, nearer] = DENSITY_PLACES;
         let far = self.off_at(farther, predicted).await?;
@@ -314,7 +305,7 @@ impl Walk {
     }
 
     /// By how many turns a sector is later than predicted, at this share of the track that begins here.
-    async fn off_at(&mut self, share: f64, predicted: &Shape) -> Result<Option<f64>, LatticeError> {
+    async fn off_at(&mut self, share: f64, predicted: &Shape) -> Found<Option<f64>> {
         let sector = (share * predicted.turn) as u64;
         if self.at + sector >= self.boundaries.end || sector < 2 {
             return Ok(None);
@@ -325,7 +316,7 @@ impl Walk {
     }
 
     /// Whether a track of fewer sectors than predicted has a lower density, and no slipped sectors.
-    async fn is_full(&mut self, predicted: &Shape, sectors: u64) -> Result<bool, LatticeError> {
+    async fn is_full(&mut self, predicted: &Shape, sectors: u64) -> Found<bool> {
         let tolerance = self.boundaries.tolerance();
         let middle = Hypothesis::middle_of_full_track(predicted, sectors, tolerance);
         let Some((middle, turns)) = middle else { return Ok(false) };

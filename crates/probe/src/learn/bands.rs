@@ -2,7 +2,7 @@
 
 use super::tracks::{Piece, Spot, Stretch, turn_between, within};
 
-/// Turns by which slipped sectors push the angle of a track that goes on from the one before: two of 250.
+/// Turns by which slipped sectors push the angle of a track that continues the one before: two of 250.
 const PUSHED: f64 = 0.008;
 
 /// Heads that a disk has at most.
@@ -140,7 +140,7 @@ pub(super) fn place_slices(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piec
     }
 }
 
-/// Cuts a slice behind so many tracks; what follows.
+/// Cuts a slice after a number of tracks, and returns the rest.
 fn split(slice: &mut Slice, tracks: u32) -> Slice {
     let mut rest = Slice { stretches: Vec::new(), tracks: slice.tracks - tracks };
     let mut kept = Vec::new();

@@ -1,8 +1,8 @@
-//! Angles that go on by steps: least squares on a circle.
+//! Angles that advance by steps: least squares on a circle.
 
 use super::tracks::{Piece, middle_angle, turn_between};
 
-/// An angle that was seen after so many steps of two kinds.
+/// An angle that was seen after some steps of two kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) steps: [f64; 2],
@@ -26,10 +26,9 @@ impl Angles {
         self.first + steps[0] * self.steps[0] + steps[1] * self.steps[1]
     }
 
-    /// The angles that agree best with what was seen, in the order of their steps, and with a guess of the steps.
+    /// The angles that fit best what was seen, in the order of its steps, and a guess of the steps.
     ///
-    /// A step that is off by little is off by many turns after many. So the first angles give steps that hold for twice as
-    /// many, and so on.
+    /// A small error of a step is many turns after many steps, so the first angles give steps that hold for twice as many, and so on.
     pub(crate) fn fit(seen: &[Seen], guess: [f64; 2]) -> Angles {
         let mut found = Angles { first: seen.first().map_or(0.0, |seen| seen.angle), steps: guess };
         let mut count = 2;
@@ -95,8 +94,7 @@ pub(crate) fn order(piece: &Piece, heads: u32) -> u32 {
     if piece.head_step < 0 { heads - 1 - piece.head } else { piece.head }
 }
 
-/// Angles of pieces that lie on one cylinder each, after cylinders from the first and after tracks of a cylinder; first and last
-/// track of each.
+/// Angles of the first and last tracks of pieces that lie on one cylinder each, by cylinders and by tracks of a cylinder.
 pub(crate) fn seen_on_cylinders(pieces: &[Piece], heads: u32) -> Vec<Seen> {
     let first_cylinder = pieces.iter().map(|piece| piece.cylinder).min().unwrap_or(0);
     let both = |piece: &Piece| {
@@ -111,7 +109,7 @@ pub(crate) fn seen_on_cylinders(pieces: &[Piece], heads: u32) -> Vec<Seen> {
     pieces.iter().flat_map(both).collect()
 }
 
-/// Angles that such pieces go on by, from cylinder to cylinder and from track to track: the usual ones.
+/// Usual angles between such pieces: from cylinder to cylinder, and from track to track.
 pub(crate) fn usual_steps(pieces: &[Piece], heads: u32) -> [f64; 2] {
     let longer = pieces.iter().filter(|piece| piece.tracks.run.tracks > 1);
     let track = middle_angle(longer.map(|piece| piece.tracks.skew).collect()).unwrap_or(0.0);

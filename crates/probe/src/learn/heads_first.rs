@@ -50,8 +50,7 @@ pub(super) fn place_slices(slices: &[Slice], heads: u32, noise: f64) -> Vec<Piec
     pieces
 }
 
-/// Cuts two tracks apart that follow each other by another skew than tracks of a cylinder do: they stood alone, as tracks beside slipped
-/// sectors do, and were taken for two of a cylinder.
+/// Separates two tracks that follow each other by another skew than tracks of a cylinder do: single tracks next to slipped sectors.
 fn cut(zone: &[Slice], skews: Skews) -> Vec<Slice> {
     let mut slices = Vec::with_capacity(zone.len());
     for slice in zone {
@@ -73,12 +72,12 @@ fn cut(zone: &[Slice], skews: Skews) -> Vec<Slice> {
     slices
 }
 
-/// Of so many pieces one may lie elsewhere than the others of its zone.
+/// Of this number of pieces one may lie elsewhere than the others of its zone.
 const EXCEPTIONS: usize = 200;
 /// Pieces at the end of which more than half do so where another zone has begun.
 const LAST: usize = 6;
 
-/// Parts zones where angles cease to go on by the same skews: the jump to the next zone may by chance be one within a zone.
+/// Separates zones where angles stop continuing by the same skews: the jump to the next zone may by chance be one within a zone.
 fn part_zones(pieces: &mut [Piece], heads: u32, noise: f64) {
     let mut band = 0;
     for zone in pieces.chunk_by_mut(|a, b| a.band == b.band) {
@@ -91,7 +90,7 @@ fn part_zones(pieces: &mut [Piece], heads: u32, noise: f64) {
     }
 }
 
-/// How many of the first pieces, up to the end of a cylinder, go on by the same skews.
+/// How many of the first pieces, up to the end of a cylinder, continue by the same skews.
 fn one_zone(pieces: &[Piece], heads: u32, noise: f64) -> usize {
     let (mut good, mut bad) = (1, pieces.len() + 1);
     while bad - good > 1 {
@@ -110,7 +109,7 @@ fn one_zone(pieces: &[Piece], heads: u32, noise: f64) -> usize {
     (good..=pieces.len()).find(is_end).unwrap_or(pieces.len())
 }
 
-/// How many of some pieces go on by the same skews, but for a few between them; none where more do not, or the last ones.
+/// How many of some pieces continue by the same skews, with a few exceptions; `None` where more do not, or the last ones.
 fn continues(pieces: &[Piece], heads: u32, noise: f64) -> Option<usize> {
     let most = most_off(noise);
     let seen = fit::seen_on_cylinders(pieces, heads);
@@ -137,8 +136,7 @@ pub(super) fn turn_odd_cylinders(pieces: &mut [Piece], heads: u32) {
     }
 }
 
-/// Puts a zone's slices from a cylinder on, up to a jump of the angle that no tracks between explain; how many those are, and
-/// the cylinder behind them.
+/// Places a zone's slices from a cylinder on, up to an angle that no tracks explain; returns how many, and the next cylinder.
 fn place_zone(
     zone: &[Slice],
     heads: u32,
@@ -183,8 +181,7 @@ fn put(stretch: &Stretch, heads: u32, (first, band): (u32, u32), at: u32, pieces
     }
 }
 
-/// Tracks without a block between two slices, of which the second may begin with the track `at` of the zone; none where
-/// another zone begins.
+/// Tracks without a block between two slices, the second of which begins at track `at` or later; `None` where a zone begins.
 fn between(before: &Slice, slice: &Slice, at: u32, skews: Skews, heads: u32) -> Option<u32> {
     let jump = turn_between(before.last().angle, slice.first().angle);
     let is_other = slice.stretches.iter().any(|stretch| skews.differ(stretch));
@@ -221,8 +218,7 @@ fn is_cylinder_jump(zone: &[Slice], skews: Skews) -> bool {
     turn_between(skews.cylinder, jump).abs() < within(SLIPPED, skews.noise)
 }
 
-/// How many tracks further the next one lies: the least number that the jump of the angle agrees with about as well as with any; none
-/// where nothing does. Slipped sectors may push angles by some sectors.
+/// Tracks to the next one: the least number that explains the jump of the angle about as well as any; `None` where none does.
 fn ahead(at: u32, jump: f64, skews: Skews, heads: u32, sectors_per_track: u32) -> Option<u32> {
     let within = within(SLIPPED, skews.noise);
     // `at` is the track behind the last one.
@@ -251,8 +247,7 @@ mod tests {
     use headstack_model::Lbn;
     use headstack_tracks::Run;
 
-    /// Tracks of 500 sectors under four heads, 40 cylinders in each of two zones that have the same skews, with so much more between
-    /// the zones.
+    /// Two zones of 40 cylinders, four heads and 500 sectors per track, with the same skews; the second is turned by `between`.
     fn two_zones(between: f64) -> Vec<Stretch> {
         let angle = |cylinder: u32| f64::from(cylinder) * 0.6 + if cylinder < 40 { 0.0 } else { between };
         let stretch = |cylinder: u32| Stretch {

@@ -1,6 +1,6 @@
 //! Which order the blocks have over surfaces and cylinders: from the pattern of the tracks, and from seeks.
 //!
-//! What no seek shows is not told apart: two heads whose change is hidden in a seek may be one.
+//! Two heads may count as one where no seek shows the change between them.
 //! *Source:* the names of layouts are those of H. Wong.
 
 use super::bands::{self, Slice, Ways};
@@ -115,8 +115,7 @@ async fn heads_first(prober: &mut Prober, slices: &[Slice], heads: u32, noise: f
     Placing { layout, heads, pieces }
 }
 
-/// Whether the last track of the next cylinder lies under the head of this one's first, as a head switch that takes longer
-/// than a seek shows.
+/// Whether the last track of the next cylinder lies under the head of this one's first: its head switch then takes less.
 async fn is_serpentine(prober: &mut Prober, pieces: &[Piece], heads: u32) -> bool {
     let is_whole = |pair: &&[Piece]| {
         pair.iter().all(|piece| piece.tracks.run.tracks == heads) && pair[1].cylinder == pair[0].cylinder + 1

@@ -142,8 +142,7 @@ async fn measure_turns(prober: &mut Prober, stretches: &mut [Stretch]) {
 /// Sectors by which the turn of one track may be counted wrongly, as a share.
 const MISCOUNTED: f64 = 0.012;
 
-/// Has tracks that stand alone have the turn of those on both sides, where it is about theirs: of one track it is counted less exactly
-/// than of many, and a slipped sector in it makes it shorter.
+/// Gives single tracks the turn of those on both sides, where it is nearly theirs: on one track it is counted less exactly.
 fn settle_turns(stretches: &mut [Stretch]) {
     let turn_of = |stretch: &Stretch| (stretch.run.tracks > 1).then_some(stretch.sectors_per_track);
     let mut next: Vec<Option<u32>> = stretches.iter().map(turn_of).collect();

@@ -115,8 +115,7 @@ impl Prober {
         self.square.sqrt()
     }
 
-    /// Sectors of a whole turn, from the angle between the first and the last that a track holds; those it was said to have where
-    /// angles tell no other number.
+    /// Sectors of a whole turn, by the angle between a track's first and last; those it was said to have where angles show no other number.
     pub(super) async fn sectors_of_turn(&mut self, spot: &Spot) -> u32 {
         let last = self.units(spot) - 1;
         let said = f64::from(spot.sectors_per_track) / f64::from(self.unit);
@@ -167,8 +166,7 @@ impl Prober {
         self.follow(off);
     }
 
-    /// Reads or writes a block of a track so that it ends `wanted` turns after the command; the turns that it then took, and
-    /// by how much more the answer came. None where it came late.
+    /// Accesses a block of a track so that it ends `wanted` turns later; its turns, and by how much the answer was late. `None` where too late.
     async fn reach(&mut self, spot: &Spot, write: bool, wanted: f64) -> Option<(f64, f64)> {
         let now = self.disk.now();
         let units = self.units(spot);
@@ -234,7 +232,7 @@ impl Prober {
                 let off = middle_and_spread(&more).0 - f64::from(self.unit) / f64::from(to.sectors_per_track);
                 return Some(Least { above: new.above + off, most: new.most + off });
             }
-            // What was missed is looked at again in the end, in case that was by chance.
+            // A missed bound is tested again in the end, in case it was by chance.
             is_sure = is_close;
             wanted = if is_close { new.above - blur } else { (new.above + new.most) / 2.0 }.max(0.0);
         }

@@ -25,7 +25,7 @@ pub struct Seeks {
     pub reads: Vec<SeekPoint>,
     /// For writes, by rising distance; empty where nothing could be written.
     pub writes: Vec<SeekPoint>,
-    /// To change heads on a cylinder; none where no two heads were told apart.
+    /// To change heads on a cylinder; none where only one head was found.
     pub head_switch: Option<Nanos>,
     /// What a write takes beyond a read after a seek, in nanoseconds; none where nothing could be written.
     pub write_settle_ns: Option<i64>,
@@ -83,7 +83,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Two tracks under one head, so many cylinders from each other, the first near to a cylinder.
+    /// Two tracks under one head, `distance` cylinders apart, the first near to a cylinder.
     fn pair(&self, near: u32, distance: u32) -> Option<(Spot, Spot)> {
         let heads = self.placing.heads;
         let most = self.cylinders - 1 - distance;

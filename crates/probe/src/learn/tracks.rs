@@ -83,7 +83,7 @@ impl Stretch {
         (is_one(self) && is_one(next)).then_some(skew)
     }
 
-    /// The tracks from one on, so many.
+    /// Some of the tracks.
     pub(super) fn part(&self, from: u32, tracks: u32) -> Stretch {
         let spot = self.spot(from);
         Stretch { run: Run { first: spot.first, tracks, ..self.run }, angle: spot.angle, ..*self }
@@ -121,7 +121,7 @@ impl Piece {
     }
 }
 
-/// The runs of a lattice, on media that hold units of so many blocks.
+/// The runs of a lattice, on media with physical sectors of `unit` blocks.
 pub(super) fn of_lattice(lattice: &Lattice, unit: u32, noise: f64) -> Vec<Stretch> {
     let unit = f64::from(unit.max(1));
     let stretch = |run: &LatticeRun| Stretch {

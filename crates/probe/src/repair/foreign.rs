@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 
 /// Tracks that are drawn.
 const DRAWN: usize = 32;
-/// One of so many of them may be changed beyond recognition: a track that was taken out of use, and such.
+/// One of this number of them may be changed beyond recognition, such as a track taken out of use.
 const CHANGED: u64 = 8;
 
-/// Looks at tracks drawn by chance, and says which boundary does not hold where the map is of this disk.
+/// Checks random tracks, and returns the boundary that does not hold where the map is of this disk.
 ///
 /// *Errors:* [`RepairError::Other`], and those of the disk.
 pub(super) async fn refuse(channel: &mut Channel, tracks: &Tracks<'_>) -> Result<Option<Lbn>, RepairError> {

@@ -24,7 +24,7 @@ use headstack_tracks::TrackMap;
 pub use rules::{Order, Scheme};
 use std::collections::BTreeMap;
 
-/// Places where the order of tracks is looked at.
+/// Places where the order of tracks is probed.
 const SAMPLES: u64 = 12;
 
 /// What the five steps found.

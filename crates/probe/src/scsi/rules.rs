@@ -32,8 +32,7 @@ pub enum Scheme {
     DiskEnd,
 }
 
-/// What the change from a track to the next says of the order: `None` where there is no rule, and nothing where both orders do
-/// so (from head to head upwards).
+/// The order that a change from a track to the next shows: `None` where no rule fits, nothing where both orders do.
 pub(super) fn step(heads: u32, from: &Spot, to: &Spot) -> Option<Option<Order>> {
     let (last, same) = (heads - 1, from.cylinder == to.cylinder);
     // Spares and zones without blocks may lie between cylinders.

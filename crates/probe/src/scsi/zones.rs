@@ -1,4 +1,4 @@
-//! Zone after zone: some tracks are looked at, and the rest is certified by one block for many cylinders.
+//! Zone after zone: some tracks are probed, and one block certifies the rest of many cylinders.
 
 use super::ScsiError;
 use super::found::{FoundZone, Pattern, SlippedCylinder};
@@ -131,8 +131,7 @@ impl ZoneWalk<'_> {
         Ok(())
     }
 
-    /// Whether the zone has a further cylinder: the next one, whose first track holds as many blocks as others. In a zone's last
-    /// cylinder that track may be short, and is then its only one.
+    /// Whether the zone continues with the next cylinder, whose first track then has the usual length, or is short and the only one.
     async fn continues(&mut self, zone: &FoundZone, last: u32) -> Result<bool, ScsiError> {
         let (first, limit) = (self.found.map.end(), self.places.sectors());
         let spot = self.places.spot_of(first).await?;
@@ -198,8 +197,7 @@ impl ZoneWalk<'_> {
         Ok(cylinder)
     }
 
-    /// How many cylinders from `next` on are like the usual one: up to the next with slips, and as far as blocks lie where they
-    /// should.
+    /// Cylinders from `next` on that equal the usual one: up to the next with slips, as far as blocks lie where they should.
     async fn regular(&mut self, next: u32, usual: &Cylinder) -> Result<u32, ScsiError> {
         let most = self.slips.range(next..).next().map_or(u32::MAX, |(cylinder, _)| cylinder - next);
         let room = (self.places.sectors() - self.found.map.end()) / usual.sectors();
@@ -216,8 +214,7 @@ impl ZoneWalk<'_> {
         Ok(good)
     }
 
-    /// Whether so many cylinders from `next` on hold what the usual one does: whether the block behind them begins the cylinder
-    /// behind them.
+    /// Whether `cylinders` from `next` on equal the usual one: the block behind them then begins the cylinder behind them.
     async fn are_regular(&mut self, next: u32, cylinders: u32, usual: &Cylinder) -> Result<bool, ScsiError> {
         let behind = self.found.map.end() + u64::from(cylinders) * usual.sectors();
         let last = self.places.spot_of(Lbn(behind.0 - 1)).await?;

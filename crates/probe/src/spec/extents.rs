@@ -103,7 +103,7 @@ fn repeats(blocks: &[Vec<ExtentRun>], period: usize, off: f64) -> usize {
     1
 }
 
-/// Whether some runs are others so many cylinders and turns further, but for `off` turns.
+/// Whether runs equal others, a number of cylinders and turns further, within `off` turns.
 fn is_like(first: &[ExtentRun], next: &[ExtentRun], (cylinders, angle): (i32, f64), off: f64) -> bool {
     first.len() == next.len()
         && first.iter().zip(next).all(|(first, next)| {

@@ -20,7 +20,7 @@ use headstack_model::{DriveSpec, Geometry, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Of so many tracks, one may lie elsewhere: its first sector may be slipped or remapped, or was read late.
+/// Of this number of tracks, one may lie elsewhere: its first sector may be slipped or remapped, or was read late.
 const EXCEPTIONS: u32 = 200;
 /// Writes whose extra over a read differs by less than this share of the read have one settle time for all: so much do seeks of real
 /// arms differ from one time to the next.
@@ -153,7 +153,7 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece], noise: f64) -> bool {
 fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let seeks = &learned.seeks;
     let settle = seeks.write_settle_ns.unwrap_or(0);
-    // Unless it is told apart, it is the same after a change of heads as after a seek.
+    // Where it was not measured alone, it is the same after a head switch as after a seek.
     let after_switch = seeks.switch_settle_ns.unwrap_or(settle);
     let write_points = match has_one_settle(seeks, noise(learned)) {
         true if settle.abs_diff(after_switch) <= SAME_TIME.0.max(noise(learned) as u64) => Vec::new(),
@@ -204,7 +204,7 @@ fn has_one_settle(seeks: &Seeks, noise: f64) -> bool {
     2 * seeks.writes.iter().filter(differs).count() <= seeks.writes.len()
 }
 
-/// The points of a curve, each with so many nanoseconds more.
+/// The points of a curve, each later by `more` nanoseconds.
 fn points(curve: &[SeekPoint], more: i64) -> Vec<(u32, f64)> {
     let time = |point: &SeekPoint| in_ms((point.time.0 as f64 + more as f64).max(0.0));
     curve.iter().map(|point| (point.distance, time(point))).collect()
@@ -215,7 +215,7 @@ fn in_ms(nanos: f64) -> f64 {
     (nanos / 100.0).round() / 1e4
 }
 
-/// A drive file with its source beside every number that was probed.
+/// A drive file that marks every probed number.
 pub fn text(spec: &DriveSpec) -> String {
     let mut text = format!("# {}: learned from outside, by the times of its answers.\n", spec.title);
     let mut is_probed = true;

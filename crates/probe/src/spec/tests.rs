@@ -100,7 +100,6 @@ fn mechanics_file_reproduces_service_times() {
     }
 }
 
-/// A drive of so few tracks, under so many heads.
 fn tiny(heads: u32, cylinders: u32) -> DriveSpec {
     let mut spec = drives::load("dec-rz26").expect("it is shipped");
     spec.geometry.sparing = headstack_model::spec::Sparing::None;

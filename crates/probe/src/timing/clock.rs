@@ -83,8 +83,7 @@ impl Clock {
         Err(TimingError::Restless { lbn: lbn.0 })
     }
 
-    /// Whether reading blocks up to `end` over and over takes more than a turn each time, as where the arm moves between them. They
-    /// are few.
+    /// Whether repeated reads of the blocks up to `end` take more than a turn each, because the arm moves between them.
     pub(super) async fn is_broken(&self, begin: Lbn, end: Lbn) -> Result<bool, TimingError> {
         let mut votes = 0i32;
         let mut last: Option<u64> = None;

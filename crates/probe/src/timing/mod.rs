@@ -182,10 +182,9 @@ async fn walks(clock: &Clock) -> Result<Vec<TimingWalk>, TimingError> {
     Ok(begins.into_iter().zip(stops).map(walk).collect())
 }
 
-/// Takes every walk on by a track; says whether all are done.
+/// Advances every walk by a track; returns whether all are done.
 ///
-/// The last block of each track is read on one round, and the one behind it on another: so they do not come from what the disk
-/// read ahead.
+/// The last block of each track is read on one round, and the next block on another, so that neither comes from read-ahead.
 async fn advance(clock: &Clock, walks: &mut [TimingWalk]) -> Result<bool, TimingError> {
     let mut lasts = Vec::with_capacity(walks.len());
     for walk in walks.iter() {

@@ -44,7 +44,7 @@ pub(super) async fn slope(clock: &Clock, lbn: Lbn, angle: f64) -> Result<Option<
             None => turned.rem_euclid(1.0),
             Some(_) => apart(turned, expected),
         };
-        // The first distance shows the angle as it is; further ones must go on like those before.
+        // The first distance shows the angle as it is; further ones must continue those before.
         if slope.is_some() && off.abs() > 2.0 * clock.tolerance {
             break;
         }
@@ -91,8 +91,7 @@ pub(super) async fn end_of(
     Err(TimingError::Unsure { lbn: from.0 })
 }
 
-/// The end of a track whose angle goes on into the next one as if it were the same, as may be where a zone ends. Within a turn of
-/// `from` there is one; the arm's way over it costs a turn, which shows in the time of whole reads.
+/// The end of a track whose angle continues into the next one, as may be where a zone ends: a read over it takes a turn more.
 async fn hidden(clock: &Clock, from: Lbn, slope: f64) -> Result<Lbn, TimingError> {
     let unit = clock.unit();
     let mut begin = from;
@@ -131,7 +130,7 @@ impl OnTrack for Angles<'_> {
         let unit = self.clock.unit();
         let turned = (lbn.0 as f64 - self.at.lbn.0 as f64) / unit as f64 * self.at.slope;
         let expected = self.at.angle + turned;
-        // A surprise is looked at twice.
+        // A surprise is probed twice.
         for _ in 0..2 {
             let angle = self.clock.angle(lbn).await?;
             if apart(angle, expected).abs() < self.clock.tolerance {

@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Write,
 }
 
-/// How an access must be asked for to be served in a turn.
+/// When an access must be requested to be served in a given turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lead {
     /// From asking to the end, at the least: ns.
@@ -36,7 +36,7 @@ pub(super) struct Hits {
 }
 
 impl Hits {
-    /// Whether an answer for so many sectors came from the cache, as its time tells.
+    /// Whether the time of an answer is that of a hit.
     pub(super) fn fits(&self, answer: &Answer, sectors: u32) -> bool {
         let expected = self.base + self.sector * f64::from(sectors);
         (answer.took().0 as f64 - expected).abs() < self.tolerance
@@ -125,7 +125,6 @@ impl Bench {
         self.disk.info().physical_sectors
     }
 
-    /// Time that so many turns take.
     pub(super) fn turns(&self, count: f64) -> Nanos {
         Nanos((count * self.turn) as u64)
     }
@@ -178,7 +177,7 @@ impl Bench {
         far.unwrap_or_else(|| self.anywhere())
     }
 
-    /// The track so many behind one, or before it, of those that hold as much.
+    /// The track a number of tracks behind one, or before it, if it holds as much.
     pub(super) fn neighbour_track(&self, track: Track, tracks: i64) -> Option<Track> {
         let lbn = track.first.0 as i64 + tracks * i64::from(track.sectors);
         self.map.track_of(Lbn(u64::try_from(lbn).ok()?)).filter(|other| other.sectors == track.sectors)
@@ -243,9 +242,8 @@ impl Bench {
         None
     }
 
-    /// The least time from asking to the end of an access that follows one to the first unit of the same blocks.
-    ///
-    /// Found by asking later and later before the blocks come by, until the disk is a turn late. `None` where it always is.
+    /// The least time from the request to the end of an access that follows one to the first unit of the same blocks; `None` where it is
+    /// always late. Found by requesting later and later, until the disk needs another turn.
     pub(super) async fn lead(&self, before: Kind, kind: Kind, lbn: Lbn, sectors: u32) -> Option<Lead> {
         let mut ends = Vec::new();
         for _ in 0..PHASE_READS {
@@ -275,7 +273,7 @@ impl Bench {
         Some(Lead { least: (low + high) / 2.0 * self.turn, phase })
     }
 
-    /// Whether an access that is asked for so many turns before its end is served by then, and how many they really were.
+    /// Whether an access requested a number of turns before its end is served by then, and the number of turns it really was.
     async fn is_in_time(&self, probe: (Kind, Kind, Lbn, u32, f64), turns: f64) -> (bool, f64) {
         let (before, kind, lbn, sectors, phase) = probe;
         let mut found = (false, turns);
@@ -293,7 +291,7 @@ impl Bench {
         found
     }
 
-    /// What reads of so many sectors behind another read take, where they have been read ahead, and how far that may be off.
+    /// The time of reads behind another read, where they have been read ahead, and its tolerance.
     pub(super) async fn behind(&self, sectors: u32) -> Option<(f64, f64)> {
         self.steady(TRIES, async |step| {
             let lbn = self.fresh().first;

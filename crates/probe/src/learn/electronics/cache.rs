@@ -11,7 +11,7 @@ use headstack_model::{Lbn, Nanos};
 
 /// Most sectors of a segment or of read-ahead that are looked for.
 const MOST: u64 = 1 << 17;
-/// Tracks that are looked at, to see whether some are the last of something.
+/// Tracks near the end of which read-ahead is tested, because some are the last of their cylinder.
 const TRACKS: usize = 16;
 /// Most segments that are looked for, and most whose replacement is: each round of the test reads them all.
 const MOST_SEGMENTS: usize = 4096;
@@ -130,7 +130,7 @@ impl Reads<'_> {
         self.holds_at(Lbn(target as u64), bench.disk().now() + wait).await
     }
 
-    /// The time in which so many sectors are read at any rate.
+    /// An upper bound of the time in which sectors are read.
     fn reading(&self, sectors: f64) -> Nanos {
         // Skews and switches make tracks take longer than a turn each.
         self.bench.turns(TRACK_TURNS * sectors / f64::from(self.bench.size()) + TRACK_READ)
@@ -277,7 +277,7 @@ impl Reads<'_> {
         }
     }
 
-    /// How many of so many places are held that are read, and looked for from the last to the first.
+    /// How many of `count` places that were read are held, tested from the last to the first.
     async fn held_of(&self, count: usize) -> usize {
         let places: Vec<Lbn> = (0..count).map(|_| self.bench.fresh().first).collect();
         for place in &places {
@@ -312,7 +312,7 @@ impl Reads<'_> {
         }
     }
 
-    /// How often of fifteen times the oldest of as many places as there are segments, used again, is held after so many more.
+    /// Rounds of fifteen in which the oldest of `segments` places, read again, is held after `more` others.
     async fn outlives(&self, segments: usize, more: usize) -> usize {
         times(SURVIVALS, async |_| {
             let places: Vec<Lbn> = (0..segments + more).map(|_| self.bench.fresh().first).collect();
@@ -404,8 +404,7 @@ impl Reads<'_> {
         }
     }
 
-    /// Whether reads one after the other keep up with the platter, which they do only where one that begins at the very sector
-    /// being read takes the read-ahead over.
+    /// Whether sequential reads keep up with the media: a read that begins at the sector being read must take over the read-ahead.
     async fn almost_hits(&self, findings: &mut Findings) -> bool {
         const PAIRS: usize = 15;
         let unit = self.bench.unit();

@@ -145,8 +145,7 @@ impl Way {
         way
     }
 
-    /// The ratio with which reading `many` sectors takes as much longer than `unit` as it does: of those that fit equally well, the
-    /// roundest.
+    /// The ratio that explains how much longer `many` sectors take than `unit`: the roundest of those that fit equally well.
     fn fitting(&self, unit: u32, many: u32, longer: f64) -> f64 {
         let off = |hundredths: u32| {
             let way = Way { ratio: f64::from(hundredths) / 100.0, ..*self };
@@ -238,7 +237,7 @@ impl Writes {
     }
 }
 
-/// The overheads of reads from the cache: after a read, after a write, one after the other, beside another.
+/// The overheads of reads from the cache: after a read, after a write, in sequence, with others in the queue.
 async fn hit_overheads(
     bench: &Bench,
     hits: Option<&Hits>,
@@ -346,10 +345,7 @@ async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
     (4.0 * each - mid_mean(&mut took)) / 2.0
 }
 
-/// Whether sectors are accessed from wherever the head arrives.
-///
-/// The response to a whole track asked for from another place, at eight angles: with access on arrival it is the same at all
-/// of them, else it differs by up to a turn.
+/// Whether an access begins wherever the head arrives: then a whole track takes equally long from all angles, else up to a turn longer.
 pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
     if spread(bench, kind, 1).await > WAITS {
         return ZeroLatency::None;
@@ -360,7 +356,7 @@ pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
     }
 }
 
-/// How far responses to so many whole tracks lie apart at different angles, in turns.
+/// Difference of the responses to whole tracks between angles, in turns.
 async fn spread(bench: &Bench, kind: Kind, tracks: u32) -> f64 {
     let (track, away) = (bench.fresh(), bench.fresh().first);
     let mut took = Vec::new();

@@ -79,8 +79,7 @@ async fn odds(scene: &Scene<'_>, others: usize, choice_ms: f64) -> Option<f64> {
 }
 
 impl Scene<'_> {
-    /// Whether a command goes first that takes a share of the time of one that came earlier, with `others` other commands waiting. None where no such
-    /// commands are found.
+    /// Whether a later command with a share of the time of an earlier one goes first; `None` where no such commands are found.
     async fn overtakes(&self, share: f64, others: usize, choice_ms: f64) -> Option<bool> {
         self.at_places(async |here: Track| {
             // What is part of both times and not of the arm's way: the choice, and the transfer.

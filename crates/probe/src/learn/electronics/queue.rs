@@ -80,7 +80,6 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
     (spec, rates)
 }
 
-/// Reads a second in bursts of so many.
 async fn rate(bench: &Bench, depth: usize) -> f64 {
     const READS: usize = 128;
     let ask = || ProbeCommand::Read { lbn: bench.anywhere().first, sectors: bench.unit(), from_media: true };
@@ -165,7 +164,7 @@ impl Scene<'_> {
         enough
     }
 
-    /// Whether the last of so many commands goes first where it is the only near one.
+    /// Whether the last of `count` commands goes first where it is the only near one.
     async fn chooses_among(&self, count: usize) -> bool {
         let bench = self.bench;
         let yes = times(3, async |_| {

@@ -15,7 +15,7 @@ impl Scene<'_> {
         self.bench.away(here, share).or_else(|| self.bench.away(here, -share))
     }
 
-    /// The block of another track that comes by so many turns after the end of a track.
+    /// The block of another track that passes the head a number of turns after the end of a track.
     pub(super) async fn after(&self, here: Track, other: Track, turns: f64) -> Lbn {
         let (bench, unit) = (self.bench, self.bench.unit());
         let last = here.end().0 - u64::from(unit);

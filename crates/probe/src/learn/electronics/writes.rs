@@ -38,10 +38,10 @@ const FIRST_START: i64 = 1024;
 /// Turns within which a read ends at a whole turn, and tries where it does not.
 const WHOLE_TURN: f64 = 0.1;
 const LATE_TRIES: usize = 5;
-/// Recent writes of which so many are slow once the cache is full: one or two may only be late.
+/// Recent writes, and how many of them are slow once the cache is full: one or two may only be late.
 const RECENT: usize = 24;
 const SLOW: usize = 6;
-/// Writes from the first slow one on of which so many are slow, too.
+/// Writes from the first slow one on, and how many of them are slow, too.
 const NEXT: usize = 8;
 const NEXT_SLOW: usize = 3;
 /// Pairs of writes whose phases show the disk's work after a write, and flushes that tell it from the work of a flush.
@@ -164,15 +164,14 @@ struct Writes<'a> {
 }
 
 impl Writes<'_> {
-    /// Whether a read of the blocks over which the arm was left ends in time; else the arm has gone. `None` where the answer
-    /// was late by anything but turns.
+    /// Whether a read of the parked blocks ends in time; else the arm has left. `None` where the answer is off by part of a turn.
     async fn is_parked(&self, (end, at): (Nanos, Nanos)) -> Option<bool> {
         let answer = self.bench.access(Kind::Read, self.parked, self.bench.unit(), at).await;
         let late = (answer.ended.0 as f64 - end.0 as f64) / self.bench.turn;
         (wrap(late).abs() < WHOLE_TURN).then_some(late < 0.5)
     }
 
-    /// When a read of those blocks ends that is asked for a little early, and when that is, not before `earliest`.
+    /// The end of a read of those blocks, requested a little early, and the time of the request, not before `earliest`.
     fn served_after(&self, earliest: Nanos) -> (Nanos, Nanos) {
         let before = self.lead.least + EARLY * self.bench.turn;
         let end = self.bench.upcoming(self.lead.phase, Nanos(earliest.0 + before as u64 + 1));
@@ -225,8 +224,7 @@ impl Writes<'_> {
         if first.0 < again.0 { again } else { first }
     }
 
-    /// Scattered writes of so many sectors that are taken at once, one right after the other, and the time in which each later
-    /// one comes to be taken: ns, none where all were taken at once.
+    /// Scattered writes that the cache takes at once, and the time that each later one takes: ns, 0 where it took all.
     async fn until_slow(&self, sectors: u32, most: usize) -> (usize, f64) {
         let ready = self.park().await;
         let mut writes = Vec::new();
@@ -258,7 +256,7 @@ impl Writes<'_> {
         }
     }
 
-    /// Whether the arm is still there right after so many sectors were written elsewhere.
+    /// Whether the arm is still there right after writes elsewhere.
     async fn waits_with(&self, sectors: u64) -> bool {
         for _ in 0..LATE_TRIES {
             self.park().await;
@@ -305,7 +303,7 @@ impl Writes<'_> {
         findings.add_if(is_seen, "cache.dirty_runs_max", FindingConfidence::UpperBound);
     }
 
-    /// What is dirty when writes are first held up: those taken but for those written to the media since that began.
+    /// Dirty sectors when writes are first delayed: those taken, without those destaged since destaging began.
     fn kept(&self, count: usize, sectors: u64, start: Option<u64>, blocked: f64) -> u64 {
         let taken = count as u64 * sectors;
         let each = self.buffered.base + self.buffered.sector * sectors as f64;
@@ -402,7 +400,7 @@ impl Writes<'_> {
         self.bench.flush().await.took()
     }
 
-    /// What a flush costs with so many scattered writes in the cache.
+    /// The cost of a flush by the number of scattered writes in the cache.
     async fn flushes(&self, most: usize) -> Vec<FlushCost> {
         let mut costs = Vec::new();
         for writes in [0u32, 1, 4, 16, 64, 256].into_iter().filter(|writes| *writes as usize <= most) {
