@@ -44,7 +44,6 @@ fn requested(spec: &DriveSpec, noise: Noise, hides: bool) -> Altered {
     Altered { disk: SimulatedDisk::new(spec, noise, 7).expect("it holds"), hides, caches: false }
 }
 
-/// What an extractor finds.
 fn found<T, F>(disk: &mut Altered, extractor: impl FnOnce(Disk) -> F) -> T
 where
     F: Future<Output = T> + 'static,

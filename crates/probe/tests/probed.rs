@@ -153,7 +153,6 @@ fn demerits(spec: &DriveSpec, file: &DriveSpec) -> Vec<(Kind, Pace, f64)> {
     loads.map(share).collect()
 }
 
-/// What came of a drive's file.
 struct Predicted {
     layout: Layout,
     agreement: check::Agreement,

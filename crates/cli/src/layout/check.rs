@@ -1,9 +1,10 @@
 //! `headstack layout check`: whether the files of a file system that is not mounted keep to the tracks.
 
 use super::partition::{MapArgs, Mapped};
+use super::show;
 use crate::failure::Failure;
 use crate::report::Table;
-use crate::units::{capacity, count, grouped, significant};
+use crate::units::{capacity, count, grouped};
 use headstack_ext4::{Inode, InodeKind};
 use headstack_host::ext4::{Ext4Error, HIDDEN_FILE, inodes};
 use headstack_model::Lbn;
@@ -104,12 +105,8 @@ impl Check {
             let at = |block: u64| Lbn(block * in_block);
             let extents: Vec<_> =
                 extents.into_iter().map(|Range { start, end }| at(start)..at(end)).collect();
-            let counted = Crossings::count(&mapped.view(), in_block, &extents).map_err(|extent| {
-                wrong(&format!(
-                    "inode {number} lies on sectors {} to {} of a partition of {}: not this one, or not this map",
-                    extent.start, extent.end, mapped.span.sectors
-                ))
-            })?;
+            let counted = Crossings::count(&mapped.view(), in_block, &extents)
+                .map_err(|extent| wrong(&format!("inode {number} {}", mapped.outside(&extent))))?;
             add(&mut sum.counted, &counted);
             if kind == InodeKind::File && counted.crossings > 0 {
                 crossing.push(Crossing { inode: number, counted, path: None });
@@ -139,11 +136,7 @@ impl Findings {
         let mut table = Table::new("kinds", &["", "inodes", "extents", "size", "crossings", "on a track"]);
         let mut note = String::new();
         for (kind, sum) in &self.kinds {
-            let Crossings { extents, sectors, crossings, on_track, .. } = sum.counted;
-            let share = match extents {
-                0 => "-".to_string(),
-                _ => format!("{} %", significant(100.0 * on_track as f64 / extents as f64, 3)),
-            };
+            let Crossings { extents, sectors, crossings, .. } = sum.counted;
             let name = match kind {
                 InodeKind::Holder => {
                     note += &format!("left out: /{HIDDEN_FILE}, which holds the blocks at boundaries\n");
@@ -157,7 +150,7 @@ impl Findings {
                 grouped(extents),
                 capacity(sectors * sector),
                 grouped(crossings),
-                share,
+                show::share_on_track(&sum.counted),
             ]);
             if sum.without_extents > 0 {
                 note += &format!("not counted: {} {name} without extents\n", grouped(sum.without_extents));
@@ -179,7 +172,7 @@ impl Findings {
     fn to_json(&self) -> Value {
         let sector = u64::from(self.mapped.identity.sector_bytes);
         let mut reported = json!({
-            "partition": { "start": self.mapped.span.start, "sectors": self.mapped.span.sectors },
+            "partition": self.mapped.span,
             "counted": COUNTED,
         });
         for kind in [InodeKind::File, InodeKind::Folder, InodeKind::Journal] {

@@ -187,7 +187,7 @@ fn to_json(mapped: &Mapped, shown: &[Fit]) -> Value {
         })
     });
     json!({
-        "partition": { "start": mapped.span.start, "sectors": mapped.span.sectors },
+        "partition": mapped.span,
         "begins_a_track": unit::begins_a_track(&mapped.view()),
         "su": unit,
         "sw": 1,

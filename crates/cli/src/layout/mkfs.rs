@@ -150,7 +150,7 @@ impl Ext4 {
 
     fn to_json(&self, span: &Span, made: &Made) -> serde_json::Value {
         json!({
-            "partition": { "start": span.start, "sectors": span.sectors },
+            "partition": span,
             "blocks": made.blocks,
             "block_bytes": self.block,
             "method": match made.method { ext4::ExclusionMethod::BadBlocks => "bad-blocks", ext4::ExclusionMethod::HiddenFile => "hidden-file" },

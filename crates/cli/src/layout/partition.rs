@@ -26,7 +26,7 @@ pub(super) struct MapArgs {
 }
 
 /// Sectors of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) sectors: u64,
@@ -87,6 +87,13 @@ impl Mapped {
             return Err(Failure::Input(format!("reaches beyond the map, whose tracks end at sector {end}")));
         }
         Ok(Mapped { span, ..self })
+    }
+
+    /// Why extents of what has a name do not lie in the partition.
+    pub(super) fn outside(&self, extent: &Range<Lbn>) -> String {
+        let Range { start, end } = extent;
+        let sectors = self.span.sectors;
+        format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map")
     }
 
     /// The tracks as the partition sees them.

@@ -59,7 +59,6 @@ pub(crate) struct Show {
     extents: bool,
 }
 
-/// A file and what it touches.
 struct Shown {
     path: PathBuf,
     extents: Vec<Range<Lbn>>,
@@ -118,11 +117,8 @@ impl Show {
                 .map(|bytes| Lbn(bytes.start / sector)..Lbn(bytes.end.div_ceil(sector)))
                 .collect();
             block = block_bytes(&file).map_err(wrong)?.div_ceil(sector);
-            let counted = Crossings::count(&view, block, &extents).map_err(|extent| {
-                let Range { start, end } = extent;
-                let Span { sectors, .. } = mapped.span;
-                wrong(format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map"))
-            })?;
+            let counted =
+                Crossings::count(&view, block, &extents).map_err(|extent| wrong(mapped.outside(&extent)))?;
             all.extend(extents.iter().cloned());
             files.push(Shown { path, extents, inline, counted });
         }
@@ -285,13 +281,17 @@ fn boundaries(count: u64) -> String {
 }
 
 fn row(name: String, counted: &Crossings, sector_bytes: u32) -> Vec<String> {
-    let Crossings { extents, sectors, tracks, crossings, on_track } = *counted;
-    let share = match extents {
-        0 => "-".to_string(),
-        _ => format!("{} %", significant(100.0 * on_track as f64 / extents as f64, 3)),
-    };
+    let Crossings { extents, sectors, tracks, crossings, .. } = *counted;
     let size = capacity(sectors * u64::from(sector_bytes));
-    vec![name, grouped(extents), size, grouped(tracks), grouped(crossings), share]
+    vec![name, grouped(extents), size, grouped(tracks), grouped(crossings), share_on_track(counted)]
+}
+
+/// The share of the extents that lie on a track, in percent.
+pub(super) fn share_on_track(counted: &Crossings) -> String {
+    match counted.extents {
+        0 => "-".to_string(),
+        extents => format!("{} %", significant(100.0 * counted.on_track as f64 / extents as f64, 3)),
+    }
 }
 
 fn numbers(counted: &Crossings, sector_bytes: u32) -> Value {

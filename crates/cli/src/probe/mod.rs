@@ -169,7 +169,6 @@ fn left_open(found: &Found, needed: &[What]) -> String {
     format!("{} left open", task::names(&found.missing(needed)))
 }
 
-/// What was left, and why.
 struct Open {
     parts: Vec<What>,
     why: Why,

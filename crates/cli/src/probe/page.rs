@@ -136,7 +136,6 @@ fn turns_a_track(found: &LatticeRun) -> f64 {
     found.skew + (over - found.skew).ceil()
 }
 
-/// The seek curve, as it was measured.
 fn seeks(seeks: &Seeks) -> Section {
     let curve = |name: &str, hue: usize, points: &[SeekPoint]| Series {
         name: name.to_string(),
@@ -167,7 +166,6 @@ fn seeks(seeks: &Seeks) -> Section {
     }
 }
 
-/// Overheads, bus, cache and queue.
 fn electronics(learned: &LearnedElectronics) -> Section {
     Section {
         title: "Electronics".to_string(),

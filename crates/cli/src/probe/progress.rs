@@ -9,7 +9,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Answers between two looks at the bar.
 const EVERY: u64 = 64;
 
-/// A bar for each phase, one after the other.
 pub(super) struct Bar {
     bar: ProgressBar,
     phase: &'static str,

@@ -14,7 +14,6 @@ use headstack_tracks::map::Identity;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Which disk is probed, and how it is asked.
 #[derive(clap::Args)]
 #[group(skip)]
 pub(super) struct SourceArgs {
@@ -97,7 +96,6 @@ pub(super) enum Source {
 }
 
 impl SourceArgs {
-    /// The simulated drive, if it is one.
     pub(super) fn drive(&self) -> Option<&str> {
         self.drive.as_deref()
     }

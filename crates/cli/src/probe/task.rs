@@ -2,7 +2,6 @@
 
 use clap::ValueEnum;
 
-/// A part of what can be learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(super) enum What {
     /// How fast it turns, and how exact the times of its answers are.
@@ -42,7 +41,6 @@ impl What {
     }
 }
 
-/// A way to find tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
     /// The angles at which sectors end, foretold over runs of equal tracks: few questions, any disk that turns.

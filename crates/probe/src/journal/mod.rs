@@ -119,7 +119,6 @@ impl<D: ProbeTarget, W: Write> Journaled<D, W> {
         self.disk.submit(Probe { at, ..probe }).map_err(JournalFailure::Disk)
     }
 
-    /// The next answer that is written down.
     fn recall(&mut self, record: Record) -> Result<(Probe, Answer), JournalFailure<D::Error>> {
         match self.held.remove(&record.number) {
             Some(probe) if probe.command == record.command => Ok((probe, record.answer)),

@@ -37,7 +37,6 @@ pub(super) struct Copied {
 }
 
 impl Piece {
-    /// Where one of its tracks begins.
     pub(super) fn start(&self, track: u64) -> Start {
         Start {
             sector: self.first + track * self.shape.sectors,
@@ -93,13 +92,11 @@ impl History {
         self.patterns
     }
 
-    /// Has a pattern begin with the next track.
     pub(super) fn begin_pattern(&mut self, pattern: PeriodicPattern) {
         self.pattern = Some(pattern);
         (self.before_pattern, self.last_full_repeat) = (self.tracks, self.tracks);
     }
 
-    /// Notes that the pattern restarts here.
     pub(super) fn restart_pattern(&mut self) {
         self.begun = [self.begun[1], self.begun[2], self.tracks];
     }

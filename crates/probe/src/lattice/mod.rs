@@ -1,10 +1,9 @@
 //! *Phase-lattice extraction*: where every track begins, from the angles at which sectors end.
 //!
-//! A read ends at an angle of the spindle, whatever seeks and turns it took before. Within equal tracks four numbers
-//! foretell the angle of every sector: those of the first one, sectors a track, sectors a turn, and the skew from track
-//! to track. So one read far away says at once that nothing between is different, and what repeats on a larger scale
-//! (cylinders, bands over all surfaces) is followed in the same way. The cost grows with what is irregular, not with
-//! the tracks. Where tracks follow without skew, so that angles do not tell where one ends, a turn is lost there, and that does.
+//! A read ends at an angle of the spindle, whatever seeks and turns it took before. Within equal tracks four numbers predict the angle of
+//! every sector: that of the first one, the sectors per track and per turn, and the skew from track to track. One read far away therefore
+//! shows whether all tracks between are equal, and what repeats on a larger scale (cylinders, bands over all surfaces) is followed in the
+//! same way. The cost grows with the irregular tracks, not with all. Where tracks follow without skew, a lost turn shows where one ends.
 //!
 //! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order
 //! of surfaces. Not modelled: disks that have no skew from the first track on.

@@ -60,7 +60,6 @@ pub(super) struct Part {
     pub(super) angle: f64,
 }
 
-/// What repeats.
 #[derive(Clone, Debug)]
 pub(super) struct PeriodicPattern {
     pub(super) parts: Vec<Part>,

@@ -84,7 +84,6 @@ pub(super) struct Prober {
     settled: BTreeMap<u64, f64>,
     /// Whether a track ends before a sector, by lost turns.
     pub(super) turned: BTreeMap<u64, bool>,
-    /// Sectors that may be requested together.
     together: usize,
     /// First readings of sectors that were requested together.
     ahead: BTreeMap<u64, f64>,
@@ -258,7 +257,6 @@ impl Prober {
         reader.on_media(sector, &mut self.cache).await
     }
 
-    /// One reading of a sector's angle.
     async fn reading(&mut self, sector: u64) -> Found<Option<f64>> {
         if let Some(angle) = self.ahead.remove(&sector) {
             return Ok(Some(angle));

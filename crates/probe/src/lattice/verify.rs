@@ -68,7 +68,6 @@ impl Verifier<'_> {
         &self.0.history.pieces
     }
 
-    /// Verifies boundaries, and relearns wrong ones.
     pub(super) async fn verify(&mut self) -> Found<Verification> {
         let mut seen = Verification {
             irregular: (0, 0),
@@ -309,9 +308,8 @@ impl Verifier<'_> {
             && (before.sector == 0 || self.0.boundaries.breaks(before.sector, before.shape.turn).await?))
     }
 
-    /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
-    /// certain than the break between two sectors, which no other two have. That may differ by as much as a run may hold surfaces that are
-    /// turned against each other.
+    /// Whether angles break between two tracks as predicted, though both sectors are equally early or late: over long runs, predictions are
+    /// less certain than the break between two sectors. Both may be off by as much as surfaces within a run may be turned.
     async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> Found<bool> {
         let (tolerance, last) = (self.0.boundaries.tolerance(), before.last());
         let first_seen = self.0.boundaries.prober.expect(begin.sector, begin.angle).await?;

@@ -7,6 +7,8 @@ const PUSHED: f64 = 0.008;
 
 /// Heads that a disk has at most.
 const MOST_HEADS: usize = 32;
+/// Share of the slices that repeat where there is a pattern: zones end it here and there.
+const REPEATING: f64 = 0.7;
 
 /// Stretches that follow each other on one surface as if they were one, but for sectors that are slipped.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,11 +81,10 @@ pub(super) fn heads_of_pattern(slices: &[Slice]) -> Option<(u32, bool)> {
     if let Some(length) = distance_of_doubles(slices) {
         return Some((length + 1, true));
     }
-    if usual < 2 || share(1) > 0.7 {
+    if usual < 2 || share(1) > REPEATING {
         return None;
     }
-    // Zones end the pattern here and there.
-    (2..=MOST_HEADS.min(usual)).find(|period| share(*period) > 0.7).map(|period| (period as u32, false))
+    (2..=MOST_HEADS.min(usual)).find(|period| share(*period) > REPEATING).map(|period| (period as u32, false))
 }
 
 /// Where bands end and begin on one surface, that slice is twice as long as the others: how many slices later.
@@ -100,7 +101,6 @@ fn distance_of_doubles(slices: &[Slice]) -> Option<u32> {
     enough.then_some(usual_gap as u32)
 }
 
-/// Puts all slices where they lie.
 pub(super) fn place_slices(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut cylinder, mut band, mut is_reversed) = (0, 0, false);

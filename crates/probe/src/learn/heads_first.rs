@@ -15,7 +15,6 @@ const PUSHED: f64 = 8.5;
 /// Slices that tell the skews of a zone.
 const BEGINNING: usize = 21;
 
-/// Skews of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Skews {
     track: f64,
@@ -32,7 +31,6 @@ pub(super) fn usual_tracks(slices: &[Slice]) -> u32 {
     most.map_or(1, |(tracks, _)| *tracks)
 }
 
-/// Puts all slices where they lie.
 pub(super) fn place_slices(slices: &[Slice], heads: u32, noise: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut cylinder, mut band) = (0, 0);

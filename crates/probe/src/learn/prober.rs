@@ -37,8 +37,21 @@ pub(super) struct Prober {
     unit: u32,
 }
 
-/// How far an answer may be off that counts, in turns: at least and at most.
+/// How far an answer may be off that counts, in turns: at least and at most, and in standard deviations.
 const OFF: (f64, f64) = (0.01, 0.1);
+const OFF_DEVIATIONS: f64 = 6.0;
+/// Shares of an answer's offset by which the noise and the clock follow it: means of the last 50 and 10 answers.
+const NOISE_GAIN: f64 = 0.02;
+const CLOCK_GAIN: f64 = 0.1;
+/// Reads whose middle sets the clock, and parts of a track from one to the next, so that they spread over it.
+const CLOCK_READS: u32 = 15;
+const CLOCK_STEP: u32 = 7;
+/// Standard deviation of a median by that of the values: √(π/2).
+const MEDIAN_DEVIATION: f64 = 1.25;
+/// Distance of the quartiles of a normal distribution, in standard deviations.
+const QUARTILES: f64 = 1.35;
+/// Standard deviations within which a count of sectors is certain.
+const CERTAIN: f64 = 3.0;
 /// Reads of a bisection, those that came late included.
 const PATIENCE: u32 = 60;
 /// Pairs of reads that tell the sectors of a turn: at least, at most, and what they are to come to, as a standard deviation in sectors.
@@ -82,7 +95,7 @@ impl Prober {
     }
 
     fn most_off(&self) -> f64 {
-        (6.0 * self.square.sqrt()).clamp(OFF.0, OFF.1)
+        (OFF_DEVIATIONS * self.square.sqrt()).clamp(OFF.0, OFF.1)
     }
 
     /// Takes what an answer is off into account; false where it came late.
@@ -90,9 +103,9 @@ impl Prober {
         if off.abs() > self.most_off() {
             return false;
         }
-        self.square += 0.02 * (off * off - self.square);
+        self.square += NOISE_GAIN * (off * off - self.square);
         // The clocks of the host and of the spindle drift apart.
-        self.zero += 0.1 * off * self.period;
+        self.zero += CLOCK_GAIN * off * self.period;
         true
     }
 
@@ -100,8 +113,8 @@ impl Prober {
     pub(super) async fn set_clock(&mut self, spot: &Spot) {
         let mut zeros = Vec::new();
         let units = self.units(spot);
-        for round in 0..15 {
-            let (lbn, angle) = self.part(spot, (round * 7) % units);
+        for round in 0..CLOCK_READS {
+            let (lbn, angle) = self.part(spot, (round * CLOCK_STEP) % units);
             let ended = self.disk.read(lbn, self.unit).await.ended.0 as f64;
             zeros.push((ended / self.period) - angle);
         }
@@ -123,7 +136,8 @@ impl Prober {
             return spot.sectors_per_track;
         }
         // Of a median of differences; a turn that is longer by a share has as many sectors more.
-        let deviation = 1.25 * std::f64::consts::SQRT_2 * self.noise() * said * said / f64::from(last);
+        let deviation =
+            MEDIAN_DEVIATION * std::f64::consts::SQRT_2 * self.noise() * said * said / f64::from(last);
         let needed = (deviation / COUNTED) * (deviation / COUNTED);
         let samples = (needed.ceil() as u32).clamp(SAMPLES.0, SAMPLES.1);
         let expected = f64::from(last) / said;
@@ -135,7 +149,7 @@ impl Prober {
             between.push(turn_between(expected, self.phase(second.ended) - self.phase(first.ended)));
         }
         let units = f64::from(last) / (expected + middle_and_spread(&between).0);
-        let certain = 0.5_f64.max(3.0 * deviation / f64::from(samples).sqrt());
+        let certain = 0.5_f64.max(CERTAIN * deviation / f64::from(samples).sqrt());
         let held = f64::from(self.units(spot));
         match (units - held).abs() < certain {
             // Nothing shows that it does not fill its turn.
@@ -149,8 +163,8 @@ impl Prober {
         self.set_clock(spot).await;
         let mut later = Vec::new();
         let units = self.units(spot);
-        for round in 0..15 {
-            let (lbn, angle) = self.part(spot, (round * 7) % units);
+        for round in 0..CLOCK_READS {
+            let (lbn, angle) = self.part(spot, (round * CLOCK_STEP) % units);
             let command = ProbeCommand::Write { lbn, sectors: self.unit, to_media: true };
             let answer = self.disk.execute(command).await;
             later.push(self.phase(answer.ended) - angle);
@@ -247,5 +261,5 @@ fn middle_and_spread(angles: &[f64]) -> (f64, f64) {
     let mut off: Vec<f64> = angles.iter().map(|angle| turn_between(first, *angle)).collect();
     off.sort_by(f64::total_cmp);
     let at = |share: usize| off.get(off.len() * share / 4).copied().unwrap_or(0.0);
-    (first + at(2), (at(3) - at(1)) / 1.35)
+    (first + at(2), (at(3) - at(1)) / QUARTILES)
 }

@@ -45,6 +45,17 @@ const PLACES: u32 = 3;
 const SWITCHES: u32 = 24;
 /// Distances of the curve for writes.
 const WRITE_DISTANCES: usize = 12;
+/// Pieces in which a track of a cylinder may lie where slips have cut its run, and sectors that a whole track may lack for them.
+const CUT_PIECES: usize = 8;
+const SLIPPED: u32 = 4;
+/// Cylinders, or pairs of them, that are tried for whole tracks near a place.
+const NEAR_CYLINDERS: u32 = 64;
+/// Distances that are measured one by one, the factor between further ones, and how many are spread evenly over the disk.
+const SHORT: u32 = 10;
+const GROWTH: f64 = 1.25;
+const EVEN: u32 = 40;
+/// Distances after which places repeat, so that none of them counts much.
+const SHIFTS: usize = 7;
 
 /// Tracks by head and cylinder.
 pub(super) struct Finder<'a> {
@@ -76,10 +87,11 @@ impl<'a> Finder<'a> {
         let pieces = self.by_head.get(&head)?;
         let behind = pieces.partition_point(|(low, _)| *low <= cylinder);
         // What slips have cut lies in several pieces, which begin near each other.
-        pieces[..behind].iter().rev().take(8).find_map(|(_, index)| {
+        pieces[..behind].iter().rev().take(CUT_PIECES).find_map(|(_, index)| {
             let piece = &self.placing.pieces[*index];
             let track = piece.track_at(cylinder, head)?;
-            (piece.tracks.run.sectors + 4 >= piece.tracks.sectors_per_track).then(|| piece.tracks.spot(track))
+            (piece.tracks.run.sectors + SLIPPED >= piece.tracks.sectors_per_track)
+                .then(|| piece.tracks.spot(track))
         })
     }
 
@@ -87,7 +99,7 @@ impl<'a> Finder<'a> {
     fn pair(&self, near: u32, distance: u32) -> Option<(Spot, Spot)> {
         let heads = self.placing.heads;
         let most = self.cylinders - 1 - distance;
-        (0..64u32).find_map(|step| {
+        (0..NEAR_CYLINDERS).find_map(|step| {
             let from = if near + step <= most { near + step } else { most.saturating_sub(step) };
             let head = step % heads;
             Some((self.track(from, head)?, self.track(from + distance, head)?))
@@ -101,13 +113,13 @@ fn distances(cylinders: u32) -> Vec<u32> {
     if longest == 0 {
         return Vec::new();
     }
-    let mut all: Vec<u32> = (1..=10.min(longest)).collect();
-    let mut next = 10.0;
+    let mut all: Vec<u32> = (1..=SHORT.min(longest)).collect();
+    let mut next = f64::from(SHORT);
     while next < f64::from(longest) {
         all.push(next as u32);
-        next *= 1.25;
+        next *= GROWTH;
     }
-    all.extend((1..=40).map(|step| (f64::from(longest) * f64::from(step) / 40.0) as u32));
+    all.extend((1..=EVEN).map(|step| (f64::from(longest) * f64::from(step) / f64::from(EVEN)) as u32));
     all.sort_unstable();
     all.dedup();
     all.retain(|distance| (1..=longest).contains(distance));
@@ -170,8 +182,7 @@ async fn curve(
         prober.disk().report_progress("seeks", index as f64 / distances.len() as f64);
         let (mut inward, mut outward) = (Vec::new(), Vec::new());
         for place in 0..PLACES {
-            // Places differ from distance to distance, so that none of them counts much.
-            let share = (f64::from(place) + (index % 7) as f64 / 7.0) / f64::from(PLACES);
+            let share = (f64::from(place) + (index % SHIFTS) as f64 / SHIFTS as f64) / f64::from(PLACES);
             let room = (within.end - within.start).saturating_sub(1 + distance);
             let near = within.start + (f64::from(room) * share) as u32;
             let Some((outer, inner)) = finder.pair(near, distance) else { continue };
@@ -193,7 +204,7 @@ async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> O
     for place in 0..SWITCHES {
         let cylinder = (finder.cylinders - 1) / SWITCHES * place;
         let head = place % heads.saturating_sub(1).max(1);
-        let found = (cylinder..(cylinder + 64).min(finder.cylinders))
+        let found = (cylinder..(cylinder + NEAR_CYLINDERS).min(finder.cylinders))
             .find_map(|cylinder| Some((finder.track(cylinder, head)?, finder.track(cylinder, head + 1)?)));
         let Some((from, to)) = found else { continue };
         all.extend(prober.least(&from, &to, write, SHARE).await.map(|least| least.turns()));

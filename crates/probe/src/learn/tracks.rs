@@ -83,7 +83,6 @@ impl Stretch {
         (is_one(self) && is_one(next)).then_some(skew)
     }
 
-    /// Some of the tracks.
     pub(super) fn part(&self, from: u32, tracks: u32) -> Stretch {
         let spot = self.spot(from);
         Stretch { run: Run { first: spot.first, tracks, ..self.run }, angle: spot.angle, ..*self }

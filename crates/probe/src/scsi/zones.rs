@@ -172,7 +172,6 @@ impl ZoneWalk<'_> {
         }
     }
 
-    /// Walks over the tracks of the next cylinder.
     async fn cylinder(&mut self, guess: &[u32]) -> Result<Cylinder, ScsiError> {
         let mut spot = self.places.spot_of(self.found.map.end()).await?;
         let mut cylinder = Cylinder { number: spot.cylinder, tracks: Vec::new() };

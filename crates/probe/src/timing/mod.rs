@@ -87,7 +87,6 @@ pub(crate) struct Ear {
 }
 
 impl Ear {
-    /// Learns the turn of a disk.
     pub(crate) async fn new(disk: Disk) -> Result<Ear, TimingError> {
         Ok(Ear { clock: Clock::new(disk).await?, slope: None })
     }
@@ -124,7 +123,6 @@ impl Ear {
         Ok(slope.is_none_or(|slope| units * slope <= 1.0 + 2.0 * self.clock.tolerance))
     }
 
-    /// Where the track ends that begins at a block.
     pub(crate) async fn end_of(&mut self, first: Lbn, guess: u32) -> Result<Lbn, TimingError> {
         let (end, slope) = end_of(&self.clock, first, self.slope, &[guess]).await?;
         self.slope = Some(slope);
