@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Noise {
     /// Standard deviation, normally distributed.
     pub sigma: Nanos,
-    /// Share of answers that come late besides.
+    /// Share of answers that come late in addition.
     pub late_share: f64,
     /// Most that they are late; they are so by anything up to it alike.
     pub late_most: Nanos,

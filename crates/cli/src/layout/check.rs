@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Files that are named where they cross boundaries.
 const NAMED: usize = 10;
 /// How it was counted.
-const COUNTED: &str = "from the inodes of the file system, which nobody has mounted";
+const COUNTED: &str = "from the inodes of the unmounted file system";
 
 /// Count over all files of an ext4 how often their extents cross track boundaries, and name those that do.
 ///
@@ -26,7 +26,7 @@ const COUNTED: &str = "from the inodes of the file system, which nobody has moun
 /// the kernel.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if an extent of any file crosses. Folders and the journal are told and do not count."
+    after_help = "Exit code 1 if an extent of any file crosses. Folders and the journal are reported but do not count."
 )]
 pub(crate) struct Check {
     #[command(flatten)]

@@ -53,9 +53,9 @@ impl Verdict {
     /// *Errors:* what disagrees, and what was not learned.
     pub(super) fn end(&self) -> Result<(), Failure> {
         match (self.is_whole, self.is_good()) {
-            (false, _) => Err(Failure::Check("not all was learned that was to be compared".to_string())),
+            (false, _) => Err(Failure::Check("what was to be compared was not all learned".to_string())),
             (true, true) => Ok(()),
-            (true, false) => Err(Failure::Check(format!("what was learned is not what {} says", self.name))),
+            (true, false) => Err(Failure::Check(format!("what was learned differs from {}", self.name))),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
             OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
                 match error.kind() {
                     io::ErrorKind::AlreadyExists => {
-                        at("it is there already: --resume goes on from it".to_string())
+                        at("the journal exists already: --resume continues from it".to_string())
                     }
                     _ => at(error.to_string()),
                 }

@@ -107,9 +107,7 @@ async fn mended(disk: Disk, mut map: TrackMap) -> Result<(TrackMap, Vec<Lbn>), S
         let better = repair(disk.clone(), &map, at).await.map_err(|error| error.to_string())?;
         if better == map || places.len() == MOST_MENDED {
             let count = places.len();
-            return Err(format!(
-                "the map does not hold at block {at}, after {count} places were mended: learn it anew"
-            ));
+            return Err(format!("the map is wrong at block {at}, after {count} repairs: learn it again"));
         }
         places.push(at);
         map = better;

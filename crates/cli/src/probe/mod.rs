@@ -186,7 +186,7 @@ impl Display for Why {
             write!(f, "{what} at {} ({:.0} %)", at.phase, 100.0 * at.share)
         };
         match self {
-            Why::Time(progress) => at(f, "the time was over", progress),
+            Why::Time(progress) => at(f, "the time budget ended", progress),
             Why::Stopped { at: progress, .. } => at(f, "stopped", progress),
             Why::Failed(why) => f.write_str(why),
         }

@@ -113,10 +113,10 @@ fn rechecked(seen: &Verification) -> String {
 fn mended(places: &[Lbn]) -> String {
     let shown: Vec<String> = places.iter().take(4).map(|lbn| grouped(lbn.0)).collect();
     match places.len() {
-        0 => "it holds".to_string(),
+        0 => "confirmed".to_string(),
         count => {
             let more = if count > shown.len() { ", …" } else { "" };
-            format!("mended where it did not hold: at {}{more}", shown.join(" and "))
+            format!("repaired at {}{more}", shown.join(" and "))
         }
     }
 }

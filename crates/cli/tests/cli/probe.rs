@@ -63,7 +63,7 @@ fn probe_stops_at_its_budget_and_resumes_from_the_journal() {
     assert_eq!(first["left_open"], serde_json::json!(["tracks"]), "{first:#}");
     assert!(first["simulated_s"].as_f64().is_some_and(|time| (1.5..1.6).contains(&time)), "{first:#}");
     let there = refused(&args, 2);
-    assert!(there.ends_with("it is there already: --resume goes on from it"), "{there}");
+    assert!(there.ends_with("the journal exists already: --resume continues from it"), "{there}");
     // A last line that was cut off does no harm.
     let kept = fs::read(&journal).expect("it was written");
     fs::write(&journal, &kept[..kept.len() - 7]).expect("it is writable");
@@ -215,14 +215,14 @@ fn failed_check_exits_with_1() {
     let folder = folder();
     let drive = small(folder.path());
     let done = headstack(&["probe", "--drive", text(&drive), "--what", "speed", "--check=wd800jd"]);
-    assert_eq!((done.code, done.err.as_str()), (1, "headstack: what was learned is not what wd800jd says\n"));
+    assert_eq!((done.code, done.err.as_str()), (1, "headstack: what was learned differs from wd800jd\n"));
     assert!(done.out.contains("DISAGREES with wd800jd: speed off by"), "{}", done.out);
     // So does one of which something is missing.
     let cut =
         headstack(&["probe", "--drive", text(&drive), "--what", "tracks", "--check", "--budget", "1500ms"]);
     assert_eq!(
         (cut.code, cut.err.as_str()),
-        (1, "headstack: not all was learned that was to be compared\n"),
+        (1, "headstack: what was to be compared was not all learned\n"),
         "{}",
         cut.out
     );

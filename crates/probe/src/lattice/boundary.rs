@@ -3,7 +3,7 @@
 //! A boundary *matches* if the sector before it has the predicted angle of its track's last sector, and the sector after it that of the
 //! next track's first. Slipped and remapped sectors change one of the two angles in ways that are recognized.
 
-use super::Found;
+use super::LatticeResult;
 use super::pattern::{Alignment, Shape, Start, wrap, wrap_from};
 use super::prober::Prober;
 
@@ -25,7 +25,7 @@ const NEIGHBOUR: u64 = 3;
 const SHORT_TRACK: u64 = 8;
 
 #[derive(Debug)]
-pub(super) struct Boundaries {
+pub(super) struct BoundaryVerifier {
     pub(super) prober: Prober,
     /// One past the last sector of the region that is searched.
     pub(super) end: u64,
@@ -61,7 +61,7 @@ impl LastSector {
     }
 }
 
-impl Boundaries {
+impl BoundaryVerifier {
     pub(super) fn tolerance(&self) -> f64 {
         self.prober.tolerance()
     }
@@ -74,17 +74,17 @@ impl Boundaries {
     }
 
     /// Whether a track begins where an alignment predicts; if so, by how many turns later.
-    pub(super) async fn matches(&mut self, alignment: &Alignment, track: u64) -> Found<Option<f64>> {
+    pub(super) async fn matches(&mut self, alignment: &Alignment, track: u64) -> LatticeResult<Option<f64>> {
         self.verify(alignment.start(track - 1), alignment.start(track)).await
     }
 
     /// Whether a track of an alignment begins before the end, and where it is predicted.
-    pub(super) async fn begins(&mut self, alignment: &Alignment, track: u64) -> Found<bool> {
+    pub(super) async fn begins(&mut self, alignment: &Alignment, track: u64) -> LatticeResult<bool> {
         Ok(alignment.start(track).sector < self.end && self.matches(alignment, track).await?.is_some())
     }
 
     /// Whether one track ends and another begins as predicted; if so, by how many turns later.
-    pub(super) async fn verify(&mut self, before: Start, begin: Start) -> Found<Option<f64>> {
+    pub(super) async fn verify(&mut self, before: Start, begin: Start) -> LatticeResult<Option<f64>> {
         let within = self.width(&before.shape);
         let last = before.last();
         self.prober.read_ahead(&[begin.sector - 1, begin.sector]).await?;
@@ -133,7 +133,7 @@ impl Boundaries {
         begin: &Start,
         first: Option<f64>,
         within: f64,
-    ) -> Found<bool> {
+    ) -> LatticeResult<bool> {
         let is_near = first.is_some_and(|first| wrap(first - begin.angle).abs() <= NOT_REMAPPED * within);
         if begin.shape.sectors <= SHORT_TRACK || is_near {
             return Ok(false);
@@ -147,14 +147,19 @@ impl Boundaries {
     }
 
     /// Whether a sector's angle is within a tolerance of a predicted one.
-    pub(super) async fn angle_matches(&mut self, sector: u64, angle: f64, within: f64) -> Found<bool> {
+    pub(super) async fn angle_matches(
+        &mut self,
+        sector: u64,
+        angle: f64,
+        within: f64,
+    ) -> LatticeResult<bool> {
         if sector >= self.end {
             return Ok(false);
         }
         Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
     }
 
-    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Found<bool> {
+    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> LatticeResult<bool> {
         let next = self.prober.angle(sector).await?;
         let last = self.prober.angle(sector - 1).await?;
         let least = BREAK * self.tolerance();

@@ -65,7 +65,7 @@ impl Piece {
 
 /// The pieces found so far, and the pattern that repeated last.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct TrackHistory {
     pub(super) pieces: Vec<Piece>,
     pub(super) pattern: Option<PeriodicPattern>,
     /// Tracks found so far, and how many of them lie before the pattern's first track.
@@ -78,7 +78,7 @@ pub(super) struct History {
     patterns: u64,
 }
 
-impl History {
+impl TrackHistory {
     /// Discards a pattern that did not repeat: slips of adjacent tracks looked like one.
     pub(super) fn discard_stale_pattern(&mut self) {
         let since = self.tracks - self.last_full_repeat;
@@ -252,8 +252,8 @@ mod tests {
     use super::*;
 
     /// Runs of these numbers of tracks and sectors.
-    fn history(runs: &[(u64, u64)]) -> History {
-        let mut history = History::default();
+    fn history(runs: &[(u64, u64)]) -> TrackHistory {
+        let mut history = TrackHistory::default();
         for (index, (tracks, sectors)) in runs.iter().enumerate() {
             let shape = Shape { sectors: *sectors, turn: *sectors as f64, skew: 0.1 };
             let angle = 0.3 * index as f64;
@@ -309,7 +309,7 @@ mod tests {
         let shape = Shape { sectors: 100, turn: 100.0, skew: 0.1 };
         let piece = |first, angle| Piece { first, shape, tracks: 2, angle, copy: None };
         for (angle, pieces) in [(0.2, 1), (0.202, 1), (0.21, 2)] {
-            let mut history = History::default();
+            let mut history = TrackHistory::default();
             history.push(piece(0, 0.0), 0.001);
             history.push(piece(200, angle), 0.001);
             assert_eq!((history.pieces.len(), history.tracks), (pieces, 4), "{angle}");

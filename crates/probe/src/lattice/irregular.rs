@@ -4,9 +4,9 @@
 //! ends where that passes a whole turn. That is found by halving. It may mislead where more is slipped than is left, where
 //! an angle is known a little wrongly, or where a sector is remapped, so an end has to be a break of the angles as well.
 
-use super::boundary::{BREAK, Boundaries, FULL};
+use super::boundary::{BREAK, BoundaryVerifier, FULL};
 use super::pattern::{Shape, wrap, wrap_from};
-use super::{Found, LatticeError};
+use super::{LatticeError, LatticeResult};
 
 /// Share by which a track may have more sectors in a turn than predicted: the error of a count on one track. By trial; without it,
 /// `large::disks_with_head_skew_near_track_skew_are_mapped` fails.
@@ -17,12 +17,12 @@ const NEAR_END: f64 = 0.014;
 const PREDICTED_START: f64 = 0.01;
 /// Turns before its predicted start at which a sector may still lie on the next track. By trial.
 const BEFORE_START: f64 = 0.02;
-/// Turns, besides the tolerance, by which a sector may come early. By trial.
+/// Turns, in addition to the tolerance, by which a sector may come early. By trial.
 const EARLY: f64 = 0.004;
 /// Searches that continue behind a remapped sector, or before one: more than that are not remapped side by side.
 const REMAPPED: usize = 4;
 /// Sectors behind the end that was found, and before it, that show whether a remapped sector looked like an end, or hid one.
-const BESIDE_END: (u64, u64) = (4, 3);
+const END_NEIGHBOURS: (u64, u64) = (4, 3);
 /// Steps of a turn in which a track is searched whose sectors are mostly slipped.
 const STEPS: f64 = 16.0;
 /// Neighbours before a sector that are read where it cannot be.
@@ -62,7 +62,7 @@ impl Search {
 /// A search for the end of the track that begins at a sector and an angle.
 #[derive(Debug)]
 pub(super) struct EndSearch<'a> {
-    pub(super) boundaries: &'a mut Boundaries,
+    pub(super) boundaries: &'a mut BoundaryVerifier,
     pub(super) at: u64,
     pub(super) angle: f64,
     /// Turns of slipped sectors before the first sector.
@@ -71,7 +71,7 @@ pub(super) struct EndSearch<'a> {
 
 impl EndSearch<'_> {
     /// Finds the end of the track, of about a shape, before one expected to begin at an angle.
-    pub(super) async fn locate(&mut self, shape: Shape, next: Option<f64>) -> Found<IrregularTrack> {
+    pub(super) async fn locate(&mut self, shape: Shape, next: Option<f64>) -> LatticeResult<IrregularTrack> {
         let rest = self.boundaries.end - self.at;
         let limit = ((shape.turn * (1.0 + DENSER - self.leading_slips)) as u64 + 2).min(rest);
         let mut search = self.search_near(shape, next, limit).await?;
@@ -119,7 +119,7 @@ impl EndSearch<'_> {
     }
 
     /// Searches for the end of a track that is probably as long as a shape, or ends where the next track was expected.
-    async fn search_near(&mut self, shape: Shape, next: Option<f64>, limit: u64) -> Found<Search> {
+    async fn search_near(&mut self, shape: Shape, next: Option<f64>, limit: u64) -> LatticeResult<Search> {
         let mut search = Search { turn: shape.turn, within: 0, beyond: limit, hole: 0.0 };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
@@ -138,13 +138,13 @@ impl EndSearch<'_> {
         self.close(&mut search).await?;
         // A remapped sector may look like an end, or hide one.
         for _ in 0..REMAPPED {
-            let behind = search.within + BESIDE_END.0;
+            let behind = search.within + END_NEIGHBOURS.0;
             if behind < limit && search.beyond < limit && self.hole_before(&search, behind).await?.is_some() {
                 search = Search { within: behind, beyond: limit, ..search };
                 self.close(&mut search).await?;
                 continue;
             }
-            let before = search.within.saturating_sub(BESIDE_END.1);
+            let before = search.within.saturating_sub(END_NEIGHBOURS.1);
             if before > 0 && self.hole_before(&search, before).await?.is_none() {
                 search = Search { within: 0, beyond: before, hole: 0.0, ..search };
                 self.close(&mut search).await?;
@@ -156,7 +156,11 @@ impl EndSearch<'_> {
     }
 
     /// A track around whose end no angles break, by the turn that is lost there.
-    async fn find_unskewed_end(&mut self, search: &Search, shape: Shape) -> Found<Option<IrregularTrack>> {
+    async fn find_unskewed_end(
+        &mut self,
+        search: &Search,
+        shape: Shape,
+    ) -> LatticeResult<Option<IrregularTrack>> {
         let (farthest, _) = search.uncertainty(shape.sectors);
         let around = (search.within.saturating_sub(farthest).max(1), search.within + farthest);
         if !self.continues_between(around, search.turn).await? {
@@ -170,7 +174,7 @@ impl EndSearch<'_> {
     /// Moves an end without a break to the nearest break, if there is one: where the angle at which the track begins is
     /// known a little too early or too late, its turn seems to be full that much too late or too early.
     /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
-    async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Found<()> {
+    async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> LatticeResult<()> {
         let found = search.within;
         let (farthest, is_usual) = search.uncertainty(usual);
         for off in 1..=farthest {
@@ -190,7 +194,7 @@ impl EndSearch<'_> {
         Ok(())
     }
 
-    async fn ended(&mut self, search: &Search, shape: Shape) -> Found<IrregularTrack> {
+    async fn ended(&mut self, search: &Search, shape: Shape) -> LatticeResult<IrregularTrack> {
         let sectors = search.within + 1;
         if self.at + sectors >= self.boundaries.end {
             return Ok(IrregularTrack { sectors, next: None, breaks: true });
@@ -200,7 +204,7 @@ impl EndSearch<'_> {
     }
 
     /// Finds the end of the track in steps from its beginning.
-    async fn stepwise(&mut self, turn: f64, limit: u64) -> Found<Search> {
+    async fn stepwise(&mut self, turn: f64, limit: u64) -> LatticeResult<Search> {
         let mut search = Search { turn, within: 0, beyond: limit, hole: 0.0 };
         let step = (turn / STEPS) as u64 + 1;
         while search.beyond == limit && search.within + step < limit {
@@ -213,7 +217,7 @@ impl EndSearch<'_> {
 
     /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
     /// taken for slipped sectors, is then where it ends.
-    async fn break_before(&mut self, search: &Search) -> Found<Option<u64>> {
+    async fn break_before(&mut self, search: &Search) -> LatticeResult<Option<u64>> {
         let (least, sector) = (BREAK * self.boundaries.tolerance(), 1.0 / search.turn);
         let Some(last) = self.boundaries.prober.angle(self.at + search.within).await? else {
             return Ok(None);
@@ -238,7 +242,7 @@ impl EndSearch<'_> {
     }
 
     /// Halves until the end of the track is known.
-    async fn close(&mut self, search: &mut Search) -> Found<()> {
+    async fn close(&mut self, search: &mut Search) -> LatticeResult<()> {
         while search.beyond - search.within > 1 {
             let middle = search.within + (search.beyond - search.within) / 2;
             self.narrow(search, middle).await?;
@@ -246,7 +250,7 @@ impl EndSearch<'_> {
         Ok(())
     }
 
-    async fn narrow(&mut self, search: &mut Search, sector: u64) -> Found<()> {
+    async fn narrow(&mut self, search: &mut Search, sector: u64) -> LatticeResult<()> {
         if sector <= search.within || sector >= search.beyond {
             return Ok(());
         }
@@ -258,7 +262,7 @@ impl EndSearch<'_> {
     }
 
     /// Turns slipped before a sector, counted from here, if it lies on the track that begins here.
-    async fn hole_before(&mut self, search: &Search, sector: u64) -> Found<Option<f64>> {
+    async fn hole_before(&mut self, search: &Search, sector: u64) -> LatticeResult<Option<f64>> {
         let slack = self.boundaries.prober.tolerance() + EARLY;
         let along = sector as f64 / search.turn;
         let mut seen = None;
@@ -285,7 +289,7 @@ impl EndSearch<'_> {
     }
 
     /// Sectors of the track that begins here, within a range, by the turn that is lost at its end.
-    async fn end_by_turns(&mut self, (mut least, mut most): (u64, u64)) -> Found<Option<u64>> {
+    async fn end_by_turns(&mut self, (mut least, mut most): (u64, u64)) -> LatticeResult<Option<u64>> {
         let at = self.at;
         most = most.min(self.boundaries.end - at - 1);
         if least == 0 || least >= most {
@@ -308,7 +312,7 @@ impl EndSearch<'_> {
     }
 
     /// Whether angles continue without a break between two sectors, counted from here, at this number of sectors per turn.
-    async fn continues_between(&mut self, (first, last): (u64, u64), turn: f64) -> Found<bool> {
+    async fn continues_between(&mut self, (first, last): (u64, u64), turn: f64) -> LatticeResult<bool> {
         if self.at + last >= self.boundaries.end {
             return Ok(false);
         }

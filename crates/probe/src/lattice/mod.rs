@@ -27,7 +27,7 @@ pub use error::LatticeError;
 pub use verify::Verification;
 
 use crate::Disk;
-use boundary::Boundaries;
+use boundary::BoundaryVerifier;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::{Run, TrackMap};
 use history::Piece;
@@ -36,7 +36,7 @@ use verify::Verifier;
 use walk::Walk;
 
 /// What a search finds, or why the disk has no lattice.
-type Found<T> = Result<T, LatticeError>;
+type LatticeResult<T> = Result<T, LatticeError>;
 
 /// Equal tracks, each turned against the one before by the same angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +95,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     let mut prober = Prober::begin(disk).await?;
     let angle = prober.angle(0).await?.ok_or(LatticeError::Unreadable { lbn: Lbn(0) })?;
     let end = prober.sectors;
-    let mut walk = Walk::new(Boundaries { prober, end, is_unskewed: false }, angle);
+    let mut walk = Walk::new(BoundaryVerifier { prober, end, is_unskewed: false }, angle);
     walk.run().await?;
     let verification = Verifier(&mut walk).verify().await?;
     let info = walk.boundaries.prober.disk.info();

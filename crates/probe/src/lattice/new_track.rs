@@ -1,10 +1,10 @@
 //! Measures a track of which nothing is known: its density, its end, and where the next track begins.
 
-use super::boundary::Boundaries;
+use super::boundary::BoundaryVerifier;
 use super::irregular::{EndSearch, IrregularTrack};
 use super::pattern::{Shape, wrap, wrap_from};
 use super::prober::Resolution;
-use super::{Found, LatticeError};
+use super::{LatticeError, LatticeResult};
 
 /// Shares of a track at which its density is measured: three equal steps, before the spares and slips that are mostly at its end.
 const PLACES: [f64; 3] = [0.22, 0.46, 0.7];
@@ -33,7 +33,7 @@ const DENSITY_TOLERANCES: f64 = 1.5;
 const SAME_NUMBER: f64 = 0.4;
 const WHOLE_NUMBER: f64 = 0.5;
 /// Sectors behind the first by which a remapped first sector is told, and up to which its track seems to end.
-const BESIDE_FIRST: [u64; 2] = [2, 4];
+const FIRST_NEIGHBOURS: [u64; 2] = [2, 4];
 /// Tolerances within which those agree (√2 = 1.4 deviations), and by which the first is off where it is remapped.
 const AGREE: f64 = 1.5;
 const REMAPPED: f64 = 2.0;
@@ -43,7 +43,7 @@ const LEAST_GAP: f64 = 2.0;
 /// A track that matches nothing known.
 #[derive(Debug)]
 pub(super) struct NewTrack<'a> {
-    pub(super) boundaries: &'a mut Boundaries,
+    pub(super) boundaries: &'a mut BoundaryVerifier,
     /// Densities of earlier tracks, the likeliest first.
     pub(super) densities: Vec<f64>,
     pub(super) at: u64,
@@ -54,7 +54,7 @@ pub(super) struct NewTrack<'a> {
 
 /// What was measured of such a track.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Measured {
+pub(super) struct MeasuredTrack {
     pub(super) shape: Shape,
     /// Whether the region ends with it.
     pub(super) is_last: bool,
@@ -64,7 +64,7 @@ impl NewTrack<'_> {
     /// Measures the track by angles exact enough to count its sectors.
     ///
     /// *Errors:* no angle differs, or none breaks, however exact the angles are.
-    pub(super) async fn learn(&mut self) -> Found<Measured> {
+    pub(super) async fn learn(&mut self) -> LatticeResult<MeasuredTrack> {
         if self.boundaries.prober.set_resolution(Resolution::CountSectors) {
             let within = 2.0 * self.boundaries.tolerance() + self.boundaries.prober.usual_tolerance();
             let again = self.boundaries.prober.angle(self.at).await?;
@@ -83,9 +83,9 @@ impl NewTrack<'_> {
         learned
     }
 
-    async fn learn_exactly(&mut self) -> Found<Measured> {
+    async fn learn_exactly(&mut self) -> LatticeResult<MeasuredTrack> {
         let (mut turn, mut end) = self.measured().await?;
-        if end.sectors <= BESIDE_FIRST[0] && self.begins_at_neighbour(turn).await? {
+        if end.sectors <= FIRST_NEIGHBOURS[0] && self.begins_at_neighbour(turn).await? {
             (turn, end) = self.measured().await?;
         }
         let turn = self.whole(turn, end.sectors);
@@ -97,7 +97,7 @@ impl NewTrack<'_> {
             }
             self.boundaries.prober.resolve_gap(shape.gap());
         }
-        Ok(Measured { shape, is_last: end.next.is_none() })
+        Ok(MeasuredTrack { shape, is_last: end.next.is_none() })
     }
 
     /// Corrects a measured rate of a track of this number of sectors: equal to it within the measurement's uncertainty, and rounded if whole
@@ -111,7 +111,7 @@ impl NewTrack<'_> {
     }
 
     /// Sectors of a turn, and the end of the track that begins here.
-    async fn measured(&mut self) -> Found<(f64, IrregularTrack)> {
+    async fn measured(&mut self) -> LatticeResult<(f64, IrregularTrack)> {
         let known = self.densities.clone();
         let mut turn = match known.first() {
             Some(last) => self.rate(*last, &known).await?,
@@ -127,7 +127,7 @@ impl NewTrack<'_> {
         Ok((turn, end))
     }
 
-    async fn end_of(&mut self, turn: f64) -> Found<IrregularTrack> {
+    async fn end_of(&mut self, turn: f64) -> LatticeResult<IrregularTrack> {
         let (at, angle) = (self.at, self.angle);
         let mut search = EndSearch { boundaries: self.boundaries, at, angle, leading_slips: 0.0 };
         search.locate(Shape::of_turn(turn), None).await
@@ -135,8 +135,8 @@ impl NewTrack<'_> {
 
     /// Takes the angle here from the next sectors, if those are consistent with each other but not with this one: it is
     /// remapped.
-    async fn begins_at_neighbour(&mut self, turn: f64) -> Found<bool> {
-        let [second, fourth] = BESIDE_FIRST;
+    async fn begins_at_neighbour(&mut self, turn: f64) -> LatticeResult<bool> {
+        let [second, fourth] = FIRST_NEIGHBOURS;
         let (near, far) = (self.along(second).await?, self.along(fourth).await?);
         let Some((near, far)) = near.zip(far) else { return Ok(false) };
         let tolerance = self.boundaries.tolerance();
@@ -151,14 +151,14 @@ impl NewTrack<'_> {
     }
 
     /// The rate without a hypothesis.
-    async fn first_rate(&mut self) -> Found<f64> {
+    async fn first_rate(&mut self) -> LatticeResult<f64> {
         let lbn = self.boundaries.prober.lbn(self.at);
         let turn = self.doubled().await?.ok_or(LatticeError::NoSectors { lbn })?;
         self.rate(turn, &[turn]).await
     }
 
     /// The rate by doubling the distance up to half a turn; `None` if angles do not change.
-    async fn doubled(&mut self) -> Found<Option<f64>> {
+    async fn doubled(&mut self) -> LatticeResult<Option<f64>> {
         let (mut far, mut angle) = (1u64, 0.0);
         let within = DOUBLED_TOLERANCES * self.boundaries.tolerance();
         let mut known = false;
@@ -176,7 +176,7 @@ impl NewTrack<'_> {
     }
 
     /// The rate, given an estimate and the known rates.
-    async fn rate(&mut self, turn: f64, known: &[f64]) -> Found<f64> {
+    async fn rate(&mut self, turn: f64, known: &[f64]) -> LatticeResult<f64> {
         let mut rates = Vec::new();
         // Over most of the track; if that includes slipped sectors or the track's end, over less.
         for scale in SCALES {
@@ -212,7 +212,7 @@ impl NewTrack<'_> {
     }
 
     /// Turns from here to a sector, counted from here.
-    async fn along(&mut self, sector: u64) -> Found<Option<f64>> {
+    async fn along(&mut self, sector: u64) -> LatticeResult<Option<f64>> {
         Ok(self.boundaries.prober.angle(self.at + sector).await?.map(|angle| wrap(angle - self.angle)))
     }
 }

@@ -10,7 +10,7 @@
 use super::clock::Clock;
 use super::pattern::wrap;
 use super::reader::{Cache, Reader};
-use super::{Found, LatticeError};
+use super::{LatticeError, LatticeResult};
 use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ const GAP_DEVIATIONS: f64 = 30.0;
 const LEAST_GAP: f64 = 0.08;
 /// Gap in standard deviations of a reading that no mean of readings distinguishes from none. *Source:* assumption, as readings have errors in
 /// common.
-const LEAST_TOLD: f64 = 2.0;
+const LEAST_RESOLVED: f64 = 2.0;
 /// Standard deviations between the earliest and the latest of readings that are taken for one angle: ±3.
 const SPREAD: f64 = 6.0;
 /// Standard deviations by which the reference is off where the clock, uncertain itself, has drifted: [`TOLERANCE`] and one.
@@ -93,7 +93,7 @@ pub(super) struct Prober {
 
 impl Prober {
     /// Finds the period.
-    pub(super) async fn begin(disk: Disk) -> Found<Prober> {
+    pub(super) async fn begin(disk: Disk) -> LatticeResult<Prober> {
         let info = disk.info();
         let blocks = u64::from(info.physical_sectors.max(1));
         let sectors = info.sectors / blocks;
@@ -176,7 +176,7 @@ impl Prober {
     }
 
     /// Reads sectors that will be needed next, as many at once as the disk takes.
-    pub(super) async fn read_ahead(&mut self, sectors: &[u64]) -> Found<()> {
+    pub(super) async fn read_ahead(&mut self, sectors: &[u64]) -> LatticeResult<()> {
         let is_wanted = |sector: &u64| {
             *sector < self.sectors && !self.settled.contains_key(sector) && !self.ahead.contains_key(sector)
         };
@@ -242,7 +242,7 @@ impl Prober {
 
     fn votes_for(&self, gap: f64) -> usize {
         // No number of readings tells apart what lies within one's noise.
-        let gap = if gap.abs() < LEAST_TOLD * self.clock.sigma { LEAST_GAP } else { gap.abs() };
+        let gap = if gap.abs() < LEAST_RESOLVED * self.clock.sigma { LEAST_GAP } else { gap.abs() };
         let needed = GAP_DEVIATIONS * self.clock.sigma / gap;
         libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize
     }
@@ -251,13 +251,13 @@ impl Prober {
         Lbn(sector * self.blocks)
     }
 
-    async fn end(&mut self, sector: u64) -> Found<Option<Nanos>> {
+    async fn end(&mut self, sector: u64) -> LatticeResult<Option<Nanos>> {
         let (sectors, blocks) = (self.sectors, self.blocks);
         let mut reader = Reader { disk: &self.disk, sectors, blocks, probes: &mut self.probes };
         reader.on_media(sector, &mut self.cache).await
     }
 
-    async fn reading(&mut self, sector: u64) -> Found<Option<f64>> {
+    async fn reading(&mut self, sector: u64) -> LatticeResult<Option<f64>> {
         if let Some(angle) = self.ahead.remove(&sector) {
             return Ok(Some(angle));
         }
@@ -266,7 +266,7 @@ impl Prober {
     }
 
     /// The angle of a sector by as many readings as are needed, without those that are late.
-    async fn voted(&mut self, sector: u64) -> Found<Option<f64>> {
+    async fn voted(&mut self, sector: u64) -> LatticeResult<Option<f64>> {
         let first = self.end(sector).await?.map(|end| self.clock.angle(end));
         let Some(first) = first.filter(|_| self.votes > 1) else { return Ok(first) };
         let mut off = vec![0.0];
@@ -283,7 +283,7 @@ impl Prober {
     }
 
     /// Reads the reference as often as the clock's uncertainty requires.
-    async fn keep_time(&mut self) -> Found<()> {
+    async fn keep_time(&mut self) -> LatticeResult<()> {
         // The clock's error is common to all angles, so it must be less than that of a mean of readings.
         let most = self.clock.sigma / libm::sqrt((2 * self.votes - 1) as f64);
         for _ in 0..MOST {
@@ -297,7 +297,7 @@ impl Prober {
     }
 
     /// Reads the reference, and corrects the clock by it.
-    async fn check(&mut self) -> Found<()> {
+    async fn check(&mut self) -> LatticeResult<()> {
         let within = SURPRISE * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
         for _ in 0..MOST {
@@ -315,14 +315,14 @@ impl Prober {
     }
 
     /// A sector's angle, once two readings agree; `None` where it cannot be read.
-    pub(super) async fn angle(&mut self, sector: u64) -> Found<Option<f64>> {
+    pub(super) async fn angle(&mut self, sector: u64) -> LatticeResult<Option<f64>> {
         if let Some(angle) = self.settled.get(&sector) {
             return Ok(Some(*angle));
         }
         self.settle(sector, Vec::new()).await
     }
 
-    async fn settle(&mut self, sector: u64, mut seen: Vec<f64>) -> Found<Option<f64>> {
+    async fn settle(&mut self, sector: u64, mut seen: Vec<f64>) -> LatticeResult<Option<f64>> {
         let within = AGREE * self.tolerance();
         let mut failed = 0;
         while seen.len() + failed < MOST {
@@ -349,7 +349,7 @@ impl Prober {
     }
 
     /// The angle of a sector: the first reading where it agrees with the prediction, otherwise two that agree.
-    pub(super) async fn expect(&mut self, sector: u64, predicted: f64) -> Found<Option<f64>> {
+    pub(super) async fn expect(&mut self, sector: u64, predicted: f64) -> LatticeResult<Option<f64>> {
         if let Some(angle) = self.settled.get(&sector) {
             return Ok(Some(*angle));
         }
@@ -381,7 +381,7 @@ impl Prober {
         sector: u64,
         predicted: f64,
         within: f64,
-    ) -> Found<Option<f64>> {
+    ) -> LatticeResult<Option<f64>> {
         let angle = match self.settled.get(&sector) {
             Some(angle) => Some(*angle),
             None => self.reading(sector).await?,

@@ -1,7 +1,7 @@
 //! How far an alignment matches: by growing steps, and by bisection after a mismatch.
 
-use super::Found;
-use super::boundary::Boundaries;
+use super::LatticeResult;
+use super::boundary::BoundaryVerifier;
 use super::pattern::{Alignment, wrap};
 
 /// Share of the tolerance, per deviation, that an extrapolated angle may be off: four of its five standard deviations.
@@ -21,14 +21,18 @@ enum CheckedSectors {
 /// A search for the last track that matches an alignment.
 #[derive(Debug)]
 pub(super) struct Reach<'a> {
-    pub(super) boundaries: &'a mut Boundaries,
+    pub(super) boundaries: &'a mut BoundaryVerifier,
     /// Tracks of each of the last runs, if they have equally many.
     pub(super) usual_tracks: Option<u64>,
 }
 
 impl Reach<'_> {
     /// The last track, from `from` on, whose beginning matches an alignment.
-    pub(super) async fn last_matching_track(&mut self, alignment: &mut Alignment, from: u64) -> Found<u64> {
+    pub(super) async fn last_matching_track(
+        &mut self,
+        alignment: &mut Alignment,
+        from: u64,
+    ) -> LatticeResult<u64> {
         let top = alignment.last_before(self.boundaries.end);
         let begun = alignment.clone();
         let mut good = self.search(alignment, from, top, CheckedSectors::First).await?;
@@ -49,7 +53,7 @@ impl Reach<'_> {
         from: u64,
         top: u64,
         checked: CheckedSectors,
-    ) -> Found<u64> {
+    ) -> LatticeResult<u64> {
         let repeat = alignment.pattern.tracks;
         let mut good = from;
         let mut near = early_tracks(alignment, from).into_iter();
@@ -81,7 +85,7 @@ impl Reach<'_> {
         from: u64,
         (mut good, mut bad): (u64, u64),
         checked: CheckedSectors,
-    ) -> Found<u64> {
+    ) -> LatticeResult<u64> {
         while bad - good > 1 {
             let middle = good + (bad - good) / 2;
             match self.begins_as_predicted(alignment, (from, good, middle), checked).await? {
@@ -102,7 +106,7 @@ impl Reach<'_> {
         alignment: &Alignment,
         (from, good, track): (u64, u64, u64),
         checked: CheckedSectors,
-    ) -> Found<Option<f64>> {
+    ) -> LatticeResult<Option<f64>> {
         let (before, begin) = (alignment.start(track - 1), alignment.start(track));
         let mut within = self.boundaries.width(&before.shape);
         if alignment.pattern.tracks == 1 && good > from {
@@ -126,7 +130,7 @@ impl Reach<'_> {
     }
 
     /// A track that does not match an alignment, although it or a later one seemed to.
-    async fn mismatch(&mut self, alignment: &Alignment, from: u64, good: u64) -> Found<Option<u64>> {
+    async fn mismatch(&mut self, alignment: &Alignment, from: u64, good: u64) -> LatticeResult<Option<u64>> {
         if let Some(mismatch) = self.first_mismatch(alignment, from, good).await? {
             return Ok(Some(mismatch));
         }
@@ -135,7 +139,7 @@ impl Reach<'_> {
     }
 
     /// Whether a track begins where an alignment predicts when it is read again: of many late answers, one may match by chance.
-    async fn boundary_still_matches(&mut self, alignment: &Alignment, track: u64) -> Found<bool> {
+    async fn boundary_still_matches(&mut self, alignment: &Alignment, track: u64) -> LatticeResult<bool> {
         let sector = alignment.start(track).sector;
         self.boundaries.prober.forget_one(sector);
         self.boundaries.prober.forget_one(sector - 1);
@@ -144,7 +148,12 @@ impl Reach<'_> {
 
     /// A track that does not match an alignment although a later one does: tracks of another size may share a boundary with the predicted
     /// ones, and its angles. And spare sectors absorb slips before them.
-    async fn first_mismatch(&mut self, alignment: &Alignment, from: u64, good: u64) -> Found<Option<u64>> {
+    async fn first_mismatch(
+        &mut self,
+        alignment: &Alignment,
+        from: u64,
+        good: u64,
+    ) -> LatticeResult<Option<u64>> {
         let halfway = [good - (good - from) / 4, good.saturating_sub(1)];
         let hidden = alignment.hidden(from, good);
         for track in hidden.into_iter().chain(halfway) {

@@ -5,7 +5,7 @@
 //! multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by others.
 
 use super::clock::Clock;
-use super::{Found, LatticeError};
+use super::{LatticeError, LatticeResult};
 use crate::{Answer, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Finds out whether there is a cache, and how long a turn takes.
-    pub(super) async fn begin(&mut self) -> Found<(Clock, Cache)> {
+    pub(super) async fn begin(&mut self) -> LatticeResult<(Clock, Cache)> {
         let mut tried = Vec::new();
         for _ in 0..TRIED {
             tried.extend(self.read(0).await);
@@ -99,7 +99,11 @@ impl Reader<'_> {
     }
 
     /// Reads one place repeatedly and fits the clock to the ends of the reads, after those in `ends`; the inner error says why none fits.
-    async fn clock(&mut self, cache: &mut Cache, mut ends: Vec<Nanos>) -> Found<Result<Clock, LatticeError>> {
+    async fn clock(
+        &mut self,
+        cache: &mut Cache,
+        mut ends: Vec<Nanos>,
+    ) -> LatticeResult<Result<Clock, LatticeError>> {
         let reads = if cache.is_there() { FIRST.1 } else { FIRST.0 };
         let needed = (reads as f64 * STEADY) as usize;
         for _ in ends.len()..reads {
@@ -124,7 +128,7 @@ impl Reader<'_> {
     }
 
     /// Reads a sector from the media; when it was read, or `None` where it cannot be.
-    pub(super) async fn on_media(&mut self, sector: u64, cache: &mut Cache) -> Found<Option<Nanos>> {
+    pub(super) async fn on_media(&mut self, sector: u64, cache: &mut Cache) -> LatticeResult<Option<Nanos>> {
         if cache.held.contains(&sector) || cache.is_slow {
             self.forget(cache).await;
         }
@@ -156,7 +160,7 @@ impl Reader<'_> {
         before: u64,
         (first, count): (u64, u64),
         cache: &mut Cache,
-    ) -> Found<Option<Nanos>> {
+    ) -> LatticeResult<Option<Nanos>> {
         if cache.is_there() {
             self.forget(cache).await;
         }

@@ -3,7 +3,7 @@
 //! Where a track begins at the angle at which the one before ends, angles do not break between them. But a change of tracks takes time, so
 //! one read over the boundary waits a turn for its second sector. The prober counts turns from the end of a read of a sector just behind.
 
-use super::Found;
+use super::LatticeResult;
 use super::prober::{Prober, REMEMBERED};
 use super::reader::Reader;
 use std::ops::RangeInclusive;
@@ -18,7 +18,11 @@ const TRIES: usize = 6;
 
 impl Prober {
     /// Whether a track ends before a sector, by lost turns; `None` if they are inconclusive. The expected result is believed at once.
-    pub(super) async fn loses_turn(&mut self, sector: u64, expected: Option<bool>) -> Found<Option<bool>> {
+    pub(super) async fn loses_turn(
+        &mut self,
+        sector: u64,
+        expected: Option<bool>,
+    ) -> LatticeResult<Option<bool>> {
         if let Some(known) = self.turned.get(&sector) {
             return Ok(Some(*known));
         }
@@ -38,7 +42,7 @@ impl Prober {
         first: u64,
         last: u64,
         expected: Option<bool>,
-    ) -> Found<Option<bool>> {
+    ) -> LatticeResult<Option<bool>> {
         let behind = last + AHEAD_SECTORS;
         if behind >= self.sectors {
             return Ok(None);

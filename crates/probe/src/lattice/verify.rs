@@ -3,7 +3,7 @@
 //! It verifies all runs that repeat no pattern, each part of a pattern once, and a random sample of tracks of the whole disk. Only the
 //! sample gives the share of boundaries that may be wrong elsewhere.
 
-use super::Found;
+use super::LatticeResult;
 use super::boundary::{FULL, PREDICTED};
 use super::history::{Copied, Piece};
 use super::pattern::{Shape, Start, wrap};
@@ -68,7 +68,7 @@ impl Verifier<'_> {
         &self.0.history.pieces
     }
 
-    pub(super) async fn verify(&mut self) -> Found<Verification> {
+    pub(super) async fn verify(&mut self) -> LatticeResult<Verification> {
         let mut seen = Verification {
             irregular: (0, 0),
             drawn: (0, 0),
@@ -123,7 +123,7 @@ impl Verifier<'_> {
     }
 
     /// Reads the sectors of the next checks together, as many as the disk takes at a time.
-    async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> Found<()> {
+    async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> LatticeResult<()> {
         let few = self.0.boundaries.prober.together() / 2;
         if few < 2 || !number.is_multiple_of(few) {
             return Ok(());
@@ -190,7 +190,7 @@ impl Verifier<'_> {
     }
 
     /// The regions to relearn for a wrong boundary: all repetitions of its pattern, if another one is wrong, too.
-    async fn suspected(&mut self, check: &BoundaryCheck) -> Found<Vec<Range<u64>>> {
+    async fn suspected(&mut self, check: &BoundaryCheck) -> LatticeResult<Vec<Range<u64>>> {
         let around = self.around(check.piece, check.track);
         let Some(copy) = self.pieces()[check.piece].copy else { return Ok(vec![around]) };
         let is_of_pattern = |piece: &&Piece| piece.copy.is_some_and(|other| other.pattern == copy.pattern);
@@ -267,7 +267,7 @@ impl Verifier<'_> {
 
     /// Tracks of different sizes between which angles do not break, nor is a turn lost: that one is as long as those before it says where it
     /// ends, and nothing else does. Where that repeats, the copies show it.
-    async fn unbroken(&mut self) -> Found<Vec<Range<u64>>> {
+    async fn unbroken(&mut self) -> LatticeResult<Vec<Range<u64>>> {
         let least = PREDICTED * self.0.boundaries.tolerance();
         let seams = self.pieces().windows(2).filter_map(|pair| {
             let last = pair[0].last_start();
@@ -285,7 +285,7 @@ impl Verifier<'_> {
     }
 
     /// Whether a track of a piece begins where it was found to.
-    async fn holds(&mut self, index: usize, track: u64) -> Found<bool> {
+    async fn holds(&mut self, index: usize, track: u64) -> LatticeResult<bool> {
         let piece = self.pieces()[index];
         let before = match track.checked_sub(1) {
             Some(before) => piece.start(before),
@@ -310,7 +310,7 @@ impl Verifier<'_> {
 
     /// Whether angles break between two tracks as predicted, though both sectors are equally early or late: over long runs, predictions are
     /// less certain than the break between two sectors. Both may be off by as much as surfaces within a run may be turned.
-    async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> Found<bool> {
+    async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> LatticeResult<bool> {
         let (tolerance, last) = (self.0.boundaries.tolerance(), before.last());
         let first_seen = self.0.boundaries.prober.expect(begin.sector, begin.angle).await?;
         let last_seen = self.0.boundaries.prober.expect(begin.sector - 1, last).await?;
@@ -328,7 +328,7 @@ impl Verifier<'_> {
     }
 
     /// Relearns regions; returns those that are still wrong.
-    async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> Found<Vec<Range<u64>>> {
+    async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> LatticeResult<Vec<Range<u64>>> {
         let mut bad = Vec::new();
         for region in regions {
             let from = self.pieces().partition_point(|piece| piece.end() <= region.start);
@@ -364,7 +364,7 @@ impl Verifier<'_> {
         Ok(bad)
     }
 
-    async fn relearn(&mut self, from: usize, to: usize) -> Found<()> {
+    async fn relearn(&mut self, from: usize, to: usize) -> LatticeResult<()> {
         let Verifier(walk) = self;
         walk.boundaries.prober.forget();
         let behind = walk.history.pieces.split_off(to);

@@ -5,14 +5,14 @@
 //! ends where the angle from its first sector exceeds a whole turn, whatever was slipped in it. What that track shows is a [`Hypothesis`],
 //! which says how the walk continues.
 
-use super::boundary::Boundaries;
-use super::history::{History, Piece, TRIED};
+use super::boundary::BoundaryVerifier;
+use super::history::{Piece, TRIED, TrackHistory};
 use super::hypothesis::{DENSITY_PLACES, Hypothesis, LocatedTrack, NextTrack};
 use super::irregular::{EndSearch, IrregularTrack};
-use super::new_track::{Measured, NewTrack};
+use super::new_track::{MeasuredTrack, NewTrack};
 use super::pattern::{Alignment, PeriodicPattern, Shape, wrap};
 use super::reach::Reach;
-use super::{Found, LatticeError};
+use super::{LatticeError, LatticeResult};
 
 /// Tracks after which a run's skew is certain: its error is a fourth of a reading's.
 const CERTAIN: u64 = 4;
@@ -22,10 +22,10 @@ const MAX_UNMATCHED_TRACKS: usize = 300;
 /// The tracks found so far, and the position of the walk: the first sector of a track, and its angle.
 #[derive(Debug)]
 pub(super) struct Walk {
-    pub(super) boundaries: Boundaries,
+    pub(super) boundaries: BoundaryVerifier,
     pub(super) at: u64,
     pub(super) angle: f64,
-    pub(super) history: History,
+    pub(super) history: TrackHistory,
     /// Tracks in a row that matched no pattern and were each located alone.
     pub(super) unmatched_tracks: usize,
     /// What the last mismatch showed of the track here.
@@ -33,12 +33,12 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(boundaries: Boundaries, angle: f64) -> Walk {
-        let (history, next) = (History::default(), Hypothesis::Pattern);
+    pub(super) fn new(boundaries: BoundaryVerifier, angle: f64) -> Walk {
+        let (history, next) = (TrackHistory::default(), Hypothesis::Pattern);
         Walk { boundaries, at: 0, angle, history, unmatched_tracks: 0, next }
     }
 
-    pub(super) async fn run(&mut self) -> Found<()> {
+    pub(super) async fn run(&mut self) -> LatticeResult<()> {
         let mut tried = None;
         while self.at < self.boundaries.end {
             let share = self.at as f64 / self.boundaries.end as f64;
@@ -78,7 +78,7 @@ impl Walk {
     }
 
     /// A known alignment that matches here, and the number of its track that begins here.
-    async fn matching_alignment(&mut self) -> Found<Option<(Alignment, u64)>> {
+    async fn matching_alignment(&mut self) -> LatticeResult<Option<(Alignment, u64)>> {
         self.history.discard_stale_pattern();
         let tolerance = self.boundaries.tolerance();
         let multiple = self.history.repeated_multiple(self.angle, tolerance);
@@ -112,7 +112,7 @@ impl Walk {
 
     /// The last pattern: at the track that counting predicts, or else at the start of one of its parts, if that part's end and the
     /// start of the next match.
-    async fn resumed(&mut self) -> Found<Option<(Alignment, u64)>> {
+    async fn resumed(&mut self) -> LatticeResult<Option<(Alignment, u64)>> {
         let Some(pattern) = self.history.pattern.clone() else { return Ok(None) };
         let counted = self.history.counted(&pattern);
         if self.continues().await? {
@@ -137,7 +137,7 @@ impl Walk {
     }
 
     /// Whether the last pattern continues here at the track that counting predicts.
-    async fn continues(&mut self) -> Found<bool> {
+    async fn continues(&mut self) -> LatticeResult<bool> {
         let Some(pattern) = self.history.pattern.clone() else { return Ok(false) };
         let counted = self.history.counted(&pattern);
         let alignment = Alignment::new(pattern, counted, self.at, self.angle);
@@ -145,7 +145,7 @@ impl Walk {
     }
 
     /// Learns the track that begins here without a hypothesis; `None` if it is the last.
-    async fn learn(&mut self) -> Found<Option<Alignment>> {
+    async fn learn(&mut self) -> LatticeResult<Option<Alignment>> {
         self.unmatched_tracks += 1;
         let mut track = NewTrack {
             densities: self.history.densities(),
@@ -156,7 +156,7 @@ impl Walk {
         };
         let measured = track.learn().await;
         self.angle = track.angle;
-        let (Measured { shape, is_last }, first, angle) = (measured?, self.at, self.angle);
+        let (MeasuredTrack { shape, is_last }, first, angle) = (measured?, self.at, self.angle);
         if is_last {
             self.history.pieces.push(Piece { first, shape, tracks: 1, angle, copy: None });
             self.at += shape.sectors;
@@ -167,7 +167,12 @@ impl Walk {
 
     /// Follows an alignment from its track `from`, which begins here, over slipped sectors, to its first mismatch, and returns what that
     /// shows. An alignment that is not `sure`, such as that of a single track, is dropped if it matches no further track.
-    async fn follow(&mut self, mut alignment: Alignment, mut from: u64, sure: bool) -> Found<Hypothesis> {
+    async fn follow(
+        &mut self,
+        mut alignment: Alignment,
+        mut from: u64,
+        sure: bool,
+    ) -> LatticeResult<Hypothesis> {
         let (first, is_single) = (from, alignment.pattern.tracks == 1);
         loop {
             let good = self.advance(&mut alignment, from).await?;
@@ -185,20 +190,7 @@ impl Walk {
             }
             let next = alignment.start(good + 1);
             let end = self.locate_track_end(begin.shape, Some(next.angle), 0.0).await?;
-            let located = LocatedTrack {
-                predicted: begin.shape.sectors,
-                sectors: end.sectors,
-                breaks: end.breaks,
-                is_established,
-                begins_part: !is_single && alignment.begins_part(good),
-                before: self
-                    .history
-                    .pieces
-                    .last()
-                    .filter(|last| last.end() == self.at)
-                    .map(|last| last.shape.sectors),
-            };
-            let found = Hypothesis::of_track(&located);
+            let found = self.explain(&alignment, good, &end, is_established);
             if found.excludes_known_shapes() {
                 return Ok(found);
             }
@@ -213,14 +205,7 @@ impl Walk {
             let Some(angle) = end.next else { return Ok(Hypothesis::Pattern) };
             self.angle = angle;
             from = good + 1;
-            let next = NextTrack {
-                off: wrap(angle - next.angle),
-                width: self.boundaries.width(&begin.shape),
-                tolerance: self.boundaries.tolerance(),
-                is_single,
-                may_slip: if is_single { is_slipped } else { alignment.part(good).1 > from },
-            };
-            match Hypothesis::of_next(&next) {
+            match self.explain_next(&alignment, good, wrap(angle - next.angle), is_slipped) {
                 Hypothesis::Pattern => {}
                 Hypothesis::LeadingSlip { .. } => {
                     let Some(track) = self.skip_leading_slips(&alignment, from).await? else {
@@ -234,8 +219,39 @@ impl Walk {
         }
     }
 
+    /// Why the track here, which was located where an alignment has its track `good`, has its sectors.
+    fn explain(
+        &self,
+        alignment: &Alignment,
+        good: u64,
+        end: &IrregularTrack,
+        is_established: bool,
+    ) -> Hypothesis {
+        let before = self.history.pieces.last().filter(|last| last.end() == self.at);
+        Hypothesis::of_track(&LocatedTrack {
+            predicted: alignment.start(good).shape.sectors,
+            sectors: end.sectors,
+            breaks: end.breaks,
+            is_established,
+            begins_part: alignment.pattern.tracks > 1 && alignment.begins_part(good),
+            before: before.map(|last| last.shape.sectors),
+        })
+    }
+
+    /// What follows the track `good` of an alignment, if the next begins `off` turns later than predicted.
+    fn explain_next(&self, alignment: &Alignment, good: u64, off: f64, is_slipped: bool) -> Hypothesis {
+        let is_single = alignment.pattern.tracks == 1;
+        Hypothesis::of_next(&NextTrack {
+            off,
+            width: self.boundaries.width(&alignment.start(good).shape),
+            tolerance: self.boundaries.tolerance(),
+            is_single,
+            may_slip: if is_single { is_slipped } else { alignment.part(good).1 > good + 1 },
+        })
+    }
+
     /// Moves to the last track that matches an alignment, from its track `from` on, and notes the tracks before it. Returns its number.
-    async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> Found<u64> {
+    async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> LatticeResult<u64> {
         let usual_tracks = self.history.usual_tracks();
         let mut reach = Reach { boundaries: &mut self.boundaries, usual_tracks };
         let good = reach.last_matching_track(alignment, from).await?;
@@ -256,7 +272,11 @@ impl Walk {
 
     /// Skips tracks whose first sectors are slipped, from an alignment's track `track` on. Returns the next track that begins where the
     /// alignment predicts, or `None` if the tracks are not explained by leading slips.
-    async fn skip_leading_slips(&mut self, alignment: &Alignment, mut track: u64) -> Found<Option<u64>> {
+    async fn skip_leading_slips(
+        &mut self,
+        alignment: &Alignment,
+        mut track: u64,
+    ) -> LatticeResult<Option<u64>> {
         // Several readings may make an angle less uncertain meanwhile; the bound stays.
         let tolerance = self.boundaries.tolerance();
         loop {
@@ -287,13 +307,13 @@ impl Walk {
         shape: Shape,
         next: Option<f64>,
         leading_slips: f64,
-    ) -> Found<IrregularTrack> {
+    ) -> LatticeResult<IrregularTrack> {
         let (at, angle) = (self.at, self.angle);
         EndSearch { boundaries: &mut self.boundaries, at, angle, leading_slips }.locate(shape, next).await
     }
 
     /// Whether the track here has more or fewer sectors in a turn than predicted, and not slipped ones.
-    async fn is_of_other_density(&mut self, predicted: &Shape) -> Found<bool> {
+    async fn is_of_other_density(&mut self, predicted: &Shape) -> LatticeResult<bool> {
         let tolerance = self.boundaries.tolerance();
         let [farther, nearer] = DENSITY_PLACES;
         let far = self.off_at(farther, predicted).await?;
@@ -305,7 +325,7 @@ impl Walk {
     }
 
     /// By how many turns a sector is later than predicted, at this share of the track that begins here.
-    async fn off_at(&mut self, share: f64, predicted: &Shape) -> Found<Option<f64>> {
+    async fn off_at(&mut self, share: f64, predicted: &Shape) -> LatticeResult<Option<f64>> {
         let sector = (share * predicted.turn) as u64;
         if self.at + sector >= self.boundaries.end || sector < 2 {
             return Ok(None);
@@ -316,7 +336,7 @@ impl Walk {
     }
 
     /// Whether a track of fewer sectors than predicted has a lower density, and no slipped sectors.
-    async fn is_full(&mut self, predicted: &Shape, sectors: u64) -> Found<bool> {
+    async fn is_full(&mut self, predicted: &Shape, sectors: u64) -> LatticeResult<bool> {
         let tolerance = self.boundaries.tolerance();
         let middle = Hypothesis::middle_of_full_track(predicted, sectors, tolerance);
         let Some((middle, turns)) = middle else { return Ok(false) };

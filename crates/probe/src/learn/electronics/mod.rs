@@ -109,7 +109,7 @@ impl LearnedElectronics {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum LearnError {
     #[error(
-        "reads of one block do not end in step with turns of {0} ms: another period, or answers from a cache that cannot be passed by"
+        "reads of one block do not end in step with turns of {0} ms: the period differs, or a cache that cannot be bypassed answers"
     )]
     OutOfStep(f64),
     #[error("overheads, cache and queue are learned on disks of {needed} tracks or more; this has {tracks}")]

@@ -27,7 +27,7 @@ const MOST: u64 = 1 << 21;
 const MOST_WRITES: usize = 1100;
 /// How much earlier than needed a read is requested, in turns: the arm may have drifted off reading ahead.
 const EARLY: f64 = 0.35;
-/// Idle time, in ns, besides twice the time of a write, below which the disk writes at once; and what is waited at least.
+/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once; and what is waited at least.
 const AT_ONCE: f64 = 1e6;
 const SHORTEST_IDLE: f64 = 200_000.0;
 /// Idle time, in ns, that is tried first, and the resolution with which it is found: half of the last digit that is reported.
