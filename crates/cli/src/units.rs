@@ -1,7 +1,7 @@
 //! Numbers for people, and sizes from people.
 
 use headstack::DriveSpec;
-pub(crate) use headstack::grouped;
+pub(crate) use headstack::{grouped, significant};
 use parse_size::Config;
 
 /// A capacity in the decimal units of the makers, to three digits: `9.10 GB`.
@@ -31,18 +31,6 @@ pub(crate) fn memory(bytes: u64) -> String {
     }
     let is_whole = value.fract() == 0.0;
     if is_whole { format!("{value:.0} {unit}") } else { format!("{} {unit}", significant(value, 3)) }
-}
-
-/// A number with so many significant digits, without an exponent; whole digits are never cut.
-pub(crate) fn significant(value: f64, digits: i32) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value:.0}");
-    }
-    // Rounding may add a digit (99.96 to 100.0), so the digits are counted on the rounded number.
-    let rounded: f64 =
-        format!("{value:.*e}", (digits - 1) as usize).parse().expect("a formatted number reads back");
-    let decimals = (digits - 1 - rounded.abs().log10().floor() as i32).max(0) as usize;
-    format!("{value:.decimals$}")
 }
 
 /// So many of something: `1 disk`, `1,024 disks`.

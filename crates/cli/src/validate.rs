@@ -67,19 +67,14 @@ impl Validate {
     fn report(&self, spec: &DriveSpec, pairs: &[Pair], table: Table) -> Report {
         let trace = self.trace.file_name().unwrap_or_default().to_string_lossy();
         let classes = [("All requests", None), ("Reads", Some(Op::Read)), ("Writes", Some(Op::Write))];
-        let charts = classes.into_iter().filter_map(|(title, op)| distribution(title, pairs, op)).collect();
+        let charts = classes.into_iter().filter_map(|(title, op)| distribution(title, pairs, op));
         Report {
             title: format!("{}: simulated and measured", spec.title),
             text: vec![format!("Replay of {trace}, one request outstanding.")],
-            sections: vec![Section {
-                title: "Response times".to_string(),
-                text: vec![
-                    "The share of requests that took no longer than a time. Demerit is the rms horizontal distance between the two lines."
-                        .to_string(),
-                ],
-                charts,
-                tables: vec![table],
-            }],
+            sections: vec![Section::new("Response times")
+                .with_text("The share of requests that took no longer than a time. Demerit is the rms horizontal distance between the two lines.")
+                .with_charts(charts)
+                .with_table(table)],
         }
     }
 }
@@ -155,21 +150,9 @@ fn distribution(title: &str, pairs: &[Pair], op: Option<Op>) -> Option<Chart> {
             let index = last * step / STEPS;
             (times[index].as_ms(), 100.0 * (index + 1) as f64 / times.len() as f64)
         });
-        Series {
-            name: name.to_string(),
-            points: points.collect(),
-            draw: Draw::Line,
-            hue,
-            dashed: hue > 0,
-            ..Series::default()
-        }
+        Series::new(name, hue, points).with_draw(Draw::Line).with_dashes(hue > 0)
     };
     let series =
         vec![series("measured", 0, |pair| pair.measured), series("simulated", 1, |pair| pair.simulated)];
-    Some(Chart {
-        title: title.to_string(),
-        x: Axis::linear("response time (ms)"),
-        y: Axis::linear("requests (%)"),
-        series,
-    })
+    Some(Chart::new(title, Axis::linear("response time (ms)"), Axis::linear("requests (%)"), series))
 }

@@ -16,7 +16,7 @@ pub use load::{
     AccessPattern, ArrivalProcess, JobInfo, JobSection, PatternSpec, TraceOptions, Workload, WorkloadInfo,
     WorkloadKind,
 };
-pub use numbers::{grouped, ratio};
+pub use numbers::{grouped, ratio, significant};
 pub use results::{DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult};
 pub use rig::{is_file, load_drive, load_rig, read_rig};
 pub use simulation::{RunProgress, Simulation};

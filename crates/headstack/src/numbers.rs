@@ -17,3 +17,15 @@ pub fn grouped(value: u64) -> String {
     }
     text
 }
+
+/// A number with this number of significant digits, without an exponent. Digits before the point are never cut.
+pub fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value:.0}");
+    }
+    // Rounding may add a digit (99.96 to 100.0), so the digits are counted on the rounded number.
+    let rounded: f64 =
+        format!("{value:.*e}", (digits - 1) as usize).parse().expect("a formatted number reads back");
+    let decimals = (digits - 1 - rounded.abs().log10().floor() as i32).max(0) as usize;
+    format!("{value:.decimals$}")
+}

@@ -6,10 +6,11 @@
 //! studies; each is a module with its `STUDY`, and a line in that list.
 
 pub mod expect;
-pub mod figure;
+
 pub mod judge;
 mod modern_drives;
 mod ncq;
+pub mod report;
 mod runs;
 mod scheduling;
 mod st2000dm006;

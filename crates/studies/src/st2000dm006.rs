@@ -5,8 +5,8 @@
 //! through, and the rare responses beyond the 99th percentile.
 //! *Source:* lumir-sliva/ublk-disksim, `docs/img/data` and `bench/expect/barracuda-2t.tsv`.
 
-use crate::figure::{Axis, Figure, Line, Look, Section};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series};
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::{DriveSpec, drives};
@@ -95,33 +95,20 @@ fn section(setting: &Setting<'_>, measured: &[Measured]) -> Section {
     let ours = |metric: &str| measured.iter().find(|found| found.metric == metric)?.value.clone().ok();
     let depth = |depth: u32, value: f64| (f64::from(depth), value);
     let quantile = |percent: u32, value: f64| (value, f64::from(percent));
-    Section {
-        title: "Random reads".to_string(),
-        text: vec![
-            "Of 4 KiB over the whole disk, measured through a file system that was nearly full.".to_string(),
-        ],
-        figures: vec![
-            Figure {
-                title: "Throughput over queue depth".to_string(),
-                x: Axis::log("queue depth (requests)").with_ticks(DEPTHS.map(f64::from)),
-                y: Axis::linear("IOPS"),
-                lines: pair(&DEPTHS, depth_metric, depth, &|metric| setting.published(metric), &ours),
-            },
-            Figure {
-                title: "Response times at depth 1".to_string(),
-                x: Axis::linear("response time (ms)"),
-                y: Axis::linear("requests (%)"),
-                lines: pair(
-                    &PERCENTILES,
-                    quantile_metric,
-                    quantile,
-                    &|metric| setting.published(metric),
-                    &ours,
-                ),
-            },
-        ],
-        tables: Vec::new(),
-    }
+    Section::new("Random reads")
+        .with_text("Of 4 KiB over the whole disk, measured through a file system that was nearly full.")
+        .with_chart(Chart::new(
+            "Throughput over queue depth",
+            Axis::log("queue depth (requests)").with_ticks(DEPTHS.map(f64::from)),
+            Axis::linear("IOPS"),
+            pair(&DEPTHS, depth_metric, depth, &|metric| setting.published(metric), &ours),
+        ))
+        .with_chart(Chart::new(
+            "Response times at depth 1",
+            Axis::linear("response time (ms)"),
+            Axis::linear("requests (%)"),
+            pair(&PERCENTILES, quantile_metric, quantile, &|metric| setting.published(metric), &ours),
+        ))
 }
 
 type Values<'a> = &'a dyn Fn(&str) -> Option<f64>;
@@ -133,10 +120,10 @@ fn pair(
     point: fn(u32, f64) -> (f64, f64),
     published: Values<'_>,
     ours: Values<'_>,
-) -> Vec<Line> {
+) -> Vec<Series> {
     let line = |name: &str, look, family, values: Values<'_>| {
         let points = keys.iter().filter_map(|key| Some(point(*key, values(&metric(*key))?)));
-        Line { name: name.to_string(), points: points.collect(), look, family, ..Line::default() }
+        Series::new(name, family, points).with_draw(look)
     };
-    vec![line("measured", Look::Marks, 1, published), line("simulated", Look::Curve, 0, ours)]
+    vec![line("measured", Draw::Marks, 1, published), line("simulated", Draw::Points, 0, ours)]
 }

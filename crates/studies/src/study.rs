@@ -4,8 +4,8 @@
 //! done, who watches, and where files come from is the bench's affair. What comes out does not depend on it.
 
 use crate::expect::{self, ExpectError, Expected};
-use crate::figure::Section;
 use crate::judge::{self, Judged, Measured, Verdict};
+use crate::report::Section;
 use crate::{modern_drives, ncq, scheduling, st2000dm006, streams, striping, traxtents, validation};
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;

@@ -4,8 +4,8 @@
 //! The traces are not part of Headstack: they are the validation data of DiskSim 4.0, `valid/` in Western Digital's
 //! release of it. Without them the rows are not comparable.
 
-use crate::figure::{Cell, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::{DriveSpec, Op, drives};
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
@@ -22,8 +22,8 @@ pub(crate) const STUDY: Study = Study {
     run,
 };
 
-/// Drive and trace.
-const TRACES: [(&str, &str); 7] = [
+/// Name of each drive, and of the file with its trace.
+pub const TRACES: [(&str, &str); 7] = [
     ("atlas-10k", "atlas10k.trace"),
     ("cheetah-9lp", "cheetah9LP.trace"),
     ("ultrastar-18es", "ibm18es.trace"),
@@ -70,12 +70,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     }
     if !table.rows.is_empty() {
         let text = "One request outstanding. The demerit is the rms distance between the two distributions.";
-        findings.sections.push(Section {
-            title: "Agreement".to_string(),
-            text: vec![text.to_string()],
-            figures: Vec::new(),
-            tables: vec![table],
-        });
+        findings.sections.push(Section::new("Agreement").with_text(text).with_table(table));
     }
     Ok(findings)
 }
@@ -88,7 +83,10 @@ fn read(setting: &Setting<'_>, name: &str) -> Result<Option<Vec<u8>>, StudyError
     Ok(Some(bytes))
 }
 
-fn agreement(spec: &DriveSpec, name: &str, bytes: &[u8]) -> Result<Agreement, StudyError> {
+/// How far a drive agrees with a trace of its response times, from the bytes of the file `name`.
+///
+/// *Errors:* the trace is malformed or empty, or does not fit on the drive.
+pub fn agreement(spec: &DriveSpec, name: &str, bytes: &[u8]) -> Result<Agreement, StudyError> {
     let open = || Trace::open(bytes, name, trace::named("validate")).map_err(input);
     let pairs = replay(spec, open()?, open()?)?;
     Agreement::new(&pairs).ok_or_else(|| StudyError::Input(format!("{name}: the trace is empty")))
@@ -125,7 +123,7 @@ pub fn replay(spec: &DriveSpec, measured: Trace<'_>, asked: Trace<'_>) -> Result
 }
 
 fn table() -> Table {
-    let mut table = Table::new(
+    Table::new(
         "Reads and writes apart",
         [
             "drive",
@@ -139,9 +137,8 @@ fn table() -> Table {
             "median AE ms",
             "within 10 %",
         ],
-    );
-    table.words = 2;
-    table
+    )
+    .with_words(2)
 }
 
 fn show(drive: &str, agreement: &Agreement, table: &mut Table) {
@@ -152,17 +149,18 @@ fn show(drive: &str, agreement: &Agreement, table: &mut Table) {
     ];
     for (class, of) in classes {
         let Some(of) = of else { continue };
-        table.row([
-            Cell::from(drive),
-            Cell::from(class),
-            Cell::Number(of.requests as f64),
-            Cell::Number(of.mean_measured_ms),
-            Cell::Number(of.mean_simulated_ms),
-            Cell::Number(of.demerit_ms),
-            Cell::Number(of.demerit_bucketed_ms),
-            Cell::Number(of.mae_ms),
-            Cell::Number(of.median_ae_ms),
-            Cell::Number(100.0 * of.within_10_percent),
-        ]);
+        table.named_row(
+            [drive, class],
+            [
+                of.requests as f64,
+                of.mean_measured_ms,
+                of.mean_simulated_ms,
+                of.demerit_ms,
+                of.demerit_bucketed_ms,
+                of.mae_ms,
+                of.median_ae_ms,
+                100.0 * of.within_10_percent,
+            ],
+        );
     }
 }

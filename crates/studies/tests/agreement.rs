@@ -4,11 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use headstack_model::drives;
-use headstack_sim::stats::Agreement;
 use headstack_studies::judge::{Judged, Verdict};
 use headstack_studies::study::{self, Alone, Bench, Length, Task};
 use headstack_studies::validation;
-use headstack_workload::trace::{self, Trace};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -158,10 +156,8 @@ fn validation_against_real_drives_misses_no_row() {
 fn agreement_with_the_st41601n_is_unchanged() {
     let Some(path) = headstack_prerequisites::reference_data("disksim/traces/st41601n.trace") else { return };
     let bytes = fs::read(path).expect("the reference data have the trace");
-    let open = || Trace::open(&bytes[..], "st41601n.trace", trace::named("validate")).expect("it is a trace");
     let spec = drives::load("st41601n").expect("the drive is shipped");
-    let pairs = validation::replay(&spec, open(), open()).expect("the trace fits the drive");
-    let all = Agreement::new(&pairs).expect("the trace has requests").all;
+    let all = validation::agreement(&spec, "st41601n.trace", &bytes).expect("the trace fits the drive").all;
     let rounded = |ms: f64| format!("{ms:.4}");
     assert_eq!(
         [all.demerit_bucketed_ms, all.demerit_ms, all.mae_ms].map(rounded),

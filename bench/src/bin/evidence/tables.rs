@@ -4,7 +4,6 @@ use headstack_model::drives;
 use headstack_sim::stats::{Agreement, ClassAgreement};
 use headstack_studies::study::{self, Alone, Length, Reproduction};
 use headstack_studies::validation;
-use headstack_workload::trace::{self, Trace};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -16,45 +15,26 @@ type Generate = fn(Option<&Path>) -> Result<Option<String>, String>;
 pub(crate) const TABLES: [(&str, Generate); 2] =
     [("real-drives", real_drives), ("st2000dm006", |_| st2000dm006().map(Some))];
 
-/// A drive with a trace.
-struct TracedDrive {
-    name: &'static str,
-    file: &'static str,
-    trace: &'static str,
-    /// What DiskSim 4.0 reaches, in ms and in the digits that it is given in: demerit, mean absolute error, demerits of reads and writes.
-    disksim: Option<[&'static str; 4]>,
-}
-
-const fn traced(
-    name: &'static str,
-    file: &'static str,
-    trace: &'static str,
-    disksim: Option<[&'static str; 4]>,
-) -> TracedDrive {
-    TracedDrive { name, file, trace, disksim }
-}
-
-/// *Source of DiskSim's figures:* its own run of `valid/runvalid`, recomputed request by request. It aborts on the ST41601N.
-const TRACED_DRIVES: [TracedDrive; 7] = [
-    traced("Atlas 10K", "atlas-10k", "atlas10k", Some(["0.2675", "1.033", "0.385", "0.175"])),
-    traced("Cheetah 9LP", "cheetah-9lp", "cheetah9LP", Some(["0.1071", "1.094", "0.123", "0.161"])),
-    traced("Ultrastar 18ES", "ultrastar-18es", "ibm18es", Some(["0.1361", "1.335", "0.165", "0.061"])),
-    traced("HP C2247A", "hp-c2247a", "hp_c2247a", Some(["0.0899", "0.573", "0.149", "0.124"])),
-    traced("HP C3323A", "hp-c3323a", "hp_c3323a", Some(["0.3057", "2.865", "0.246", "0.774"])),
-    traced("DEC RZ26", "dec-rz26", "dec_rz26", Some(["0.3406", "1.631", "0.273", "1.060"])),
-    traced("ST41601N", "st41601n", "st41601n", None),
+/// A drive of [`validation::TRACES`] as the table names it, and the demerits of DiskSim 4.0 of reads and writes apart, in ms.
+///
+/// *Source:* DiskSim's own run of `valid/runvalid`, recomputed request by request. It aborts on the ST41601N.
+const DRIVES: [(&str, &str); 7] = [
+    ("Atlas 10K", "0.385, 0.175"),
+    ("Cheetah 9LP", "0.123, 0.161"),
+    ("Ultrastar 18ES", "0.165, 0.061"),
+    ("HP C2247A", "0.149, 0.124"),
+    ("HP C3323A", "0.246, 0.774"),
+    ("DEC RZ26", "0.273, 1.060"),
+    ("ST41601N", "–"),
 ];
 
 #[allow(clippy::disallowed_methods, reason = "the traces are files")]
-fn agreement(drive: &TracedDrive, folder: &Path) -> Result<Agreement, String> {
-    let path = folder.join(drive.trace).with_extension("trace");
+fn agreement(drive: &str, trace: &str, folder: &Path) -> Result<Agreement, String> {
+    let path = folder.join(trace);
     let place = path.display();
     let bytes = fs::read(&path).map_err(|error| format!("{place}: {error}"))?;
-    let open =
-        || Trace::open(&bytes[..], drive.trace, trace::named("validate")).map_err(|error| error.to_string());
-    let spec = drives::load(drive.file).map_err(|error| error.to_string())?;
-    let pairs = validation::replay(&spec, open()?, open()?).map_err(|error| error.to_string())?;
-    Agreement::new(&pairs).ok_or_else(|| format!("{place}: the trace is empty"))
+    let spec = drives::load(drive).map_err(|error| error.to_string())?;
+    validation::agreement(&spec, trace, &bytes).map_err(|error| error.to_string())
 }
 
 fn real_drives(traces: Option<&Path>) -> Result<Option<String>, String> {
@@ -62,19 +42,22 @@ fn real_drives(traces: Option<&Path>) -> Result<Option<String>, String> {
     let mut table = "| drive | requests | mean ms, measured → simulated | demerit ms | DiskSim | MAE ms | DiskSim | within 10 % \
                      | demerit of reads, writes | DiskSim |\n|---|---|---|---|---|---|---|---|---|---|\n"
         .to_string();
-    for drive in &TRACED_DRIVES {
-        let agreement = agreement(drive, folder)?;
+    let study = study::named("validation").map_err(|error| error.to_string())?;
+    let published = study.expected().map_err(|error| error.to_string())?;
+    for ((drive, trace), (title, disksim_classes)) in validation::TRACES.into_iter().zip(DRIVES) {
+        let disksim = |figure: &str, decimals: usize| {
+            let row = published.iter().find(|row| row.metric == format!("{drive} {figure}"));
+            row.and_then(|row| row.value).map_or("–".to_string(), |value| format!("{value:.decimals$}"))
+        };
+        let (demerit, mae) = (disksim("demerit bucketed", 4), disksim("mae", 3));
+        let agreement = agreement(drive, trace, folder)?;
         let all = &agreement.all;
         let demerit_of =
             |class: &Option<ClassAgreement>| class.as_ref().map_or(0.0, |class| class.demerit_ms);
         let (reads, writes) = (demerit_of(&agreement.reads), demerit_of(&agreement.writes));
-        let [demerit, mae, class_demerits] = match drive.disksim {
-            Some([demerit, mae, reads, writes]) => [demerit.into(), mae.into(), format!("{reads}, {writes}")],
-            None => ["–", "–", "–"].map(str::to_string),
-        };
         let row = format!(
-            "| {} | {} | {:.3} → {:.3} | {:.4} | {demerit} | {:.3} | {mae} | {:.1} % | {reads:.3}, {writes:.3} | {class_demerits} |",
-            drive.name,
+            "| {} | {} | {:.3} → {:.3} | {:.4} | {demerit} | {:.3} | {mae} | {:.1} % | {reads:.3}, {writes:.3} | {disksim_classes} |",
+            title,
             all.requests,
             all.mean_measured_ms,
             all.mean_simulated_ms,

@@ -116,12 +116,8 @@ fn numeric_axis(label: &str, numbers: &[f64]) -> Axis {
 fn metrics(comparison: &Comparison) -> Section {
     let arrangement = arrange(comparison);
     let any = |plotted: &&Plotted| comparison.ran.iter().any(|ran| ran.value(plotted.metric) > 0.0);
-    Section {
-        title: "Metrics".to_string(),
-        text: Vec::new(),
-        charts: METRICS.iter().filter(any).map(|plotted| chart(comparison, &arrangement, plotted)).collect(),
-        tables: Vec::new(),
-    }
+    Section::new("Metrics")
+        .with_charts(METRICS.iter().filter(any).map(|plotted| chart(comparison, &arrangement, plotted)))
 }
 
 fn chart(comparison: &Comparison, arrangement: &Arrangement, plotted: &Plotted) -> Chart {
@@ -133,7 +129,7 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, plotted: &Plotted) 
         let index = known.unwrap_or_else(|| {
             let hue = series.len();
             let draw = if arrangement.words { Draw::Marks } else { Draw::Points };
-            series.push(Series { name: line.clone(), hue, dashed: hue >= 7, draw, ..Series::default() });
+            series.push(Series::new(line.clone(), hue, Vec::new()).with_draw(draw).with_dashes(hue >= 7));
             series.len() - 1
         });
         series[index].points.push((*place, scale * ran.value(metric)));
@@ -147,12 +143,7 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, plotted: &Plotted) 
     for line in &mut series {
         sort(line);
     }
-    Chart {
-        title: plotted.title.to_string(),
-        x: arrangement.x.clone(),
-        y: Axis::linear(plotted.unit),
-        series,
-    }
+    Chart::new(plotted.title, arrangement.x.clone(), Axis::linear(plotted.unit), series)
 }
 
 /// Puts the points of a line in the order of the axis, with what belongs to them.
@@ -199,40 +190,31 @@ fn of_seed(comparison: &Comparison) -> String {
 }
 
 fn distributions(comparison: &Comparison) -> Section {
-    let series = comparison.ran.iter().take(DRAWN).enumerate().map(|(hue, ran)| Series {
-        name: short_name(comparison, ran),
-        points: ran.runs[0].distribution.clone(),
-        hidden: hue >= SHOWN,
-        draw: Draw::Line,
-        hue,
-        dashed: hue >= 7,
-        ..Series::default()
+    let series = comparison.ran.iter().take(DRAWN).enumerate().map(|(hue, ran)| {
+        Series::new(short_name(comparison, ran), hue, ran.runs[0].distribution.clone())
+            .with_draw(Draw::Line)
+            .with_dashes(hue >= 7)
+            .hidden_if(hue >= SHOWN)
     });
-    Section {
-        title: "Response times".to_string(),
-        text: vec![format!(
+    Section::new("Response times")
+        .with_text(format!(
             "The share of requests that took no longer than a time.{}{}{}",
             of_seed(comparison),
             shown(comparison),
             drawn(comparison)
-        )],
-        charts: vec![Chart {
-            title: "Distribution".to_string(),
-            x: Axis::log("response time (ms)"),
-            y: Axis::linear("requests (%)"),
-            series: series.collect(),
-        }],
-        tables: Vec::new(),
-    }
+        ))
+        .with_chart(Chart::new(
+            "Distribution",
+            Axis::log("response time (ms)"),
+            Axis::linear("requests (%)"),
+            series,
+        ))
 }
 
 fn time_split(comparison: &Comparison) -> Section {
     let runs = comparison.ran.iter().take(DRAWN);
     let columns: Vec<_> = runs.map(|ran| (short_name(comparison, ran), ran.parts_ms())).collect();
-    Section {
-        title: "Where the time went".to_string(),
-        text: vec![format!("The parts of the mean response time; they add up to it.{}", drawn(comparison))],
-        charts: one::split_charts(&columns),
-        tables: Vec::new(),
-    }
+    Section::new("Where the time went")
+        .with_text(format!("The parts of the mean response time; they add up to it.{}", drawn(comparison)))
+        .with_charts(one::split_charts(&columns))
 }

@@ -173,8 +173,7 @@ pub(super) fn ranked(comparison: &Comparison) -> Ranked {
     }
     let names = names(comparison);
     let headings: Vec<&str> = names.iter().copied().chain(columns.iter().map(|(name, _, _)| *name)).collect();
-    let mut table = Table::new("Runs", &headings);
-    table.words = names.len();
+    let mut table = Table::new("Runs", &headings).with_words(names.len());
     for ran in &comparison.ran {
         let figures = columns.iter().map(|(_, _, text)| text(ran));
         table.row(words(comparison, ran).into_iter().chain(figures));
@@ -197,8 +196,7 @@ pub(super) fn jobs(comparison: &Comparison) -> Ranked {
     let figures = ["requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let names = names(comparison);
     let headings: Vec<&str> = ["job"].into_iter().chain(names.iter().copied()).chain(figures).collect();
-    let mut table = Table::new("Jobs", &headings);
-    table.words = 1 + names.len();
+    let mut table = Table::new("Jobs", &headings).with_words(1 + names.len());
     let mut met: Vec<String> = Vec::new();
     let each: Vec<_> = comparison.ran.iter().map(|ran| (ran, ran.jobs())).collect();
     for job in each.iter().flat_map(|(_, jobs)| jobs) {

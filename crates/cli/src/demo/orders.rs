@@ -41,23 +41,19 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         first.order,
         significant(rise(first), 2),
     );
-    Ok(Section {
-        title: "Random reads: the order of requests".to_string(),
-        text: vec![setting, summaries(), finding],
-        charts: vec![
-            chart("Throughput", Axis::linear("IOPS"), &lines, |line| &line.iops),
-            chart(
-                "Slowest hundredth of the response times",
-                Axis::log("99th percentile (ms)"),
-                &lines,
-                |line| &line.p99_ms,
-            ),
-        ],
-        tables: vec![
-            table("Throughput (IOPS)", &lines, |line| &line.iops),
-            table("99th percentile of the response time (ms)", &lines, |line| &line.p99_ms),
-        ],
-    })
+    Ok(Section::new("Random reads: the order of requests")
+        .with_text(setting)
+        .with_text(summaries())
+        .with_text(finding)
+        .with_chart(chart("Throughput", Axis::linear("IOPS"), &lines, |line| &line.iops))
+        .with_chart(chart(
+            "Slowest hundredth of the response times",
+            Axis::log("99th percentile (ms)"),
+            &lines,
+            |line| &line.p99_ms,
+        ))
+        .with_table(table("Throughput (IOPS)", &lines, |line| &line.iops))
+        .with_table(table("99th percentile of the response time (ms)", &lines, |line| &line.p99_ms)))
 }
 
 fn line(bench: &Bench, spec: &headstack_model::DriveSpec, order: &'static str) -> Result<Line, Failure> {
@@ -82,18 +78,10 @@ fn summaries() -> String {
 
 fn chart(title: &str, y: Axis, lines: &[Line], values: fn(&Line) -> &Vec<f64>) -> Chart {
     let depths = DEPTHS.map(f64::from);
-    let series = lines.iter().enumerate().map(|(hue, line)| Series {
-        name: line.order.to_string(),
-        points: depths.iter().copied().zip(values(line).iter().copied()).collect(),
-        hue,
-        ..Series::default()
+    let series = lines.iter().enumerate().map(|(hue, line)| {
+        Series::new(line.order, hue, depths.iter().copied().zip(values(line).iter().copied()))
     });
-    Chart {
-        title: title.to_string(),
-        x: Axis::log("queue depth (requests)").with_ticks(depths),
-        y,
-        series: series.collect(),
-    }
+    Chart::new(title, Axis::log("queue depth (requests)").with_ticks(depths), y, series)
 }
 
 fn table(title: &str, lines: &[Line], values: fn(&Line) -> &Vec<f64>) -> Table {

@@ -43,31 +43,19 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         at(&lines[2], STREAMS_MAX),
     );
     let streams = (1..=STREAMS_MAX).map(f64::from);
-    let series = lines.iter().enumerate().map(|(hue, line)| Series {
-        name: line.name.to_string(),
-        points: streams.clone().zip(line.mb_s.iter().copied()).collect(),
-        draw: Draw::Line,
-        hue,
-        dashed: hue == 1,
-        ..Series::default()
+    let series = lines.iter().enumerate().map(|(hue, line)| {
+        Series::new(line.name, hue, streams.clone().zip(line.mb_s.iter().copied()))
+            .with_draw(Draw::Line)
+            .with_dashes(hue == 1)
     });
-    Ok(Section {
-        title: "Sequential streams: a disk and its cache".to_string(),
-        text: vec![
-            format!(
-                "{}: readers spaced evenly over the disk, each with one request outstanding.",
-                spec.title
-            ),
-            finding,
-        ],
-        charts: vec![Chart {
-            title: "All streams together".to_string(),
-            x: Axis::linear("streams"),
-            y: Axis::linear("MB/s"),
-            series: series.collect(),
-        }],
-        tables: vec![table(&lines)],
-    })
+    Ok(Section::new("Sequential streams: a disk and its cache")
+        .with_text(format!(
+            "{}: readers spaced evenly over the disk, each with one request outstanding.",
+            spec.title
+        ))
+        .with_text(finding)
+        .with_chart(Chart::new("All streams together", Axis::linear("streams"), Axis::linear("MB/s"), series))
+        .with_table(table(&lines)))
 }
 
 fn line(bench: &Bench, name: &'static str, spec: &DriveSpec, size: u64) -> Result<Line, Failure> {

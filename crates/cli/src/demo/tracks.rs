@@ -54,23 +54,20 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         significant(unaligned, 3),
         100.0 * (1.0 - aligned / unaligned),
     );
-    Ok(Section {
-        title: "Whole tracks: aligned reads or not".to_string(),
-        text: vec![
-            format!("{}: random reads within the first zone, one or two outstanding.", spec.title),
-            finding,
-        ],
-        charts: vec![
-            chart("Efficiency: share of time in which wanted data pass", "efficiency (%)", &lines, |line| {
-                &line.efficiency
-            }),
-            chart("Head time: from one request to the next", "head time (ms)", &lines, |line| &line.head_ms),
-        ],
-        tables: vec![
-            table("Efficiency (%)", &lines, |line| &line.efficiency),
-            table("Head time (ms)", &lines, |line| &line.head_ms),
-        ],
-    })
+    Ok(Section::new("Whole tracks: aligned reads or not")
+        .with_text(format!("{}: random reads within the first zone, one or two outstanding.", spec.title))
+        .with_text(finding)
+        .with_chart(chart(
+            "Efficiency: share of time in which wanted data pass",
+            "efficiency (%)",
+            &lines,
+            |line| &line.efficiency,
+        ))
+        .with_chart(chart("Head time: from one request to the next", "head time (ms)", &lines, |line| {
+            &line.head_ms
+        }))
+        .with_table(table("Efficiency (%)", &lines, |line| &line.efficiency))
+        .with_table(table("Head time (ms)", &lines, |line| &line.head_ms)))
 }
 
 fn zone(spec: &DriveSpec) -> Result<Zone, Failure> {
@@ -109,19 +106,20 @@ fn tracks(eighths: u32) -> f64 {
 }
 
 fn chart(title: &str, y: &str, lines: &[Line], values: fn(&Line) -> &Vec<f64>) -> Chart {
-    let series = lines.iter().enumerate().map(|(index, line)| Series {
-        name: line.name.to_string(),
-        points: SIZES.iter().map(|size| tracks(*size)).zip(values(line).iter().copied()).collect(),
-        hue: index / 2,
-        dashed: index % 2 == 0,
-        ..Series::default()
+    let series = lines.iter().enumerate().map(|(index, line)| {
+        Series::new(
+            line.name,
+            index / 2,
+            SIZES.iter().map(|size| tracks(*size)).zip(values(line).iter().copied()),
+        )
+        .with_dashes(index % 2 == 0)
     });
-    Chart {
-        title: title.to_string(),
-        x: Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]),
-        y: Axis::linear(y),
-        series: series.collect(),
-    }
+    Chart::new(
+        title,
+        Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]),
+        Axis::linear(y),
+        series,
+    )
 }
 
 fn table(title: &str, lines: &[Line], values: fn(&Line) -> &Vec<f64>) -> Table {

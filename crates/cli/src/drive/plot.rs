@@ -51,14 +51,7 @@ pub(crate) fn zones(survey: &Survey) -> Section {
         let at = |part: &Part, lbn: u64| (lbn as f64 / 1e6, value(part));
         let mut points: Vec<(f64, f64)> = parts.iter().map(|part| at(part, part.first)).collect();
         points.extend(parts.last().map(|part| at(part, part.first + part.sectors)));
-        Series {
-            name: name.to_string(),
-            points,
-            draw: Draw::Steps,
-            hue,
-            dashed: hue > 1,
-            ..Series::default()
-        }
+        Series::new(name, hue, points).with_draw(Draw::Steps).with_dashes(hue > 1)
     };
     let mut density = vec![steps("mean", 0, &Part::density)];
     if parts.iter().any(|part| part.least < part.most) {
@@ -69,26 +62,16 @@ pub(crate) fn zones(survey: &Survey) -> Section {
         steps("while a track passes", 0, &|part| survey.media_mb_s(part)),
         steps("long reads, skew included", 1, &|part| survey.streaming_mb_s(part)),
     ];
-    Section {
-        title: "Zone map".to_string(),
-        text: vec!["From the first block, at the rim, to the last.".to_string()],
-        charts: vec![
-            Chart { title: "Media rate".to_string(), x: x(), y: Axis::linear("MB/s"), series: speed },
-            Chart {
-                title: "Density".to_string(),
-                x: x(),
-                y: Axis::linear("sectors per track"),
-                series: density,
-            },
-        ],
-        tables: vec![zone_table(survey)],
-    }
+    Section::new("Zone map")
+        .with_text("From the first block, at the rim, to the last.")
+        .with_chart(Chart::new("Media rate", x(), Axis::linear("MB/s"), speed))
+        .with_chart(Chart::new("Density", x(), Axis::linear("sectors per track"), density))
+        .with_table(zone_table(survey))
 }
 
 fn zone_table(survey: &Survey) -> Table {
     let columns = ["first LBN", "sectors", "tracks", "sectors per track", "media MB/s", "long reads MB/s"];
-    let mut table = Table::new("Zones", &columns);
-    table.words = 0;
+    let mut table = Table::new("Zones", &columns).with_words(0);
     for part in &survey.parts {
         table.row([
             grouped(part.first),
@@ -105,38 +88,27 @@ fn zone_table(survey: &Survey) -> Table {
 /// The seek curve, for reads and for writes.
 pub(crate) fn seeks(spec: &DriveSpec) -> Section {
     let mechanics = Mechanics::new(spec);
-    let curve = |name: &str, hue: usize, write: bool| Series {
-        name: name.to_string(),
-        points: distances(spec.geometry.cylinders)
-            .into_iter()
-            .map(|distance| {
+    let curve = |name: &str, hue: usize, write: bool| {
+        Series::new(
+            name,
+            hue,
+            distances(spec.geometry.cylinders).into_iter().map(|distance| {
                 let to = TrackPlace { cylinder: distance, ..TrackPlace::default() };
                 (f64::from(distance), mechanics.reposition(TrackPlace::default(), to, write).as_ms())
-            })
-            .collect(),
-        draw: Draw::Line,
-        hue,
-        dashed: write,
-        ..Series::default()
+            }),
+        )
+        .with_draw(Draw::Line)
+        .with_dashes(write)
     };
-    let chart = |title: &str, x: Axis| Chart {
-        title: title.to_string(),
-        x,
-        y: Axis::linear("ms"),
-        series: vec![curve("read", 0, false), curve("write", 1, true)],
+    let chart = |title: &str, x: Axis| {
+        Chart::new(title, x, Axis::linear("ms"), [curve("read", 0, false), curve("write", 1, true)])
     };
-    Section {
-        title: "Seek curve".to_string(),
-        text: vec![
-            "Time from one cylinder to another, settling included. Head switches and rotation come on top."
-                .to_string(),
-        ],
-        charts: vec![
-            chart("All distances", Axis::linear("distance (cylinders)")),
-            chart("Short distances in view", Axis::log("distance (cylinders)")),
-        ],
-        tables: Vec::new(),
-    }
+    Section::new("Seek curve")
+        .with_text(
+            "Time from one cylinder to another, settling included. Head switches and rotation come on top.",
+        )
+        .with_chart(chart("All distances", Axis::linear("distance (cylinders)")))
+        .with_chart(chart("Short distances in view", Axis::log("distance (cylinders)")))
 }
 
 /// Distances that show both ends of a curve: each of the first, then ever further apart.

@@ -38,10 +38,9 @@ pub(super) fn report(outcome: &Outcome) -> Report {
 }
 
 fn summary(outcome: &Outcome) -> Section {
-    let mut table = Table::new("What was learned", &["", ""]);
-    table.words = 2;
+    let mut table = Table::new("What was learned", &["", ""]).with_words(2);
     text::lines(outcome).into_iter().for_each(|(name, value)| table.row([name.to_string(), value]));
-    Section { title: "Summary".to_string(), tables: vec![table], ..Section::default() }
+    Section::new("Summary").with_table(table)
 }
 
 /// A part of the disk: its first block in millions, and the least, mean and most of something over its tracks.
@@ -82,7 +81,7 @@ fn parts(runs: &mut dyn Iterator<Item = (Run, f64)>, size: u64) -> Vec<Part> {
 fn means(name: &str, hue: usize, parts: &[Part], end: u64) -> Series {
     let mut points: Vec<(f64, f64)> = parts.iter().map(|part| (part.at, part.mean)).collect();
     points.extend(parts.last().map(|part| (end as f64 / 1e6, part.mean)));
-    Series { name: name.to_string(), points, draw: Draw::Steps, hue, ..Series::default() }
+    Series::new(name, hue, points).with_draw(Draw::Steps)
 }
 
 /// The means, and dots where tracks of a part hold fewer or more.
@@ -90,7 +89,7 @@ fn sizes(parts: &[Part], end: u64) -> Vec<Series> {
     let dots = |name: &str, hue: usize, value: fn(&Part) -> f64| {
         let apart = parts.iter().filter(|part| part.most - part.least > 1e-6 * part.most);
         let points: Vec<(f64, f64)> = apart.map(|part| (part.at, value(part))).collect();
-        Series { name: name.to_string(), points, draw: Draw::Dots, hue, ..Series::default() }
+        Series::new(name, hue, points).with_draw(Draw::Dots)
     };
     let least = dots("fewest on a track", 1, |part| part.least);
     let most = dots("most on a track", 2, |part| part.most);
@@ -113,21 +112,11 @@ fn zones(map: &TrackMap, runs: &[LatticeRun], bytes: f64, turn_ns: f64) -> Secti
         [("while a track passes", parts(&mut passing)), ("long reads, skew included", parts(&mut long))];
     let x = || Axis::linear("LBN (millions)");
     let met = rates.iter().enumerate().filter(|(_, (_, parts))| !parts.is_empty());
-    let series = met.map(|(hue, (name, parts))| means(name, hue, parts, end)).collect();
-    Section {
-        title: "Zone map".to_string(),
-        text: vec!["From the first block to the last; means of parts of the disk of equal size.".to_string()],
-        charts: vec![
-            Chart {
-                title: "Sectors a track".to_string(),
-                x: x(),
-                y: Axis::linear("blocks"),
-                series: sizes(&held, end),
-            },
-            Chart { title: "Bandwidth".to_string(), x: x(), y: Axis::linear("MB/s"), series },
-        ],
-        tables: Vec::new(),
-    }
+    let series = met.map(|(hue, (name, parts))| means(name, hue, parts, end));
+    Section::new("Zone map")
+        .with_text("From the first block to the last; means of parts of the disk of equal size.")
+        .with_chart(Chart::new("Sectors a track", x(), Axis::linear("blocks"), sizes(&held, end)))
+        .with_chart(Chart::new("Bandwidth", x(), Axis::linear("MB/s"), series))
 }
 
 /// Turns from the beginning of a track to that of the next, in a read that goes on.
@@ -137,79 +126,50 @@ fn turns_a_track(found: &LatticeRun) -> f64 {
 }
 
 fn seeks(seeks: &Seeks) -> Section {
-    let curve = |name: &str, hue: usize, points: &[SeekPoint]| Series {
-        name: name.to_string(),
-        points: points.iter().map(|point| (f64::from(point.distance), point.time.as_ms())).collect(),
-        hue,
-        dashed: hue > 0,
-        ..Series::default()
+    let curve = |name: &str, hue: usize, points: &[SeekPoint]| {
+        Series::new(name, hue, points.iter().map(|point| (f64::from(point.distance), point.time.as_ms())))
+            .with_dashes(hue > 0)
     };
     let chart = |title: &str, x: Axis| {
         let series = vec![curve("read", 0, &seeks.reads), curve("write", 1, &seeks.writes)];
-        Chart {
-            title: title.to_string(),
+        Chart::new(
+            title,
             x,
-            y: Axis::linear("ms"),
-            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
-        }
+            Axis::linear("ms"),
+            series.into_iter().filter(|series| !series.points.is_empty()),
+        )
     };
-    Section {
-        title: "Seek curve".to_string(),
-        text: vec![
-            "Time from one cylinder to another, settling included, rotation and commands not.".to_string(),
-        ],
-        charts: vec![
-            chart("All distances", Axis::linear("distance (cylinders)")),
-            chart("Short distances in view", Axis::log("distance (cylinders)")),
-        ],
-        tables: Vec::new(),
-    }
+    Section::new("Seek curve")
+        .with_text("Time from one cylinder to another, settling included, rotation and commands not.")
+        .with_chart(chart("All distances", Axis::linear("distance (cylinders)")))
+        .with_chart(chart("Short distances in view", Axis::log("distance (cylinders)")))
 }
 
 fn electronics(learned: &LearnedElectronics) -> Section {
-    Section {
-        title: "Electronics".to_string(),
-        text: vec!["Keys of a drive file, and whether the answers showed their values.".to_string()],
-        tables: vec![findings::table(learned)],
-        ..Section::default()
-    }
+    Section::new("Electronics")
+        .with_text("Keys of a drive file, and whether the answers showed their values.")
+        .with_table(findings::table(learned))
 }
 
 /// Where on the platter runs begin.
 fn phases(lattice: &Lattice) -> Section {
     let runs = &lattice.runs;
     let dot = |found: &LatticeRun| (found.run.first.0 as f64 / 1e6, found.angle);
-    let dots = |name: &str, points: Vec<(f64, f64)>| Series {
-        name: name.to_string(),
-        points,
-        draw: Draw::Dots,
-        ..Series::default()
-    };
+    let dots = |name: &str, points: Vec<(f64, f64)>| Series::new(name, 0, points).with_draw(Draw::Dots);
     let every = runs.len().div_ceil(DOTS).max(1);
     let all = runs.iter().step_by(every).map(dot).collect();
     let close: Vec<(f64, f64)> = runs.iter().take(CLOSE).map(dot).collect();
     let skew = |found: &LatticeRun| (found.run.first.0 as f64 / 1e6, found.skew);
     let skews = runs.iter().step_by(every).map(skew).collect();
-    let chart = |title: &str, y: &str, points| Chart {
-        title: title.to_string(),
-        x: Axis::linear("LBN (millions)"),
-        y: Axis::linear(y),
-        series: vec![dots(y, points)],
+    let chart = |title: &str, y: &str, points| {
+        Chart::new(title, Axis::linear("LBN (millions)"), Axis::linear(y), [dots(y, points)])
     };
-    Section {
-        title: "Phases".to_string(),
-        text: vec![
-            "A run is a stretch of equal tracks; a dot is where its first sector begins, as a part of a turn. Lines of dots are \
-             regular; what leaves them is a defect, a spare or the edge of a zone."
-                .to_string(),
-        ],
-        charts: vec![
-            chart("Angle at which runs begin", "turns", all),
-            chart("The first of them", "turns", close),
-            chart("Skew from track to track", "turns a track", skews),
-        ],
-        tables: Vec::new(),
-    }
+    Section::new("Phases")
+        .with_text("A run is a stretch of equal tracks; a dot is where its first sector begins, as a part of a turn. Lines of dots are \
+             regular; what leaves them is a defect, a spare or the edge of a zone.")
+        .with_chart(chart("Angle at which runs begin", "turns", all))
+        .with_chart(chart("The first of them", "turns", close))
+        .with_chart(chart("Skew from track to track", "turns a track", skews))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The page: one HTML file that holds all it needs and loads nothing.
 
-use super::{Chart, Report, figure};
+use super::{Chart, Report, chart};
 use askama::Template;
 use plotly::Plot;
 
@@ -17,7 +17,7 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn figure(&self, chart: &Chart) -> String {
-        figure::to_json(chart)
+        chart::to_json(chart)
     }
 
     fn has_charts(&self) -> bool {

@@ -3,25 +3,19 @@
 use super::*;
 
 fn sample() -> Report {
-    let series = |name: &str, factor: f64| Series {
-        name: name.to_string(),
-        points: (0..9).map(|k| (f64::from(1 << k), factor * f64::from(k + 1))).collect(),
-        ..Series::default()
+    let series = |name: &str, factor: f64| {
+        Series::new(name, 0, (0..9).map(|k| (f64::from(1 << k), factor * f64::from(k + 1))))
     };
-    let chart = Chart {
-        title: "A & B".to_string(),
-        x: Axis::log("queue depth (commands)"),
-        y: Axis::linear("IOPS"),
-        series: vec![series("fcfs", 1.0), series("sptf", 2.0)],
-    };
+    let chart = Chart::new(
+        "A & B",
+        Axis::log("queue depth (commands)"),
+        Axis::linear("IOPS"),
+        [series("fcfs", 1.0), series("sptf", 2.0)],
+    );
     let mut table = Table::new("Numbers", &["order", "IOPS"]);
     table.row(["<fcfs>".to_string(), "1".to_string()]);
-    let section = Section {
-        title: "Orders".to_string(),
-        text: vec!["Text with <i>marks</i>".to_string()],
-        charts: vec![chart],
-        tables: vec![table],
-    };
+    let section =
+        Section::new("Orders").with_text("Text with <i>marks</i>").with_chart(chart).with_table(table);
     Report { title: "Sample".to_string(), text: Vec::new(), sections: vec![section] }
 }
 

@@ -129,8 +129,7 @@ impl Reproduce {
 }
 
 fn list(out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new("Studies", &["id", "what it computes", "rows"]);
-    table.words = 2;
+    let mut table = Table::new("Studies", &["id", "what it computes", "rows"]).with_words(2);
     for study in study::all() {
         let rows = study.expected().map_err(Failure::input)?.len();
         table.row([study.id.to_string(), study.summary.to_string(), rows.to_string()]);

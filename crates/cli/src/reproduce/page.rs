@@ -2,22 +2,16 @@
 
 use super::caution;
 use super::text::{self, cells};
-use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
-use crate::units::significant;
-use headstack_studies::figure::{self, Cell, Look};
+use crate::report::{Report, Section, Table};
 use headstack_studies::study::{Length, Reproduction, Study};
 
 /// The page.
 pub(super) fn report(study: &Study, done: &Reproduction, length: Length) -> Report {
     let mut text = vec![study.summary.to_string(), text::summary(&done.rows)];
     text.extend(caution(length).map(str::to_string));
-    let rows = Section {
-        title: "Published and ours".to_string(),
-        tables: vec![rows(done), sources(done)],
-        ..Section::default()
-    };
+    let rows = Section::new("Published and ours").with_table(rows(done)).with_table(sources(done));
     // Figures are looked at before rows are read, and what is off comes before all.
-    let sections = misses(done).into_iter().chain(done.sections.iter().map(section)).chain([rows]).collect();
+    let sections = misses(done).into_iter().chain(done.sections.iter().cloned()).chain([rows]).collect();
     Report { title: study.title.to_string(), text, sections }
 }
 
@@ -33,12 +27,7 @@ fn misses(done: &Reproduction) -> Option<Section> {
         let rows: Vec<&str> = rows.iter().map(|row| row.expected.what.as_str()).collect();
         format!("{}: {reason}.", rows.join("; "))
     });
-    (!table.rows.is_empty()).then(|| Section {
-        title: "What is off".to_string(),
-        text: reasons.collect(),
-        tables: vec![table.clone()],
-        ..Section::default()
-    })
+    (!table.rows.is_empty()).then(|| Section::new("What is off").with_texts(reasons).with_table(table))
 }
 
 fn rows(done: &Reproduction) -> Table {
@@ -52,58 +41,13 @@ fn rows(done: &Reproduction) -> Table {
 }
 
 fn sources(done: &Reproduction) -> Table {
-    let mut table = Table::new("Sources, and reasons", &["metric", "source", "basis", "first run", "reason"]);
-    table.words = 5;
+    let mut table = Table::new("Sources, and reasons", &["metric", "source", "basis", "first run", "reason"])
+        .with_words(5);
     for row in &done.rows {
         let (expected, reason) = (&row.expected, row.reason().unwrap_or_default().to_string());
         let first_run = text::value(expected.first_run);
         let basis = expected.basis.name().to_string();
         table.row([expected.metric.clone(), expected.source.clone(), basis, first_run, reason]);
-    }
-    table
-}
-
-fn section(section: &figure::Section) -> Section {
-    Section {
-        title: section.title.clone(),
-        text: section.text.clone(),
-        charts: section.figures.iter().map(chart).collect(),
-        tables: section.tables.iter().map(table).collect(),
-    }
-}
-
-fn chart(figure: &figure::Figure) -> Chart {
-    let series = figure.lines.iter().map(|line| Series {
-        name: line.name.clone(),
-        points: line.points.clone(),
-        draw: match line.look {
-            Look::Curve => Draw::Points,
-            Look::Dense => Draw::Line,
-            Look::Marks => Draw::Marks,
-            Look::Bars => Draw::Bars,
-        },
-        hue: line.family,
-        dashed: line.dashed,
-        errors: line.errors.clone(),
-        hidden: false,
-    });
-    Chart { title: figure.title.clone(), x: axis(&figure.x), y: axis(&figure.y), series: series.collect() }
-}
-
-fn axis(axis: &figure::Axis) -> Axis {
-    Axis { label: axis.label.clone(), log: axis.log, ticks: axis.ticks.clone(), names: axis.names.clone() }
-}
-
-fn table(of: &figure::Table) -> Table {
-    let columns: Vec<&str> = of.columns.iter().map(String::as_str).collect();
-    let mut table = Table::new(&of.title, &columns);
-    table.words = of.words;
-    for row in &of.rows {
-        table.row(row.iter().map(|cell| match cell {
-            Cell::Word(word) => word.clone(),
-            Cell::Number(number) => significant(*number, 4),
-            Cell::Empty => String::new(),
-        }));
     }
     table
 }

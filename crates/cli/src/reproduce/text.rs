@@ -15,8 +15,7 @@ const DIGITS: i32 = 4;
 /// Prints a study.
 pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "{}\n", ran.study.title.to_uppercase())?;
-    let mut table = Table::new("Rows", &COLUMNS);
-    table.words = 1;
+    let mut table = Table::new("Rows", &COLUMNS).with_words(1);
     for row in &ran.done.rows {
         table.row(cells(row));
     }

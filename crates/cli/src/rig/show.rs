@@ -47,8 +47,8 @@ impl Show {
 fn print(rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
     let resolved = rig.resolved();
     let title = if resolved.title.is_empty() { rig.origin() } else { &resolved.title };
-    let mut table = Table::new(title, &["volume", "drive", "order", "depth", "sectors", "capacity"]);
-    table.words = 3;
+    let mut table =
+        Table::new(title, &["volume", "drive", "order", "depth", "sectors", "capacity"]).with_words(3);
     let drives: Vec<_> = resolved.drives().collect();
     for volume in rig.volumes() {
         let drive = drives.iter().find(|drive| drive.name == volume.name).map(|drive| drive.spec);

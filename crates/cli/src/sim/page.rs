@@ -53,8 +53,7 @@ pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
 }
 
 fn summary(results: &Results) -> Section {
-    let mut table = Table::new("Figures", &["", ""]);
-    table.words = 2;
+    let mut table = Table::new("Figures", &["", ""]).with_words(2);
     // The parts of the response time have their chart.
     for (name, value) in text::lines(results).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
         table.row([name, value]);
@@ -67,7 +66,7 @@ fn summary(results: &Results) -> Section {
     ];
     let mut tables = vec![table];
     tables.extend(more.into_iter().flatten().map(|(table, _)| table));
-    Section { title: "Summary".to_string(), tables, ..Section::default() }
+    Section::new("Summary").with_tables(tables)
 }
 
 /// The directions that were met, with their colour.
@@ -100,21 +99,15 @@ pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
 /// A line, every other one dashed, so that colour is not all that tells them apart.
 fn line(name: &str, hue: usize, points: Vec<(f64, f64)>) -> Series {
     let dashed = hue % 2 == 1;
-    Series { name: name.to_string(), points, draw: Draw::Line, hue, dashed, ..Series::default() }
+    Series::new(name, hue, points).with_draw(Draw::Line).with_dashes(dashed)
 }
 
 fn responses(results: &Results) -> Section {
     let all = directions(results);
     let lines = all.iter().map(|(name, hue, totals)| (name.to_string(), *hue, &totals.responses));
-    Section {
-        title: "Response times".to_string(),
-        text: vec![
-            "First the share of requests that took no longer than a time, then the slowest of them: one in ten, in a hundred, in a thousand."
-                .to_string(),
-        ],
-        charts: response_charts(&lines.collect::<Vec<_>>()),
-        tables: Vec::new(),
-    }
+    Section::new("Response times")
+        .with_text("First the share of requests that took no longer than a time, then the slowest of them: one in ten, in a hundred, in a thousand.")
+        .with_charts(response_charts(&lines.collect::<Vec<_>>()))
 }
 
 /// The distribution and the tail of these response times, each with its name and colour.
@@ -123,18 +116,18 @@ fn response_charts(lines: &[(String, usize, &TimeHistogram)]) -> Vec<Chart> {
         lines.iter().map(|(name, hue, times)| series(name, *hue, times)).collect()
     };
     vec![
-        Chart {
-            title: "Distribution".to_string(),
-            x: Axis::log("response time (ms)"),
-            y: Axis::linear("requests (%)"),
-            series: all(distribution),
-        },
-        Chart {
-            title: "The slowest".to_string(),
-            x: Axis::log("response time (ms)"),
-            y: Axis::log("requests that took longer (%)"),
-            series: all(tail),
-        },
+        Chart::new(
+            "Distribution",
+            Axis::log("response time (ms)"),
+            Axis::linear("requests (%)"),
+            all(distribution),
+        ),
+        Chart::new(
+            "The slowest",
+            Axis::log("response time (ms)"),
+            Axis::log("requests that took longer (%)"),
+            all(tail),
+        ),
     ]
 }
 
@@ -157,7 +150,7 @@ fn by_job(results: &Results) -> Option<Section> {
         _ => Vec::new(),
     };
     let charts = response_charts(&lines[..lines.len().min(JOBS)]);
-    Some(Section { title: "Response times by job".to_string(), text: shown, charts, tables: Vec::new() })
+    Some(Section::new("Response times by job").with_texts(shown).with_charts(charts))
 }
 
 /// Most points of a line over time: more hide each other.
@@ -170,22 +163,16 @@ fn over_time(results: &Results) -> Section {
     let together = whole.div_ceil(POINTS).max(1);
     let width = line.width().as_secs() * together as f64;
     let bins: Vec<Bin> = line.bins()[..whole].chunks_exact(together).map(Bin::sum).collect();
-    let series = |name: &str, hue: usize, value: &dyn Fn(&Bin) -> f64| Series {
-        name: name.to_string(),
-        points: bins
-            .iter()
-            .enumerate()
-            .map(|(index, bin)| ((index as f64 + 0.5) * width, value(bin)))
-            .collect(),
-        draw: Draw::Line,
-        hue,
-        ..Series::default()
+    let series = |name: &str, hue: usize, value: &dyn Fn(&Bin) -> f64| {
+        Series::new(
+            name,
+            hue,
+            bins.iter().enumerate().map(|(index, bin)| ((index as f64 + 0.5) * width, value(bin))),
+        )
+        .with_draw(Draw::Line)
     };
-    let chart = |title: &str, y: &str, series: Vec<Series>| Chart {
-        title: title.to_string(),
-        x: Axis::linear("time (s)"),
-        y: Axis::linear(y),
-        series,
+    let chart = |title: &str, y: &str, series: Vec<Series>| {
+        Chart::new(title, Axis::linear("time (s)"), Axis::linear(y), series)
     };
     let met = |series: Vec<Series>| -> Vec<Series> { series.into_iter().filter(is_anything).collect() };
     let requests = met(vec![
@@ -199,17 +186,12 @@ fn over_time(results: &Results) -> Section {
     let response =
         series("all", 0, &|bin| ratio(bin.response_ns as f64 / 1e6, (bin.reads + bin.writes) as f64));
     let depth = series("all", 0, &|bin| bin.depth_ns as f64 / 1e9 / width);
-    Section {
-        title: "Over time".to_string(),
-        text: vec![format!("Means over {} s each.", text::figure(width))],
-        charts: vec![
-            chart("Requests", "requests a second", requests),
-            chart("Data", "MB/s", bytes),
-            chart("Response time", "mean of those completed (ms)", vec![response]),
-            chart("Queue depth", "requests outstanding", vec![depth]),
-        ],
-        tables: Vec::new(),
-    }
+    Section::new("Over time")
+        .with_text(format!("Means over {} s each.", text::figure(width)))
+        .with_chart(chart("Requests", "requests a second", requests))
+        .with_chart(chart("Data", "MB/s", bytes))
+        .with_chart(chart("Response time", "mean of those completed (ms)", vec![response]))
+        .with_chart(chart("Queue depth", "requests outstanding", vec![depth]))
 }
 
 /// How many parts a response time has.
@@ -229,19 +211,20 @@ pub(crate) fn split_charts(columns: &[Column]) -> Vec<Chart> {
 
 fn split_chart(title: &str, y: &str, columns: &[Column], value: impl Fn(&[f64; PARTS], f64) -> f64) -> Chart {
     let each = || columns.iter().enumerate();
-    let series = TimeSplit::NAMES.iter().enumerate().map(|(part, name)| Series {
-        name: name.replace('_', " "),
-        points: each().map(|(place, (_, parts))| (place as f64, value(parts, parts[part]))).collect(),
-        draw: Draw::Bars,
-        hue: part,
-        ..Series::default()
+    let series = TimeSplit::NAMES.iter().enumerate().map(|(part, name)| {
+        Series::new(
+            name.replace('_', " "),
+            part,
+            each().map(|(place, (_, parts))| (place as f64, value(parts, parts[part]))),
+        )
+        .with_draw(Draw::Bars)
     });
-    Chart {
-        title: title.to_string(),
-        x: Axis::of_names("", columns.iter().map(|(name, _)| name.clone())),
-        y: Axis::linear(y),
-        series: series.filter(is_anything).collect(),
-    }
+    Chart::new(
+        title,
+        Axis::of_names("", columns.iter().map(|(name, _)| name.clone())),
+        Axis::linear(y),
+        series.filter(is_anything),
+    )
 }
 
 /// Whether a series has anything to show.
@@ -267,19 +250,20 @@ fn arm_time(results: &Results) -> Chart {
     let names = ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration"];
     // The colours of the parts of a response time, where there is one.
     let hues = [2, 3, 5, 1, 7, 0];
-    let series = names.iter().enumerate().map(|(kind, name)| Series {
-        name: name.to_string(),
-        points: shown_devices(results).map(|(place, device)| (place as f64, shares(device)[kind])).collect(),
-        draw: Draw::Bars,
-        hue: hues[kind],
-        ..Series::default()
+    let series = names.iter().enumerate().map(|(kind, name)| {
+        Series::new(
+            *name,
+            hues[kind],
+            shown_devices(results).map(|(place, device)| (place as f64, shares(device)[kind])),
+        )
+        .with_draw(Draw::Bars)
     });
-    Chart {
-        title: "What the arm did".to_string(),
-        x: Axis::of_names("", shown_devices(results).map(|(_, device)| device.name.clone())),
-        y: Axis::linear("share of the time (%)"),
-        series: series.filter(is_anything).collect(),
-    }
+    Chart::new(
+        "What the arm did",
+        Axis::of_names("", shown_devices(results).map(|(_, device)| device.name.clone())),
+        Axis::linear("share of the time (%)"),
+        series.filter(is_anything),
+    )
 }
 
 fn time_split(results: &Results) -> Section {
@@ -292,12 +276,9 @@ fn time_split(results: &Results) -> Section {
         let volumes = results.by_volume().take(DEVICES);
         columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), stats.all().parts_ms())));
     }
-    Section {
-        title: "Where the time went".to_string(),
-        text: vec!["The parts of the mean response time; they add up to it.".to_string()],
-        charts: split_charts(&columns),
-        tables: Vec::new(),
-    }
+    Section::new("Where the time went")
+        .with_text("The parts of the mean response time; they add up to it.")
+        .with_charts(split_charts(&columns))
 }
 
 /// Sampled requests as a series.
@@ -311,7 +292,7 @@ fn sampled(
     let kept = results.statistics.sample().kept().iter().filter(|sampled| keep(sampled));
     let mut points: Vec<(f64, f64)> = kept.filter_map(point).collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    Series { name: name.to_string(), points, draw: Draw::Dots, hue, ..Series::default() }
+    Series::new(name, hue, points).with_draw(Draw::Dots)
 }
 
 /// Which requests the sample holds.
@@ -339,24 +320,18 @@ fn arm(results: &Results) -> Section {
         let on = |met: &&Sampled| met.device as usize == index;
         let points = results.statistics.first().iter().filter(on);
         let point = |met: &Sampled| Some(((met.completed - start).as_ms(), f64::from(met.cylinder?)));
-        Series {
-            name: device.name.clone(),
-            points: points.filter_map(point).collect(),
-            hue: index,
-            ..Series::default()
-        }
+        Series::new(device.name.clone(), index, points.filter_map(point))
     });
     let distances = shown_devices(results).map(|(index, device)| {
         let seeks = &device.activity.seeks;
         let all = seeks.count().max(1) as f64;
         let points = seeks.classes().enumerate();
-        Series {
-            name: device.name.clone(),
-            points: points.map(|(class, (_, count))| (class as f64, 100.0 * count as f64 / all)).collect(),
-            draw: if results.devices.len() > 1 { Draw::Points } else { Draw::Bars },
-            hue: index,
-            ..Series::default()
-        }
+        Series::new(
+            device.name.clone(),
+            index,
+            points.map(|(class, (_, count))| (class as f64, 100.0 * count as f64 / all)),
+        )
+        .with_draw(if results.devices.len() > 1 { Draw::Points } else { Draw::Bars })
     });
     let classes =
         results.devices.iter().map(|device| device.activity.seeks.classes().count()).max().unwrap_or(0);
@@ -365,35 +340,15 @@ fn arm(results: &Results) -> Section {
         1 => "1".to_string(),
         class => format!("{} +", grouped(1 << (class - 1))),
     });
-    Section {
-        title: "The head".to_string(),
-        text: vec![format!(
+    Section::new("The head")
+        .with_text(format!(
             "The cylinder to which the arm went, for {} that needed it; cylinder 0 is at the rim. How far it went each time, in classes that double. What it did with its time; it was idle for the rest.",
             one_in(results)
-        )],
-        charts: vec![
-            Chart {
-                title: "The head's position over time".to_string(),
-                x: Axis::linear("time (s)"),
-                y: Axis::linear("cylinder"),
-                series: positions.collect(),
-            },
-            Chart {
-                title: "Its first ways, in order of completion".to_string(),
-                x: Axis::linear("time since the first (ms)"),
-                y: Axis::linear("cylinder"),
-                series: first.collect(),
-            },
-            Chart {
-                title: "Seek distances".to_string(),
-                x: Axis::of_names("distance (cylinders): this many and more", names),
-                y: Axis::linear("accesses (%)"),
-                series: distances.collect(),
-            },
-            arm_time(results),
-        ],
-        tables: Vec::new(),
-    }
+        ))
+        .with_chart(Chart::new("The head's position over time", Axis::linear("time (s)"), Axis::linear("cylinder"), positions))
+        .with_chart(Chart::new("Its first ways, in order of completion", Axis::linear("time since the first (ms)"), Axis::linear("cylinder"), first))
+        .with_chart(Chart::new("Seek distances", Axis::of_names("distance (cylinders): this many and more", names), Axis::linear("accesses (%)"), distances))
+        .with_chart(arm_time(results))
 }
 
 fn map(results: &Results) -> Section {
@@ -405,22 +360,19 @@ fn map(results: &Results) -> Section {
             sampled(results, keep, point, name, hue)
         };
         let series = [of(Op::Read, "reads", 0), of(Op::Write, "writes", 1)];
-        Chart {
-            title: format!("Requests on {}", volume.name),
-            x: Axis::linear("time of issue (s)"),
-            y: Axis::linear("LBN (millions)"),
-            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
-        }
+        Chart::new(
+            format!("Requests on {}", volume.name),
+            Axis::linear("time of issue (s)"),
+            Axis::linear("LBN (millions)"),
+            series.into_iter().filter(|series| !series.points.is_empty()),
+        )
     });
-    Section {
-        title: "Request map".to_string(),
-        text: vec![format!(
+    Section::new("Request map")
+        .with_text(format!(
             "Which blocks were asked for, and when: one request in {}.",
             results.statistics.sample().step()
-        )],
-        charts: charts.filter(|chart| !chart.series.is_empty()).collect(),
-        tables: Vec::new(),
-    }
+        ))
+        .with_charts(charts.filter(|chart| !chart.series.is_empty()))
 }
 
 /// Zones and seek curve of each kind of drive.

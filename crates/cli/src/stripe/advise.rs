@@ -121,8 +121,8 @@ fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failur
     for (name, value) in lines {
         writeln!(out, "  {name:<6} {value}")?;
     }
-    let mut table = Table::new("Stripe units", &["advisor", "what it says", "unit (KiB)", "disks a request"]);
-    table.words = 2;
+    let mut table = Table::new("Stripe units", &["advisor", "what it says", "unit (KiB)", "disks a request"])
+        .with_words(2);
     for row in &advice.advisors {
         table.row([
             row.name.to_string(),

@@ -12,8 +12,8 @@ pub(crate) struct Formats {}
 
 impl Formats {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut table = Table::new("Formats", &["name", "title", "kind", "endings", "a request"]);
-        table.words = 5;
+        let mut table =
+            Table::new("Formats", &["name", "title", "kind", "endings", "a request"]).with_words(5);
         for format in trace::all() {
             let kind = if format.encoding == Encoding::Text { "text" } else { "binary" };
             let endings = format.extensions.iter().map(|ending| format!(".{ending}")).collect::<Vec<_>>();

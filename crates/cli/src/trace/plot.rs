@@ -66,10 +66,10 @@ impl Plot {
             text,
             sections: vec![
                 picture.section(header),
-                Section { title: "Requests".to_string(), charts: distributions, ..Section::default() },
+                Section::new("Requests").with_charts(distributions),
                 over_time(&summary),
                 regions,
-                Section { title: "In numbers".to_string(), tables: tables(&summary), ..Section::default() },
+                Section::new("In numbers").with_tables(tables(&summary)),
             ],
         };
         let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", report.title)));
@@ -103,49 +103,45 @@ impl Picture {
             all if all == self.of => "Every read and write where it begins.".to_string(),
             some => format!("{} of {} reads and writes, chosen by chance.", grouped(some), grouped(self.of)),
         };
-        let charts = devices.iter().map(|(_, device)| self.chart(*device, header)).collect();
-        let text = vec![drawn];
-        Section { title: "Where it asks".to_string(), text, charts, tables: Vec::new() }
+        let charts = devices.iter().map(|(_, device)| self.chart(*device, header));
+        Section::new("Where it asks").with_text(drawn).with_charts(charts)
     }
 
     fn chart(&self, device: u32, header: &Header) -> Chart {
         let series = |name: &str, hue: usize, kind: Kind| {
             let own = self.points.iter().filter(|point| point.device == device && point.kind == kind);
             let place = |point: &Point| (point.time.since(self.first).as_secs(), point.offset as f64 / 1e6);
-            Series {
-                name: name.to_string(),
-                points: own.map(place).collect(),
-                draw: Draw::Dots,
-                hue,
-                ..Series::default()
-            }
+            Series::new(name, hue, own.map(place)).with_draw(Draw::Dots)
         };
         let both = [series("read", 0, Kind::Read), series("write", 1, Kind::Write)];
-        Chart {
-            title: format!("Device {}", header.label(device)),
-            x: Axis::linear("time (s)"),
-            y: Axis::linear("first byte (MB)"),
-            series: both.into_iter().filter(|series| !series.points.is_empty()).collect(),
-        }
+        Chart::new(
+            format!("Device {}", header.label(device)),
+            Axis::linear("time (s)"),
+            Axis::linear("first byte (MB)"),
+            both.into_iter().filter(|series| !series.points.is_empty()),
+        )
     }
 }
 
 /// Sizes, gaps and runs.
 fn distributions(stat: &Stat) -> Vec<Chart> {
     let shares = || (0..=STEPS).map(|step| step as f64 / STEPS as f64);
-    let series = |name: &str, hue: usize, at: &dyn Fn(f64) -> f64| Series {
-        name: name.to_string(),
-        points: shares().map(|share| (at(share), 100.0 * share)).filter(|(value, _)| *value > 0.0).collect(),
-        draw: Draw::Steps,
-        hue,
-        dashed: hue > 0,
-        ..Series::default()
+    let series = |name: &str, hue: usize, at: &dyn Fn(f64) -> f64| {
+        Series::new(
+            name,
+            hue,
+            shares().map(|share| (at(share), 100.0 * share)).filter(|(value, _)| *value > 0.0),
+        )
+        .with_draw(Draw::Steps)
+        .with_dashes(hue > 0)
     };
-    let chart = |title: &str, x: &str, series: Vec<Series>| Chart {
-        title: title.to_string(),
-        x: Axis::log(x),
-        y: Axis::linear("no larger (%)"),
-        series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+    let chart = |title: &str, x: &str, series: Vec<Series>| {
+        Chart::new(
+            title,
+            Axis::log(x),
+            Axis::linear("no larger (%)"),
+            series.into_iter().filter(|series| !series.points.is_empty()),
+        )
     };
     let size = |kind| move |share| stat.size_at(kind, share) as f64 / 1024.0;
     let runs = stat.runs();
@@ -170,13 +166,8 @@ fn over_time(summary: &Summary) -> Section {
         }
         let last = summary.fine.last().map(|interval| interval.to_s);
         points.extend(last.zip(points.last().copied()).map(|(to, (_, value))| (to, value)));
-        let series = Series { name: title.to_string(), points, draw: Draw::Steps, ..Series::default() };
-        Chart {
-            title: title.to_string(),
-            x: Axis::linear("time (s)"),
-            y: Axis::linear(y),
-            series: vec![series],
-        }
+        let series = Series::new(title, 0, points).with_draw(Draw::Steps);
+        Chart::new(title, Axis::linear("time (s)"), Axis::linear(y), [series])
     };
     let of = |index: usize| &summary.fine[index];
     let per_s = |index: usize| Some(of(index).requests as f64 / (of(index).to_s - of(index).from_s));
@@ -185,11 +176,8 @@ fn over_time(summary: &Summary) -> Section {
         chart("Data", "MB/s", &|index| Some(of(index).mb_per_s)),
         chart("Queue depth", "requests outstanding", &|index| of(index).queue_depth),
     ];
-    Section {
-        title: "Over time".to_string(),
-        charts: charts.into_iter().filter(|chart| !chart.series[0].points.is_empty()).collect(),
-        ..Section::default()
-    }
+    Section::new("Over time")
+        .with_charts(charts.into_iter().filter(|chart| !chart.series[0].points.is_empty()))
 }
 
 /// Requests to each region of the busiest devices.
@@ -199,18 +187,14 @@ fn heat(stat: &Stat, header: &Header) -> Section {
     devices.truncate(DEVICES);
     let chart = |(device, bins): &(u32, &headstack_workload::trace::stat::Bins)| {
         let place = |(bin, count): (usize, &f64)| ((bin as u64 * bins.width()) as f64 / 1e6, *count);
-        let points = bins.sums().iter().enumerate().map(place).collect();
-        let series = Series { name: "requests".to_string(), points, draw: Draw::Steps, ..Series::default() };
-        Chart {
-            title: format!("Device {}", header.label(*device)),
-            x: Axis::linear("first byte (MB)"),
-            y: Axis::linear("reads and writes"),
-            series: vec![series],
-        }
+        let points = bins.sums().iter().enumerate().map(place);
+        let series = Series::new("requests", 0, points).with_draw(Draw::Steps);
+        Chart::new(
+            format!("Device {}", header.label(*device)),
+            Axis::linear("first byte (MB)"),
+            Axis::linear("reads and writes"),
+            [series],
+        )
     };
-    Section {
-        title: "How often each region is asked for".to_string(),
-        charts: devices.iter().map(chart).collect(),
-        ..Section::default()
-    }
+    Section::new("How often each region is asked for").with_charts(devices.iter().map(chart))
 }

@@ -145,8 +145,7 @@ fn number(value: f64) -> String {
 fn over_time(summary: &Summary) -> Table {
     let columns = ["from s", "to s", "requests", "a second", "MB/s", "queue depth"];
     let shown = if summary.queue_depth.is_some() { columns.len() } else { columns.len() - 1 };
-    let mut table = Table::new("Over time", &columns[..shown]);
-    table.words = 0;
+    let mut table = Table::new("Over time", &columns[..shown]).with_words(0);
     for interval in &summary.over_time {
         let span = interval.to_s - interval.from_s;
         let figures = [

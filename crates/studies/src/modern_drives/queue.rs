@@ -4,8 +4,8 @@
 //! FCFS. Not modelled: the kernel between the program and the drive.
 //! *Source:* westerndigitalcorporation/cdl-tools, `benchmark/`: a 22 TB drive of 7,200 rpm, kernel scheduler `none`.
 
-use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::runs;
 use crate::study::{Setting, StudyError};
 use headstack_model::{DriveSpec, drives};
@@ -67,25 +67,19 @@ fn rows(own: &[Point]) -> Vec<Measured> {
 }
 
 fn section(orders: &[&[Point]]) -> Section {
-    let figure = |title: &str, y: &str, value: fn(&Point) -> f64| Figure {
-        title: title.to_string(),
-        x: Axis::log("queue depth (requests)").with_ticks(DEPTHS.map(f64::from)),
-        y: Axis::linear(y),
-        lines: ORDERS
-            .iter()
-            .zip(orders)
-            .enumerate()
-            .map(|(family, ((name, _), points))| Line {
-                name: (*name).to_string(),
-                points: DEPTHS
-                    .iter()
-                    .zip(*points)
-                    .map(|(depth, point)| (f64::from(*depth), value(point)))
-                    .collect(),
-                family,
-                ..Line::default()
-            })
-            .collect(),
+    let figure = |title: &str, y: &str, value: fn(&Point) -> f64| {
+        Chart::new(
+            title,
+            Axis::log("queue depth (requests)").with_ticks(DEPTHS.map(f64::from)),
+            Axis::linear(y),
+            ORDERS.iter().zip(orders).enumerate().map(|(family, ((name, _), points))| {
+                Series::new(
+                    (*name).to_string(),
+                    family,
+                    DEPTHS.iter().zip(*points).map(|(depth, point)| (f64::from(*depth), value(point))),
+                )
+            }),
+        )
     };
     let names = ORDERS.iter().flat_map(|(name, _)| [format!("{name}: IOPS"), "p99 / mean".to_string()]);
     let mut table = Table::new(
@@ -94,19 +88,12 @@ fn section(orders: &[&[Point]]) -> Section {
     );
     for (index, depth) in DEPTHS.iter().enumerate() {
         let cells = orders.iter().flat_map(|points| [points[index].rate, points[index].tail]);
-        table.row([Cell::Word(depth.to_string())].into_iter().chain(cells.map(Cell::Number)));
+        table.named_row([depth.to_string()], cells);
     }
-    Section {
-        title: format!("What bounded overtaking costs: {DRIVE}"),
-        text: vec![
-            "SPTF has the highest rate and leaves far requests waiting. The order of the drive file bounds how often a request is overtaken: \
-             it gives up part of SPTF's rate, and its slowest requests wait less."
-                .to_string(),
-        ],
-        figures: vec![
-            figure("Throughput over queue depth", "IOPS", |point| point.rate),
-            figure("Slow responses over queue depth", "99th percentile / mean", |point| point.tail),
-        ],
-        tables: vec![table],
-    }
+    Section::new(format!("What bounded overtaking costs: {DRIVE}"))
+        .with_text("SPTF has the highest rate and leaves far requests waiting. The order of the drive file bounds how often a request is overtaken: \
+             it gives up part of SPTF's rate, and its slowest requests wait less.")
+        .with_chart(figure("Throughput over queue depth", "IOPS", |point| point.rate))
+        .with_chart(figure("Slow responses over queue depth", "99th percentile / mean", |point| point.tail))
+        .with_table(table)
 }

@@ -3,9 +3,9 @@
 //! Thirty-two random readers; those for whom the drive has no tag wait at the host in order of arrival. The study's curves
 //! are lost, so that nothing here is judged.
 
-use super::{Outcome, Part, SMALL, play, random, rig, with_ncq};
-use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
+use super::{HostRun, Part, SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Setting, StudyError};
 use headstack_workload::Region;
 
@@ -21,7 +21,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         let rig = rig(&spec, &[("host.queue.depth", &depth.to_string())])?;
         play(&rig, &mut random(Region::whole(spec.capacity_sectors), SMALL, 32, count, 1)?)
     })?;
-    let tail = |outcome: &Outcome| outcome.responses.quantile_ms(0.999) / outcome.responses.mean_ms();
+    let tail = |outcome: &HostRun| outcome.responses.quantile_ms(0.999) / outcome.responses.mean_ms();
     let all = || DEPTHS.iter().zip(&outcomes);
     let measured = all()
         .map(|(depth, outcome)| Measured::new(format!("delay.depth_{depth}.p999_by_mean"), tail(outcome)));
@@ -38,51 +38,35 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
             responses.quantile_ms(1.0),
             tail(outcome),
         ];
-        table.row([Cell::from(depth.to_string())].into_iter().chain(numbers.map(Cell::from)));
+        table.named_row([depth.to_string()], numbers);
     }
-    let section = Section {
-        title: "Delay over queue depth".to_string(),
-        text: vec![
-            "4 KiB all over the HD400LD with NCQ, shortest positioning first. A deeper queue serves more, and the mean falls; \
-             the slowest wait ever longer."
-                .to_string(),
-        ],
-        figures: vec![
-            figure("Delay", "requests (%)", &outcomes, distribution),
-            Figure {
+    let section = Section::new("Delay over queue depth")
+        .with_text("4 KiB all over the HD400LD with NCQ, shortest positioning first. A deeper queue serves more, and the mean falls; \
+             the slowest wait ever longer.")
+        .with_chart(figure("Delay", "requests (%)", &outcomes, distribution))
+        .with_chart(Chart {
                 y: Axis::log("requests that took longer (%)"),
                 ..figure("The slowest", "", &outcomes, slowest)
-            },
-        ],
-        tables: vec![table],
-    };
+            })
+        .with_table(table);
     Ok((measured.collect(), section))
 }
 
-fn figure(title: &str, y: &str, outcomes: &[Outcome], points: fn(&Outcome) -> Vec<(f64, f64)>) -> Figure {
-    let line = |(family, outcome): (usize, &Outcome)| Line {
-        name: format!("depth {}", DEPTHS[family]),
-        points: points(outcome),
-        look: Look::Dense,
-        family,
-        ..Line::default()
+fn figure(title: &str, y: &str, outcomes: &[HostRun], points: fn(&HostRun) -> Vec<(f64, f64)>) -> Chart {
+    let line = |(family, outcome): (usize, &HostRun)| {
+        Series::new(format!("depth {}", DEPTHS[family]), family, points(outcome)).with_draw(Draw::Line)
     };
-    Figure {
-        title: title.to_string(),
-        x: Axis::log("response time (ms)"),
-        y: Axis::linear(y),
-        lines: outcomes.iter().enumerate().map(line).collect(),
-    }
+    Chart::new(title, Axis::log("response time (ms)"), Axis::linear(y), outcomes.iter().enumerate().map(line))
 }
 
 /// Share of the requests that took no longer than a time.
-fn distribution(outcome: &Outcome) -> Vec<(f64, f64)> {
+fn distribution(outcome: &HostRun) -> Vec<(f64, f64)> {
     let share = |step: u32| f64::from(step) / f64::from(STEPS);
     (1..=STEPS).map(|step| (outcome.responses.quantile_ms(share(step)), 100.0 * share(step))).collect()
 }
 
 /// Share of the requests that took longer than a time, down to a thousandth.
-fn slowest(outcome: &Outcome) -> Vec<(f64, f64)> {
+fn slowest(outcome: &HostRun) -> Vec<(f64, f64)> {
     let shares = std::iter::successors(Some(1.0f64), |share| Some(share / 1.1));
     let shares = shares.take_while(|share| *share >= 1e-3);
     shares.map(|share| (outcome.responses.quantile_ms(1.0 - share), 100.0 * share)).collect()

@@ -3,9 +3,9 @@
 //! The load keeps 32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk, whoever waits for what:
 //! the requests are the same with and without a guard, so that the rates compare the same work.
 
-use super::{Outcome, Part, SMALL, first, play, rig, with_ncq};
-use crate::figure::{Axis, Figure, Line, Look, Section, Table};
+use super::{HostRun, Part, SMALL, first, play, rig, with_ncq};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::{DriveSpec, Nanos, Request, drives};
 use headstack_workload::{Closed, Pattern, Pick, Region, Requests, Shape, ShapeError};
@@ -87,46 +87,41 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         "of that without %",
         "most overtaken",
     ];
-    let mut table = Table::new("With and without a guard", columns);
-    table.words = 3;
+    let mut table = Table::new("With and without a guard", columns).with_words(3);
     for (cases, outcomes) in cases.chunks(3).zip(outcomes.chunks(3)) {
         let free = &outcomes[0];
         for (case, outcome) in cases.iter().zip(outcomes) {
             let (rate, longest) =
-                (left(outcome, free, Outcome::iops), left(outcome, free, Outcome::longest_ms));
+                (left(outcome, free, HostRun::iops), left(outcome, free, HostRun::longest_ms));
             measured.extend(case.metrics(outcome, rate, longest));
-            table.row([
-                case.drive.into(),
-                case.order.into(),
-                case.guarded.name().into(),
-                outcome.iops().into(),
-                (100.0 * rate).into(),
-                outcome.longest_ms().into(),
-                (100.0 * longest).into(),
-                outcome.worst_overtaken.map(f64::from).into(),
-            ]);
+            table.named_row(
+                [case.drive, case.order, case.guarded.name()],
+                [
+                    Some(outcome.iops()),
+                    Some(100.0 * rate),
+                    Some(outcome.longest_ms()),
+                    Some(100.0 * longest),
+                    outcome.worst_overtaken.map(f64::from),
+                ],
+            );
         }
     }
-    let section = Section {
-        title: "A guard against starvation".to_string(),
-        text: vec![
-            "32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk. The guard stands at the host: it \
+    let section = Section::new("A guard against starvation")
+        .with_text("32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk. The guard stands at the host: it \
              cannot choose, only hold back. Thresholds of 8 to 512 overtakings, and stated costs of 1 to 20 %; age weighed \
-             in the drive beside them."
-                .to_string(),
-        ],
-        figures: vec![trade_off(setting, DRIVES[0], count)?, trade_off(setting, DRIVES[1], count)?],
-        tables: vec![table],
-    };
+             in the drive beside them.")
+        .with_chart(trade_off(setting, DRIVES[0], count)?)
+        .with_chart(trade_off(setting, DRIVES[1], count)?)
+        .with_table(table);
     Ok((measured, section))
 }
 
 /// A figure of a run, as a share of that of another.
-fn left(outcome: &Outcome, of: &Outcome, figure: fn(&Outcome) -> f64) -> f64 {
+fn left(outcome: &HostRun, of: &HostRun, figure: fn(&HostRun) -> f64) -> f64 {
     figure(outcome) / figure(of)
 }
 
-impl Outcome {
+impl HostRun {
     fn iops(&self) -> f64 {
         self.responses.rate()
     }
@@ -158,7 +153,7 @@ impl Guarded {
 }
 
 impl Case {
-    fn play(&self, count: u64) -> Result<Outcome, StudyError> {
+    fn play(&self, count: u64) -> Result<HostRun, StudyError> {
         let mut spec = if self.drive == DRIVES[0] { with_ncq()? } else { drives::load(self.drive)? };
         spec.queue.order = self.order.to_string();
         spec.queue.depth = DEPTH;
@@ -170,7 +165,7 @@ impl Case {
         play(&rig(&spec, &keys)?, &mut load)
     }
 
-    fn metrics(&self, outcome: &Outcome, rate: f64, longest: f64) -> Vec<Measured> {
+    fn metrics(&self, outcome: &HostRun, rate: f64, longest: f64) -> Vec<Measured> {
         let kind = self.guarded.name();
         let metric = |what: &str, value: f64| {
             Measured::new(format!("guard.{}.{}.{kind}.{what}", self.drive, self.order), value)
@@ -187,39 +182,33 @@ impl Case {
 }
 
 /// Throughput against the longest response.
-fn trade_off(setting: &Setting<'_>, drive: &'static str, count: u64) -> Result<Figure, StudyError> {
+fn trade_off(setting: &Setting<'_>, drive: &'static str, count: u64) -> Result<Chart, StudyError> {
     let points = |order: &'static str, ways: Vec<Guarded>| {
         let cases: Vec<Case> = ways.into_iter().map(|guarded| Case { drive, order, guarded }).collect();
         let outcomes = setting.map(&cases, |case| case.play(count))?;
         Ok::<_, StudyError>(outcomes.iter().map(|one| (one.longest_ms(), one.iops())).collect::<Vec<_>>())
     };
-    let line = |name: &str, family, look, points| Line {
-        name: name.to_string(),
-        points,
-        look,
-        family,
-        ..Line::default()
-    };
+    let line = |name: &str, family, look, points| Series::new(name, family, points).with_draw(look);
     let aged = ["wstf(1000)", "wstf(2000)", "wstf(4000)"].map(|order| points(order, vec![Guarded::Never]));
     let mut weighed = Vec::new();
     for found in aged {
         weighed.extend(found?);
     }
     let mut lines = vec![
-        line("counting", 0, Look::Curve, points("sptf", THRESHOLDS.map(Guarded::Counting).to_vec())?),
-        line("adaptive", 1, Look::Marks, points("sptf", COSTS.map(Guarded::Adaptive).to_vec())?),
-        line("age in the drive (wstf)", 2, Look::Curve, weighed),
-        line("none", 3, Look::Marks, points("sptf", vec![Guarded::Never])?),
+        line("counting", 0, Draw::Points, points("sptf", THRESHOLDS.map(Guarded::Counting).to_vec())?),
+        line("adaptive", 1, Draw::Marks, points("sptf", COSTS.map(Guarded::Adaptive).to_vec())?),
+        line("age in the drive (wstf)", 2, Draw::Points, weighed),
+        line("none", 3, Draw::Marks, points("sptf", vec![Guarded::Never])?),
     ];
     for line in &mut lines {
         line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
-    Ok(Figure {
-        title: format!("Throughput and longest response under SPTF: {drive}"),
-        x: Axis::log("longest response (ms)"),
-        y: Axis::linear("IOPS"),
+    Ok(Chart::new(
+        format!("Throughput and longest response under SPTF: {drive}"),
+        Axis::log("longest response (ms)"),
+        Axis::linear("IOPS"),
         lines,
-    })
+    ))
 }
 
 #[cfg(test)]

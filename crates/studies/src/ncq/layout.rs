@@ -7,8 +7,8 @@
 //! are not.
 
 use super::{Part, first, play, random, rig};
-use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::{BandZone, Layout, Zone};
 use headstack_model::{DriveSpec, drives};
@@ -81,10 +81,10 @@ impl Three {
         100.0 * self.cylinder.service_ms / self.lbn.service_ms
     }
 
-    /// A row of the tables.
-    fn cells(&self, name: &str) -> impl Iterator<Item = Cell> {
+    /// The numbers of a row of the tables.
+    fn numbers(&self) -> [f64; 7] {
         let Three { lbn, cylinder, position } = self;
-        let numbers = [
+        [
             lbn.cylinders,
             cylinder.cylinders,
             self.distance_left(),
@@ -92,8 +92,7 @@ impl Three {
             cylinder.service_ms,
             self.service_left(),
             position.service_ms,
-        ];
-        [Cell::from(name)].into_iter().chain(numbers.map(Cell::from))
+        ]
     }
 }
 
@@ -110,18 +109,14 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let mut table = Table::new("A request at queue 10: by LBN, by cylinder, by the whole position", COLUMNS);
     for ((name, _), found) in specs.iter().zip(&threes) {
         measured.extend(metrics(name, found));
-        table.row(found.cells(name));
+        table.named_row([name.as_str()], found.numbers());
     }
-    let section = Section {
-        title: "Ordering by LBN and by true position".to_string(),
-        text: vec![
-            "Random reads of 8 KiB over the first quarter of the disk, ten of them waiting at the host, one in the drive. \
-             one-by-one is the same disk with each surface of a quarter of its cylinders before the next surface."
-                .to_string(),
-        ],
-        figures: vec![widths(setting)?],
-        tables: vec![table, layouts(setting)?],
-    };
+    let section = Section::new("Ordering by LBN and by true position")
+        .with_text("Random reads of 8 KiB over the first quarter of the disk, ten of them waiting at the host, one in the drive. \
+             one-by-one is the same disk with each surface of a quarter of its cylinders before the next surface.")
+        .with_chart(widths(setting)?)
+        .with_table(table)
+        .with_table(layouts(setting)?);
     Ok((measured, section))
 }
 
@@ -163,22 +158,22 @@ fn found(spec: &DriveSpec, by: By, runs: u64) -> Result<Found, StudyError> {
 }
 
 /// What is left of the distance by cylinder, over how many tracks of a surface follow each other.
-fn widths(setting: &Setting<'_>) -> Result<Figure, StudyError> {
+fn widths(setting: &Setting<'_>) -> Result<Chart, StudyError> {
     let mut lines = Vec::new();
     for (family, drive) in [DRIVES[3], DRIVES[0], DRIVES[2]].into_iter().enumerate() {
         let spec = drives::load(drive)?;
         let runs = setting.length.pick(8, 1);
         let left = setting.map(&WIDTHS, |width| Ok(three(&banded(&spec, *width), runs)?.distance_left()))?;
-        let points = WIDTHS.iter().map(|width| f64::from(*width)).zip(left).collect();
+        let points = WIDTHS.iter().map(|width| f64::from(*width)).zip(left);
         let name = format!("{drive}, {} surfaces", spec.geometry.heads);
-        lines.push(Line { name, points, family, ..Line::default() });
+        lines.push(Series::new(name, family, points));
     }
-    Ok(Figure {
-        title: "Arm movement by cylinder, of that by LBN".to_string(),
-        x: Axis::log("tracks of a surface in a row").with_ticks([32.0, 320.0, 3200.0, 30_000.0]),
-        y: Axis::linear("distance left (%)"),
+    Ok(Chart::new(
+        "Arm movement by cylinder, of that by LBN",
+        Axis::log("tracks of a surface in a row").with_ticks([32.0, 320.0, 3200.0, 30_000.0]),
+        Axis::linear("distance left (%)"),
         lines,
-    })
+    ))
 }
 
 /// The HD400LD laid out in every way, its surfaces of different density.
@@ -195,7 +190,7 @@ fn layouts(setting: &Setting<'_>) -> Result<Table, StudyError> {
     let threes = setting.map(&ways, |(_, spec)| three(spec, runs))?;
     let mut table = Table::new("The HD400LD laid out otherwise, its surfaces 10 % apart in density", COLUMNS);
     for ((name, _), found) in ways.iter().zip(&threes) {
-        table.row(found.cells(name));
+        table.named_row([*name], found.numbers());
     }
     Ok(table)
 }

@@ -11,8 +11,8 @@ mod guard;
 mod layout;
 mod redundant;
 
-use crate::figure::Section;
 use crate::judge::Measured;
+use crate::report::Section;
 use crate::runs::Responses;
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::spec::{Interface, Tagging};
@@ -74,7 +74,7 @@ fn first(spec: &DriveSpec, share: f64) -> Region {
 }
 
 /// What came of a run.
-struct Outcome {
+struct HostRun {
     responses: Responses,
     bytes: u64,
     /// Cylinders that the arm went over.
@@ -104,11 +104,11 @@ impl Observer for Watch {
 }
 
 /// Runs a load on a rig of one drive, idle at the start.
-fn play(rig: &Rig, load: &mut dyn Load) -> Result<Outcome, StudyError> {
+fn play(rig: &Rig, load: &mut dyn Load) -> Result<HostRun, StudyError> {
     let mut engine: Engine = rig.build(1)?;
     let mut watch = Watch::default();
     engine.run_observed(load, &mut watch);
-    Ok(Outcome {
+    Ok(HostRun {
         responses: Responses::new(watch.responses, engine.now().as_secs()),
         bytes: watch.sectors * u64::from(engine.device(0).sector_bytes()),
         cylinders: watch.cylinders,

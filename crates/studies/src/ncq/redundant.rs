@@ -5,8 +5,8 @@
 //! asks of a disk. Beside them stand 32 random readers, as in a published measurement of a 500 GB disk of 7,200 rpm.
 
 use super::{Part, SMALL, play, random, rig, with_ncq};
-use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::{DriveSpec, Op};
 use headstack_workload::process::{BurstShape, Processes};
@@ -126,35 +126,26 @@ fn metrics(rate: Rates<'_>) -> Vec<Measured> {
 }
 
 fn section(rate: Rates<'_>) -> Section {
-    let mut table = Table::new("Throughput (MB/s)", ["load", "elevator", "NCQ off", "NCQ on"]);
-    table.words = 2;
+    let mut table = Table::new("Throughput (MB/s)", ["load", "elevator", "NCQ off", "NCQ on"]).with_words(2);
     let mut figures = Vec::new();
     for which in Which::ALL {
         let of = |ncq| ELEVATORS.map(|elevator| rate(which, elevator, ncq));
         for (elevator, (off, on)) in ELEVATORS.iter().zip(of(false).into_iter().zip(of(true))) {
-            table.row([Cell::from(which.title()), Cell::from(*elevator), off.into(), on.into()]);
+            table.named_row([which.title(), *elevator], [off, on]);
         }
-        let marks = |name: &str, family, ncq| Line {
-            name: name.to_string(),
-            points: of(ncq).into_iter().enumerate().map(|(at, rate)| (at as f64, rate)).collect(),
-            look: Look::Marks,
-            family,
-            ..Line::default()
+        let marks = |name: &str, family, ncq| {
+            Series::new(name, family, of(ncq).into_iter().enumerate().map(|(at, rate)| (at as f64, rate)))
+                .with_draw(Draw::Marks)
         };
-        figures.push(Figure {
-            title: which.title().to_string(),
-            x: Axis::of_names("elevator", ELEVATORS.map(str::to_string)),
-            y: Axis::linear("MB/s"),
-            lines: vec![marks("NCQ off", 0, false), marks("NCQ on", 1, true)],
-        });
+        figures.push(Chart::new(
+            which.title().to_string(),
+            Axis::of_names("elevator", ELEVATORS.map(str::to_string)),
+            Axis::linear("MB/s"),
+            [marks("NCQ off", 0, false), marks("NCQ on", 1, true)],
+        ));
     }
-    Section {
-        title: "Elevators before a drive that reorders".to_string(),
-        text: vec![
-            "The HD400LD's mechanics behind NCQ. Off, the drive gets one command at a time; on, as many as it has tags."
-                .to_string(),
-        ],
-        figures,
-        tables: vec![table],
-    }
+    Section::new("Elevators before a drive that reorders")
+        .with_text("The HD400LD's mechanics behind NCQ. Off, the drive gets one command at a time; on, as many as it has tags.")
+        .with_charts(figures)
+        .with_table(table)
 }

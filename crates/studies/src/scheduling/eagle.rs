@@ -3,10 +3,10 @@
 //! The shipped drive is the studies' drive: 840 cylinders of 20 tracks of 67 sectors, 3,600 rpm and the seek curve of the
 //! check. The check has no overheads, so that the head switch, which the drive file assumes to take 0.2 ms, takes none here.
 
-use super::queue::{self, Case, Grid, Outcome, PUBLISHED};
+use super::queue::{self, Case, Grid, OrderTimes, PUBLISHED};
 use super::show;
-use crate::figure::{Axis, Figure, Line, Look, Section};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, drives};
 
@@ -85,20 +85,16 @@ fn saved(speed: Option<f64>) -> Option<f64> {
 fn orders(setting: &Setting<'_>, grid: &Grid) -> Section {
     let mut figures = show::figures(grid);
     figures.push(differences(setting, grid));
-    Section {
-        title: "Fujitsu Eagle: the order over the queue".to_string(),
-        text: vec![
-            "Random reads of 4 KiB. A queue of so many requests is what the order chooses from, while one more is served.".to_string(),
-            show::other_names(),
-            format!("WSTF allows a response of {TURN_MS} ms for each request of the queue, about what FCFS takes for all of it: 30 s at 1,000, the interval in which UNIX writes its buffers back."),
-        ],
-        figures,
-        tables: show::tables(grid, queue::lengths(setting)),
-    }
+    Section::new("Fujitsu Eagle: the order over the queue")
+        .with_text("Random reads of 4 KiB. A queue of so many requests is what the order chooses from, while one more is served.")
+        .with_text(show::other_names())
+        .with_text(format!("WSTF allows a response of {TURN_MS} ms for each request of the queue, about what FCFS takes for all of it: 30 s at 1,000, the interval in which UNIX writes its buffers back."))
+        .with_charts(figures)
+        .with_tables(show::tables(grid, queue::lengths(setting)))
 }
 
 /// How far our mean times are off those of the check.
-fn differences(setting: &Setting<'_>, grid: &Grid) -> Figure {
+fn differences(setting: &Setting<'_>, grid: &Grid) -> Chart {
     // What WSTF does depends on what it allows, which the check does not state.
     let judged = PUBLISHED.iter().enumerate().filter(|(_, (order, _))| *order != "wstf");
     let lines = judged.map(|(family, (order, _))| {
@@ -108,24 +104,15 @@ fn differences(setting: &Setting<'_>, grid: &Grid) -> Figure {
             Some((f64::from(*length), ours, theirs))
         };
         let points: Vec<_> = CHECKED.iter().filter_map(point).collect();
-        Line {
-            name: order.to_string(),
-            points: points
-                .iter()
-                .map(|(at, ours, theirs)| (*at, 100.0 * (ours.mean_io_ms / theirs - 1.0)))
-                .collect(),
-            errors: points.iter().map(|(_, ours, theirs)| 100.0 * ours.half_width_ms / theirs).collect(),
-            look: Look::Marks,
+        Series::new(
+            *order,
             family,
-            ..Line::default()
-        }
+            points.iter().map(|(at, ours, theirs)| (*at, 100.0 * (ours.mean_io_ms / theirs - 1.0))),
+        )
+        .with_draw(Draw::Marks)
+        .with_errors(points.iter().map(|(_, ours, theirs)| 100.0 * ours.half_width_ms / theirs))
     });
-    Figure {
-        title: "Mean time an I/O, off the check's".to_string(),
-        x: show::queue_axis(),
-        y: Axis::linear("%"),
-        lines: lines.collect(),
-    }
+    Chart::new("Mean time an I/O, off the check's", show::queue_axis(), Axis::linear("%"), lines)
 }
 
 /// A longest response allowed by WSTF, and what came of it.
@@ -153,7 +140,7 @@ impl Weights {
         });
         let (allowed, cases): (Vec<f64>, Vec<Case>) = cases.unzip();
         let ran = Grid::run(setting, spec, cases)?;
-        let weight = |(allowed_s, (case, outcome)): (&f64, &(Case, Outcome))| {
+        let weight = |(allowed_s, (case, outcome)): (&f64, &(Case, OrderTimes))| {
             let sptf = grid.get("sptf", case.length)?;
             Some(Weight {
                 length: case.length,
@@ -180,20 +167,15 @@ impl Weights {
         let figure = |title: &str, y: Axis, of: fn(&Weight) -> f64| {
             let lines = WEIGHED.iter().enumerate().map(|(family, length)| {
                 let here = self.0.iter().filter(|weight| weight.length == *length);
-                let points = here.map(|weight| (weight.allowed_s, of(weight))).collect();
-                Line { name: format!("queue {length}"), points, family, ..Line::default() }
+                let points = here.map(|weight| (weight.allowed_s, of(weight)));
+                Series::new(format!("queue {length}"), family, points)
             });
             let x = Axis::log("longest response allowed (s)");
-            Figure { title: title.to_string(), x, y, lines: lines.collect() }
+            Chart::new(title, x, y, lines)
         };
-        Section {
-            title: "Fujitsu Eagle: the weight of WSTF".to_string(),
-            text: vec!["The longest response that WSTF allows, M, varied. Requests older than M go first, the oldest before the others, so that a small M makes it FCFS; a large one makes it STF.".to_string()],
-            figures: vec![
-                figure("Throughput lost to STF", Axis::linear("%"), |weight| weight.loss_percent),
-                figure("Longest response in 10,000 requests", Axis::log("s"), |weight| weight.longest_s),
-            ],
-            tables: Vec::new(),
-        }
+        Section::new("Fujitsu Eagle: the weight of WSTF")
+            .with_text("The longest response that WSTF allows, M, varied. Requests older than M go first, the oldest before the others, so that a small M makes it FCFS; a large one makes it STF.")
+            .with_chart(figure("Throughput lost to STF", Axis::linear("%"), |weight| weight.loss_percent))
+            .with_chart(figure("Longest response in 10,000 requests", Axis::log("s"), |weight| weight.longest_s))
     }
 }

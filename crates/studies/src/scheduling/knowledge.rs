@@ -5,8 +5,8 @@
 
 use super::queue::{Case, Grid};
 use super::zoned::{MAPPED, saved};
-use crate::figure::{Axis, Figure, Line, Section};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Nanos, drives};
 use headstack_sim::{Device, DeviceOptions, Engine};
@@ -104,22 +104,14 @@ impl Readers {
     fn section(&self) -> Section {
         let lines = orders().enumerate().map(|(family, order)| {
             let here = self.0.iter().filter(|(known, ..)| *known == order);
-            let points = here.map(|(_, rate, mean)| (f64::from(*rate), *mean)).collect();
-            Line { name: order.to_string(), points, family, dashed: family > 4, ..Line::default() }
+            let points = here.map(|(_, rate, mean)| (f64::from(*rate), *mean));
+            Series::new(order, family, points).with_dashes(family > 4)
         });
-        Section {
-            title: "HP C2247A: orders and the cache".to_string(),
-            text: vec![format!(
+        Section::new("HP C2247A: orders and the cache")
+            .with_text(format!(
                 "{READERS} readers, whose requests of 8 KiB continue the last one after a millisecond three times out of four; none waits for another. The rates are of all readers together; rows are judged at {JUDGED} a second."
-            )],
-            figures: vec![Figure {
-                title: "Mean response over the rate".to_string(),
-                x: Axis::linear("requests a second"),
-                y: Axis::log("ms"),
-                lines: lines.collect(),
-            }],
-            tables: Vec::new(),
-        }
+            ))
+            .with_chart(Chart::new("Mean response over the rate", Axis::linear("requests a second"), Axis::log("ms"), lines))
     }
 }
 

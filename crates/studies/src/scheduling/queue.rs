@@ -53,7 +53,7 @@ pub(super) struct Case {
 
 /// What came of a case.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
+pub(super) struct OrderTimes {
     /// Time from one completion to the next.
     pub mean_io_ms: f64,
     /// How far it may be off by chance, at 95 %.
@@ -69,7 +69,7 @@ pub(super) struct Outcome {
 }
 
 /// Cases and what came of them.
-pub(super) struct Grid(Vec<(Case, Outcome)>);
+pub(super) struct Grid(Vec<(Case, OrderTimes)>);
 
 impl Grid {
     /// Runs all cases.
@@ -80,7 +80,7 @@ impl Grid {
     }
 
     /// What came of an order on a queue of this length, if it was run.
-    pub(super) fn get(&self, order: &str, length: u32) -> Option<&Outcome> {
+    pub(super) fn get(&self, order: &str, length: u32) -> Option<&OrderTimes> {
         let found = self.0.iter().find(|(case, _)| case.order == order && case.length == length);
         found.map(|(_, outcome)| outcome)
     }
@@ -91,7 +91,7 @@ impl Grid {
     }
 
     /// The cases, in the order of the list.
-    pub(super) fn cases(&self) -> impl Iterator<Item = &(Case, Outcome)> {
+    pub(super) fn cases(&self) -> impl Iterator<Item = &(Case, OrderTimes)> {
         self.0.iter()
     }
 }
@@ -120,7 +120,7 @@ pub(super) fn every(setting: &Setting<'_>, turn_ms: u32) -> Vec<Case> {
 
 impl Case {
     /// Runs the case until `count` requests counted, beside those of the warm-up.
-    fn run(&self, spec: &DriveSpec, count: u64) -> Result<Outcome, StudyError> {
+    fn run(&self, spec: &DriveSpec, count: u64) -> Result<OrderTimes, StudyError> {
         let outstanding = self.length + 1;
         let options = DeviceOptions { seed: 1, depth: Some(outstanding), order: Some(self.form.clone()) };
         let mut engine = Engine::new(vec![Device::new(spec, &options)?]);
@@ -195,12 +195,12 @@ impl Sums {
         self.batches.record(completion.completed, response, 0);
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> OrderTimes {
         let time = self.end - self.begin;
         let mean = |sum: Nanos| sum.as_ms() / self.count as f64;
         let chance =
             self.batches.confidence(self.begin).map_or(0.0, |found| found.iops.half_width / found.iops.mean);
-        Outcome {
+        OrderTimes {
             mean_io_ms: mean(time),
             half_width_ms: mean(time) * chance,
             utilisation: self.media.as_ms() / time.as_ms(),

@@ -1,14 +1,14 @@
 //! What a grid of orders and queues shows: its figures, and tables of all orders.
 
-use super::queue::{Grid, LENGTHS, Outcome, PUBLISHED};
-use crate::figure::{Axis, Cell, Figure, Line, Table};
+use super::queue::{Grid, LENGTHS, OrderTimes, PUBLISHED};
+use crate::report::{Axis, Chart, Series, Table};
 
 /// A figure of each case.
 struct Measure {
     title: &'static str,
     axis: fn(&'static str) -> Axis,
     unit: &'static str,
-    of: fn(&Outcome) -> f64,
+    of: fn(&OrderTimes) -> f64,
 }
 
 const MEASURES: [Measure; 4] = [
@@ -44,23 +44,13 @@ pub(super) fn queue_axis() -> Axis {
 }
 
 /// The orders that the publications name, over the queue.
-pub(super) fn figures(grid: &Grid) -> Vec<Figure> {
+pub(super) fn figures(grid: &Grid) -> Vec<Chart> {
     let figure = |measure: &Measure| {
         let lines = PUBLISHED.iter().enumerate().map(|(family, (order, _))| {
             let point = |length: &u32| Some((f64::from(*length), (measure.of)(grid.get(order, *length)?)));
-            Line {
-                name: order.to_string(),
-                points: LENGTHS.iter().filter_map(point).collect(),
-                family,
-                ..Line::default()
-            }
+            Series::new(*order, family, LENGTHS.iter().filter_map(point))
         });
-        Figure {
-            title: measure.title.to_string(),
-            x: queue_axis(),
-            y: (measure.axis)(measure.unit),
-            lines: lines.collect(),
-        }
+        Chart::new(measure.title, queue_axis(), (measure.axis)(measure.unit), lines)
     };
     MEASURES.iter().map(figure).collect()
 }
@@ -82,8 +72,8 @@ pub(super) fn tables(grid: &Grid, lengths: &[u32]) -> Vec<Table> {
         let title = format!("{} of every order ({})", measure.title, measure.unit);
         let mut table = Table::new(title, columns.iter().map(String::as_str));
         for order in &orders {
-            let value = |length: &u32| Cell::from(grid.get(order, *length).map(measure.of));
-            table.row(std::iter::once(Cell::from(*order)).chain(lengths.iter().map(value)));
+            let value = |length: &u32| grid.get(order, *length).map(measure.of);
+            table.named_row([*order], lengths.iter().map(value));
         }
         table
     };

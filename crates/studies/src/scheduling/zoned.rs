@@ -2,8 +2,8 @@
 
 use super::queue::{self, Grid};
 use super::show;
-use crate::figure::Section;
 use crate::judge::Measured;
+use crate::report::Section;
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::drives;
 
@@ -36,15 +36,11 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
                 .map(|percent| Measured::new(format!("{DRIVE}.mapping.{name}.q100_percent"), percent)),
         );
     }
-    let section = Section {
-        title: "Exos X16: the order over the queue".to_string(),
-        text: vec![
-            "The same reads on a drive of 16 TB, whose zones differ by half in their tracks and whose blocks run over one surface of 400 tracks after the other. An order that knows LBNs alone takes these for cylinders.".to_string(),
-            format!("WSTF allows {TURN_MS} ms for each request of the queue."),
-        ],
-        figures: show::figures(&grid),
-        tables: show::tables(&grid, queue::lengths(setting)),
-    };
+    let section = Section::new("Exos X16: the order over the queue")
+        .with_text("The same reads on a drive of 16 TB, whose zones differ by half in their tracks and whose blocks run over one surface of 400 tracks after the other. An order that knows LBNs alone takes these for cylinders.")
+        .with_text(format!("WSTF allows {TURN_MS} ms for each request of the queue."))
+        .with_charts(show::figures(&grid))
+        .with_tables(show::tables(&grid, queue::lengths(setting)));
     Ok(Findings { measured, sections: vec![section] })
 }
 

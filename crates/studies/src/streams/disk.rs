@@ -2,8 +2,8 @@
 
 use super::play::{self, DRIVE, MIB};
 use super::{Measured, Part};
-use crate::figure::{Axis, Figure, Line, Section};
 use crate::modern_drives::mean_seek_ms;
+use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Setting, StudyError};
 use headstack_model::drives;
 
@@ -23,24 +23,10 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     ];
     let counts = [1, 2, 5, 10, 20, 30, 60, 100];
     let own = setting.map(&counts, |streams| play::own_mb_s(*streams, setting.length))?;
-    let line = Line {
-        name: "one place after the other".to_string(),
-        points: counts.iter().map(|count| f64::from(*count)).zip(own).collect(),
-        ..Line::default()
-    };
-    let section = Section {
-        title: "The disk".to_string(),
-        text: vec![
-            "What the disk gives a single reader at the places where streams begin, and so the most that all of them can get together."
-                .to_string(),
-        ],
-        figures: vec![Figure {
-            title: "Its own bandwidth at the places of so many streams".to_string(),
-            x: Axis::linear("streams"),
-            y: Axis::linear("MB/s"),
-            lines: vec![line],
-        }],
-        tables: Vec::new(),
-    };
+    let line =
+        Series::new("one place after the other", 0, counts.iter().map(|count| f64::from(*count)).zip(own));
+    let section = Section::new("The disk")
+        .with_text("What the disk gives a single reader at the places where streams begin, and so the most that all of them can get together.")
+        .with_chart(Chart::new("Its own bandwidth at the places of so many streams", Axis::linear("streams"), Axis::linear("MB/s"), [line]));
     Ok((measured, section))
 }

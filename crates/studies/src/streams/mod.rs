@@ -16,8 +16,8 @@ mod play;
 #[cfg(test)]
 mod tests;
 
-use crate::figure::Section;
 use crate::judge::Measured;
+use crate::report::Section;
 use crate::study::{Findings, Length, Setting, Study, StudyError};
 
 /// The study.

@@ -4,7 +4,7 @@
 use super::path::{Sweep, at, size};
 use super::play::{self, KIB, MIB, Plan, STREAMS};
 use super::{Measured, Part};
-use crate::figure::{Axis, Cell, Figure, Section, Table};
+use crate::report::{Axis, Chart, Section, Table};
 use crate::study::{Setting, StudyError};
 
 /// What the study's controller carries at most, and its disks together at most.
@@ -64,19 +64,16 @@ pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("no-order.8_mib.mb_s", scattered(8192.0)),
         Measured::new("no-order.gain_2_to_8_mib", 100.0 * (scattered(8192.0) / scattered(2048.0) - 1.0)),
     ]);
-    let one = &figure.lines[0].points;
+    let one = &figure.series[0].points;
     let most = one.iter().map(|point| point.1).fold(0.0, f64::max);
     measured.push(Measured::new("node.r.1_stream_most_over_least", most / at_least(one)));
     let without = Plan::new(setting, 100).run()?.mb_s();
     measured.push(Measured::new("node.headline_100_streams", at(&figure, 4, 8192.0) / without));
     Ok((
         measured,
-        Section {
-            title: "How far to read ahead (Fig 5.1)".to_string(),
-            text: vec!["All streams have the disk at a time, and turns go round. The rows take streams that begin in the order of their places, so that turns follow the disk. Where they begin in no order, each turn needs a seek over a third of the disk.".to_string()],
-            figures: vec![figure],
-            tables: Vec::new(),
-        },
+        Section::new("How far to read ahead (Fig 5.1)")
+            .with_text("All streams have the disk at a time, and turns go round. The rows take streams that begin in the order of their places, so that turns follow the disk. Where they begin in no order, each turn needs a seek over a third of the disk.")
+            .with_chart(figure),
     ))
 }
 
@@ -101,7 +98,7 @@ pub(super) fn memory(setting: &Setting<'_>) -> Result<Part, StudyError> {
         }
         .run(setting)
     };
-    let figures = [10, 100].map(figure).into_iter().collect::<Result<Vec<Figure>, _>>()?;
+    let figures = [10, 100].map(figure).into_iter().collect::<Result<Vec<Chart>, _>>()?;
     let measured = vec![
         Measured::new("node.m.16_mib_8_mib.10", at(&figures[0], 2, 16.0)),
         Measured::new("node.m.16_mib_8_mib.100", at(&figures[1], 2, 16.0)),
@@ -110,12 +107,9 @@ pub(super) fn memory(setting: &Setting<'_>) -> Result<Part, StudyError> {
     ];
     Ok((
         measured,
-        Section {
-            title: "How much memory (Fig 5.2)".to_string(),
-            text: vec!["As many streams at a time as there is memory for. Where memory is for one request alone, the scheduler has as much again, because it takes no less.".to_string()],
-            figures,
-            tables: Vec::new(),
-        },
+        Section::new("How much memory (Fig 5.2)")
+            .with_text("As many streams at a time as there is memory for. Where memory is for one request alone, the scheduler has as much again, because it takes no less.")
+            .with_charts(figures),
     ))
 }
 
@@ -160,12 +154,10 @@ pub(super) fn dispatch(setting: &Setting<'_>) -> Result<Part, StudyError> {
     ];
     Ok((
         measured,
-        Section {
-            title: "Few streams at a time (Figs 5.3 to 5.5)".to_string(),
-            text: vec!["Eight disks fall behind in the study where all streams have their disks at a time, because its host has too many large buffers to handle. The model has no host's processor.".to_string()],
-            figures: vec![many, one],
-            tables: Vec::new(),
-        },
+        Section::new("Few streams at a time (Figs 5.3 to 5.5)")
+            .with_text("Eight disks fall behind in the study where all streams have their disks at a time, because its host has too many large buffers to handle. The model has no host's processor.")
+            .with_chart(many)
+            .with_chart(one),
     ))
 }
 
@@ -182,14 +174,16 @@ pub(super) fn response(setting: &Setting<'_>) -> Result<Part, StudyError> {
         ["streams, R", "mean ms", "median ms", "p99 ms", "longest ms", "slowest stream over mean"],
     );
     for ((count, ahead, _), outcome) in plans.iter().zip(&outcomes) {
-        table.row([
-            Cell::from(format!("{count}, {}", size(*ahead))),
-            Cell::Number(outcome.mean_ms()),
-            Cell::Number(outcome.stream_ms(0.5)),
-            Cell::Number(outcome.stream_ms(0.99)),
-            Cell::Number(outcome.worst_ms()),
-            Cell::Number(outcome.slowest()),
-        ]);
+        table.named_row(
+            [format!("{count}, {}", size(*ahead))],
+            [
+                outcome.mean_ms(),
+                outcome.stream_ms(0.5),
+                outcome.stream_ms(0.99),
+                outcome.worst_ms(),
+                outcome.slowest(),
+            ],
+        );
     }
     let last = AHEAD.len() - 1;
     let (near, far) = (&outcomes[AHEAD.len()], &outcomes[AHEAD.len() + last]);
@@ -199,11 +193,8 @@ pub(super) fn response(setting: &Setting<'_>) -> Result<Part, StudyError> {
     ];
     Ok((
         measured,
-        Section {
-            title: "Response times (Fig 5.6)".to_string(),
-            text: vec!["The study's values are lost. Its finding is here, too: the number of streams decides, and more read-ahead lowers the mean, because more requests meet their bytes in memory.".to_string()],
-            figures: Vec::new(),
-            tables: vec![table],
-        },
+        Section::new("Response times (Fig 5.6)")
+            .with_text("The study's values are lost. Its finding is here, too: the number of streams decides, and more read-ahead lowers the mean, because more requests meet their bytes in memory.")
+            .with_table(table),
     ))
 }

@@ -2,9 +2,9 @@
 //! beside streams, readers that are slow.
 
 use super::path::size;
-use super::play::{self, KIB, MIB, Outcome, Plan};
+use super::play::{self, KIB, MIB, Plan, StreamsRun};
 use super::{Measured, Part};
-use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
+use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::Nanos;
 use headstack_workload::dist::Distribution;
@@ -20,17 +20,12 @@ fn by_itself(plan: Plan, memory: u64) -> Plan {
     plan.with("node.memory_bytes", memory)
 }
 
-/// What a run was, in a row of a table.
-fn cells(name: String, outcome: &Outcome, own: f64) -> [Cell; 7] {
-    [
-        Cell::from(name),
-        Cell::Number(outcome.mb_s()),
-        Cell::Number(100.0 * outcome.mb_s() / own),
-        Cell::Number(outcome.slowest()),
-        Cell::Number(outcome.mean_ms()),
-        Cell::Number(outcome.worst_ms()),
-        Cell::Number(outcome.memory_bytes as f64 / MIB as f64),
-    ]
+/// A run in a table with [`COLUMNS`], beside the throughput that the disk gives one stream.
+fn add_run(table: &mut Table, name: String, outcome: &StreamsRun, own_mb_s: f64) {
+    let mib = outcome.memory_bytes as f64 / MIB as f64;
+    let (mb_s, slowest) = (outcome.mb_s(), outcome.slowest());
+    let share = 100.0 * mb_s / own_mb_s;
+    table.named_row([name], [mb_s, share, slowest, outcome.mean_ms(), outcome.worst_ms(), mib]);
 }
 
 const COLUMNS: [&str; 7] =
@@ -53,33 +48,28 @@ pub(super) fn chosen(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let mut table =
         Table::new("Readers of 64 KiB, one request of each outstanding, 8 MiB of memory", COLUMNS);
     for ((count, [plain, node]), own) in counts.iter().zip(&outcomes).zip(&own) {
-        table.row(cells(format!("{count}, without the scheduler"), plain, *own));
-        table.row(cells(format!("{count}, with it"), node, *own));
+        add_run(&mut table, format!("{count}, without the scheduler"), plain, *own);
+        add_run(&mut table, format!("{count}, with it"), node, *own);
     }
     let most = own.last().copied().unwrap_or(1.0);
     let mut memory = Table::new("A hundred readers, over memory", COLUMNS);
     for (bytes, outcome) in memories.iter().zip(&by_memory) {
-        memory.row(cells(size(*bytes), outcome, most));
+        add_run(&mut memory, size(*bytes), outcome, most);
     }
     let points = |read: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
         counts.iter().enumerate().map(|(index, count)| (f64::from(*count), read(index))).collect()
     };
-    let line = |name: &str, family, read: &dyn Fn(usize) -> f64| Line {
-        name: name.to_string(),
-        points: points(read),
-        family,
-        ..Line::default()
-    };
-    let figure = Figure {
-        title: "What streams get together".to_string(),
-        x: Axis::linear("streams"),
-        y: Axis::linear("MB/s"),
-        lines: vec![
+    let line = |name: &str, family, read: &dyn Fn(usize) -> f64| Series::new(name, family, points(read));
+    let figure = Chart::new(
+        "What streams get together",
+        Axis::linear("streams"),
+        Axis::linear("MB/s"),
+        [
             line("the disk's own", 0, &|index| own[index]),
             line("without the scheduler", 1, &|index| outcomes[index][0].mb_s()),
             line("with it, 8 MiB", 2, &|index| outcomes[index][1].mb_s()),
         ],
-    };
+    );
     let [plain, node] = &outcomes[counts.len() - 1];
     let mut measured = vec![
         Measured::new("goal.100_streams.share", node.mb_s() / most),
@@ -92,12 +82,11 @@ pub(super) fn chosen(setting: &Setting<'_>) -> Result<Part, StudyError> {
     }
     Ok((
         measured,
-        Section {
-            title: "What was left undone: R, D and N by itself, in 8 MiB".to_string(),
-            text: vec!["The node measures what the disk does and chooses by that. The disk's own bandwidth is that of one reader at the places where the streams begin.".to_string()],
-            figures: vec![figure],
-            tables: vec![table, memory],
-        },
+        Section::new("What was left undone: R, D and N by itself, in 8 MiB")
+            .with_text("The node measures what the disk does and chooses by that. The disk's own bandwidth is that of one reader at the places where the streams begin.")
+            .with_chart(figure)
+            .with_table(table)
+            .with_table(memory),
     ))
 }
 
@@ -109,18 +98,15 @@ pub(super) fn disks(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let own = play::own_mb_s(MANY, setting.length)?;
     let mut table = Table::new("A hundred readers a disk", COLUMNS);
     for (disks, outcome) in counts.iter().zip(&outcomes) {
-        table.row(cells(format!("{disks} disks"), outcome, own * f64::from(*disks)));
+        add_run(&mut table, format!("{disks} disks"), outcome, own * f64::from(*disks));
     }
     let measured =
         vec![Measured::new("goal.8_disks_over_8", outcomes[3].mb_s() / (8.0 * outcomes[0].mb_s()))];
     Ok((
         measured,
-        Section {
-            title: "What was left undone: more disks".to_string(),
-            text: vec!["Each disk has a scheduler with 8 MiB of its own.".to_string()],
-            figures: Vec::new(),
-            tables: vec![table],
-        },
+        Section::new("What was left undone: more disks")
+            .with_text("Each disk has a scheduler with 8 MiB of its own.")
+            .with_table(table),
     ))
 }
 
@@ -142,17 +128,14 @@ pub(super) fn writers(setting: &Setting<'_>) -> Result<Part, StudyError> {
         .collect();
     let outcomes = setting.map(&plans, |(_, plan)| plan.run())?;
     for ((name, _), outcome) in plans.iter().zip(&outcomes) {
-        table.row(cells(name.clone(), outcome, own));
+        add_run(&mut table, name.clone(), outcome, own);
     }
     let gain = outcomes[7].mb_s() / outcomes[6].mb_s();
     Ok((
         vec![Measured::new("goal.100_writers.gain", gain)],
-        Section {
-            title: "What was left undone: writers".to_string(),
-            text: vec!["Writes are answered once they are in the node's memory, and written in large runs. Held against the disk's own bandwidth of reads.".to_string()],
-            figures: Vec::new(),
-            tables: vec![table],
-        },
+        Section::new("What was left undone: writers")
+            .with_text("Writes are answered once they are in the node's memory, and written in large runs. Held against the disk's own bandwidth of reads.")
+            .with_table(table),
     ))
 }
 
@@ -173,14 +156,16 @@ pub(super) fn beside(setting: &Setting<'_>) -> Result<Part, StudyError> {
     for ((name, plan), outcome) in plans.iter().zip(&outcomes) {
         let reads = plan.random.then_some(outcome.random_mb_s * 1e6 / (4 * KIB) as f64);
         let quantile = |share| plan.random.then(|| outcome.random_ms(share));
-        table.row([
-            Cell::from(*name),
-            Cell::from(reads),
-            Cell::from(quantile(0.5)),
-            Cell::from(quantile(0.99)),
-            Cell::from(quantile(0.999)),
-            Cell::from((plan.readers > 0).then(|| outcome.mb_s())),
-        ]);
+        table.named_row(
+            [*name],
+            [
+                reads,
+                quantile(0.5),
+                quantile(0.99),
+                quantile(0.999),
+                (plan.readers > 0).then(|| outcome.mb_s()),
+            ],
+        );
     }
     let [alone, _, with, streams] = &outcomes[..] else { unreachable!("there are four") };
     let measured = vec![
@@ -189,14 +174,9 @@ pub(super) fn beside(setting: &Setting<'_>) -> Result<Part, StudyError> {
     ];
     Ok((
         measured,
-        Section {
-            title: "What was left undone: a random reader beside streams".to_string(),
-            text: vec![
-                "Its requests pass beside the streams. What that costs the streams is stated.".to_string(),
-            ],
-            figures: Vec::new(),
-            tables: vec![table],
-        },
+        Section::new("What was left undone: a random reader beside streams")
+            .with_text("Its requests pass beside the streams. What that costs the streams is stated.")
+            .with_table(table),
     ))
 }
 
@@ -240,7 +220,7 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Part, StudyError> {
             "slowest of the slow over their mean",
         ],
     );
-    let half = |outcome: &Outcome, slow: bool| {
+    let half = |outcome: &StreamsRun, slow: bool| {
         let (quick, rest) = outcome.streams_mb_s.split_at(HALF as usize);
         let these = if slow { rest } else { quick };
         let sum: f64 = these.iter().sum();
@@ -248,26 +228,17 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Part, StudyError> {
     };
     for (name, outcome) in ["without the scheduler", "with it"].iter().zip(&outcomes) {
         let ((quick, quick_least), (slow, slow_least)) = (half(outcome, false), half(outcome, true));
-        table.row([
-            Cell::from(*name),
-            Cell::Number(quick),
-            Cell::Number(slow),
-            Cell::Number(quick_least),
-            Cell::Number(slow_least),
-        ]);
+        table.named_row([*name], [quick, slow, quick_least, slow_least]);
     }
     // What the slow ask for at most: a request every pause.
     let wanted = f64::from(HALF) * 65_536.0 / (PAUSE_MS * 1e3);
     let measured = vec![Measured::new("goal.slow_consumers.share", half(&outcomes[1], true).0 / wanted)];
     Ok((
         measured,
-        Section {
-            title: "What was left undone: slow consumers".to_string(),
-            text: vec![format!(
+        Section::new("What was left undone: slow consumers")
+            .with_text(format!(
                 "The slow ones ask for {wanted:.1} MB/s together at most. What is read ahead for them waits in memory for long, and must not take it from the others."
-            )],
-            figures: Vec::new(),
-            tables: vec![table],
-        },
+            ))
+            .with_table(table),
     ))
 }

@@ -2,7 +2,7 @@
 
 use super::play::{KIB, MIB, Plan, STREAMS};
 use super::{Measured, Part};
-use crate::figure::{Axis, Figure, Line, Section};
+use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Setting, StudyError};
 use headstack_model::Nanos;
 
@@ -18,7 +18,7 @@ pub(super) struct Sweep<'a> {
 
 impl Sweep<'_> {
     /// Runs it; the figure of the throughputs.
-    pub(super) fn run(self, setting: &Setting<'_>) -> Result<Figure, StudyError> {
+    pub(super) fn run(self, setting: &Setting<'_>) -> Result<Chart, StudyError> {
         self.run_for(setting, "MB/s", |outcome| outcome.mb_s())
     }
 
@@ -27,25 +27,22 @@ impl Sweep<'_> {
         self,
         setting: &Setting<'_>,
         y: &str,
-        read: impl Fn(&super::play::Outcome) -> f64 + Sync,
-    ) -> Result<Figure, StudyError> {
+        read: impl Fn(&super::play::StreamsRun) -> f64 + Sync,
+    ) -> Result<Chart, StudyError> {
         let plans: Vec<&Plan> =
             self.lines.iter().flat_map(|(_, line)| line.iter().map(|(_, plan)| plan)).collect();
         let mut found = setting.map(&plans, |plan| Ok(read(&plan.run()?)))?.into_iter();
-        let line = |(family, (name, line)): (usize, &Runs)| Line {
-            name: name.clone(),
-            points: line.iter().map(|(x, _)| *x).zip(&mut found).collect(),
-            family,
-            ..Line::default()
+        let line = |(family, (name, line)): (usize, &Runs)| {
+            Series::new(name.clone(), family, line.iter().map(|(x, _)| *x).zip(&mut found))
         };
-        let lines = self.lines.iter().enumerate().map(line).collect();
-        Ok(Figure { title: self.title.to_string(), x: self.x, y: Axis::linear(y), lines })
+        let lines: Vec<Series> = self.lines.iter().enumerate().map(line).collect();
+        Ok(Chart::new(self.title, self.x, Axis::linear(y), lines))
     }
 }
 
 /// What a line of a figure is at a place.
-pub(super) fn at(figure: &Figure, line: usize, x: f64) -> f64 {
-    let point = figure.lines[line].points.iter().find(|(place, _)| *place == x);
+pub(super) fn at(figure: &Chart, line: usize, x: f64) -> f64 {
+    let point = figure.series[line].points.iter().find(|(place, _)| *place == x);
     point.expect("the figure has the place").1
 }
 
@@ -78,18 +75,16 @@ pub(super) fn scale(setting: &Setting<'_>) -> Result<Part, StudyError> {
     };
     let few = figure("2 controllers, 8 disks", 2, 8)?;
     let many = figure("15 controllers, 60 disks", 15, 60)?;
-    let fall = |figure: &Figure| at(figure, 1, 1.0) / at(figure, 1, 100.0);
+    let fall = |figure: &Chart| at(figure, 1, 1.0) / at(figure, 1, 100.0);
     let measured = vec![
         Measured::new("scale.8_disks.fall", fall(&few)),
         Measured::new("scale.60_disks.fall", fall(&many)),
         Measured::new("scale.60_over_8_disks", at(&many, 1, 10.0) / at(&few, 1, 10.0)),
     ];
-    let section = Section {
-        title: "More disks and more streams (Fig 1.1)".to_string(),
-        text: vec!["Requests of three sizes; four disks a controller, whose queue is served in one sweep after the other.".to_string()],
-        figures: vec![few, many],
-        tables: Vec::new(),
-    };
+    let section = Section::new("More disks and more streams (Fig 1.1)")
+        .with_text("Requests of three sizes; four disks a controller, whose queue is served in one sweep after the other.")
+        .with_chart(few)
+        .with_chart(many);
     Ok((measured, section))
 }
 
@@ -122,12 +117,9 @@ pub(super) fn queue(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("queue.fewer_segments.early_rise", ratio(1, 29.0, 12.0)),
         Measured::new("queue.fewer_segments.rise", ratio(1, 40.0, 29.0)),
     ];
-    let section = Section {
-        title: "The controller's queue (Fig 3.2)".to_string(),
-        text: vec!["One disk with 8 MiB of cache, 64 KiB a read. The curves of the study are lost; where they rise is not.".to_string()],
-        figures: vec![figure],
-        tables: Vec::new(),
-    };
+    let section = Section::new("The controller's queue (Fig 3.2)")
+        .with_text("One disk with 8 MiB of cache, 64 KiB a read. The curves of the study are lost; where they rise is not.")
+        .with_chart(figure);
     Ok((measured, section))
 }
 
@@ -202,14 +194,12 @@ pub(super) fn segments(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("fixed.enough_over_none", at(&fixed, 2, 128.0) / none),
         Measured::new("fixed.too_few_over_none", at(&fixed, 2, 256.0) / none),
     ];
-    let section = Section {
-        title: "The drive's cache (Figs 3.3 to 3.5, 3.7)".to_string(),
-        text: vec![
-            "Each segment is read ahead to its end, whatever waits. Beyond as many streams as there are segments, what was read ahead gives way before it is asked for.".to_string(),
-        ],
-        figures: vec![requests, growing, fixed, xdd],
-        tables: Vec::new(),
-    };
+    let section = Section::new("The drive's cache (Figs 3.3 to 3.5, 3.7)")
+        .with_text("Each segment is read ahead to its end, whatever waits. Beyond as many streams as there are segments, what was read ahead gives way before it is asked for.")
+        .with_chart(requests)
+        .with_chart(growing)
+        .with_chart(fixed)
+        .with_chart(xdd);
     Ok((measured, section))
 }
 
@@ -240,10 +230,10 @@ pub(super) fn controller(setting: &Setting<'_>) -> Result<Part, StudyError> {
         lines: COUNTS.map(line).into(),
     }
     .run(setting)?;
-    let one = &figure.lines[0].points;
+    let one = &figure.series[0].points;
     let most = one.iter().map(|point| point.1).fold(0.0, f64::max);
     let least = one.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
-    let best = figure.lines[2].points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let best = figure.series[2].points.iter().map(|point| point.1).fold(0.0, f64::max);
     let measured = vec![
         Measured::new("controller.1_stream.mb_s", at(&figure, 0, 512.0)),
         Measured::new("controller.1_stream.most_over_least", most / least),
@@ -253,11 +243,8 @@ pub(super) fn controller(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("controller.60_streams.4_mib_share", at(&figure, 2, 4096.0) / best),
         Measured::new("controller.100_streams.4_mib_share", at(&figure, 3, 4096.0) / best),
     ];
-    let section = Section {
-        title: "Read-ahead of the controller (Fig 3.6)".to_string(),
-        text: vec!["64 KiB a read. The study's memory is not stated: its controllers have about ten times a drive's.".to_string()],
-        figures: vec![figure],
-        tables: Vec::new(),
-    };
+    let section = Section::new("Read-ahead of the controller (Fig 3.6)")
+        .with_text("64 KiB a read. The study's memory is not stated: its controllers have about ten times a drive's.")
+        .with_chart(figure);
     Ok((measured, section))
 }

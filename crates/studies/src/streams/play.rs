@@ -180,7 +180,7 @@ impl Plan {
     }
 
     /// Runs it.
-    pub(super) fn run(&self) -> Result<Outcome, StudyError> {
+    pub(super) fn run(&self) -> Result<StreamsRun, StudyError> {
         let rig = self.rig()?;
         let mut members = Vec::new();
         for device in 0..self.disks {
@@ -191,7 +191,7 @@ impl Plan {
     }
 
     /// Runs a load of as many sources a disk as the plan has.
-    pub(super) fn play(&self, rig: &Rig, load: &mut dyn Load) -> Result<Outcome, StudyError> {
+    pub(super) fn play(&self, rig: &Rig, load: &mut dyn Load) -> Result<StreamsRun, StudyError> {
         let streams = self.readers.max(self.writers);
         let a_disk = (streams + u32::from(self.random)) as usize;
         let mut engine: Engine = rig.build(1)?;
@@ -228,13 +228,13 @@ impl Books {
         Books { bytes: vec![0; sources], streams_ms: Vec::new(), random_ms: Vec::new() }
     }
 
-    fn outcome(self, a_disk: usize, streams: usize, seconds: f64, memory_bytes: u64) -> Outcome {
+    fn outcome(self, a_disk: usize, streams: usize, seconds: f64, memory_bytes: u64) -> StreamsRun {
         let of = |want_stream: bool| {
             let sources = self.bytes.iter().enumerate();
             let these = sources.filter(move |(source, _)| (source % a_disk < streams) == want_stream);
             these.map(|(_, bytes)| *bytes as f64 / seconds / 1e6).collect::<Vec<f64>>()
         };
-        Outcome {
+        StreamsRun {
             streams_mb_s: of(true),
             random_mb_s: of(false).iter().sum(),
             streams_ms: sorted(self.streams_ms),
@@ -251,7 +251,7 @@ fn sorted(mut times: Vec<f32>) -> Vec<f32> {
 
 /// What came of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
+pub(super) struct StreamsRun {
     /// What each stream got.
     pub(super) streams_mb_s: Vec<f64>,
     /// What random readers got.
@@ -263,7 +263,7 @@ pub(super) struct Outcome {
     pub(super) memory_bytes: u64,
 }
 
-impl Outcome {
+impl StreamsRun {
     /// All streams together.
     pub(super) fn mb_s(&self) -> f64 {
         self.streams_mb_s.iter().sum()

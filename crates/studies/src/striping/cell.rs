@@ -49,7 +49,7 @@ impl Point {
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
+pub(super) struct StripedRun {
     pub point: Point,
     pub response_ms: f64,
     /// How far that may be off, at 95 %.
@@ -128,7 +128,7 @@ pub(super) fn run<S: Spread>(
 }
 
 /// Runs a point with so many requests.
-pub(super) fn measure(point: &Point, requests: u64) -> Result<Outcome, StudyError> {
+pub(super) fn measure(point: &Point, requests: u64) -> Result<StripedRun, StudyError> {
     let mut engine = array(point.buffer, point.disks)?;
     let load = run(&mut engine, point, point.across, requests)?;
     let mut batches = Batches::new();
@@ -137,7 +137,7 @@ pub(super) fn measure(point: &Point, requests: u64) -> Result<Outcome, StudyErro
     }
     let few = || StudyError::Input(format!("{requests} requests are too few for a mean"));
     let response = batches.confidence(Nanos::ZERO).ok_or_else(few)?.response_ms;
-    Ok(Outcome {
+    Ok(StripedRun {
         point: *point,
         response_ms: response.mean,
         half_width_ms: response.half_width,

@@ -1,6 +1,6 @@
 //! What the study says, recomputed: the metrics of `expect.tsv`.
 
-use super::cell::Outcome;
+use super::cell::StripedRun;
 use super::grid::Row;
 use crate::judge::Measured;
 use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
@@ -34,7 +34,7 @@ fn row(rows: &[Row], kib: u64, mpl: u32) -> Option<&Row> {
 /// The response over `first` disks as a share of that over `second`.
 fn ratio(rows: &[Row], kib: u64, mpl: u32, [first, second]: [u32; 2]) -> Option<f64> {
     let row = row(rows, kib, mpl)?;
-    let ms = |across| row.over(across).map(|run: &Outcome| run.response_ms);
+    let ms = |across| row.over(across).map(|run: &StripedRun| run.response_ms);
     Some(ms(first)? / ms(second)?)
 }
 

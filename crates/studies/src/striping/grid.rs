@@ -1,6 +1,6 @@
 //! The study's grid: what is run, and what is read off it.
 
-use super::cell::{Buffer, Outcome, Point};
+use super::cell::{Buffer, Point, StripedRun};
 use crate::study::Length;
 use headstack_model::Nanos;
 use headstack_policy::stripe::advise::{self, DiskTimes, ForkJoin, Observed, Question, Size};
@@ -109,15 +109,15 @@ pub(super) fn points(kind: &Kind, length: Length) -> Vec<Point> {
 pub(super) struct Row {
     pub request: u64,
     pub mpl: u32,
-    pub runs: Vec<Outcome>,
+    pub runs: Vec<StripedRun>,
 }
 
 impl Row {
     /// Puts the outcomes of [`points`] together.
-    pub(super) fn gather(outcomes: &[Outcome]) -> Vec<Row> {
+    pub(super) fn gather(outcomes: &[StripedRun]) -> Vec<Row> {
         let same =
-            |a: &Outcome, b: &Outcome| (a.point.request, a.point.mpl) == (b.point.request, b.point.mpl);
-        let row = |runs: &[Outcome]| Row {
+            |a: &StripedRun, b: &StripedRun| (a.point.request, a.point.mpl) == (b.point.request, b.point.mpl);
+        let row = |runs: &[StripedRun]| Row {
             request: runs[0].point.request,
             mpl: runs[0].point.mpl,
             runs: runs.to_vec(),
@@ -126,7 +126,7 @@ impl Row {
     }
 
     /// The run over so many disks.
-    pub(super) fn over(&self, across: u32) -> Option<&Outcome> {
+    pub(super) fn over(&self, across: u32) -> Option<&StripedRun> {
         self.runs.iter().find(|run| run.point.across == across)
     }
 
@@ -135,7 +135,7 @@ impl Row {
     }
 
     /// The best run; of those alike the one with the largest unit.
-    pub(super) fn best(&self) -> &Outcome {
+    pub(super) fn best(&self) -> &StripedRun {
         let least = self.least_ms();
         let alike = self.runs.iter().find(|run| run.response_ms <= least * (1.0 + ALIKE));
         alike.expect("the least is alike itself")
@@ -167,7 +167,7 @@ impl Row {
     }
 
     /// Over how many disks our advisor would have requests go, from what it sees of those that go over so many.
-    pub(super) fn ours(&self, advisor: &ForkJoin, seen: &Outcome) -> u32 {
+    pub(super) fn ours(&self, advisor: &ForkJoin, seen: &StripedRun) -> u32 {
         let sizes = [Size { sectors: self.request as f64, share: 1.0 }];
         let load = Observed { sizes: &sizes, others: seen.others, unit: seen.point.unit() };
         let unit = advisor.choose(&load, self.runs.iter().map(|run| run.point.unit()));

@@ -7,7 +7,7 @@
 use super::cell::{self, Buffer};
 use super::claims::KIB;
 use super::claims::size;
-use crate::figure::{Cell, Section, Table};
+use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::Nanos;
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
@@ -84,30 +84,20 @@ pub(super) fn section(setting: &Setting<'_>, disk: &DiskTimes) -> Result<Section
         "chen-patterson costs %",
         "chen-lee-writes costs %",
     ];
-    let mut table = Table::new("Sixteen disks with and without parity", columns);
-    table.words = 2;
+    let mut table = Table::new("Sixteen disks with and without parity", columns).with_words(2);
     for ((point, plain), parity) in first.zip(plain).zip(parity) {
         let least = |line: &Line| line.iter().map(|(_, ms)| *ms).fold(f64::INFINITY, f64::min);
-        let mut cells = vec![
-            Cell::from(if point.read_share > 0.5 { "reads" } else { "writes" }),
-            Cell::from(size(u64::from(point.request))),
-            Cell::Number(f64::from(point.mpl)),
-        ];
-        cells.extend([plain, parity].map(|line| Cell::Number(best(line) as f64 / KIB)));
-        cells.push(Cell::Number(100.0 * least(parity) / least(plain)));
-        cells.extend(["chen-lee", "chen-patterson", "chen-lee-writes"].map(|rule| {
-            Cell::Number(100.0 * (at(parity, unit_of(rule, point, disk)) / least(parity) - 1.0))
-        }));
-        table.row(cells);
+        let kind = if point.read_share > 0.5 { "reads" } else { "writes" };
+        let best = [plain, parity].map(|line| best(line) as f64 / KIB);
+        let costs = ["chen-lee", "chen-patterson", "chen-lee-writes"]
+            .map(|rule| 100.0 * (at(parity, unit_of(rule, point, disk)) / least(parity) - 1.0));
+        let numbers = [f64::from(point.mpl)].into_iter().chain(best);
+        let numbers = numbers.chain([100.0 * least(parity) / least(plain)]).chain(costs);
+        table.named_row([kind, &size(u64::from(point.request))], numbers);
     }
-    Ok(Section {
-        title: "What was left undone: RAID-5".to_string(),
-        text: vec![
-            "Random requests at multiples of 4 KiB, no pause between. Best is the largest unit within 2 % of the least response; what a rule costs is with its unit taken to the nearest power of two, on RAID-5.".to_string(),
-        ],
-        figures: Vec::new(),
-        tables: vec![table],
-    })
+    Ok(Section::new("What was left undone: RAID-5")
+        .with_text("Random requests at multiples of 4 KiB, no pause between. Best is the largest unit within 2 % of the least response; what a rule costs is with its unit taken to the nearest power of two, on RAID-5.")
+        .with_table(table))
 }
 
 fn unit_of(rule: &str, point: &Point, disk: &DiskTimes) -> f64 {

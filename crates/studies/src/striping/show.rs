@@ -1,9 +1,9 @@
 //! Figures and tables of the striping study.
 
-use super::cell::Outcome;
+use super::cell::StripedRun;
 use super::claims::{Grid, KIB, size};
 use super::grid::{ALIKE, BUFFERED, Kind, Row};
-use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::Length;
 use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
 
@@ -28,24 +28,23 @@ fn find(rows: &[Row], request: u64, mpl: u32) -> Option<&Row> {
 }
 
 /// Response over the unit, a line a size.
-fn over_unit(title: String, rows: &[&Row], name: impl Fn(&Row) -> String) -> Figure {
+fn over_unit(title: String, rows: &[&Row], name: impl Fn(&Row) -> String) -> Chart {
     let line = |(family, row): (usize, &&Row)| {
-        let mut runs: Vec<&Outcome> = row.runs.iter().collect();
+        let mut runs: Vec<&StripedRun> = row.runs.iter().collect();
         runs.reverse();
-        Line {
-            name: name(row),
-            points: runs.iter().map(|run| (run.point.unit() as f64 / KIB, run.response_ms)).collect(),
-            errors: runs.iter().map(|run| run.half_width_ms).collect(),
+        Series::new(
+            name(row),
             family,
-            ..Line::default()
-        }
+            runs.iter().map(|run| (run.point.unit() as f64 / KIB, run.response_ms)),
+        )
+        .with_errors(runs.iter().map(|run| run.half_width_ms))
     };
-    Figure {
+    Chart::new(
         title,
-        x: Axis::log("stripe unit (KiB)"),
-        y: Axis::log("mean response (ms)"),
-        lines: rows.iter().enumerate().map(line).collect(),
-    }
+        Axis::log("stripe unit (KiB)"),
+        Axis::log("mean response (ms)"),
+        rows.iter().enumerate().map(line),
+    )
 }
 
 /// Responses over units, sizes and MPL.
@@ -56,29 +55,20 @@ pub(super) fn responses(grid: &Grid, length: Length) -> Section {
         over_unit(format!("MPL {mpl}"), &drawn, |row| size(row.request))
     };
     let mpls: &[u32] = length.pick(&[1, 8, 20], &[1, 8]);
-    Section {
-        title: "Random reads without a pause".to_string(),
-        text: vec![
-            "A request of B bytes over d of four disks has a unit of B/d on each. The rightmost point of a line is the request on one disk, the leftmost that over four."
-                .to_string(),
-        ],
-        figures: mpls.iter().map(figure).collect(),
-        tables: Vec::new(),
-    }
+    Section::new("Random reads without a pause")
+        .with_text("A request of B bytes over d of four disks has a unit of B/d on each. The rightmost point of a line is the request on one disk, the leftmost that over four.")
+        .with_charts(mpls.iter().map(figure))
 }
 
 /// The best units of each kind of load.
 pub(super) fn best_units(kinds: &[Kind], grid: &Grid) -> Section {
     let named = kinds.iter().zip(grid.kinds());
-    Section {
-        title: "The best unit".to_string(),
-        text: vec![format!(
+    Section::new("The best unit")
+        .with_text(format!(
             "Of units whose responses are within {:.0} % of the least, the largest.",
             ALIKE * 100.0
-        )],
-        figures: Vec::new(),
-        tables: named.map(|(kind, rows)| best_table(kind.name, rows)).collect(),
-    }
+        ))
+        .with_tables(named.map(|(kind, rows)| best_table(kind.name, rows)))
 }
 
 /// The best unit over size and MPL.
@@ -88,8 +78,7 @@ fn best_table(name: &str, rows: &[Row]) -> Table {
     let mut table = Table::new(format!("Best unit (KiB): {name}"), columns);
     for request in requests(rows) {
         let best = |mpl: &u32| Some(find(rows, request, *mpl)?.best().point.unit() as f64 / KIB);
-        let bests = mpls.iter().map(|mpl| Cell::from(best(mpl)));
-        table.row(std::iter::once(Cell::from(size(request))).chain(bests));
+        table.named_row([size(request)], mpls.iter().map(best));
     }
     table
 }
@@ -111,54 +100,42 @@ pub(super) fn advisors(kinds: &[Kind], grid: &Grid, disk: &DiskTimes, advisor: &
     for row in grid.reads.iter().filter(|row| row.request >= 64 && [1, 2, 8, 20].contains(&row.mpl)) {
         let best = row.best();
         let ours = row.ours(advisor, best);
-        let mut cells = vec![
-            Cell::from(size(row.request)),
-            Cell::Number(f64::from(row.mpl)),
-            Cell::Number(best.point.unit() as f64 / KIB),
-            Cell::Number(row.request as f64 / f64::from(ours) / KIB),
-            Cell::Number(100.0 * row.regret(ours)),
-        ];
-        for rule in RULES {
+        let unit_kib = row.request as f64 / f64::from(ours) / KIB;
+        let own = [f64::from(row.mpl), best.point.unit() as f64 / KIB, unit_kib, 100.0 * row.regret(ours)];
+        let rules = RULES.iter().flat_map(|rule| {
             let unit = row.rule(rule, disk);
-            cells.extend([Cell::Number(unit / KIB), Cell::Number(100.0 * row.regret(row.across(unit)))]);
-        }
-        table.row(cells);
+            [unit / KIB, 100.0 * row.regret(row.across(unit))]
+        });
+        table.named_row([size(row.request)], own.into_iter().chain(rules));
     }
     let all: Vec<&Vec<Row>> = grid.kinds().collect();
     let named = kinds.iter().map(|kind| kind.name).zip(all.iter().map(|rows| rows.as_slice()));
-    Section {
-        title: "The advisors".to_string(),
-        text: vec![
-            "Ours is told the sizes of requests and how many others each meets, and by how much that varies; from the unit in force, whichever it is. Its regret is the largest over all units that it may begin with, once it has looked again at what it changed to. A published rule is told the MPL; its unit is taken to the nearest power of two.".to_string(),
-        ],
-        figures: vec![regrets_over_mpl(&grid.reads, disk, advisor)],
-        tables: vec![regret_table(named.map(|(name, rows)| (name, rows, advisor)), disk), table],
-    }
+    Section::new("The advisors")
+        .with_text("Ours is told the sizes of requests and how many others each meets, and by how much that varies; from the unit in force, whichever it is. Its regret is the largest over all units that it may begin with, once it has looked again at what it changed to. A published rule is told the MPL; its unit is taken to the nearest power of two.")
+        .with_chart(regrets_over_mpl(&grid.reads, disk, advisor))
+        .with_table(regret_table(named.map(|(name, rows)| (name, rows, advisor)), disk))
+        .with_table(table)
 }
 
 /// The largest regret over all sizes, over MPL.
-fn regrets_over_mpl(rows: &[Row], disk: &DiskTimes, advisor: &ForkJoin) -> Figure {
+fn regrets_over_mpl(rows: &[Row], disk: &DiskTimes, advisor: &ForkJoin) -> Chart {
     let worst = |mpl: &u32, regret: &dyn Fn(&Row) -> f64| {
         let these = rows.iter().filter(|row| row.mpl == *mpl);
         (f64::from(*mpl), 100.0 * these.map(regret).fold(0.0, f64::max))
     };
-    let line = |family: usize, name: &str, regret: &dyn Fn(&Row) -> f64| Line {
-        name: name.to_string(),
-        points: mpls(rows).iter().map(|mpl| worst(mpl, regret)).collect(),
-        look: Look::Curve,
-        family,
-        ..Line::default()
+    let line = |family: usize, name: &str, regret: &dyn Fn(&Row) -> f64| {
+        Series::new(name, family, mpls(rows).iter().map(|mpl| worst(mpl, regret))).with_draw(Draw::Points)
     };
     let mut lines = vec![line(0, "fork-join", &|row| row.our_regret(advisor)[1])];
     for (index, rule) in RULES.iter().enumerate() {
         lines.push(line(index + 1, rule, &|row| row.regret(row.across(row.rule(rule, disk)))));
     }
-    Figure {
-        title: "Random reads: the most that an advisor's unit costs, over all sizes".to_string(),
-        x: Axis::linear("MPL"),
-        y: Axis::linear("longer than with the best unit (%)"),
+    Chart::new(
+        "Random reads: the most that an advisor's unit costs, over all sizes",
+        Axis::linear("MPL"),
+        Axis::linear("longer than with the best unit (%)"),
         lines,
-    }
+    )
 }
 
 /// Largest and mean regret, kind by kind.
@@ -172,20 +149,14 @@ fn regret_table<'a>(
     let mut table =
         Table::new("How much longer responses are than with the best unit, over all sizes and MPLs", columns);
     for (name, rows, advisor) in kinds {
-        let mut cells = vec![Cell::from(name)];
-        let mut add = |regrets: Vec<f64>| {
+        let worst_and_mean = |regrets: &dyn Fn(&Row) -> f64| {
+            let regrets: Vec<f64> = rows.iter().map(regrets).collect();
             let mean = regrets.iter().sum::<f64>() / regrets.len() as f64;
-            cells
-                .extend([regrets.iter().copied().fold(0.0, f64::max), mean].map(|r| Cell::Number(100.0 * r)));
+            [100.0 * regrets.iter().copied().fold(0.0, f64::max), 100.0 * mean]
         };
-        let ours: Vec<[f64; 2]> = rows.iter().map(|row| row.our_regret(advisor)).collect();
-        for column in [0, 1] {
-            add(ours.iter().map(|regrets| regrets[column]).collect());
-        }
-        for rule in RULES {
-            add(rows.iter().map(|row| row.regret(row.across(row.rule(rule, disk)))).collect());
-        }
-        table.row(cells);
+        let ours = [0, 1].map(|column| worst_and_mean(&|row| row.our_regret(advisor)[column]));
+        let rules = RULES.map(|rule| worst_and_mean(&|row| row.regret(row.across(row.rule(rule, disk)))));
+        table.named_row([name], ours.into_iter().chain(rules).flatten());
     }
     table
 }
@@ -201,14 +172,9 @@ pub(super) fn thinking(grid: &Grid) -> Section {
         0.0 => format!("MPL {}, no pause", row.mpl),
         think => format!("MPL {}, {think:.0} ms", row.mpl),
     };
-    Section {
-        title: "Think time".to_string(),
-        text: vec![
-            "Longer pauses act as fewer processes do: what counts is how many requests meet.".to_string(),
-        ],
-        figures: vec![over_unit(format!("Random reads of {}", size(request)), &rows, name)],
-        tables: Vec::new(),
-    }
+    Section::new("Think time")
+        .with_text("Longer pauses act as fewer processes do: what counts is how many requests meet.")
+        .with_chart(over_unit(format!("Random reads of {}", size(request)), &rows, name))
 }
 
 /// What the drives' buffers change.
@@ -223,22 +189,19 @@ pub(super) fn buffered(buffered: &[Vec<Row>], grid: &Grid, advisor: &ForkJoin) -
         let count = pairs.len() as f64;
         let same = pairs.iter().filter(|(a, b)| a.best().point.across == b.best().point.across).count();
         let quicker = |(a, b): &(&Row, &Row)| a.best().response_ms / b.best().response_ms;
-        table.row([
-            Cell::from(kind.name),
-            Cell::Number(100.0 * same as f64 / count),
-            Cell::Number(100.0 * pairs.iter().map(quicker).sum::<f64>() / count),
-            Cell::Number(100.0 * rows.iter().map(|row| row.our_regret(advisor)[1]).fold(0.0, f64::max)),
-        ]);
+        table.named_row(
+            [kind.name],
+            [
+                100.0 * same as f64 / count,
+                100.0 * pairs.iter().map(quicker).sum::<f64>() / count,
+                100.0 * rows.iter().map(|row| row.our_regret(advisor)[1]).fold(0.0, f64::max),
+            ],
+        );
     }
     let best = BUFFERED.iter().zip(buffered).map(|(kind, rows)| best_table(kind.name, rows));
-    Section {
-        title: "What was left undone: buffers on".to_string(),
-        text: vec![
-            "Sequential reads are held against random ones without a buffer. The best units, as above, are within 2 % of the least response.".to_string(),
-        ],
-        figures: Vec::new(),
-        tables: std::iter::once(table).chain(best).collect(),
-    }
+    Section::new("What was left undone: buffers on")
+        .with_text("Sequential reads are held against random ones without a buffer. The best units, as above, are within 2 % of the least response.")
+        .with_tables(std::iter::once(table).chain(best))
 }
 
 /// Arrays of more disks.
@@ -248,10 +211,7 @@ pub(super) fn larger(kinds: &[Kind], all: &[Vec<Row>], disk: &DiskTimes) -> Sect
     let regrets =
         regret_table(named.map(|((kind, rows), advisor)| (kind.name, rows.as_slice(), advisor)), disk);
     let best = kinds.iter().zip(all).map(|(kind, rows)| best_table(kind.name, rows));
-    Section {
-        title: "What was left undone: more disks".to_string(),
-        text: vec!["Chen and Patterson's rule was made for 16 disks.".to_string()],
-        figures: Vec::new(),
-        tables: std::iter::once(regrets).chain(best).collect(),
-    }
+    Section::new("What was left undone: more disks")
+        .with_text("Chen and Patterson's rule was made for 16 disks.")
+        .with_tables(std::iter::once(regrets).chain(best))
 }

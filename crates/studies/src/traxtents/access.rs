@@ -46,7 +46,7 @@ impl Access {
 
 /// What came of a run, in means over its requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct AccessTimes {
     /// The time of all requests over their number.
     pub(super) head_ms: f64,
     pub(super) response_ms: f64,
@@ -121,9 +121,9 @@ pub(super) fn boundaries(geometry: &Geometry, from: Lbn, end: Lbn) -> Vec<Lbn> {
     boundaries
 }
 
-impl Outcome {
+impl AccessTimes {
     /// What is left out of the other's head time, in percent.
-    pub(super) fn reduction_of(&self, other: &Outcome) -> f64 {
+    pub(super) fn reduction_of(&self, other: &AccessTimes) -> f64 {
         100.0 * (1.0 - self.head_ms / other.head_ms)
     }
 
@@ -158,7 +158,7 @@ impl Place {
     }
 
     /// So many requests, one after another or with one more in the queue.
-    pub(super) fn run(&self, access: Access, requests: u64) -> Result<Outcome, StudyError> {
+    pub(super) fn run(&self, access: Access, requests: u64) -> Result<AccessTimes, StudyError> {
         let Access { op, aligned, depth, size } = access;
         let shape = TrackShape { region: self.region, aligned, op, depth };
         let track_of = |lbn| {
@@ -197,7 +197,7 @@ impl Place {
         Ok((watch, engine.now().as_ms()))
     }
 
-    fn outcome(&self, watch: &Watch, took_ms: f64) -> Outcome {
+    fn outcome(&self, watch: &Watch, took_ms: f64) -> AccessTimes {
         let count = watch.responses_ms.len() as f64;
         let (response_ms, deviation_ms) = mean_and_deviation(&watch.responses_ms);
         let tracks = watch.requests.iter().map(|request| (request, self.geometry.track_at(request.lbn)));
@@ -206,7 +206,7 @@ impl Place {
         let beyond = |(request, track): &&(&Request, headstack_model::Track)| {
             request.end() > track.first + u64::from(track.sectors)
         };
-        Outcome {
+        AccessTimes {
             head_ms: took_ms / count,
             response_ms,
             deviation_ms,

@@ -1,6 +1,6 @@
 //! Curves over the size of requests, in tracks.
 
-use crate::figure::{Axis, Figure, Line};
+use crate::report::{Axis, Chart, Series};
 
 /// What eighths of a track are in tracks.
 pub(super) fn in_tracks(eighths: u32) -> f64 {
@@ -14,13 +14,13 @@ pub(super) fn line(
     values: impl Iterator<Item = f64>,
     family: usize,
     dashed: bool,
-) -> Line {
-    let points = eighths.iter().map(|eighths| in_tracks(*eighths)).zip(values).collect();
-    Line { name: name.into(), points, family, dashed, ..Line::default() }
+) -> Series {
+    let points = eighths.iter().map(|eighths| in_tracks(*eighths)).zip(values);
+    Series::new(name, family, points).with_dashes(dashed)
 }
 
 /// Curves in one figure.
-pub(super) fn figure(title: impl Into<String>, y: &str, lines: Vec<Line>) -> Figure {
+pub(super) fn figure(title: impl Into<String>, y: &str, lines: Vec<Series>) -> Chart {
     let x = Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]);
-    Figure { title: title.into(), x, y: Axis::linear(y), lines }
+    Chart::new(title, x, Axis::linear(y), lines)
 }

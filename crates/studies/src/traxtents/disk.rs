@@ -1,10 +1,10 @@
 //! Random requests of a track's length in the first zone of the study's four disks, and curves over their size on one.
 
 use super::Part;
-use super::access::{Access, Outcome, Place, Size, TRACK};
+use super::access::{Access, AccessTimes, Place, Size, TRACK};
 use super::curves::{figure, in_tracks, line};
-use crate::figure::{Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Chart, Section, Series, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::{Delivery, WriteCache};
 use headstack_model::{DriveSpec, Op, drives};
@@ -35,37 +35,24 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     measured.extend(long_and_short(&place, requests)?);
     let (delivered, spread) = (curves.head_times()?, curves.spread());
     let sections = vec![
-        Section {
-            title: "Requests of a whole track".to_string(),
-            text: vec![
-                "Random requests in the first zone, aligned to tracks and not, one outstanding (onereq) or always one more in \
-                 the queue (tworeq). Head time is the time of all over their number. Writes go to the media before they are done."
-                    .to_string(),
-            ],
-            tables: vec![table],
-            ..Section::default()
-        },
-        Section {
-            title: "Over the request's size".to_string(),
-            text: vec![format!(
+        Section::new("Requests of a whole track")
+            .with_text("Random requests in the first zone, aligned to tracks and not, one outstanding (onereq) or always one more in \
+                 the queue (tworeq). Head time is the time of all over their number. Writes go to the media before they are done.")
+            .with_table(table),
+        Section::new("Over the request's size")
+            .with_text(format!(
                 "{}, first zone. Efficiency is the share of time in which wanted data pass; read in order, the zone comes to \
                  {:.1} %, because skews pass between tracks.",
                 place.spec.title,
                 100.0 * curves.streaming
-            )],
-            figures: vec![curves.efficiency(), delivered[0].clone(), delivered[1].clone()],
-            ..Section::default()
-        },
-        Section {
-            title: "Deviation of the response, and latency".to_string(),
-            text: vec![
-                "One outstanding. A disk that reads on arrival waits (1 − f²)/2 turns for a share f of a track, one that does not \
-                 half a turn."
-                    .to_string(),
-            ],
-            figures: spread,
-            ..Section::default()
-        },
+            ))
+            .with_chart(curves.efficiency())
+            .with_chart(delivered[0].clone())
+            .with_chart(delivered[1].clone()),
+        Section::new("Deviation of the response, and latency")
+            .with_text("One outstanding. A disk that reads on arrival waits (1 − f²)/2 turns for a share f of a track, one that does not \
+                 half a turn.")
+            .with_charts(spread),
     ];
     Ok((measured, sections))
 }
@@ -105,22 +92,15 @@ fn whole_tracks(setting: &Setting<'_>, requests: u64) -> Result<(Vec<Measured>, 
     })?;
     let columns =
         ["disk", "requests", "aligned ms", "unaligned ms", "less %", "seek ms", "latency ms", "bus left ms"];
-    let mut table = Table::new("Head time, and what the aligned ones spend of it", columns);
-    table.words = 2;
+    let mut table = Table::new("Head time, and what the aligned ones spend of it", columns).with_words(2);
     let mut measured = Vec::new();
     for ((name, op, depth), [aligned, unaligned]) in cases.iter().zip(&outcomes) {
         let kind = name_of(*op, *depth);
         let less = aligned.reduction_of(unaligned);
-        table.row([
-            Cell::from(*name),
-            Cell::from(kind.replace('.', " ")),
-            aligned.head_ms.into(),
-            unaligned.head_ms.into(),
-            less.into(),
-            aligned.seek_ms.0.into(),
-            aligned.latency_ms.into(),
-            aligned.bus_ms.into(),
-        ]);
+        table.named_row(
+            [*name, &kind.replace('.', " ")],
+            [aligned.head_ms, unaligned.head_ms, less, aligned.seek_ms.0, aligned.latency_ms, aligned.bus_ms],
+        );
         let values = [
             ("aligned", aligned.head_ms),
             ("unaligned", unaligned.head_ms),
@@ -226,7 +206,7 @@ struct Curves<'a> {
     requests: u64,
     streaming: f64,
     /// Aligned and unaligned reads, one outstanding and two.
-    reads: Vec<(&'static str, Vec<Outcome>)>,
+    reads: Vec<(&'static str, Vec<AccessTimes>)>,
 }
 
 impl<'a> Curves<'a> {
@@ -239,21 +219,21 @@ impl<'a> Curves<'a> {
         Ok(curves)
     }
 
-    fn over_sizes(&self, place: &Place, access: Access) -> Result<Vec<Outcome>, StudyError> {
+    fn over_sizes(&self, place: &Place, access: Access) -> Result<Vec<AccessTimes>, StudyError> {
         self.setting.map(&EIGHTHS, |eighths| {
             place.run(Access { size: Size::Eighths(*eighths), ..access }, self.requests)
         })
     }
 
-    fn lines(&self, of: impl Fn(&Outcome) -> f64) -> Vec<Line> {
-        let line = |(index, (name, outcomes)): (usize, &(&str, Vec<Outcome>))| {
+    fn lines(&self, of: impl Fn(&AccessTimes) -> f64) -> Vec<Series> {
+        let line = |(index, (name, outcomes)): (usize, &(&str, Vec<AccessTimes>))| {
             line(*name, &EIGHTHS, outcomes.iter().map(&of), index / 2, index % 2 == 0)
         };
         self.reads.iter().enumerate().map(line).collect()
     }
 
     /// Fig 1, with all four kinds of reads.
-    fn efficiency(&self) -> Figure {
+    fn efficiency(&self) -> Chart {
         let turn_ms = self.place.turn_ms;
         let mut lines = self.lines(|outcome| outcome.efficiency(turn_ms));
         let most = EIGHTHS.iter().map(|_| 100.0 * self.streaming);
@@ -262,7 +242,7 @@ impl<'a> Curves<'a> {
     }
 
     /// Figs 6 and 7, and the same for writes.
-    fn head_times(&self) -> Result<[Figure; 2], StudyError> {
+    fn head_times(&self) -> Result<[Chart; 2], StudyError> {
         let mut reads = self.lines(|outcome| outcome.head_ms);
         let changes: [(&str, Change); 2] = [
             ("aligned, onereq, bus in no time", without_bus),
@@ -292,7 +272,7 @@ impl<'a> Curves<'a> {
     }
 
     /// Figs 8 and 3.
-    fn spread(&self) -> Vec<Figure> {
+    fn spread(&self) -> Vec<Chart> {
         let one = |index: usize| &self.reads[index].1;
         let deviation = ["aligned", "unaligned"].iter().enumerate().map(|(family, name)| {
             line(*name, &EIGHTHS, one(2 * family).iter().map(|outcome| outcome.deviation_ms), family, false)

@@ -1,8 +1,8 @@
 //! What it takes to find a disk's tracks: questions, reads and hours, by each way.
 
 use super::Part;
-use crate::figure::{Cell, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Section, Table};
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Geometry, drives};
 use headstack_probe::drive::ProbeTarget;
@@ -54,34 +54,28 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     }
     let costs = setting.map(&cases, |(name, way)| cost(&drives::load(name)?, *way))?;
     let columns = ["disk", "way", "tracks", "missed", "false", "asked", "a track", "minutes of the disk"];
-    let mut table = Table::new("Finding all tracks", columns);
-    table.words = 2;
+    let mut table = Table::new("Finding all tracks", columns).with_words(2);
     let mut measured = Vec::new();
     for ((name, way), cost) in cases.iter().zip(&costs) {
-        table.row([
-            Cell::from(*name),
-            Cell::from(way.name()),
-            (cost.tracks as f64).into(),
-            (cost.wrong.0 as f64).into(),
-            (cost.wrong.1 as f64).into(),
-            (cost.probes as f64).into(),
-            cost.each().into(),
-            cost.minutes.into(),
-        ]);
+        table.named_row(
+            [*name, way.name()],
+            [
+                cost.tracks as f64,
+                cost.wrong.0 as f64,
+                cost.wrong.1 as f64,
+                cost.probes as f64,
+                cost.each(),
+                cost.minutes,
+            ],
+        );
         if *name == MEASURED {
             measured.extend(way.metrics(cost));
         }
     }
-    let section = Section {
-        title: "What it takes to find the tracks".to_string(),
-        text: vec![
-            "Simulated disks behind a host whose clock errs by 8 µs and of whose answers one in two hundred comes up to 3 ms late. \
-             Where blocks lie is asked without such noise; an answer takes a millisecond, an assumption."
-                .to_string(),
-        ],
-        tables: vec![table],
-        ..Section::default()
-    };
+    let section = Section::new("What it takes to find the tracks")
+        .with_text("Simulated disks behind a host whose clock errs by 8 µs and of whose answers one in two hundred comes up to 3 ms late. \
+             Where blocks lie is asked without such noise; an answer takes a millisecond, an assumption.")
+        .with_table(table);
     Ok((measured, vec![section]))
 }
 

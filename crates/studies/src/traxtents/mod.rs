@@ -16,8 +16,8 @@ mod lfs;
 mod modern;
 mod video;
 
-use crate::figure::Section;
 use crate::judge::Measured;
+use crate::report::Section;
 use crate::study::{Findings, Setting, Study, StudyError};
 
 /// The study.

@@ -1,10 +1,10 @@
 //! Requests of a track's length on drives of today, with tracks of one to two MB, at three places of each.
 
 use super::Part;
-use super::access::{Access, Outcome, Place, Size};
+use super::access::{Access, AccessTimes, Place, Size};
 use super::curves::{figure, line};
-use crate::figure::{Cell, Figure, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Chart, Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, ZeroLatency};
@@ -49,45 +49,37 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         "deviation aligned ms",
         "unaligned ms",
     ];
-    let mut table = Table::new("Reads of a whole track", columns);
-    table.words = 3;
+    let mut table = Table::new("Reads of a whole track", columns).with_words(3);
     let mut measured = Vec::new();
     for ((drive, (at, _), (rule, _)), [one, one_off, two, two_off]) in cases.iter().zip(&outcomes) {
-        table.row([
-            Cell::from(*drive),
-            Cell::from(*at),
-            Cell::from(if *rule == "as-is" { "no" } else { "yes" }),
-            two.kib.into(),
-            one.head_ms.into(),
-            one_off.head_ms.into(),
-            one.reduction_of(one_off).into(),
-            two.head_ms.into(),
-            two_off.head_ms.into(),
-            two.reduction_of(two_off).into(),
-            one.deviation_ms.into(),
-            one_off.deviation_ms.into(),
-        ]);
+        table.named_row(
+            [*drive, *at, if *rule == "as-is" { "no" } else { "yes" }],
+            [
+                two.kib,
+                one.head_ms,
+                one_off.head_ms,
+                one.reduction_of(one_off),
+                two.head_ms,
+                two_off.head_ms,
+                two.reduction_of(two_off),
+                one.deviation_ms,
+                one_off.deviation_ms,
+            ],
+        );
         if *at == "outer" {
             let metric = format!("modern.{drive}.{rule}.tworeq.reduction");
             measured.push(Measured::new(metric, two.reduction_of(two_off)));
         }
     }
-    let section = Section {
-        title: "Drives of today".to_string(),
-        text: vec![
-            "Random reads within a twentieth of each drive: at its start, in its middle and at its end. No drive of today is known \
+    let section = Section::new("Drives of today")
+        .with_text("Random reads within a twentieth of each drive: at its start, in its middle and at its end. No drive of today is known \
              to read on arrival, and the drive files do not; beside them stands what they would gain if they did, within \
-             one track."
-                .to_string(),
-        ],
-        figures: vec![
-            curves(setting, requests, "Efficiency over the request's size", "efficiency (%)", Outcome::efficiency)?,
-            curves(setting, requests, "Standard deviation of the response", "deviation (ms)", |outcome, _| {
+             one track.")
+        .with_chart(curves(setting, requests, "Efficiency over the request's size", "efficiency (%)", AccessTimes::efficiency)?)
+        .with_chart(curves(setting, requests, "Standard deviation of the response", "deviation (ms)", |outcome, _| {
                 outcome.deviation_ms
-            })?,
-        ],
-        tables: vec![table],
-    };
+            })?)
+        .with_table(table);
     Ok((measured, vec![section]))
 }
 
@@ -103,8 +95,8 @@ fn curves(
     requests: u64,
     title: &str,
     y: &str,
-    of: impl Fn(&Outcome, f64) -> f64,
-) -> Result<Figure, StudyError> {
+    of: impl Fn(&AccessTimes, f64) -> f64,
+) -> Result<Chart, StudyError> {
     let mut lines = Vec::new();
     for (family, (name, rule)) in RULES.into_iter().enumerate() {
         let place = place(DRIVES[0], 0.0, rule)?;

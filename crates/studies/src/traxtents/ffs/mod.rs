@@ -7,8 +7,8 @@ mod modern;
 
 use super::Part;
 use super::access::boundaries;
-use crate::figure::{Section, Table};
 use crate::judge::Measured;
+use crate::report::{Section, Table};
 use crate::runs::engine;
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::spec::{DriveSpec, WriteCache};
@@ -90,7 +90,7 @@ impl Program {
 
 /// What came of a program.
 #[derive(Clone, Debug)]
-struct Outcome {
+struct ProgramRun {
     /// To its end; of PostMark, its transactions alone.
     seconds: f64,
     counts: Counts,
@@ -98,7 +98,7 @@ struct Outcome {
     media_s: f64,
 }
 
-impl Outcome {
+impl ProgramRun {
     /// KB of a read, on average.
     fn mean_read_kb(&self) -> f64 {
         self.counts.read_sectors as f64 / 2.0 / self.counts.reads as f64
@@ -133,7 +133,12 @@ fn tracks_of(geometry: &Geometry, sectors: u64) -> TrackList {
 }
 
 /// Runs a program on an empty file system.
-fn play(spec: &DriveSpec, layout: &Layout, program: Program, files: &[u64]) -> Result<Outcome, StudyError> {
+fn play(
+    spec: &DriveSpec,
+    layout: &Layout,
+    program: Program,
+    files: &[u64],
+) -> Result<ProgramRun, StudyError> {
     let mut session = Session::new(layout.clone(), Lbn(0), program.calls(files));
     for (handle, bytes) in files.iter().enumerate() {
         session = session.with_file(handle as u32, *bytes);
@@ -153,13 +158,13 @@ fn play(spec: &DriveSpec, layout: &Layout, program: Program, files: &[u64]) -> R
         f64::from(BLOCK_SECTORS) / f64::from(per_track) * 60.0 / spec.mechanics.rpm
     };
     let blocks = (0..files.len() as u32).flat_map(|handle| session.blocks_of(handle));
-    Ok(Outcome { seconds, counts: session.counts(), media_s: blocks.map(media_of).sum() })
+    Ok(ProgramRun { seconds, counts: session.counts(), media_s: blocks.map(media_of).sum() })
 }
 
 /// The outcomes of all programs, in their order, and in each those of the variants in theirs.
-type Outcomes = Vec<(Program, [Outcome; 4])>;
+type ProgramRuns = Vec<(Program, [ProgramRun; 4])>;
 
-fn play_all(setting: &Setting<'_>, spec: &DriveSpec, rule: NextGroup) -> Result<Outcomes, StudyError> {
+fn play_all(setting: &Setting<'_>, spec: &DriveSpec, rule: NextGroup) -> Result<ProgramRuns, StudyError> {
     let geometry = Geometry::new(spec)?;
     let tracks = tracks_of(&geometry, geometry.sectors());
     let layouts = Variant::ALL.map(|variant| Layout::new(tracks.clone(), variant, rule));
@@ -189,7 +194,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
 }
 
 /// The rows of a program. What depends on how much is read is left out of the short form.
-fn rows(program: Program, four: &[Outcome; 4], length: Length) -> Vec<Measured> {
+fn rows(program: Program, four: &[ProgramRun; 4], length: Length) -> Vec<Measured> {
     let name = program.name();
     let [plain, _, _, ours] = four;
     let is_postmark = matches!(program, Program::Postmark(_));
@@ -230,48 +235,39 @@ fn rows(program: Program, four: &[Outcome; 4], length: Length) -> Vec<Measured> 
 }
 
 /// A table of seconds and requests.
-fn table(title: &str, outcomes: &Outcomes) -> Table {
+fn table(title: &str, outcomes: &ProgramRuns) -> Table {
     let columns =
         ["program", "variant", "s", "over unmodified", "reads", "KB a read", "writes", "metadata writes"];
-    let mut table = Table { words: 2, ..Table::new(title, columns) };
+    let mut table = Table::new(title, columns).with_words(2);
     for (program, four) in outcomes {
         for (variant, outcome) in Variant::ALL.iter().zip(four) {
             let reads = outcome.counts.reads;
-            table.row([
-                program.name().into(),
-                variant.name().into(),
-                outcome.seconds.into(),
-                (outcome.seconds / four[0].seconds).into(),
-                (reads as f64).into(),
-                Some(outcome.mean_read_kb()).filter(|_| reads > 0).into(),
-                (outcome.counts.writes as f64).into(),
-                (outcome.counts.metadata_writes as f64).into(),
-            ]);
+            table.named_row(
+                [&program.name(), variant.name()],
+                [
+                    Some(outcome.seconds),
+                    Some(outcome.seconds / four[0].seconds),
+                    Some(reads as f64),
+                    Some(outcome.mean_read_kb()).filter(|_| reads > 0),
+                    Some(outcome.counts.writes as f64),
+                    Some(outcome.counts.metadata_writes as f64),
+                ],
+            );
         }
     }
     table
 }
 
-fn section(outcomes: &Outcomes) -> Section {
-    Section {
-        title: "FFS on the Atlas 10K".to_string(),
-        text: vec![
-            "Seconds of each program; of PostMark, those of its 500 transactions. The processor takes no time.".to_string(),
-        ],
-        tables: vec![table("Programs over four file systems", outcomes)],
-        ..Section::default()
-    }
+fn section(outcomes: &ProgramRuns) -> Section {
+    Section::new("FFS on the Atlas 10K")
+        .with_text("Seconds of each program; of PostMark, those of its 500 transactions. The processor takes no time.")
+        .with_table(table("Programs over four file systems", outcomes))
 }
 
-fn other_groups(outcomes: &Outcomes) -> Section {
-    Section {
-        title: "FFS, with groups chosen as in FreeBSD's sources".to_string(),
-        text: vec![
-            "A file goes on to the next group that is no fuller than the average one. Then the second of two large files lies as far behind the first as this is long.".to_string(),
-        ],
-        tables: vec![table("The same programs", outcomes)],
-        ..Section::default()
-    }
+fn other_groups(outcomes: &ProgramRuns) -> Section {
+    Section::new("FFS, with groups chosen as in FreeBSD's sources")
+        .with_text("A file goes on to the next group that is no fuller than the average one. Then the second of two large files lies as far behind the first as this is long.")
+        .with_table(table("The same programs", outcomes))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! with its own clusters of 256 KB. Files of head* are 1.2 tracks long, as the study's were.
 
 use super::super::modern::RULES;
-use super::{Outcome, Program, play, tracks_of};
-use crate::figure::{Axis, Figure, Line, Look, Section, Table};
+use super::{Program, ProgramRun, play, tracks_of};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::{DriveSpec, WriteCache, ZeroLatency};
 use headstack_model::{Geometry, Lbn, drives};
@@ -46,7 +46,7 @@ fn kinds(geometry: &Geometry, cluster: u32) -> Vec<Kind> {
 struct Played {
     rule: &'static str,
     program: Program,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<ProgramRun>,
 }
 
 impl Played {
@@ -92,41 +92,39 @@ fn measured(setting: &Setting<'_>, names: &[&str], played: &[Played]) -> Vec<Mea
 fn section(names: &[&str], played: &[Played], cluster: u32) -> Section {
     let columns =
         ["zero latency", "program", "variant", "s", "over unmodified", "reads", "KB a read", "writes"];
-    let mut table = Table { words: 3, ..Table::new("Programs over the file systems", columns) };
+    let mut table = Table::new("Programs over the file systems", columns).with_words(3);
     for played in played {
         for ((name, outcome), ratio) in names.iter().zip(&played.outcomes).zip(played.ratios()) {
             let reads = outcome.counts.reads;
-            table.row([
-                (if played.rule == RULES[0].0 { "no" } else { "yes" }).into(),
-                played.program.name().into(),
-                (*name).into(),
-                outcome.seconds.into(),
-                ratio.into(),
-                (reads as f64).into(),
-                Some(outcome.mean_read_kb()).filter(|_| reads > 0).into(),
-                (outcome.counts.writes as f64).into(),
-            ]);
+            table.named_row(
+                [if played.rule == RULES[0].0 { "no" } else { "yes" }, &played.program.name(), name],
+                [
+                    Some(outcome.seconds),
+                    Some(ratio),
+                    Some(reads as f64),
+                    Some(outcome.mean_read_kb()).filter(|_| reads > 0),
+                    Some(outcome.counts.writes as f64),
+                ],
+            );
         }
     }
     let kb = u64::from(cluster) * BLOCK_BYTES / 1024;
-    Section {
-        title: "FFS on a drive of 2019".to_string(),
-        text: vec![format!(
+    Section::new("FFS on a drive of 2019")
+        .with_text(format!(
             "The first 16 GiB of an Exos X16, whose tracks are up to {kb} KB long; writes wait for the media. Clusters are of {kb} KB, but for \
              `{SHORT}`, which is unmodified FFS with its 256 KB. The drive's file knows of no access on arrival; beside it stands the same \
              drive with it."
-        )],
-        figures: RULES.iter().map(|(rule, _)| figure(names, played, rule)).collect(),
-        tables: vec![table],
-    }
+        ))
+        .with_charts(RULES.iter().map(|(rule, _)| figure(names, played, rule)))
+        .with_table(table)
 }
 
 /// Marks of the programs under one rule: bars of several variants would be stacked.
-fn figure(names: &[&str], played: &[Played], rule: &str) -> Figure {
-    let mut lines: Vec<Line> = names
+fn figure(names: &[&str], played: &[Played], rule: &str) -> Chart {
+    let mut lines: Vec<Series> = names
         .iter()
         .enumerate()
-        .map(|(family, name)| Line { name: name.to_string(), look: Look::Marks, family, ..Line::default() })
+        .map(|(family, name)| Series::new(*name, family, []).with_draw(Draw::Marks))
         .collect();
     for (at, played) in played.iter().filter(|played| played.rule == rule).enumerate() {
         for (line, ratio) in lines.iter_mut().zip(played.ratios()) {
@@ -134,10 +132,10 @@ fn figure(names: &[&str], played: &[Played], rule: &str) -> Figure {
         }
     }
     let title = if rule == RULES[0].0 { "As the drive is" } else { "If it read and wrote on arrival" };
-    Figure {
-        title: title.to_string(),
-        x: Axis::of_names("program", PROGRAMS.iter().map(|program| program.name())),
-        y: Axis::linear("time over that of unmodified FFS"),
+    Chart::new(
+        title,
+        Axis::of_names("program", PROGRAMS.iter().map(|program| program.name())),
+        Axis::linear("time over that of unmodified FFS"),
         lines,
-    }
+    )
 }

@@ -13,8 +13,8 @@ mod modern;
 
 use super::Part;
 use super::access::{FirstZone, boundaries};
-use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::runs::{Script, engine};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::DriveSpec;
@@ -210,34 +210,29 @@ fn overall(found: &[Found]) -> Section {
         let [aligned, unaligned] = found.inefficiency;
         let numbers = found.costs.into_iter().chain(aligned).chain(unaligned);
         let products = [0, 1].map(|lie| found.overall(0, lie));
-        let numbers = numbers.chain(products).map(Cell::from);
-        table.row(std::iter::once(Cell::from(format!("{:.0}", kb(*sectors)))).chain(numbers));
+        table.named_row([format!("{:.0}", kb(*sectors))], numbers.chain(products));
     }
-    let line = |name: String, family: usize, load: usize, lie: usize| Line {
-        name,
-        points: SIZES.iter().zip(found).map(|(size, found)| (kb(*size), found.overall(load, lie))).collect(),
-        family,
-        dashed: load > 0,
-        ..Line::default()
+    let line = |name: String, family: usize, load: usize, lie: usize| {
+        Series::new(
+            name,
+            family,
+            SIZES.iter().zip(found).map(|(size, found)| (kb(*size), found.overall(load, lie))),
+        )
+        .with_dashes(load > 0)
     };
     let lines = [0, 1].into_iter().flat_map(|load| {
         (0..LIES.len()).map(move |lie| line(format!("{}, {}", LIES[lie].0, LOADS[load].name), lie, load, lie))
     });
-    let figure = Figure {
-        title: "Overall write cost of a log-structured file system".to_string(),
-        x: Axis::log("KB a segment").with_ticks(SIZES.map(kb)),
-        y: Axis::linear("overall write cost"),
-        lines: lines.collect(),
-    };
+    let figure = Chart::new(
+        "Overall write cost of a log-structured file system",
+        Axis::log("KB a segment").with_ticks(SIZES.map(kb)),
+        Axis::linear("overall write cost"),
+        lines,
+    );
     let text = "Files that are written again whole, a tenth of them with nine tenths of the updates, on a disk that is 75 % full, stand in \
                 for the Auspex trace."
         .to_string();
-    Section {
-        title: "Log-structured file system".to_string(),
-        text: vec![text],
-        figures: vec![figure],
-        tables: vec![table],
-    }
+    Section::new("Log-structured file system").with_text(text).with_chart(figure).with_table(table)
 }
 
 /// The log's own transfers on the drive, at the end of the first zone, where half of the tracks are shorter.
@@ -262,23 +257,12 @@ fn direct(setting: &Setting<'_>, spec: &DriveSpec) -> Result<Section, StudyError
     );
     for ((name, segments), (write_cost, share, overall)) in cases.iter().zip(rows) {
         let count = segments.segments().len() as f64;
-        table.row([
-            Cell::from(name.clone()),
-            Cell::from(count),
-            Cell::from(write_cost),
-            Cell::from(share),
-            Cell::from(overall),
-        ]);
+        table.named_row([name.clone()], [count, write_cost, share, overall]);
     }
     let text = "Segments of tracks have the sizes of the tracks, 264 KB on this side of the zone's end and 255 KB beyond; those of one size \
                 begin at sector 63, as partitions did."
         .to_string();
-    Ok(Section {
-        title: "Log-structured file system, played".to_string(),
-        text: vec![text],
-        tables: vec![table],
-        ..Section::default()
-    })
+    Ok(Section::new("Log-structured file system, played").with_text(text).with_table(table))
 }
 
 #[cfg(test)]

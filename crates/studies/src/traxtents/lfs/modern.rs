@@ -4,8 +4,8 @@ use super::super::access::{Access, Place, Size};
 use super::super::curves::{figure, in_tracks, line};
 use super::super::modern::RULES;
 use super::{BLOCK, LOADS, log};
-use crate::figure::{Cell, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::{WriteCache, ZeroLatency};
 use headstack_model::{Op, drives};
@@ -64,15 +64,13 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section), Stu
         "overall: aligned",
         "unaligned",
     ];
-    let mut table =
-        Table { words: 2, ..Table::new("Write cost, transfer inefficiency, their product", columns) };
+    let mut table = Table::new("Write cost, transfer inefficiency, their product", columns).with_words(2);
     let (mut measured, mut lines) = (Vec::new(), Vec::new());
     for (family, ((rule, _), found)) in RULES.iter().zip(found.chunks(EIGHTHS.len())).enumerate() {
         let word = if family == 0 { "no" } else { "yes" };
         for found in found {
             let numbers = [found.cost].into_iter().chain(found.inefficiency).chain(found.overall());
-            let words = [Cell::from(word), Cell::from(format!("{:.0}", found.kb))];
-            table.row(words.into_iter().chain(numbers.map(Cell::from)));
+            table.named_row([word.to_string(), format!("{:.0}", found.kb)], numbers);
         }
         for (lie, word) in ["aligned", "unaligned"].into_iter().enumerate() {
             let name = if family == 0 { word.to_string() } else { format!("{word}, if it wrote on arrival") };
@@ -93,15 +91,10 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section), Stu
             track.map(|[aligned, unaligned]| Measured::new(metric("lower"), 1.0 - aligned / unaligned));
         measured.extend(best.into_iter().chain(lower));
     }
-    let section = Section {
-        title: "Log-structured file system on a drive of 2019".to_string(),
-        text: vec![
-            "The same files on an Exos X16, segments at its start; writes wait for the media, two of them outstanding. The drive's file knows \
-             of no access on arrival; beside it stands the same drive with it."
-                .to_string(),
-        ],
-        figures: vec![figure("Overall write cost", "overall write cost", lines)],
-        tables: vec![table],
-    };
+    let section = Section::new("Log-structured file system on a drive of 2019")
+        .with_text("The same files on an Exos X16, segments at its start; writes wait for the media, two of them outstanding. The drive's file knows \
+             of no access on arrival; beside it stands the same drive with it.")
+        .with_chart(figure("Overall write cost", "overall write cost", lines))
+        .with_table(table);
     Ok((measured, section))
 }

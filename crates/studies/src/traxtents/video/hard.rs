@@ -8,8 +8,8 @@
 use super::super::Part;
 use super::Server;
 use super::soft::Reads;
-use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::spec::{DriveSpec, ZeroLatency};
 use headstack_model::{Mechanics, Nanos, TrackPlace};
 use headstack_policy::rounds::{Sweep, most_streams};
@@ -139,12 +139,7 @@ pub(super) fn run(server: &Server) -> Part {
         let bytes = worst.least(server, streams);
         let start_up = bytes.map(|bytes| server.start_up(bytes / server.rate));
         let mb = bytes.map(|bytes| bytes / 1e6);
-        matching.row([
-            Cell::from(name),
-            Cell::from(f64::from(streams)),
-            Cell::from(mb),
-            Cell::from(start_up),
-        ]);
+        matching.named_row([name], [Some(f64::from(streams)), mb, start_up]);
         for (what, value) in [("mb", mb), ("start_up", start_up)] {
             measured
                 .extend(value.map(|value| Measured::new(format!("video.hard.match_{metric}.{what}"), value)));
@@ -153,7 +148,7 @@ pub(super) fn run(server: &Server) -> Part {
     (measured, vec![section(server, &worst, matching)])
 }
 
-/// Figure and tables.
+/// Chart and tables.
 fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
     let zone = server.zone.cylinders;
     let all = server.spec.geometry.cylinders;
@@ -167,60 +162,61 @@ fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
             "sweep of the first zone",
             "with cylinder switches and bus",
         ],
-    );
-    table.words = 2;
+    )
+    .with_words(2);
     let published = [[67.0, 36.0], [75.0, 52.0]];
     for (row, tracks) in published.iter().zip([1.0, 2.0]) {
         for (value, reads) in row.iter().zip(Reads::BOTH) {
             let bytes = tracks * TRACK;
             let complete = Worst::complete(server, all, bytes / f64::from(server.spec.sector_bytes));
-            table.row([
-                Cell::from(format!("{:.0} KB", bytes / 1024.0)),
-                Cell::from(reads.name()),
-                Cell::from(*value),
-                Cell::from(f64::from(worst.most(server, reads, bytes))),
-                Cell::from(f64::from(Worst::study(server, zone).most(server, reads, bytes))),
-                Cell::from(f64::from(complete.most(server, reads, bytes))),
-            ]);
+            table.named_row(
+                [&format!("{:.0} KB", bytes / 1024.0), reads.name()],
+                [
+                    *value,
+                    f64::from(worst.most(server, reads, bytes)),
+                    f64::from(Worst::study(server, zone).most(server, reads, bytes)),
+                    f64::from(complete.most(server, reads, bytes)),
+                ],
+            );
         }
     }
-    let line = |family: usize, reads: Reads, sizes: &[f64]| Line {
-        name: reads.name().to_string(),
-        points: sizes
-            .iter()
-            .map(|tracks| (tracks * TRACK / 1024.0, f64::from(worst.most(server, reads, tracks * TRACK))))
-            .collect(),
-        look: if sizes.len() > 16 { Look::Dense } else { Look::Curve },
-        family,
-        ..Line::default()
+    let line = |family: usize, reads: Reads, sizes: &[f64]| {
+        Series::new(
+            reads.name().to_string(),
+            family,
+            sizes.iter().map(|tracks| {
+                (tracks * TRACK / 1024.0, f64::from(worst.most(server, reads, tracks * TRACK)))
+            }),
+        )
+        .with_draw(if sizes.len() > 16 { Draw::Line } else { Draw::Points })
     };
-    let marks = |family: usize, reads: Reads| Line {
-        name: format!("{}, published", reads.name()),
-        points: vec![(264.0, published[0][family]), (528.0, published[1][family])],
-        look: Look::Marks,
-        family,
-        ..Line::default()
+    let marks = |family: usize, reads: Reads| {
+        Series::new(
+            format!("{}, published", reads.name()),
+            family,
+            vec![(264.0, published[0][family]), (528.0, published[1][family])],
+        )
+        .with_draw(Draw::Marks)
     };
     let whole: Vec<f64> = [1, 2, 3, 4, 6, 8, 12, 16].map(f64::from).to_vec();
     let any: Vec<f64> = (1..=64).map(|quarter| f64::from(quarter) / 4.0).collect();
-    let figure = Figure {
-        title: "Streams a disk that are always in time".to_string(),
-        x: Axis::log("KB a request").with_ticks([66.0, 132.0, 264.0, 528.0, 1056.0, 2112.0, 4224.0]),
-        y: Axis::linear("streams"),
-        lines: vec![
+    let figure = Chart::new(
+        "Streams a disk that are always in time",
+        Axis::log("KB a request").with_ticks([66.0, 132.0, 264.0, 528.0, 1056.0, 2112.0, 4224.0]),
+        Axis::linear("streams"),
+        [
             line(0, Reads::Tracks, &whole),
             line(1, Reads::Anywhere, &any),
             marks(0, Reads::Tracks),
             marks(1, Reads::Anywhere),
         ],
-    };
+    );
     let text = "Each request is counted with its overhead, its transfer, a revolution unless it is aligned, a head switch for each \
                 track end in it, and its share of the worst sweep."
         .to_string();
-    Section {
-        title: "Video server, hard real time".to_string(),
-        text: vec![text],
-        figures: vec![figure],
-        tables: vec![table, matching],
-    }
+    Section::new("Video server, hard real time")
+        .with_text(text)
+        .with_chart(figure)
+        .with_table(table)
+        .with_table(matching)
 }

@@ -4,7 +4,7 @@ use super::super::Part;
 use super::Server;
 use super::hard::Worst;
 use super::soft::{Depth, Reading, Reads, Task};
-use crate::figure::{Cell, Section, Table};
+use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::ZeroLatency;
 
@@ -38,35 +38,31 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let mut table = Table::new(
         "Streams of 25 Mb/s a disk, Exos X16, first zone, ten disks",
         ["drive", "reads", "tracks", "request MB", "round s", "start-up s", "soft", "hard", "buffer MB"],
-    );
-    table.words = 2;
+    )
+    .with_words(2);
     for ((name, server, tracks, reads), streams) in cases.iter().zip(&soft) {
         let (bytes, period) = (server.bytes(*tracks), server.period(*tracks));
         let cylinders = server.spec.geometry.cylinders;
         let hard =
             Worst::complete(server, cylinders, tracks * server.track_sectors()).most(server, *reads, bytes);
-        table.row([
-            Cell::from(*name),
-            Cell::from(reads.name()),
-            Cell::from(*tracks),
-            Cell::from(bytes / 1e6),
-            Cell::from(period),
-            Cell::from(server.start_up(period)),
-            Cell::from(f64::from(*streams)),
-            Cell::from(f64::from(hard)),
-            Cell::from(2.0 * bytes * f64::from(*streams) / 1e6),
-        ]);
+        table.named_row(
+            [*name, reads.name()],
+            [
+                *tracks,
+                bytes / 1e6,
+                period,
+                server.start_up(period),
+                f64::from(*streams),
+                f64::from(hard),
+                2.0 * bytes * f64::from(*streams) / 1e6,
+            ],
+        );
     }
     let text = format!(
         "The drive's file knows of no access on arrival, so that a whole track still waits half a turn on average; the lower rows are the \
          same drive with it. 99.99 % of {trials} rounds end within the time in which a stream uses up its request; hard real \
          time counts switches over a band and the bus, too."
     );
-    let section = Section {
-        title: "Video server, a drive of 2019".to_string(),
-        text: vec![text],
-        tables: vec![table],
-        ..Section::default()
-    };
+    let section = Section::new("Video server, a drive of 2019").with_text(text).with_table(table);
     Ok((Vec::new(), vec![section]))
 }

@@ -2,8 +2,8 @@
 
 use super::super::Part;
 use super::Server;
-use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
 use crate::judge::Measured;
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::runs::Responses;
 use crate::study::{Setting, StudyError};
 use headstack_model::Nanos;
@@ -226,46 +226,44 @@ pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyE
     let mut table = Table::new(
         "Least requests for so many streams a disk, ten disks",
         ["streams", "reads", "request KB", "round s", "start-up s", "buffer a disk MB"],
-    );
-    table.words = 2;
+    )
+    .with_words(2);
     for ((reads, count), served) in cases.iter().zip(&served) {
-        let number = |read: &dyn Fn(&Served) -> f64| Cell::from(served.as_ref().map(read));
-        table.row([
-            Cell::from(count.to_string()),
-            Cell::from(reads.name()),
-            number(&|served| server.bytes(served.tracks) / 1024.0),
-            number(&|served| served.round),
-            number(&|served| server.start_up(served.round)),
-            number(&|served| 2.0 * server.bytes(served.tracks) * f64::from(*count) / 1e6),
-        ]);
+        let number = |read: &dyn Fn(&Served) -> f64| served.as_ref().map(read);
+        table.named_row(
+            [&count.to_string(), reads.name()],
+            [
+                number(&|served| server.bytes(served.tracks) / 1024.0),
+                number(&|served| served.round),
+                number(&|served| server.start_up(served.round)),
+                number(&|served| 2.0 * server.bytes(served.tracks) * f64::from(*count) / 1e6),
+            ],
+        );
     }
-    let line = |family: usize, reads: Reads| Line {
-        name: reads.name().to_string(),
-        points: counts
-            .iter()
-            .filter_map(|count| Some((f64::from(*count), server.start_up(at(reads, *count)?.round))))
-            .collect(),
-        family,
-        ..Line::default()
+    let line = |family: usize, reads: Reads| {
+        Series::new(
+            reads.name().to_string(),
+            family,
+            counts
+                .iter()
+                .filter_map(|count| Some((f64::from(*count), server.start_up(at(reads, *count)?.round)))),
+        )
     };
-    let marks = |family: usize, name: &str, streams: f64| Line {
-        name: format!("{name}, published"),
-        points: vec![(streams, server.start_up(ROUND_S))],
-        look: Look::Marks,
-        family,
-        ..Line::default()
+    let marks = |family: usize, name: &str, streams: f64| {
+        Series::new(format!("{name}, published"), family, vec![(streams, server.start_up(ROUND_S))])
+            .with_draw(Draw::Marks)
     };
-    let figure = Figure {
-        title: "Longest start-up of a new stream, ten disks".to_string(),
-        x: Axis::linear("streams a disk"),
-        y: Axis::log("s").with_ticks([1.0, 2.0, 5.0, 10.0, 20.0, 50.0]),
-        lines: vec![
+    let figure = Chart::new(
+        "Longest start-up of a new stream, ten disks",
+        Axis::linear("streams a disk"),
+        Axis::log("s").with_ticks([1.0, 2.0, 5.0, 10.0, 20.0, 50.0]),
+        [
             line(0, Reads::Tracks),
             line(1, Reads::Anywhere),
             marks(0, "aligned", 70.0),
             marks(1, "unaligned", 45.0),
         ],
-    };
+    );
     let text = format!(
         "Streams of 4 Mb/s; 99.99 % of {trials} rounds of each kind end in time. With requests of one track (264 KB) and rounds of \
          0.5 s a disk holds {} streams of aligned requests and {} of unaligned ones. The server sorts a round's requests, up and down by \
@@ -276,12 +274,12 @@ pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyE
         depths[0].name(),
         depths[1].name(),
     );
-    let section = Section {
-        title: "Video server, soft real time".to_string(),
-        text: vec![text],
-        figures: vec![figure],
-        tables: vec![by_depth, table, others],
-    };
+    let section = Section::new("Video server, soft real time")
+        .with_text(text)
+        .with_chart(figure)
+        .with_table(by_depth)
+        .with_table(table)
+        .with_table(others);
     Ok((measured, vec![section]))
 }
 
@@ -305,7 +303,7 @@ fn depths(setting: &Setting<'_>, server: &Server, trials: u32) -> Result<([Depth
     );
     let mut best = [(Depth::TWO, 0); 2];
     for (depth, both) in DEPTHS.iter().zip(most.chunks(2)) {
-        table.row([Cell::from(depth.name()), Cell::from(f64::from(both[0])), Cell::from(f64::from(both[1]))]);
+        table.named_row([depth.name()], [f64::from(both[0]), f64::from(both[1])]);
         for (best, streams) in best.iter_mut().zip(both) {
             if *streams > best.1 {
                 *best = (*depth, *streams);
@@ -336,9 +334,9 @@ fn streams(
     let most = setting.map(&cases, |task| server.most(*task, trials))?;
     let mut table =
         Table::new("Streams a disk, requests of a track, 99.99 % in time", ["", "aligned", "unaligned"]);
-    table.row([Cell::from("published"), Cell::from(70.0), Cell::from(45.0)]);
+    table.named_row(["published"], [70.0, 45.0]);
     for ((name, _, _), both) in readings.iter().zip(most.chunks(2)) {
-        table.row([Cell::from(*name), Cell::from(f64::from(both[0])), Cell::from(f64::from(both[1]))]);
+        table.named_row([*name], [f64::from(both[0]), f64::from(both[1])]);
     }
     Ok(([most[0], most[1]], [most[2], most[3]], table))
 }
