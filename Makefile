@@ -27,9 +27,10 @@ reproduce:
 	$(CARGO) build --release --package headstack-cli
 	$${CARGO_TARGET_DIR:-target}/release/headstack reproduce all --out $(OUT) $(if $(TRACES),--traces $(TRACES))
 
-# Writes the tables of docs/VALIDATION.md that are generated, each with commit and date. TRACES as above.
+# Writes the tables of docs/VALIDATION.md that are generated, each with commit and date. TRACES as above; ORACLE: the folder with the synthetic loads
+# that DiskSim answered.
 evidence:
-	$(CARGO) run --release --package headstack-bench --bin evidence -- $(if $(TRACES),--traces $(TRACES))
+	$(CARGO) run --release --package headstack-bench --bin evidence -- $(if $(TRACES),--traces $(TRACES)) $(if $(ORACLE),--oracle $(ORACLE))
 
 packages:
 	scripts/install-test-packages

@@ -22,7 +22,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Bad input, told by the error of a library.
+    /// Bad input, in the words of a library's error.
     pub(crate) fn input(error: impl Display) -> Failure {
         Failure::Input(error.to_string())
     }
@@ -95,7 +95,7 @@ pub(crate) fn print_line(message: &str) {
     print_note(&format!("headstack: {message}"));
 }
 
-/// Says something on standard error beside the results, on a line without the command's name.
+/// Prints a remark on standard error, on a line without the command's name.
 pub(crate) fn print_note(note: &str) {
     let indent = note.len() - note.trim_start().len();
     // Where it cannot be written there is nowhere to say so.

@@ -88,7 +88,7 @@ impl Drop for Listed {
 fn end_at_once(signal: Signal) -> ! {
     let list = temporary();
     for path in list.iter() {
-        // One that is gone was put in its place just now; of one that cannot be removed nobody could be told.
+        // One that is gone was put in its place just now; there is no place to report one that cannot be removed.
         let _ = fs::remove_file(path);
     }
     process::exit(i32::from(signal.exit_code()))

@@ -25,7 +25,6 @@ fn page(schema: &Value) -> String {
     page.text
 }
 
-/// Width of the text.
 const WIDTH: usize = 110;
 
 /// The unit that the end of a key's name tells, the longer ends first.
@@ -49,11 +48,10 @@ const UNITS: [(&str, &str); 17] = [
     ("rpm", "turns a minute"),
 ];
 
-/// The text as it grows.
 struct Page<'a> {
     schema: &'a Value,
     text: String,
-    /// Definitions told already, each with the key that it stands at.
+    /// Definitions already printed, each with its key.
     reported: Vec<(&'a str, String)>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Parameters {
 type Reader<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
 impl Parameters {
-    /// Reads a file; what it names is looked for beside it, in `search`, and in the folders next to its own.
+    /// Reads a file; the files it names are searched next to it, in `search`, and in the folders next to its own.
     pub(crate) fn open(file: &Path, search: &[PathBuf]) -> Result<Parameters, Failure> {
         let text = read(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();

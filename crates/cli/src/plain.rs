@@ -51,7 +51,7 @@ impl<W: Write> Write for Plain<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let shown = match std::str::from_utf8(bytes) {
             Ok(text) => plain(text),
-            // A text that was cut in the midst of a letter: what is beyond ASCII cannot be told apart.
+            // A text that was cut in the midst of a letter: non-ASCII letters are then ambiguous.
             Err(_) => {
                 let letter = |byte: &u8| match byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
                     true => vec![b'?'],

@@ -28,7 +28,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The bar of the only run of a command.
     pub(crate) fn alone() -> Progress {
         Progress::with(ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr()))
     }
@@ -47,7 +46,7 @@ impl Progress {
         Progress { bar, cpu: ThreadTime::now(), has_length: None }
     }
 
-    /// Shows a run that came to `now` with so many requests back, and how far it is, where that is known.
+    /// Shows the run's time, its completed requests, and the share that is done, where it is known.
     pub(crate) fn show(&mut self, now: Nanos, requests: u64, share: Option<f64>) {
         if self.bar.is_hidden() {
             return;
@@ -73,7 +72,6 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -2,10 +2,9 @@
 
 use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Mechanics};
 
-/// Most parts that a survey has; a drive of more zones is told in parts of about equal size.
+/// Most parts that a survey has; the parts of a drive of more zones have about equal size.
 const PARTS_MAX: usize = 600;
 
-/// What a survey found.
 #[derive(Clone, Debug)]
 pub(crate) struct Survey {
     /// The drive from its first block to its last: its zones where those are few, equal parts otherwise.
@@ -14,7 +13,6 @@ pub(crate) struct Survey {
     turn_s: f64,
 }
 
-/// A run of consecutive tracks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Part {
     /// First block.
@@ -91,7 +89,6 @@ fn walk(geometry: &Geometry, ends: impl Fn(&Part, &Part) -> bool) -> Option<Vec<
     Some(parts)
 }
 
-/// Angle at which a block begins.
 fn angle(geometry: &Geometry, lbn: u64) -> Angle {
     geometry.extent_at(Lbn(lbn)).angle
 }

@@ -33,7 +33,7 @@ pub(crate) fn memory(bytes: u64) -> String {
     if is_whole { format!("{value:.0} {unit}") } else { format!("{} {unit}", significant(value, 3)) }
 }
 
-/// So many of something: `1 disk`, `1,024 disks`.
+/// A count with its noun: `1 disk`, `1,024 disks`.
 pub(crate) fn count(count: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }

@@ -9,7 +9,6 @@ use std::ffi::OsStr;
 pub(crate) struct ListedName {
     /// What is wrong with a text that is no name.
     pub(crate) check: fn(&str) -> Result<(), String>,
-    /// The list.
     pub(crate) known: fn() -> Vec<PossibleValue>,
 }
 

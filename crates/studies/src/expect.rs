@@ -93,63 +93,6 @@ pub struct Expected {
     pub line: usize,
 }
 
-/// What is wrong with a line of expectations.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Fault {
-    /// The first line does not name the columns.
-    #[error("the columns are {}, in this order and parted by tabs", COLUMNS.join(", "))]
-    Header,
-    /// Neither nine nor ten columns.
-    #[error("{found} columns, where 9 or 10 separated by tabs are needed")]
-    Columns {
-        /// The number met.
-        found: usize,
-    },
-    /// A column that must not be empty is.
-    #[error("{column} is empty")]
-    Empty {
-        /// The column.
-        column: &'static str,
-    },
-    /// No such kind.
-    #[error("`{found}` is no kind (relative, absolute, at-most, at-least or not-comparable)")]
-    Kind {
-        /// The word met.
-        found: String,
-    },
-    /// No such basis.
-    #[error("`{found}` is no basis (published or ours)")]
-    Basis {
-        /// The word met.
-        found: String,
-    },
-    /// Not a finite number, or a negative tolerance.
-    #[error("{column}: `{found}` is no {}", if *.column != "tolerance" { "number" } else { "number from 0 on" })]
-    Number {
-        /// The column.
-        column: &'static str,
-        /// The text met.
-        found: String,
-    },
-    /// A row that is not judged has a tolerance.
-    #[error("tolerance: `{found}`, where a row that is not comparable has `-`")]
-    Tolerance {
-        /// The text met.
-        found: String,
-    },
-    /// A row that is not judged does not say why.
-    #[error("a row that is not comparable needs a reason")]
-    Reason,
-    /// The metric stands on an earlier line too.
-    #[error("{metric} stands on line {first} already")]
-    Repeated {
-        /// The metric.
-        metric: String,
-        /// The line it stands on first.
-        first: usize,
-    },
-}
-
 /// Why a file of expectations was refused. Displays as one line: `file:line: what is wrong`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{origin}:{line}: {fault}")]
@@ -158,8 +101,8 @@ pub struct ExpectError {
     pub origin: String,
     /// Line in it, counted from 1.
     pub line: usize,
-    /// What is wrong there.
-    pub fault: Fault,
+    /// What is wrong there: the value met, and what is allowed.
+    pub fault: String,
 }
 
 /// Reads expectations. `origin` (the file's name) goes into errors.
@@ -171,42 +114,46 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Expected>, ExpectError> {
     let mut lines = lines.by_ref().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     match lines.next() {
         Some((_, line)) if line.split('\t').eq(COLUMNS) => {}
-        other => return Err(refuse(other.map_or(1, |(number, _)| number), Fault::Header)),
+        other => {
+            let fault =
+                format!("the columns are {}, in this order and separated by tabs", COLUMNS.join(", "));
+            return Err(refuse(other.map_or(1, |(number, _)| number), fault));
+        }
     }
     let mut rows: Vec<Expected> = Vec::new();
     for (number, line) in lines {
         let row = parse_row(line, number).map_err(|fault| refuse(number, fault))?;
         if let Some(earlier) = rows.iter().find(|earlier| earlier.metric == row.metric) {
-            let fault = Fault::Repeated { metric: row.metric, first: earlier.line };
-            return Err(refuse(number, fault));
+            return Err(refuse(number, format!("{} is on line {}, too", row.metric, earlier.line)));
         }
         rows.push(row);
     }
     Ok(rows)
 }
 
-fn parse_row(text: &str, line: usize) -> Result<Expected, Fault> {
+fn parse_row(text: &str, line: usize) -> Result<Expected, String> {
     let cells: Vec<&str> = text.split('\t').map(str::trim).collect();
     let (required, reason) = match &cells[..] {
         [required @ .., reason] if cells.len() == COLUMNS.len() => (required, *reason),
         required => (required, ""),
     };
     let &[metric, what, kind, value, tolerance, unit, source, basis, first_run] = required else {
-        return Err(Fault::Columns { found: cells.len() });
+        return Err(format!("{} columns, where 9 or 10 separated by tabs are needed", cells.len()));
     };
     if let Some(empty) = cells.iter().take(COLUMNS.len() - 1).position(|cell| cell.is_empty()) {
-        return Err(Fault::Empty { column: COLUMNS[empty] });
+        return Err(format!("{} is empty", COLUMNS[empty]));
     }
     let known = Kind::ALL.iter().find(|(name, _)| *name == kind);
-    let (_, kind) = *known.ok_or_else(|| Fault::Kind { found: kind.to_string() })?;
+    let kinds = "relative, absolute, at-most, at-least or not-comparable";
+    let (_, kind) = *known.ok_or_else(|| format!("`{kind}` is no kind ({kinds})"))?;
     let known = Basis::ALL.iter().find(|(name, _)| *name == basis);
-    let (_, basis) = *known.ok_or_else(|| Fault::Basis { found: basis.to_string() })?;
+    let (_, basis) = *known.ok_or_else(|| format!("`{basis}` is no basis (published or ours)"))?;
     let judged = kind != Kind::NotComparable;
     if !judged && tolerance != NOTHING {
-        return Err(Fault::Tolerance { found: tolerance.to_string() });
+        return Err(format!("tolerance: `{tolerance}`, where a row that is not comparable has `-`"));
     }
     if !judged && reason.is_empty() {
-        return Err(Fault::Reason);
+        return Err("a row that is not comparable needs a reason".to_string());
     }
     let known = judged || value != NOTHING;
     Ok(Expected {
@@ -224,9 +171,10 @@ fn parse_row(text: &str, line: usize) -> Result<Expected, Fault> {
     })
 }
 
-fn number(column: &'static str, text: &str, least: f64) -> Result<f64, Fault> {
+fn number(column: &str, text: &str, least: f64) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= least);
-    number.ok_or_else(|| Fault::Number { column, found: text.to_string() })
+    let allowed = if least < 0.0 { "number" } else { "number from 0 on" };
+    number.ok_or_else(|| format!("{column}: `{text}` is no {allowed}"))
 }
 
 impl Expected {
@@ -257,7 +205,7 @@ mod tests {
 
     const HEADER: &str = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\tbasis\tfirst_run\treason\n";
 
-    fn fault(lines: &str) -> (usize, Fault) {
+    fn fault(lines: &str) -> (usize, String) {
         let error = parse(&format!("{HEADER}{lines}"), "x.tsv").expect_err("the text is bad");
         (error.line, error.fault)
     }
@@ -288,39 +236,37 @@ mod tests {
         assert_eq!((rows[0].value, rows[0].reason.as_deref()), (None, Some("no value")));
         assert_eq!((rows[1].value, rows[1].room()), (Some(3.0), None));
         assert!(!rows[1].is_met_by(3.0));
-        let found = "0.1".to_string();
-        assert_eq!(
-            fault("a\tw\tnot-comparable\t3\t0.1\ts\tb\tpublished\t-\tc\n"),
-            (2, Fault::Tolerance { found })
-        );
-        assert_eq!(fault("a\tw\tnot-comparable\t3\t-\ts\tb\tpublished\t-\n"), (2, Fault::Reason));
-        let found = "-".to_string();
-        assert_eq!(
-            fault("a\tw\trelative\t-\t0.1\ts\tb\tpublished\t-\n"),
-            (2, Fault::Number { column: "value", found })
-        );
+        for (row, expected) in [
+            ("3\t0.1\ts\tb\tpublished\t-\tc", "tolerance: `0.1`, where a row that is not comparable has `-`"),
+            ("3\t-\ts\tb\tpublished\t-", "a row that is not comparable needs a reason"),
+        ] {
+            assert_eq!(fault(&format!("a\tw\tnot-comparable\t{row}\n")), (2, expected.to_string()));
+        }
+        let relative = fault("a\tw\trelative\t-\t0.1\ts\tb\tpublished\t-\n");
+        assert_eq!(relative, (2, "value: `-` is no number".to_string()));
     }
 
     #[test]
     fn malformed_row_is_rejected_with_its_line() {
-        assert_eq!(
-            parse("metric\tvalue\n", "x.tsv").expect_err("no").to_string().split(": ").next(),
-            Some("x.tsv:1")
-        );
-        assert_eq!(parse("", "x.tsv").expect_err("no").fault, Fault::Header);
-        assert_eq!(fault("a\tb\n"), (2, Fault::Columns { found: 2 }));
-        assert_eq!(
-            fault("# c\na\tw\tnear\t1\t0\ts\tb\tpublished\t-\n"),
-            (3, Fault::Kind { found: "near".to_string() })
-        );
-        let found = "theirs".to_string();
-        assert_eq!(fault("a\tw\trelative\t1\t0\ts\tb\ttheirs\t-\n"), (2, Fault::Basis { found }));
-        assert_eq!(fault("a\tw\trelative\t1\t0\t\tb\tpublished\t-\n"), (2, Fault::Empty { column: "unit" }));
-        let number = |column, found: &str| Fault::Number { column, found: found.to_string() };
-        assert_eq!(fault("a\tw\trelative\tinf\t0\ts\tb\tpublished\t-\n"), (2, number("value", "inf")));
-        assert_eq!(fault("a\tw\trelative\t1\t-1\ts\tb\tpublished\t-\n"), (2, number("tolerance", "-1")));
-        let twice = "a\tw\trelative\t1\t0\ts\tb\tours\t-\n".repeat(2);
-        assert_eq!(fault(&twice), (3, Fault::Repeated { metric: "a".to_string(), first: 2 }));
+        let header = |text: &str| parse(text, "x.tsv").expect_err("the header is bad").to_string();
+        assert!(header("metric\tvalue\n").starts_with("x.tsv:1: the columns are metric, what, kind"));
+        assert!(header("").starts_with("x.tsv:1: the columns are metric"));
+        let row = "a\tw\trelative\t1\t0\ts\tb\tours\t-\n";
+        for (lines, line, expected) in [
+            ("a\tb\n", 2, "2 columns, where 9 or 10 separated by tabs are needed"),
+            (
+                "# c\na\tw\tnear\t1\t0\ts\tb\tpublished\t-\n",
+                3,
+                "`near` is no kind (relative, absolute, at-most, at-least or not-comparable)",
+            ),
+            (&row.replace("ours", "theirs"), 2, "`theirs` is no basis (published or ours)"),
+            (&row.replace("\ts\t", "\t\t"), 2, "unit is empty"),
+            (&row.replace("\t1\t", "\tinf\t"), 2, "value: `inf` is no number"),
+            (&row.replace("\t0\t", "\t-1\t"), 2, "tolerance: `-1` is no number from 0 on"),
+            (&row.repeat(2), 3, "a is on line 2, too"),
+        ] {
+            assert_eq!(fault(lines), (line, expected.to_string()));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! *Does it agree* with what was published? One module a study: set-up, run, and its own numbers beside the published.
+//! *Does it agree* with what was published? One module a study: set-up, run, and its own numbers compared with the published ones.
 //!
 //! A study has a folder `studies/<id>` with a README and `expect.tsv`, which [`expect`] reads. Its module computes each
 //! metric in the simulator; [`judge`] holds it against its row. A row names its source and its tolerance, and a metric

@@ -1,4 +1,4 @@
-//! A report as data: what studies and commands show, in charts and tables. Whoever prints or draws it chooses how.
+//! A report as data: what studies and commands show, in charts and tables. The caller chooses how to print or draw it.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use headstack::significant;
@@ -286,7 +286,8 @@ impl Table {
 
     /// The table in Markdown, without its title.
     pub fn to_markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ")).replace("  ", " ");
+        let cell = |text: &String| if text.is_empty() { " |".to_string() } else { format!(" {text} |") };
+        let line = |cells: &[String]| format!("|{}\n", cells.iter().map(cell).collect::<String>());
         let rule = format!("|{}\n", "---|".repeat(self.columns.len()));
         [line(&self.columns), rule].into_iter().chain(self.rows.iter().map(|row| line(row))).collect()
     }

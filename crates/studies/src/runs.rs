@@ -1,10 +1,10 @@
 //! The few runs that several studies are made of.
 
 use crate::study::StudyError;
-use headstack::{AccessPattern, PatternSpec, Simulation, Workload};
+use headstack::{AccessPattern, PatternSpec, Results, Simulation, Workload};
 use headstack_model::{DriveSpec, Lbn, Nanos, Request};
 use headstack_sim::stats::SortedTimes;
-use headstack_sim::{Device, DeviceError, DeviceOptions, Engine};
+use headstack_sim::{Device, DeviceError, DeviceOptions, Engine, Finished, Observer};
 use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape};
 
 /// Blocks of 512 B in the 4 KiB of a random access.
@@ -29,17 +29,21 @@ impl Responses {
         Responses { times: times.into(), seconds }
     }
 
+    /// Those of a run that kept them.
+    pub(crate) fn of(results: Results) -> Responses {
+        let times = results.response_times.expect("the run kept the response times");
+        Responses { times, seconds: results.end.as_secs() }
+    }
+
     /// How long the run took, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Requests a second.
     pub(crate) fn rate(&self) -> f64 {
         self.times.count() as f64 / self.seconds
     }
 
-    /// Mean response time in ms.
     pub(crate) fn mean_ms(&self) -> f64 {
         self.times.mean_ms()
     }
@@ -50,8 +54,44 @@ impl Responses {
     }
 }
 
+/// Calls a function with each request that completes.
+struct EachRequest<F>(F);
+
+impl<F: FnMut(&Finished)> Observer for EachRequest<F> {
+    fn finished(&mut self, finished: &Finished) {
+        (self.0)(finished);
+    }
+}
+
+/// Runs a load on a drive that is idle at first; `observer` sees its requests and the drive's commands.
+pub(crate) fn run_observed(
+    spec: &DriveSpec,
+    options: &DeviceOptions,
+    load: &mut dyn Load,
+    observer: &mut dyn Observer,
+) -> Result<Results, StudyError> {
+    Ok(Simulation::on_drive(spec, options, Workload::from_load("load", load), SEED)?
+        .observe(observer)
+        .run()?)
+}
+
+/// Runs a load on a drive that is idle at first; `observe` is called with each request that completes.
+pub(crate) fn run_load(
+    spec: &DriveSpec,
+    options: &DeviceOptions,
+    load: &mut dyn Load,
+    observe: impl FnMut(&Finished),
+) -> Result<Results, StudyError> {
+    run_observed(spec, options, load, &mut EachRequest(observe))
+}
+
+/// The time that a drive with the options of its file takes for a load.
+pub(crate) fn time_of(spec: &DriveSpec, load: &mut dyn Load) -> Result<Nanos, StudyError> {
+    Ok(run_load(spec, &DeviceOptions::default(), load, |_| ())?.end)
+}
+
 /// An engine with one drive, which takes as many commands as its file says.
-pub(crate) fn engine(spec: &DriveSpec) -> Result<Engine, DeviceError> {
+fn engine(spec: &DriveSpec) -> Result<Engine, DeviceError> {
     Ok(Engine::new(vec![Device::new(spec, &DeviceOptions::default())?]))
 }
 
@@ -79,9 +119,7 @@ pub(crate) fn random_reads_of(
     count: u64,
 ) -> Result<Responses, StudyError> {
     let pattern = random(sectors, 0.0, depth, count, spec);
-    let results = simulation(spec, pattern)?.keep_response_times().run()?;
-    let times = results.response_times.expect("they were kept");
-    Ok(Responses { times, seconds: results.end.as_secs() })
+    Ok(Responses::of(simulation(spec, pattern)?.keep_response_times().run()?))
 }
 
 /// Random 4 KiB writes over the whole disk, `depth` outstanding: how many a second were done from second `from` to `to`.
@@ -131,7 +169,7 @@ pub(crate) fn spread(spec: &DriveSpec, regions: u64, sectors: u64) -> impl Itera
     (0..regions).map(move |index| Region { first: first(index), sectors })
 }
 
-/// Requests of a list in their order, so many outstanding.
+/// Requests of a list in their order, `depth` of them outstanding.
 pub(crate) struct Script {
     requests: Vec<Request>,
     next: usize,

@@ -11,11 +11,10 @@ use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::{DriveSpec, drives};
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "st2000dm006",
     title: "Seagate ST2000DM006: a consumer drive of today",
-    summary: "Random reads over queue depth, their distribution, sequential rates, random writes and FLUSH of one drive, beside measurements.",
+    summary: "Random reads over queue depth, their distribution, sequential rates, random writes and FLUSH of one drive, compared with measurements.",
     expect: include_str!("../../../studies/st2000dm006/expect.tsv"),
     run,
 };
@@ -32,7 +31,6 @@ const COUNT: u64 = 200_000;
 /// Places over the disk at which 1 GiB each is read or written in order.
 const PLACES: u64 = 32;
 
-/// One of the study's runs.
 enum Part {
     Reads { depth: u32 },
     Sequential { name: &'static str, read_share: f64 },
@@ -113,7 +111,7 @@ fn section(setting: &Setting<'_>, measured: &[Measured]) -> Section {
 
 type Values<'a> = &'a dyn Fn(&str) -> Option<f64>;
 
-/// The measured line beside the simulated one.
+/// The measured line and the simulated one.
 fn pair(
     keys: &[u32],
     metric: fn(u32) -> String,

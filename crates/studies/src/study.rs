@@ -160,6 +160,22 @@ pub struct Findings {
     pub sections: Vec<Section>,
 }
 
+impl Findings {
+    pub(crate) fn new(measured: Vec<Measured>, sections: impl IntoIterator<Item = Section>) -> Findings {
+        Findings { measured, sections: sections.into_iter().collect() }
+    }
+
+    /// The findings of a study's parts, in their order.
+    pub(crate) fn join(parts: impl IntoIterator<Item = Findings>) -> Findings {
+        let mut all = Findings::default();
+        for part in parts {
+            all.measured.extend(part.measured);
+            all.sections.extend(part.sections);
+        }
+        all
+    }
+}
+
 /// Why a study could not be run.
 #[derive(Debug, Error)]
 pub enum StudyError {

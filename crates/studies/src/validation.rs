@@ -1,4 +1,4 @@
-//! Real drives of the 1990s: traces with measured response times, replayed one request at a time, beside what DiskSim
+//! Real drives of the 1990s: traces with measured response times, replayed one request at a time, compared with what DiskSim
 //! 4.0 reaches on them with the same parameters.
 //!
 //! The traces are not part of Headstack: they are the validation data of DiskSim 4.0, `valid/` in Western Digital's
@@ -6,18 +6,18 @@
 
 use crate::judge::Measured;
 use crate::report::{Section, Table};
+use crate::runs;
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::{DriveSpec, Op, drives};
+use headstack_sim::DeviceOptions;
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
-use headstack_sim::{Device, DeviceOptions, Engine};
 use headstack_workload::VolumeInfo;
 use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "validation",
     title: "Seven real drives, request by request",
-    summary: "Traces of measured response times, replayed, beside DiskSim 4.0; needs the traces (--traces).",
+    summary: "Traces of measured response times, replayed, compared with DiskSim 4.0; needs the traces (--traces).",
     expect: include_str!("../../../studies/validation/expect.tsv"),
     run,
 };
@@ -32,6 +32,23 @@ pub const TRACES: [(&str, &str); 7] = [
     ("dec-rz26", "dec_rz26.trace"),
     ("st41601n", "st41601n.trace"),
 ];
+
+/// DiskSim's name of each drive whose synthetic loads it has replayed, and ours.
+pub const ORACLE_DRIVES: [(&str, &str); 10] = [
+    ("atlas10k", "atlas-10k"),
+    ("atlas_III", "atlas-iii"),
+    ("barracuda", "barracuda-st32171w"),
+    ("cheetah4LP", "cheetah-4lp"),
+    ("cheetah9LP", "cheetah-9lp"),
+    ("dec_rz26", "dec-rz26"),
+    ("hp_c2247a", "hp-c2247a"),
+    ("hp_c2490a", "hp-c2490a"),
+    ("hp_c3323a", "hp-c3323a"),
+    ("ibm18es", "ultrastar-18es"),
+];
+
+/// Largest mean absolute error of a synthetic load that agrees with DiskSim, as a share of its mean response time.
+pub const ORACLE_AGREES: f64 = 0.01;
 
 /// What a drive is judged by: the name of the figure, and where it is found.
 type Judge = (&'static str, fn(&ClassAgreement) -> f64);
@@ -97,25 +114,24 @@ fn input(error: impl ToString) -> StudyError {
 }
 
 /// Replays a trace with measured response times on a fresh drive, one request outstanding: the next is issued its think
-/// time after the simulated completion. The trace is read twice: what was `measured`, then what is `asked`.
+/// time after the simulated completion. The trace is read twice: its response times from `measured`, its requests from `replayed`.
 ///
 /// *Errors:* the trace or the drive does not hold.
-pub fn replay(spec: &DriveSpec, measured: Trace<'_>, asked: Trace<'_>) -> Result<Vec<Pair>, StudyError> {
+pub fn replay(spec: &DriveSpec, measured: Trace<'_>, replayed: Trace<'_>) -> Result<Vec<Pair>, StudyError> {
     let records: Vec<Record> = measured.collect::<Result<_, _>>().map_err(input)?;
-    let device = Device::new(spec, &DeviceOptions::default())?;
     let volume = VolumeInfo {
         name: spec.name.clone(),
         sectors: spec.capacity_sectors,
         sector_bytes: spec.sector_bytes,
     };
     let mut pairs = Vec::with_capacity(records.len());
-    let mut load = Replay::new(asked, &[volume], ReplayOptions::default());
-    Engine::new(vec![device]).run(&mut load, &mut |finished| {
+    let mut load = Replay::new(replayed, &[volume], ReplayOptions::default());
+    runs::run_load(spec, &DeviceOptions::default(), &mut load, |finished| {
         let record = &records[finished.id as usize];
         let op = if record.kind == Kind::Read { Op::Read } else { Op::Write };
         let measured = record.response.expect("a validation trace has them");
         pairs.push(Pair { op, measured, simulated: finished.completion.response() });
-    });
+    })?;
     match load.error() {
         Some(error) => Err(input(error)),
         None => Ok(pairs),

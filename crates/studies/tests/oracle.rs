@@ -10,35 +10,18 @@
 use headstack_model::spec::{JoinedWrites, ZeroLatency};
 use headstack_model::{DriveSpec, drives};
 use headstack_sim::stats::Pair;
-use headstack_studies::validation;
+use headstack_studies::validation::{self, ORACLE_AGREES};
 use headstack_workload::trace::{self, Trace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// DiskSim's name of each drive, and ours.
-const DRIVES: [(&str, &str); 10] = [
-    ("atlas10k", "atlas-10k"),
-    ("atlas_III", "atlas-iii"),
-    ("barracuda", "barracuda-st32171w"),
-    ("cheetah4LP", "cheetah-4lp"),
-    ("cheetah9LP", "cheetah-9lp"),
-    ("dec_rz26", "dec-rz26"),
-    ("hp_c2247a", "hp-c2247a"),
-    ("hp_c2490a", "hp-c2490a"),
-    ("hp_c3323a", "hp-c3323a"),
-    ("ibm18es", "ultrastar-18es"),
-];
-
-/// Largest mean absolute error of a load that agrees, as a share of its mean.
-const AGREES: f64 = 0.01;
 
 /// Something that DiskSim is known to do otherwise than the shipped drives.
 struct Difference {
     what: &'static str,
     /// Has the drive of this name do as DiskSim does.
     apply: fn(&str, &mut DriveSpec),
-    /// Loads that are off by more than `AGREES` with all differences applied but this one.
+    /// Loads that are off by more than [`ORACLE_AGREES`] with all differences applied but this one.
     shown_by: &'static [&'static str],
 }
 
@@ -189,7 +172,7 @@ fn loads() -> Option<Vec<Load>> {
         .map(|path| {
             let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
             let theirs = name.split('.').next().unwrap_or_default();
-            let found = DRIVES.iter().find(|(drive, _)| *drive == theirs);
+            let found = validation::ORACLE_DRIVES.iter().find(|(drive, _)| *drive == theirs);
             let (_, drive) = *found.unwrap_or_else(|| panic!("{name}: no drive of this name"));
             Load { name, drive, path }
         })
@@ -199,9 +182,9 @@ fn loads() -> Option<Vec<Load>> {
     Some(loads)
 }
 
-/// Names of the loads that are off by more than `AGREES` with some differences left out.
+/// Names of the loads that are off by more than [`ORACLE_AGREES`] with some differences left out.
 fn off_without(loads: &[Load], left_out: impl Fn(usize) -> bool) -> Vec<&str> {
-    let is_off = |load: &&Load| load.agreement(&left_out).error > AGREES;
+    let is_off = |load: &&Load| load.agreement(&left_out).error > ORACLE_AGREES;
     loads.iter().filter(is_off).map(|load| load.name.as_str()).collect()
 }
 

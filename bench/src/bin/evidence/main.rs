@@ -18,12 +18,22 @@ struct Args {
     /// The page
     #[arg(long, value_name = "FILE", default_value = "docs/VALIDATION.md")]
     page: PathBuf,
-    /// The traces of real drives; without it their table stays as it is
-    #[arg(long, value_name = "FOLDER")]
-    traces: Option<PathBuf>,
+    #[command(flatten)]
+    inputs: Inputs,
     /// Write only the tables whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+}
+
+/// Files that are not part of the repository. Without them the tables that need them stay as they are
+#[derive(clap::Args, Default)]
+struct Inputs {
+    /// The traces of real drives
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
+    /// The synthetic loads with DiskSim's response times
+    #[arg(long, value_name = "FOLDER")]
+    oracle: Option<PathBuf>,
 }
 
 /// Commit and date of this run, as they stand under a table.
@@ -40,12 +50,12 @@ fn write_tables(args: &Args) -> Result<(), String> {
     let mut text = fs::read_to_string(&args.page).map_err(|error| format!("{place}: {error}"))?;
     let stamp = stamp().map_err(|error| format!("git or date: {error}"))?;
     for (name, generate) in TABLES.iter().filter(|(name, _)| name.contains(&args.only)) {
-        match generate(args.traces.as_deref())? {
+        match generate(&args.inputs)? {
             Some(table) => {
                 text = page::with_table(&text, name, &format!("{table}\n{stamp}\n"))?;
                 println!("{name}: written");
             }
-            None => println!("{name}: left as it is, since --traces was not given"),
+            None => println!("{name}: left as it is, since the folder of its input was not given"),
         }
     }
     fs::write(&args.page, text).map_err(|error| format!("{place}: {error}"))
@@ -71,9 +81,10 @@ mod tests {
     fn validation_page_has_the_tables_that_the_models_give_now() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/VALIDATION.md");
         let text = fs::read_to_string(page).expect("the page exists");
-        let traces = headstack_prerequisites::reference_data("disksim/traces");
+        let folder = |name| headstack_prerequisites::reference_data(name);
+        let inputs = Inputs { traces: folder("disksim/traces"), oracle: folder("disksim/oracle") };
         for (name, generate) in TABLES {
-            let Some(table) = generate(traces.as_deref()).expect("the drives are shipped") else { continue };
+            let Some(table) = generate(&inputs).expect("the drives are shipped") else { continue };
             let written = page::table(&text, name).unwrap_or_else(|error| panic!("{error}"));
             assert!(written.starts_with(&table), "{name}: run `make evidence`\n{written}\n{table}");
         }

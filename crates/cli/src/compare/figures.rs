@@ -149,12 +149,11 @@ pub(super) struct Ran {
     pub(super) runs: Vec<Figures>,
 }
 
-/// How a cell differs from the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     /// As a share of the baseline.
     pub(super) share: f64,
-    /// Whether chance explains it, where that can be told.
+    /// Whether chance explains it; none where that is unknown.
     pub(super) by_chance: Option<bool>,
 }
 

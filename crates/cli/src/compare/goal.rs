@@ -3,7 +3,6 @@
 use super::figures::{Metric, Ran};
 use headstack_model::spec::nearest;
 
-/// A bound on a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Goal {
     pub(super) metric: Metric,
@@ -35,7 +34,6 @@ impl Goal {
         Ok(Goal { metric, is_below: text[place..].starts_with('<'), bound })
     }
 
-    /// Whether a cell meets it.
     pub(super) fn is_met(&self, ran: &Ran) -> bool {
         let value = ran.value(self.metric);
         if self.is_below { value < self.bound } else { value > self.bound }

@@ -7,7 +7,6 @@ use headstack_sim::rig::Rig;
 /// Most runs of one comparison.
 const MOST: usize = 10_000;
 
-/// A key and the values it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Varied {
     pub(super) key: String,

@@ -125,7 +125,6 @@ fn terminal_width() -> Option<usize> {
         .map(|(columns, _)| columns.into())
 }
 
-/// All runs of a comparison.
 struct Comparison {
     load: String,
     /// The first seed, and how many there are.
@@ -141,7 +140,6 @@ struct Comparison {
     partial: Option<Partial>,
 }
 
-/// A comparison that a signal stopped.
 #[derive(Clone, Copy)]
 struct Partial {
     signal: Signal,
@@ -150,7 +148,6 @@ struct Partial {
 }
 
 impl Partial {
-    /// In words, for people.
     fn line(&self, done: usize) -> String {
         format!("partial: stopped by {} with {done} of {} runs done", self.signal.name(), self.wanted)
     }

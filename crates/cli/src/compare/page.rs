@@ -12,7 +12,6 @@ const SHOWN: usize = 12;
 /// Runs whose distributions are there to be shown, and whose time splits.
 const DRAWN: usize = 60;
 
-/// A chart of a metric over the runs.
 struct Plotted {
     title: &'static str,
     unit: &'static str,
@@ -34,7 +33,6 @@ const METRICS: [Plotted; 6] = [
     Plotted { title: "Read hits", unit: "share of the reads (%)", metric: Metric::Hits, scale: 100.0 },
 ];
 
-/// The report of a comparison.
 pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
     let mut sections = vec![metrics(comparison), distributions(comparison), time_split(comparison)];
     let mut runs = table::ranked(comparison).table;

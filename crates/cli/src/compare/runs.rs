@@ -11,7 +11,6 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::path::Path;
 
-/// What every cell runs.
 #[derive(Clone, Copy)]
 pub(super) struct Load<'a> {
     pub(super) name: &'a str,

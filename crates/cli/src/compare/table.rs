@@ -42,7 +42,6 @@ pub(super) fn print(
     Ok(())
 }
 
-/// How many requests a run had.
 fn requests(comparison: &Comparison) -> String {
     let each = || comparison.ran.iter().map(Ran::requests);
     let fewest = each().map(|(fewest, _)| fewest).min().unwrap_or(0);
@@ -129,7 +128,6 @@ fn names(comparison: &Comparison) -> Vec<&str> {
     columns
 }
 
-/// What stands in them.
 fn words(comparison: &Comparison, ran: &Ran) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let with_rig = comparison.rigs.len() > 1 || comparison.varied.is_empty();
@@ -138,7 +136,7 @@ fn words(comparison: &Comparison, ran: &Ran) -> Vec<String> {
     words
 }
 
-/// A column of the table of cells: its heading, its rank, and its text for a cell beside the baseline.
+/// A column of the table of cells: its heading, its rank, and its text for a cell.
 type Column<'a> = (&'a str, u8, Box<dyn Fn(&Ran) -> String + 'a>);
 
 /// The table: a line a cell.

@@ -83,7 +83,6 @@ impl Bench {
         self.progress.set_message(experiment.to_string());
     }
 
-    /// One run of a pattern on a fresh drive.
     fn run(&self, spec: &DriveSpec, options: &DeviceOptions, load: PatternSpec) -> Result<Results, Failure> {
         let simulation = Simulation::on_drive(spec, options, Workload::pattern(load), SEED);
         let results = simulation.and_then(Simulation::run).map_err(Failure::input)?;
@@ -92,7 +91,6 @@ impl Bench {
     }
 }
 
-/// A drive that the demo runs on.
 fn drive(name: &str) -> Result<DriveSpec, Failure> {
     drives::load(name).map_err(Failure::input)
 }

@@ -15,7 +15,6 @@ const REQUESTS: u64 = 20_000;
 
 pub(super) const EXPERIMENT: Experiment = Experiment { runs: ORDERS.len() * DEPTHS.len(), section };
 
-/// What one order reached at each depth.
 struct Line {
     order: &'static str,
     iops: Vec<f64>,
@@ -30,8 +29,7 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
     spec.queue.window = None;
     let lines = ORDERS.iter().map(|order| line(bench, &spec, order)).collect::<Result<Vec<_>, _>>()?;
     let rise = |line: &Line| line.iops[DEPTHS.len() - 1] / line.iops[0];
-    let setting =
-        format!("{}: 4 KiB reads anywhere on the disk, so many outstanding at all times.", spec.title);
+    let setting = format!("{}: 4 KiB reads anywhere on the disk, at a constant queue depth.", spec.title);
     let (first, last) = (&lines[0], &lines[ORDERS.len() - 1]);
     let finding = format!(
         "With {} requests to choose from, {} serves {} times as many as one at a time; {} stays at {}. Some pay for it: compare the slowest hundredth.",

@@ -37,7 +37,7 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
     let segments = spec.cache.segments;
     let at = |line: &Line, streams: u32| significant(line.mb_s[streams.min(STREAMS_MAX) as usize - 1], 3);
     let finding = format!(
-        "The cache has {segments} segments, one for each stream's read-ahead. Filled before the arm moves on, they carry {segments} streams at {} MB/s together; one stream more pushes out what nobody has fetched yet, and {} MB/s are left. Reads of 1 MiB need no read-ahead: {} MB/s at {STREAMS_MAX} streams.",
+        "The cache has {segments} segments, one for each stream's read-ahead. Filled before the arm moves on, they carry {segments} streams at {} MB/s together; one stream more pushes out data not fetched yet, and {} MB/s are left. Reads of 1 MiB need no read-ahead: {} MB/s at {STREAMS_MAX} streams.",
         at(&lines[0], segments),
         at(&lines[0], segments + 1),
         at(&lines[2], STREAMS_MAX),

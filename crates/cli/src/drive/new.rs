@@ -109,7 +109,6 @@ impl New {
     }
 }
 
-/// A drive's name from that of its file.
 fn name_of(file: Option<&Path>) -> String {
     let stem = file.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().to_ascii_lowercase());
     let named = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

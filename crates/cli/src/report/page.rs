@@ -25,7 +25,6 @@ impl Page<'_> {
     }
 }
 
-/// The report as a self-contained HTML page.
 pub(crate) fn to_html(report: &Report) -> String {
     let scripts = Plot::offline_js_sources();
     let page = Page {

@@ -1,4 +1,4 @@
-//! The page as a whole: is it complete, and safe against what it is told?
+//! The page as a whole: is it complete, and is text from outside escaped?
 
 use super::*;
 

@@ -12,7 +12,6 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// All cores.
 pub(super) struct Cores {
     bar: ProgressBar,
     traces: Option<PathBuf>,
@@ -42,9 +41,9 @@ pub(super) fn reproduce(
 ) -> Result<Result<Reproduction, StudyError>, Signal> {
     let (sender, receiver) = channel();
     let bar = bench.bar.clone();
-    #[allow(clippy::disallowed_methods, reason = "the command decides what runs beside what")]
+    #[allow(clippy::disallowed_methods, reason = "the command decides what runs in parallel")]
     thread::spawn(move || {
-        // Nobody hears it once the wait was stopped.
+        // The receiver is gone once the wait was stopped.
         let _ = sender.send(study.reproduce(length, &bench));
     });
     let done = loop {

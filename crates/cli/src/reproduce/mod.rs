@@ -89,7 +89,7 @@ impl Reproduce {
                 Done::Whole(ran) => {
                     if !self.json {
                         text::print(&ran, length, out)?;
-                        // Whoever stops the rest has what is done.
+                        // A later interrupt must not lose the finished studies' rows.
                         out.flush()?;
                     }
                     all.push(ran);
@@ -111,8 +111,8 @@ impl Reproduce {
 
     /// The studies asked for, each once.
     fn studies(&self) -> impl Iterator<Item = &'static Study> {
-        let asked = |study: &&Study| self.ids.iter().any(|id| id == study.id || id == EVERY);
-        study::all().iter().filter(asked)
+        let is_named = |study: &&Study| self.ids.iter().any(|id| id == study.id || id == EVERY);
+        study::all().iter().filter(is_named)
     }
 
     /// Runs a study, and writes its page if it was not stopped.

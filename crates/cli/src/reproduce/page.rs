@@ -5,7 +5,6 @@ use super::text::{self, cells};
 use crate::report::{Report, Section, Table};
 use headstack_studies::study::{Length, Reproduction, Study};
 
-/// The page.
 pub(super) fn report(study: &Study, done: &Reproduction, length: Length) -> Report {
     let mut text = vec![study.summary.to_string(), text::summary(&done.rows)];
     text.extend(caution(length).map(str::to_string));
@@ -15,7 +14,6 @@ pub(super) fn report(study: &Study, done: &Reproduction, length: Length) -> Repo
     Report { title: study.title.to_string(), text, sections }
 }
 
-/// The rows that are off, if any are.
 fn misses(done: &Reproduction) -> Option<Section> {
     let mut table =
         Table::new("Rows that are off", &["what", "published", "ours", "difference", "allowed", "unit"]);

@@ -31,7 +31,6 @@ fn object(ran: &Ran, length: Length) -> Value {
     })
 }
 
-/// A study that was not run, with its rows.
 fn object_not_run(study: &Study, length: Length) -> Result<Value, Failure> {
     let rows = study.expected().map_err(Failure::input)?;
     Ok(json!({

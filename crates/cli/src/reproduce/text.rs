@@ -9,10 +9,8 @@ use headstack_studies::judge::Judged;
 use headstack_studies::study::{Length, Study};
 use std::io::Write;
 
-/// Digits of a value.
 const DIGITS: i32 = 4;
 
-/// Prints a study.
 pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "{}\n", ran.study.title.to_uppercase())?;
     let mut table = Table::new("Rows", &COLUMNS).with_words(1);
@@ -42,11 +40,9 @@ pub(super) fn print_not_run(studies: &[&Study], out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// What each column of a row holds.
 pub(super) const COLUMNS: [&str; 7] =
     ["metric", "published", "ours", "difference", "allowed", "unit", "verdict"];
 
-/// A row.
 pub(super) fn cells(row: &Judged) -> [String; COLUMNS.len()] {
     let expected = &row.expected;
     [

@@ -28,7 +28,7 @@ pub(crate) struct Import {
 
 impl Import {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let load = self.load.clone().or_else(|| self.output.as_deref().map(beside));
+        let load = self.load.clone().or_else(|| self.output.as_deref().map(load_path));
         let outputs = [("--output", self.output.as_deref()), ("--load", load.as_deref())];
         files::check_apart(&[&self.file], &outputs)?;
         let mut parameters = Parameters::open(&self.file, &self.search)?;
@@ -47,8 +47,8 @@ impl Import {
     }
 }
 
-/// `x-load.toml` beside `x.toml`.
-fn beside(rig: &Path) -> PathBuf {
+/// `x-load.toml` next to `x.toml`.
+fn load_path(rig: &Path) -> PathBuf {
     let stem = rig.file_stem().unwrap_or_default().to_string_lossy();
     rig.with_file_name(format!("{stem}-load.toml"))
 }

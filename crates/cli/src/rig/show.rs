@@ -78,7 +78,6 @@ fn print(rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the array of this name is organised.
 fn organisation(rig: &RigSpec, name: &str) -> String {
     let array = rig.array.iter().find(|array| array.name == name);
     array.map_or(String::new(), |array| array.organisation.to_string())

@@ -88,7 +88,6 @@ impl Sim {
 /// What is said of the file of requests when a signal stopped the run.
 const PARTIAL_REQUESTS: &str = "the file of requests holds those that had come back";
 
-/// Where JSON goes.
 pub(crate) enum JsonOutput {
     Nowhere,
     Printed,
@@ -119,7 +118,6 @@ impl JsonOutput {
     }
 }
 
-/// What is to be run.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub rig: &'a Rig,

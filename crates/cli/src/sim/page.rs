@@ -21,7 +21,6 @@ const DEVICES: usize = 8;
 /// Kinds of drives whose zones and seek curves are drawn.
 const KINDS: usize = 4;
 
-/// The report of one run.
 pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
     let mut sections = vec![summary(results), responses(results)];
     sections.extend(by_job(results));
@@ -227,7 +226,6 @@ fn split_chart(title: &str, y: &str, columns: &[Column], value: impl Fn(&[f64; P
     )
 }
 
-/// Whether a series has anything to show.
 fn is_anything(series: &Series) -> bool {
     series.points.iter().any(|point| point.1 > 0.0)
 }
@@ -281,7 +279,6 @@ fn time_split(results: &Results) -> Section {
         .with_charts(split_charts(&columns))
 }
 
-/// Sampled requests as a series.
 fn sampled(
     results: &Results,
     keep: impl Fn(&Sampled) -> bool,
@@ -369,7 +366,7 @@ fn map(results: &Results) -> Section {
     });
     Section::new("Request map")
         .with_text(format!(
-            "Which blocks were asked for, and when: one request in {}.",
+            "Which blocks were requested, and when: one request in {}.",
             results.statistics.sample().step()
         ))
         .with_charts(charts.filter(|chart| !chart.series.is_empty()))

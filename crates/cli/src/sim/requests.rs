@@ -13,7 +13,7 @@ use std::path::Path;
 /// Columns before the parts of the response time: those of Headstack's own traces, then what only a simulation knows.
 const COLUMNS: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process,completed_ns,cache,from_cylinder,to_cylinder,outcome";
 
-/// The file, written beside its place until the run is over; or standard output.
+/// The file, under a temporary name until the run is over; or standard output.
 pub(crate) struct Requests {
     file: BufWriter<Output>,
     /// Of each volume.
@@ -28,7 +28,6 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// A new file for `path`.
     pub(crate) fn create(path: &Path, rig: &Rig) -> Result<Requests, Failure> {
         let mut requests = Requests {
             file: BufWriter::new(Output::create(path)?),
@@ -115,7 +114,6 @@ impl Observer for Requests {
     }
 }
 
-/// A request's kind, in a word.
 fn op_name(op: Op) -> &'static str {
     match op {
         Op::Read => "read",

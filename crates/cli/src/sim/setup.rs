@@ -16,13 +16,11 @@ pub(crate) struct RigArgs {
 }
 
 impl RigArgs {
-    /// Sets what was given over the rig.
     pub(crate) fn apply(&self, rig: &mut Rig) -> Result<(), Failure> {
         self.set.iter().try_for_each(|setting| set(rig, setting))
     }
 }
 
-/// Sets `KEY=VALUE` over a rig.
 pub(crate) fn set(rig: &mut Rig, setting: &str) -> Result<(), Failure> {
     let (path, value) = split(setting).ok_or_else(|| {
         Failure::Input(format!("--set {setting}: must be KEY=VALUE, such as drive.order=sptf"))

@@ -11,7 +11,6 @@ use std::io::Write;
 /// Rows that a table shows on a terminal; the JSON has them all.
 const ROWS: usize = 20;
 
-/// A number to four digits.
 pub(crate) fn figure(value: f64) -> String {
     significant(value, 4)
 }
@@ -22,7 +21,6 @@ pub(crate) fn half_width(interval: &Interval) -> String {
     if width < 1e-5 * interval.mean.abs() { "0".to_string() } else { significant(width, 2) }
 }
 
-/// Prints what came of a run.
 pub(super) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failure> {
     for (name, value) in lines(results) {
         writeln!(out, "  {name:<20} {value}")?;
@@ -110,7 +108,6 @@ pub(crate) fn tail_line(totals: &Totals) -> Option<String> {
     ))
 }
 
-/// What stopped the run, and what is missing.
 pub(crate) fn partial_line(partial: &EarlyStop) -> String {
     let share =
         partial.share.map_or(String::new(), |share| format!(" at {:.1} % of the load", 100.0 * share));

@@ -38,7 +38,6 @@ fn concurrency(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What was asked, and what the rules say.
 #[derive(Serialize)]
 struct Advice {
     drive: String,
@@ -51,7 +50,6 @@ struct Advice {
     advisors: Vec<Row>,
 }
 
-/// What one rule says.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,

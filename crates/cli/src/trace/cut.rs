@@ -105,9 +105,7 @@ impl Cut {
             }
             _ => {
                 let read = units::grouped(read);
-                Failure::Input(format!(
-                    "{name}: none of its {read} requests is in the part that was asked for"
-                ))
+                Failure::Input(format!("{name}: none of its {read} requests is in the chosen part"))
             }
         }
     }

@@ -30,13 +30,11 @@ impl Formats {
     }
 }
 
-/// The formats, as the values of an option.
 pub(super) fn values() -> PossibleValuesParser {
     let value = |format: &Format| PossibleValue::new(format.name).help(format.title);
     PossibleValuesParser::new(trace::all().iter().map(value).collect::<Vec<_>>())
 }
 
-/// The format of an option's value.
 pub(super) fn named(name: Option<&String>) -> Option<&'static Format> {
     name.and_then(|name| trace::named(name))
 }

@@ -20,7 +20,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens the trace; without a `format` it is told by its first bytes.
+    /// Opens the trace; without a `format`, its first bytes decide.
     pub(super) fn open(&self, format: Option<&'static Format>) -> Result<Opened, Failure> {
         let (bar, reader): (ProgressBar, Box<dyn Read>) = if is_standard(&self.file) {
             (ProgressBar::hidden(), Box::new(io::stdin()))
@@ -36,20 +36,17 @@ impl Input {
         Ok(Opened { trace: trace.skipping(self.skip_bad), bar })
     }
 
-    /// The trace's name, for people.
     pub(super) fn name(&self) -> String {
         if is_standard(&self.file) { "standard input".to_string() } else { self.file.display().to_string() }
     }
 }
 
-/// A trace being read.
 pub(super) struct Opened {
     pub(super) trace: Trace<'static>,
     bar: ProgressBar,
 }
 
 impl Opened {
-    /// Hands every record to `use_record`.
     pub(super) fn for_each(
         &mut self,
         mut use_record: impl FnMut(Record, &Header) -> Result<(), Failure>,

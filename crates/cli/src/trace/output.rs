@@ -6,7 +6,6 @@ use crate::units::grouped;
 use headstack_workload::trace::{self, Format, Header, Losses, Packing, Record, TraceWriter};
 use std::path::Path;
 
-/// A trace being written.
 pub(super) struct TraceOutput {
     writer: TraceWriter<Output>,
     format: &'static Format,
@@ -28,7 +27,6 @@ impl TraceOutput {
         self.writer.write(record, header).map_err(|error| Output::fault(&self.name, error))
     }
 
-    /// Requests written so far.
     pub(super) fn written(&self) -> u64 {
         self.writer.written()
     }

@@ -123,7 +123,6 @@ impl Picture {
     }
 }
 
-/// Sizes, gaps and runs.
 fn distributions(stat: &Stat) -> Vec<Chart> {
     let shares = || (0..=STEPS).map(|step| step as f64 / STEPS as f64);
     let series = |name: &str, hue: usize, at: &dyn Fn(f64) -> f64| {
@@ -196,5 +195,5 @@ fn heat(stat: &Stat, header: &Header) -> Section {
             [series],
         )
     };
-    Section::new("How often each region is asked for").with_charts(devices.iter().map(chart))
+    Section::new("Requests by region").with_charts(devices.iter().map(chart))
 }

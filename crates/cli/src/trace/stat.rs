@@ -64,7 +64,6 @@ fn gather(opened: &mut Opened) -> Result<Summary, Failure> {
     Ok(stat.summary(opened.trace.header()))
 }
 
-/// The figures as tables.
 pub(super) fn tables(summary: &Summary) -> Vec<Table> {
     let mut tables = vec![overview(summary), mix(summary), distributions(summary), over_time(summary)];
     tables.push(regions(summary));

@@ -246,7 +246,7 @@ fn cut_of_an_unknown_device_is_rejected_with_the_known_ones() {
     let said = refused(&["trace", "cut", &trace, &out, "--device", "nosuch"], 2);
     assert!(said.contains("no device is called `nosuch`; there are 3, 7"), "{said}");
     let said = refused(&["trace", "cut", &trace, &out, "--from", "1h"], 2);
-    assert!(said.contains("none of its 300 requests is in the part that was asked for"), "{said}");
+    assert!(said.contains("none of its 300 requests is in the chosen part"), "{said}");
     assert!(!PathBuf::from(&out).exists());
 }
 

@@ -13,16 +13,14 @@ use headstack_model::spec::Layout;
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, TrackPlace, drives};
 use headstack_workload::Region;
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "modern-drives",
     title: "Drives from 1985 to today: sheets and single measurements",
-    summary: "Mean seeks, sequential rates, track counts and random accesses of thirteen drives, beside makers' sheets and measurements.",
+    summary: "Mean seeks, sequential rates, track counts and random accesses of thirteen drives, compared with makers' sheets and measurements.",
     expect: include_str!("../../../../studies/modern-drives/expect.tsv"),
     run,
 };
 
-/// Requests a run.
 const COUNT: u64 = 20_000;
 
 /// Pairs of blocks for a mean seek.
@@ -86,7 +84,6 @@ pub(crate) fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, StudyE
     Ok((1..=PAIRS).map(seek).sum::<f64>() / PAIRS as f64)
 }
 
-/// Blocks of the first zone.
 fn first_zone_sectors(spec: &DriveSpec) -> Result<u64, StudyError> {
     let Some(zone) = spec.geometry.zones.get(1) else { return Ok(spec.capacity_sectors) };
     let first = Geometry::new(spec)?.lbn_at(zone.first_cylinder, 0, 0);

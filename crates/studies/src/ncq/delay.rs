@@ -3,18 +3,17 @@
 //! Thirty-two random readers; those for whom the drive has no tag wait at the host in order of arrival. The study's curves
 //! are lost, so that nothing here is judged.
 
-use super::{HostRun, Part, SMALL, play, random, rig, with_ncq};
+use super::{HostRun, SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_workload::Region;
 
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Points of a curve.
 const STEPS: u32 = 200;
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let spec = with_ncq()?;
     let count = setting.length.pick(200_000, 10_000);
     let outcomes = setting.map(&DEPTHS, |depth| {
@@ -49,7 +48,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
                 ..figure("The slowest", "", &outcomes, slowest)
             })
         .with_table(table);
-    Ok((measured.collect(), section))
+    Ok(Findings::new(measured.collect(), [section]))
 }
 
 fn figure(title: &str, y: &str, outcomes: &[HostRun], points: fn(&HostRun) -> Vec<(f64, f64)>) -> Chart {

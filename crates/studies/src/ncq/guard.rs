@@ -1,12 +1,12 @@
 //! What a guard against starvation at the host does to the longest response, and what it costs.
 //!
-//! The load keeps 32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk, whoever waits for what:
+//! The load keeps 32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk, in any case:
 //! the requests are the same with and without a guard, so that the rates compare the same work.
 
-use super::{HostRun, Part, SMALL, first, play, rig, with_ncq};
+use super::{HostRun, SMALL, first, play, rig, with_ncq};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Nanos, Request, drives};
 use headstack_workload::{Closed, Pattern, Pick, Region, Requests, Shape, ShapeError};
 
@@ -66,7 +66,7 @@ struct Case {
     guarded: Guarded,
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let count = setting.length.pick(100_000, 25_000);
     let mut cases = Vec::new();
     for drive in DRIVES {
@@ -109,11 +109,11 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let section = Section::new("A guard against starvation")
         .with_text("32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk. The guard stands at the host: it \
              cannot choose, only hold back. Thresholds of 8 to 512 overtakings, and stated costs of 1 to 20 %; age weighed \
-             in the drive beside them.")
+             in the drive for comparison.")
         .with_chart(trade_off(setting, DRIVES[0], count)?)
         .with_chart(trade_off(setting, DRIVES[1], count)?)
         .with_table(table);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }
 
 /// A figure of a run, as a share of that of another.

@@ -6,10 +6,10 @@
 //! is a quarter of the HD400LD. What the two orders leave of each other is then comparable, times and distances as such
 //! are not.
 
-use super::{Part, first, play, random, rig};
+use super::{first, play, random, rig};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{BandZone, Layout, Zone};
 use headstack_model::{DriveSpec, drives};
 
@@ -27,10 +27,9 @@ const SECTORS: u32 = 16;
 /// Share of the disk that the file takes.
 const SHARE: f64 = 0.25;
 
-/// Parts of equal cylinders into which a disk is laid out anew.
+/// Parts of equal cylinders into which a disk is divided for another layout.
 const QUARTERS: u32 = 4;
 
-/// Columns of the tables.
 const COLUMNS: [&str; 8] = [
     "layout",
     "cylinders by LBN",
@@ -96,7 +95,7 @@ impl Three {
     }
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut specs: Vec<(String, DriveSpec)> = Vec::new();
     for drive in DRIVES {
         let spec = drives::load(drive)?;
@@ -117,7 +116,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         .with_chart(widths(setting)?)
         .with_table(table)
         .with_table(layouts(setting)?);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }
 
 fn metrics(name: &str, found: &Three) -> Vec<Measured> {
@@ -195,7 +194,7 @@ fn layouts(setting: &Setting<'_>) -> Result<Table, StudyError> {
     Ok(table)
 }
 
-/// The same disk in bands of so many tracks, at most a quarter of the cylinders.
+/// The same disk in bands of `tracks` tracks, at most a quarter of the cylinders.
 fn banded(spec: &DriveSpec, tracks: u32) -> DriveSpec {
     by_surface(spec, spec.geometry.layout, tracks)
 }

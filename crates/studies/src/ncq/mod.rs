@@ -11,16 +11,14 @@ mod guard;
 mod layout;
 mod redundant;
 
-use crate::judge::Measured;
-use crate::report::Section;
 use crate::runs::Responses;
 use crate::study::{Findings, Setting, Study, StudyError};
+use headstack::{Simulation, Workload};
 use headstack_model::spec::{Interface, Tagging};
-use headstack_model::{DriveSpec, Lbn, Nanos, drives};
-use headstack_sim::{Completion, Engine, Finished, Observer, Rig};
+use headstack_model::{DriveSpec, Lbn, drives};
+use headstack_sim::{Completion, Finished, Observer, Rig};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape, ShapeError};
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "ncq",
     title: "New (old) problems of disks: layout, two schedulers in a row, starvation",
@@ -30,17 +28,13 @@ pub(crate) const STUDY: Study = Study {
 };
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    let parts = [layout::run(setting)?, redundant::run(setting)?, delay::run(setting)?, guard::run(setting)?];
-    let mut findings = Findings::default();
-    for (measured, section) in parts {
-        findings.measured.extend(measured);
-        findings.sections.push(section);
-    }
-    Ok(findings)
+    Ok(Findings::join([
+        layout::run(setting)?,
+        redundant::run(setting)?,
+        delay::run(setting)?,
+        guard::run(setting)?,
+    ]))
 }
-
-/// What a part of the study adds.
-type Part = (Vec<Measured>, Section);
 
 /// Blocks of a read of 4 KiB.
 const SMALL: u32 = 8;
@@ -62,18 +56,16 @@ fn rig(spec: &DriveSpec, keys: &[(&str, &str)]) -> Result<Rig, StudyError> {
     Ok(rig)
 }
 
-/// Random reads of one size over a region, so many outstanding.
+/// Random reads of one size over a region, `depth` of them outstanding.
 fn random(region: Region, sectors: u32, depth: u32, count: u64, seed: u64) -> Result<Closed, ShapeError> {
     let shape = Shape { region, pattern: Pattern::Random, sectors, alignment: sectors, read_share: 1.0 };
     Closed::new(shape, depth, count, seed)
 }
 
-/// The first `share` of a disk.
 fn first(spec: &DriveSpec, share: f64) -> Region {
     Region { first: Lbn(0), sectors: (spec.capacity_sectors as f64 * share) as u64 }
 }
 
-/// What came of a run.
 struct HostRun {
     responses: Responses,
     bytes: u64,
@@ -83,17 +75,14 @@ struct HostRun {
     worst_overtaken: Option<u32>,
 }
 
-/// Watches a run.
 #[derive(Default)]
 struct Watch {
-    responses: Vec<Nanos>,
     sectors: u64,
     cylinders: u64,
 }
 
 impl Observer for Watch {
     fn finished(&mut self, finished: &Finished) {
-        self.responses.push(finished.completion.response());
         self.sectors += u64::from(finished.completion.request.sectors);
     }
 
@@ -105,13 +94,10 @@ impl Observer for Watch {
 
 /// Runs a load on a rig of one drive, idle at the start.
 fn play(rig: &Rig, load: &mut dyn Load) -> Result<HostRun, StudyError> {
-    let mut engine: Engine = rig.build(1)?;
     let mut watch = Watch::default();
-    engine.run_observed(load, &mut watch);
-    Ok(HostRun {
-        responses: Responses::new(watch.responses, engine.now().as_secs()),
-        bytes: watch.sectors * u64::from(engine.device(0).sector_bytes()),
-        cylinders: watch.cylinders,
-        worst_overtaken: engine.guard(0).map(|guard| guard.worst_overtaken()),
-    })
+    let simulation = Simulation::new(rig, Workload::from_load("load", load), 1)?;
+    let results = simulation.observe(&mut watch).keep_response_times().run()?;
+    let worst_overtaken = results.devices[0].guard.map(|guard| guard.worst_overtaken);
+    let bytes = watch.sectors * u64::from(rig.volumes()[0].sector_bytes);
+    Ok(HostRun { responses: Responses::of(results), bytes, cylinders: watch.cylinders, worst_overtaken })
 }

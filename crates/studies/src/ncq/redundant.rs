@@ -2,12 +2,12 @@
 //!
 //! The loads are the study's: p = 16 processes read s bytes in a row, r times, at random places. The drive is the study's
 //! HD400LD with NCQ; on which drive the study measured is not said. A process reads 128 KiB at a time, as Linux's read-ahead
-//! asks of a disk. Beside them stand 32 random readers, as in a published measurement of a 500 GB disk of 7,200 rpm.
+//! requests from a disk. A third load is 32 random readers, as in a published measurement of a 500 GB disk of 7,200 rpm.
 
-use super::{Part, SMALL, play, random, rig, with_ncq};
+use super::{SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Op};
 use headstack_workload::process::{BurstShape, Processes};
 use headstack_workload::{Load, Region};
@@ -69,7 +69,7 @@ struct Case {
     ncq: bool,
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let spec = with_ncq()?;
     let mut cases = Vec::new();
     for which in Which::ALL {
@@ -83,7 +83,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         let case = Case { which, elevator, ncq };
         cases.iter().zip(&rates).find(|(other, _)| **other == case).map_or(f64::NAN, |(_, rate)| *rate)
     };
-    Ok((metrics(&rate), section(&rate)))
+    Ok(Findings::new(metrics(&rate), [section(&rate)]))
 }
 
 fn rate(spec: &DriveSpec, case: &Case, runs: u64) -> Result<f64, StudyError> {

@@ -86,7 +86,7 @@ fn orders(setting: &Setting<'_>, grid: &Grid) -> Section {
     let mut figures = show::figures(grid);
     figures.push(differences(setting, grid));
     Section::new("Fujitsu Eagle: the order over the queue")
-        .with_text("Random reads of 4 KiB. A queue of so many requests is what the order chooses from, while one more is served.")
+        .with_text("Random reads of 4 KiB. The order chooses from a queue of this length while one more request is served.")
         .with_text(show::other_names())
         .with_text(format!("WSTF allows a response of {TURN_MS} ms for each request of the queue, about what FCFS takes for all of it: 30 s at 1,000, the interval in which UNIX writes its buffers back."))
         .with_charts(figures)

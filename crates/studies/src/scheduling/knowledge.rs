@@ -7,9 +7,10 @@ use super::queue::{Case, Grid};
 use super::zoned::{MAPPED, saved};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series};
+use crate::runs;
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Nanos, drives};
-use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_sim::DeviceOptions;
 use headstack_workload::process::{Processes, SyntheticSpec};
 use headstack_workload::{Distribution, VolumeInfo};
 
@@ -141,7 +142,6 @@ fn readers(rate: u32) -> SyntheticSpec {
 
 fn mean_ms(spec: &DriveSpec, order: &str, rate: u32, count: u64) -> Result<f64, StudyError> {
     let options = DeviceOptions { seed: 1, depth: Some(1024), order: Some(order.to_string()) };
-    let mut engine = Engine::new(vec![Device::new(spec, &options)?]);
     let volume = VolumeInfo {
         name: spec.name.clone(),
         sectors: spec.capacity_sectors,
@@ -149,11 +149,11 @@ fn mean_ms(spec: &DriveSpec, order: &str, rate: u32, count: u64) -> Result<f64, 
     };
     let mut load = Processes::synthetic(&[readers(rate)], &[volume], WARM_UP + count, 1)?;
     let (mut met, mut sum) = (0, 0.0);
-    engine.run(&mut load, &mut |finished| {
+    runs::run_load(spec, &options, &mut load, |finished| {
         met += 1;
         if met > WARM_UP {
             sum += finished.completion.response().as_ms();
         }
-    });
+    })?;
     Ok(sum / count as f64)
 }

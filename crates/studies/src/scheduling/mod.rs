@@ -1,6 +1,6 @@
 //! The order of requests: what it is worth over the length of the queue, on a drive of 1985 and on one of 2020.
 //!
-//! Three parts: every order on the Fujitsu Eagle, beside Gray's study, Seltzer, Chen and Ousterhout (USENIX 1990) and an
+//! Three parts: every order on the Fujitsu Eagle, compared with Gray's study, Seltzer, Chen and Ousterhout (USENIX 1990) and an
 //! independent check of both; the same on an Exos X16; and what Worthington, Ganger and Patt (SIGMETRICS 1994) found about
 //! knowledge of the mapping and of the cache, on the HP C2247A. Not modelled: writes and the host that holds the queue.
 //! *Source:* each row of `studies/scheduling/expect.tsv` names its own.
@@ -13,7 +13,6 @@ mod zoned;
 
 use crate::study::{Findings, Setting, Study, StudyError};
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "scheduling",
     title: "The order of requests, from the Eagle to a zoned drive",
@@ -23,11 +22,5 @@ pub(crate) const STUDY: Study = Study {
 };
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    let mut all = Findings::default();
-    for part in [eagle::run, zoned::run, knowledge::run] {
-        let Findings { measured, sections } = part(setting)?;
-        all.measured.extend(measured);
-        all.sections.extend(sections);
-    }
-    Ok(all)
+    Ok(Findings::join([eagle::run(setting)?, zoned::run(setting)?, knowledge::run(setting)?]))
 }

@@ -4,14 +4,14 @@
 //! is served, and Q + 1 are outstanding. That is how the studies have it, whose orders are the host's and whose drive takes
 //! one command at a time.
 
+use crate::runs;
 use crate::study::{Setting, StudyError};
 use headstack_model::{DriveSpec, Nanos};
 use headstack_policy::order;
 use headstack_sim::stats::Batches;
-use headstack_sim::{Device, DeviceOptions, Engine, Finished};
+use headstack_sim::{DeviceOptions, Finished};
 use headstack_workload::{Closed, Pattern, Region, Shape};
 
-/// Lengths of the queue.
 pub(super) const LENGTHS: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /// Those of the short form.
@@ -28,7 +28,6 @@ pub(super) const PUBLISHED: [(&str, &str); 7] = [
     ("wstf", "WSTF"),
 ];
 
-/// Blocks in 4 KiB.
 const SECTORS: u32 = 8;
 
 /// Requests of a run that count.
@@ -51,7 +50,7 @@ pub(super) struct Case {
     pub length: u32,
 }
 
-/// What came of a case.
+/// Times of a case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderTimes {
     /// Time from one completion to the next.
@@ -68,11 +67,9 @@ pub(super) struct OrderTimes {
     pub longest_ms: f64,
 }
 
-/// Cases and what came of them.
 pub(super) struct Grid(Vec<(Case, OrderTimes)>);
 
 impl Grid {
-    /// Runs all cases.
     pub(super) fn run(setting: &Setting<'_>, spec: &DriveSpec, cases: Vec<Case>) -> Result<Grid, StudyError> {
         let count = setting.length.pick(COUNT, COUNT / 5);
         let outcomes = setting.map(&cases, |case| case.run(spec, count))?;
@@ -90,13 +87,11 @@ impl Grid {
         Some(self.get(over, length)?.mean_io_ms / self.get(order, length)?.mean_io_ms)
     }
 
-    /// The cases, in the order of the list.
     pub(super) fn cases(&self) -> impl Iterator<Item = &(Case, OrderTimes)> {
         self.0.iter()
     }
 }
 
-/// The lengths of a run.
 pub(super) fn lengths(setting: &Setting<'_>) -> &'static [u32] {
     setting.length.pick(&LENGTHS[..], &QUICK_LENGTHS[..])
 }
@@ -119,11 +114,10 @@ pub(super) fn every(setting: &Setting<'_>, turn_ms: u32) -> Vec<Case> {
 }
 
 impl Case {
-    /// Runs the case until `count` requests counted, beside those of the warm-up.
+    /// Runs the case until `count` requests counted, in addition to those of the warm-up.
     fn run(&self, spec: &DriveSpec, count: u64) -> Result<OrderTimes, StudyError> {
         let outstanding = self.length + 1;
         let options = DeviceOptions { seed: 1, depth: Some(outstanding), order: Some(self.form.clone()) };
-        let mut engine = Engine::new(vec![Device::new(spec, &options)?]);
         let region = Region::whole(spec.capacity_sectors);
         let shape =
             Shape { region, pattern: Pattern::Random, sectors: SECTORS, alignment: SECTORS, read_share: 1.0 };
@@ -131,12 +125,12 @@ impl Case {
         // Until the last that counts is back, the queue must not shrink.
         let mut load = Closed::new(shape, outstanding, warm_up + count + u64::from(outstanding), 1)?;
         let mut sums = Sums::new(warm_up, count);
-        engine.run(&mut load, &mut |finished| sums.take(finished));
+        runs::run_load(spec, &options, &mut load, |finished| sums.record(finished))?;
         Ok(sums.outcome())
     }
 }
 
-/// What is kept of a run.
+#[derive(Default)]
 struct Sums {
     warm_up: u64,
     count: u64,
@@ -147,7 +141,7 @@ struct Sums {
     rotation: Nanos,
     media: Nanos,
     response: Nanos,
-    /// The longest of the block under way, and the sum over those before.
+    /// The longest of the current block, and the sum over the earlier ones.
     longest: Nanos,
     longest_sum: Nanos,
     batches: Batches,
@@ -155,24 +149,10 @@ struct Sums {
 
 impl Sums {
     fn new(warm_up: u64, count: u64) -> Sums {
-        let none = Nanos::ZERO;
-        Sums {
-            warm_up,
-            count,
-            met: 0,
-            begin: none,
-            end: none,
-            seek: none,
-            rotation: none,
-            media: none,
-            response: none,
-            longest: none,
-            longest_sum: none,
-            batches: Batches::new(),
-        }
+        Sums { warm_up, count, ..Sums::default() }
     }
 
-    fn take(&mut self, finished: &Finished) {
+    fn record(&mut self, finished: &Finished) {
         let completion = &finished.completion;
         self.met += 1;
         if self.met <= self.warm_up {

@@ -38,7 +38,6 @@ const MEASURES: [Measure; 4] = [
     },
 ];
 
-/// The axis of queues.
 pub(super) fn queue_axis() -> Axis {
     Axis::log("queue (requests)").with_ticks(LENGTHS.map(f64::from))
 }

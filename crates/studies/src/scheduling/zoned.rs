@@ -7,7 +7,6 @@ use crate::report::Section;
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::drives;
 
-/// The drive.
 const DRIVE: &str = "exos-x16";
 
 /// What FCFS takes for a request, rounded.

@@ -1,16 +1,16 @@
 //! The study's disk, as its table 5.1 and its text describe it.
 
 use super::play::{self, DRIVE, MIB};
-use super::{Measured, Part};
+use crate::judge::Measured;
 use crate::modern_drives::mean_seek_ms;
 use crate::report::{Axis, Chart, Section, Series};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::drives;
 
 /// Places at which streams begin, over which the bandwidth is taken.
 const PLACES: u32 = 100;
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let spec = drives::load(DRIVE)?;
     let cache = f64::from(spec.cache.segments * spec.cache.segment_sectors * spec.sector_bytes);
     let bus_mb_s = f64::from(spec.sector_bytes) / spec.bus.read_us_per_sector;
@@ -27,6 +27,6 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Series::new("one place after the other", 0, counts.iter().map(|count| f64::from(*count)).zip(own));
     let section = Section::new("The disk")
         .with_text("What the disk gives a single reader at the places where streams begin, and so the most that all of them can get together.")
-        .with_chart(Chart::new("Its own bandwidth at the places of so many streams", Axis::linear("streams"), Axis::linear("MB/s"), [line]));
-    Ok((measured, section))
+        .with_chart(Chart::new("Its own bandwidth at the places where streams begin", Axis::linear("streams"), Axis::linear("MB/s"), [line]));
+    Ok(Findings::new(measured, [section]))
 }

@@ -2,7 +2,7 @@
 //!
 //! Modelled: the study's simulated path (readers, a controller with a queue, a sweep and a cache, drives with segmented
 //! caches), its node with given R, D, N and M, and its disk. Then what the study left undone: values that the node chooses by
-//! itself, little memory, writers, a random reader beside streams, slow consumers. Not modelled: the study's network, its
+//! itself, little memory, writers, a random reader together with streams, slow consumers. Not modelled: the study's network, its
 //! host's processor and Linux.
 //!
 //! *Source:* I. Panagiotakis, "Reducing disk I/O performance sensitivity for large numbers of sequential streams" (thesis,
@@ -16,21 +16,15 @@ mod play;
 #[cfg(test)]
 mod tests;
 
-use crate::judge::Measured;
-use crate::report::Section;
 use crate::study::{Findings, Length, Setting, Study, StudyError};
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "streams",
     title: "Large numbers of sequential streams: disk, controller, storage node",
-    summary: "Throughput of up to 100 streams over the caches of drive and controller, then through a storage node that gives each a long turn; with values of its own choice, writers and random readers beside.",
+    summary: "Throughput of up to 100 streams over the caches of drive and controller, then through a storage node that gives each a long turn; with values of its own choice, writers and random readers.",
     expect: include_str!("../../../../studies/streams/expect.tsv"),
     run,
 };
-
-/// What a part of the study adds.
-type Part = (Vec<Measured>, Section);
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut parts = vec![
@@ -45,17 +39,12 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         ours::chosen(setting)?,
         ours::disks(setting)?,
         ours::writers(setting)?,
-        ours::beside(setting)?,
+        ours::random_reader(setting)?,
         ours::slow(setting)?,
     ];
     if setting.length == Length::Full {
         // Two minutes a round.
         parts.push(node::dispatch(setting)?);
     }
-    let mut findings = Findings::default();
-    for (measured, section) in parts {
-        findings.measured.extend(measured);
-        findings.sections.push(section);
-    }
-    Ok(findings)
+    Ok(Findings::join(parts))
 }

@@ -1,16 +1,15 @@
-//! Chapters 4 and 5: the study's node, which is told how far to read ahead (R), for how many streams at a time (D), how often a
+//! Chapters 4 and 5: the study's node, configured with how far to read ahead (R), for how many streams at a time (D), how often a
 //! turn (N) and in how much memory (M).
 
 use super::path::{Sweep, at, size};
 use super::play::{self, KIB, MIB, Plan, STREAMS};
-use super::{Measured, Part};
+use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 
 /// What the study's controller carries at most, and its disks together at most.
 const CONTROLLER_MB_S: u64 = 450;
 
-/// How far is read ahead.
 const AHEAD: [u64; 6] = [256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB];
 
 /// All streams have the disk at a time, and memory for all of them: S = D, M = S·R·N.
@@ -40,7 +39,7 @@ fn streams(count: u32) -> String {
 }
 
 /// Fig 5.1: how far to read ahead, with memory for all.
-pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let line =
         |count: u32| (streams(count), AHEAD.map(|ahead| (kib(ahead), all(setting, count, ahead))).into());
     let no_order = |ahead: u64| (kib(ahead), Plan { in_no_order: true, ..all(setting, 100, ahead) });
@@ -69,12 +68,9 @@ pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Part, StudyError> {
     measured.push(Measured::new("node.r.1_stream_most_over_least", most / at_least(one)));
     let without = Plan::new(setting, 100).run()?.mb_s();
     measured.push(Measured::new("node.headline_100_streams", at(&figure, 4, 8192.0) / without));
-    Ok((
-        measured,
-        Section::new("How far to read ahead (Fig 5.1)")
+    Ok(Findings::new(measured, [Section::new("How far to read ahead (Fig 5.1)")
             .with_text("All streams have the disk at a time, and turns go round. The rows take streams that begin in the order of their places, so that turns follow the disk. Where they begin in no order, each turn needs a seek over a third of the disk.")
-            .with_chart(figure),
-    ))
+            .with_chart(figure)]))
 }
 
 fn at_least(points: &[(f64, f64)]) -> f64 {
@@ -82,7 +78,7 @@ fn at_least(points: &[(f64, f64)]) -> f64 {
 }
 
 /// Fig 5.2: how much memory.
-pub(super) fn memory(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn memory(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     const MEMORY: [u64; 5] = [8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB];
     let figure = |count: u32| {
         let line = |ahead: u64| {
@@ -105,16 +101,13 @@ pub(super) fn memory(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("node.m.8_mib_8_mib.100", at(&figures[1], 2, 8.0)),
         Measured::new("node.m.all_256_kib.100", all(setting, 100, 256 * KIB).run()?.mb_s()),
     ];
-    Ok((
-        measured,
-        Section::new("How much memory (Fig 5.2)")
+    Ok(Findings::new(measured, [Section::new("How much memory (Fig 5.2)")
             .with_text("As many streams at a time as there is memory for. Where memory is for one request alone, the scheduler has as much again, because it takes no less.")
-            .with_charts(figures),
-    ))
+            .with_charts(figures)]))
 }
 
 /// Figs 5.3 to 5.5: few streams at a time, and eight disks.
-pub(super) fn dispatch(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn dispatch(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let eight = |plan: Plan| {
         Plan { disks: 8, ..plan }.with("bus.mb_s", CONTROLLER_MB_S).with("bus.sharing", "interleaved")
     };
@@ -152,17 +145,14 @@ pub(super) fn dispatch(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("node.8_disks.memory_over_drn", used / (8 * 64 * MIB) as f64),
         Measured::new("node.1_disk.long_turns_over_all", at(&one, 1, 100.0) / at(&one, 0, 100.0)),
     ];
-    Ok((
-        measured,
-        Section::new("Few streams at a time (Figs 5.3 to 5.5)")
+    Ok(Findings::new(measured, [Section::new("Few streams at a time (Figs 5.3 to 5.5)")
             .with_text("Eight disks fall behind in the study where all streams have their disks at a time, because its host has too many large buffers to handle. The model has no host's processor.")
             .with_chart(many)
-            .with_chart(one),
-    ))
+            .with_chart(one)]))
 }
 
 /// Fig 5.6: response times.
-pub(super) fn response(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn response(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let counts = [10, 100];
     let plans: Vec<(u32, u64, Plan)> = counts
         .into_iter()
@@ -191,10 +181,7 @@ pub(super) fn response(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("node.response.8_mib_over_256_kib", far.mean_ms() / near.mean_ms()),
         Measured::new("node.response.100_over_10_streams", far.mean_ms() / outcomes[last].mean_ms()),
     ];
-    Ok((
-        measured,
-        Section::new("Response times (Fig 5.6)")
+    Ok(Findings::new(measured, [Section::new("Response times (Fig 5.6)")
             .with_text("The study's values are lost. Its finding is here, too: the number of streams decides, and more read-ahead lowers the mean, because more requests meet their bytes in memory.")
-            .with_table(table),
-    ))
+            .with_table(table)]))
 }

@@ -1,11 +1,11 @@
 //! What the study left undone: values that the node chooses by itself, in 8 MiB a disk; more disks, writers, a random reader
-//! beside streams, readers that are slow.
+//! together with streams, slow readers.
 
 use super::path::size;
 use super::play::{self, KIB, MIB, Plan, StreamsRun};
-use super::{Measured, Part};
+use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
-use crate::study::{Length, Setting, StudyError};
+use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::Nanos;
 use headstack_workload::dist::Distribution;
 use headstack_workload::process::{Processes, ThinkShape};
@@ -15,12 +15,12 @@ use headstack_workload::{Member, Mix, Pattern, Region, Shape};
 const MANY: u32 = 100;
 const MEMORY: u64 = 8 * MIB;
 
-/// The scheduler as it is, in so much memory.
+/// The plan with a scheduler in this much memory.
 fn by_itself(plan: Plan, memory: u64) -> Plan {
     plan.with("node.memory_bytes", memory)
 }
 
-/// A run in a table with [`COLUMNS`], beside the throughput that the disk gives one stream.
+/// Adds a run to a table with [`COLUMNS`]; `own_mb_s` is the throughput that the disk gives one stream.
 fn add_run(table: &mut Table, name: String, outcome: &StreamsRun, own_mb_s: f64) {
     let mib = outcome.memory_bytes as f64 / MIB as f64;
     let (mb_s, slowest) = (outcome.mb_s(), outcome.slowest());
@@ -32,7 +32,7 @@ const COLUMNS: [&str; 7] =
     ["", "MB/s", "% of the disk's own", "slowest over mean", "mean ms", "longest ms", "memory MiB"];
 
 /// R, D and N of the node's own choice.
-pub(super) fn chosen(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn chosen(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let counts: &[u32] = setting.length.pick(&[1, 2, 5, 10, 20, 30, 60, 100], &[10, 100]);
     let own = setting.map(counts, |count| play::own_mb_s(*count, setting.length))?;
     let plans: Vec<[Plan; 2]> = counts
@@ -80,18 +80,14 @@ pub(super) fn chosen(setting: &Setting<'_>) -> Result<Part, StudyError> {
         // Over a round or two each has had one turn more, or one less, than another.
         measured.push(Measured::new("goal.100_streams.slowest", node.slowest()));
     }
-    Ok((
-        measured,
-        Section::new("What was left undone: R, D and N by itself, in 8 MiB")
+    Ok(Findings::new(measured, [Section::new("What was left undone: R, D and N by itself, in 8 MiB")
             .with_text("The node measures what the disk does and chooses by that. The disk's own bandwidth is that of one reader at the places where the streams begin.")
             .with_chart(figure)
             .with_table(table)
-            .with_table(memory),
-    ))
+            .with_table(memory)]))
 }
 
-/// More disks.
-pub(super) fn disks(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn disks(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let counts = [1, 2, 4, 8];
     let outcomes = setting
         .map(&counts, |disks| by_itself(Plan { disks: *disks, ..Plan::new(setting, MANY) }, MEMORY).run())?;
@@ -102,16 +98,15 @@ pub(super) fn disks(setting: &Setting<'_>) -> Result<Part, StudyError> {
     }
     let measured =
         vec![Measured::new("goal.8_disks_over_8", outcomes[3].mb_s() / (8.0 * outcomes[0].mb_s()))];
-    Ok((
+    Ok(Findings::new(
         measured,
-        Section::new("What was left undone: more disks")
+        [Section::new("What was left undone: more disks")
             .with_text("Each disk has a scheduler with 8 MiB of its own.")
-            .with_table(table),
+            .with_table(table)],
     ))
 }
 
-/// Writers.
-pub(super) fn writers(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn writers(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let plan = |writers| Plan { writers, ..Plan::new(setting, 0) };
     let counts = [10, 30, MANY];
     let own = play::own_mb_s(MANY, setting.length)?;
@@ -131,21 +126,18 @@ pub(super) fn writers(setting: &Setting<'_>) -> Result<Part, StudyError> {
         add_run(&mut table, name.clone(), outcome, own);
     }
     let gain = outcomes[7].mb_s() / outcomes[6].mb_s();
-    Ok((
-        vec![Measured::new("goal.100_writers.gain", gain)],
-        Section::new("What was left undone: writers")
+    Ok(Findings::new(vec![Measured::new("goal.100_writers.gain", gain)], [Section::new("What was left undone: writers")
             .with_text("Writes are answered once they are in the node's memory, and written in large runs. Held against the disk's own bandwidth of reads.")
-            .with_table(table),
-    ))
+            .with_table(table)]))
 }
 
 /// A random reader beside streams.
-pub(super) fn beside(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn random_reader(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let plan = |readers, random| Plan { random, ..Plan::new(setting, readers) };
     let plans = [
         ("alone", plan(0, true)),
-        ("beside 100 streams, without the scheduler", plan(MANY, true)),
-        ("beside 100 streams, with it", by_itself(plan(MANY, true), MEMORY)),
+        ("with 100 streams, without the scheduler", plan(MANY, true)),
+        ("with 100 streams and the scheduler", by_itself(plan(MANY, true), MEMORY)),
         ("100 streams alone, with it", by_itself(plan(MANY, false), MEMORY)),
     ];
     let outcomes = setting.map(&plans, |(_, plan)| plan.run())?;
@@ -172,16 +164,16 @@ pub(super) fn beside(setting: &Setting<'_>) -> Result<Part, StudyError> {
         Measured::new("goal.random_beside.p99", with.random_ms(0.99) / alone.random_ms(0.99)),
         Measured::new("goal.random_beside.cost", 100.0 * (1.0 - with.mb_s() / streams.mb_s())),
     ];
-    Ok((
+    Ok(Findings::new(
         measured,
-        Section::new("What was left undone: a random reader beside streams")
-            .with_text("Its requests pass beside the streams. What that costs the streams is stated.")
-            .with_table(table),
+        [Section::new("What was left undone: a random reader together with streams")
+            .with_text("Its requests bypass the streams. The table states what that costs the streams.")
+            .with_table(table)],
     ))
 }
 
 /// Readers that take their bytes slowly.
-pub(super) fn slow(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     // Half of the streams ask for 64 KiB every 300 ms, which is less than their share.
     const PAUSE_MS: f64 = 300.0;
     const HALF: u32 = MANY / 2;
@@ -233,12 +225,9 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Part, StudyError> {
     // What the slow ask for at most: a request every pause.
     let wanted = f64::from(HALF) * 65_536.0 / (PAUSE_MS * 1e3);
     let measured = vec![Measured::new("goal.slow_consumers.share", half(&outcomes[1], true).0 / wanted)];
-    Ok((
-        measured,
-        Section::new("What was left undone: slow consumers")
+    Ok(Findings::new(measured, [Section::new("What was left undone: slow consumers")
             .with_text(format!(
                 "The slow ones ask for {wanted:.1} MB/s together at most. What is read ahead for them waits in memory for long, and must not take it from the others."
             ))
-            .with_table(table),
-    ))
+            .with_table(table)]))
 }

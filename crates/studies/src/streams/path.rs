@@ -1,9 +1,9 @@
 //! Chapters 1 and 3: streams on simulated disks and controllers, without a node.
 
 use super::play::{KIB, MIB, Plan, STREAMS};
-use super::{Measured, Part};
+use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::Nanos;
 
 /// A line of runs: its name, and each of them with its place along the axis.
@@ -40,7 +40,6 @@ impl Sweep<'_> {
     }
 }
 
-/// What a line of a figure is at a place.
 pub(super) fn at(figure: &Chart, line: usize, x: f64) -> f64 {
     let point = figure.series[line].points.iter().find(|(place, _)| *place == x);
     point.expect("the figure has the place").1
@@ -52,7 +51,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// Fig 1.1: more disks, more streams on each.
-pub(super) fn scale(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn scale(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     const SIZES: [u64; 3] = [16 * KIB, 64 * KIB, 256 * KIB];
     let counts: &[u32] = setting.length.pick(&[1, 2, 5, 10, 20, 50, 100], &[1, 10, 100]);
     let figure = |title, controllers, disks| {
@@ -85,11 +84,11 @@ pub(super) fn scale(setting: &Setting<'_>) -> Result<Part, StudyError> {
         .with_text("Requests of three sizes; four disks a controller, whose queue is served in one sweep after the other.")
         .with_chart(few)
         .with_chart(many);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }
 
 /// Fig 3.2: commands that the controller holds.
-pub(super) fn queue(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn queue(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     // More segments than streams, and fewer.
     const CASES: [(u32, u64); 2] = [(20, 32), (30, 16)];
     const FEW: u32 = 4;
@@ -120,7 +119,7 @@ pub(super) fn queue(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let section = Section::new("The controller's queue (Fig 3.2)")
         .with_text("One disk with 8 MiB of cache, 64 KiB a read. The curves of the study are lost; where they rise is not.")
         .with_chart(figure);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }
 
 /// One disk behind a controller that sweeps.
@@ -129,7 +128,7 @@ fn swept(setting: &Setting<'_>, readers: u32) -> Plan {
 }
 
 /// Figs 3.3 to 3.5, 3.7: the drive's cache.
-pub(super) fn segments(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn segments(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let sizes =
         |from: u64, to: u64| (0..).map(move |power| from << power).take_while(move |size| *size <= to);
     let kib = |bytes: u64| (bytes / KIB) as f64;
@@ -200,12 +199,12 @@ pub(super) fn segments(setting: &Setting<'_>) -> Result<Part, StudyError> {
         .with_chart(growing)
         .with_chart(fixed)
         .with_chart(xdd);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }
 
 /// Fig 3.6: the controller reads ahead.
-pub(super) fn controller(setting: &Setting<'_>) -> Result<Part, StudyError> {
-    // In a sweep a stream that is read ahead goes on for ever, and the others never have the disk; so each in its turn.
+pub(super) fn controller(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    // In a sweep a stream that is read ahead never ends, and the others never get the disk; therefore FCFS.
     // About ten times a drive's cache.
     const MEMORY: u64 = 80 * MIB;
     const COUNTS: [u32; 4] = [1, 10, 60, 100];
@@ -246,5 +245,5 @@ pub(super) fn controller(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let section = Section::new("Read-ahead of the controller (Fig 3.6)")
         .with_text("64 KiB a read. The study's memory is not stated: its controllers have about ten times a drive's.")
         .with_chart(figure);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }

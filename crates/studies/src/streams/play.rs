@@ -7,14 +7,12 @@ use headstack_workload::{Closed, Load, Member, Mix, Pattern, Region, Shape, Spac
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// The study's disk.
 pub(super) const DRIVE: &str = "wd800jd";
 
 /// Bytes in a KiB, and in a MiB.
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
 
-/// Bytes of a block.
 const SECTOR: u64 = 512;
 
 /// Streams of the figures whose curves are lost.
@@ -25,22 +23,19 @@ pub(super) const STREAMS: [u32; 4] = [10, 30, 60, 100];
 pub(super) struct Plan {
     /// Keys of drives, buses, controllers and of the node, each with its value in TOML.
     pub(super) keys: Vec<(String, String)>,
-    /// Whether there is a node.
     pub(super) has_node: bool,
     /// Disks, each with as many streams.
     pub(super) disks: u32,
     /// Controllers that share the disks out, each with a queue that is served in a sweep unless a key says otherwise.
     pub(super) controllers: u32,
-    /// Readers a disk, and writers.
     pub(super) readers: u32,
     pub(super) writers: u32,
-    /// Bytes a request.
     pub(super) bytes: u64,
     /// Bytes between two streams; evenly over the disk, where it is not given.
     pub(super) apart: Option<u64>,
     /// Whether they begin in no order, so that turns in the order of arrival do not follow the disk.
     pub(super) in_no_order: bool,
-    /// Random readers of 4 KiB beside them, one a disk.
+    /// Whether each disk has a random reader of 4 KiB, too.
     pub(super) random: bool,
     /// Time that does not count, and time that does.
     pub(super) warm: Nanos,
@@ -48,7 +43,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// So many readers of 64 KiB on one disk.
+    /// This number of readers of 64 KiB on one disk.
     pub(super) fn new(setting: &Setting<'_>, readers: u32) -> Plan {
         let secs = |full, quick| Nanos::from_secs(setting.length.pick(full, quick));
         Plan {
@@ -82,12 +77,12 @@ impl Plan {
         Plan { warm: Nanos(self.warm.0 * times), counted: Nanos(self.counted.0 * times), ..self }
     }
 
-    /// The same with requests of so many bytes.
+    /// The same with requests of this size.
     pub(super) fn of(self, bytes: u64) -> Plan {
         Plan { bytes, ..self }
     }
 
-    /// The same with the disk's cache cut into so many segments of so many bytes, each read ahead to its end whatever waits.
+    /// The same with the disk's cache divided into `segments` of `bytes`, each read ahead to its end in any case.
     pub(super) fn with_segments(self, segments: u64, bytes: u64) -> Plan {
         let sectors = bytes / SECTOR;
         self.with("drive.cache.segments", segments)
@@ -100,7 +95,7 @@ impl Plan {
             .with("drive.cache.dirty_start_sectors", 1)
     }
 
-    /// The same with a node that is told R, D, N and M.
+    /// The same with a node of given R, D, N and M.
     pub(super) fn reported(self, r: u64, d: u32, n: u32, m: u64) -> Plan {
         self.with("node.memory_bytes", m)
             .with("node.read_ahead_bytes", r)
@@ -116,7 +111,6 @@ impl Plan {
         own.map(|(key, value)| format!("{key} = {value}\n")).collect()
     }
 
-    /// The rig: disks of the study, each a volume.
     pub(super) fn rig(&self) -> Result<Rig, StudyError> {
         let [drive, bus, controller] = ["drive.", "bus.", "controller."].map(|table| self.keys_of(table));
         let unless = |key: &str, line: &str| match controller.contains(&format!("{key} = ")) {
@@ -179,7 +173,6 @@ impl Plan {
         Ok(members)
     }
 
-    /// Runs it.
     pub(super) fn run(&self) -> Result<StreamsRun, StudyError> {
         let rig = self.rig()?;
         let mut members = Vec::new();
@@ -215,9 +208,7 @@ impl Plan {
     }
 }
 
-/// What is kept of a run.
 struct Books {
-    /// By source.
     bytes: Vec<u64>,
     streams_ms: Vec<f32>,
     random_ms: Vec<f32>,
@@ -249,12 +240,9 @@ fn sorted(mut times: Vec<f32>) -> Vec<f32> {
     times
 }
 
-/// What came of a run.
 #[derive(Clone, Debug)]
 pub(super) struct StreamsRun {
-    /// What each stream got.
     pub(super) streams_mb_s: Vec<f64>,
-    /// What random readers got.
     pub(super) random_mb_s: f64,
     /// Response times, ascending.
     pub(super) streams_ms: Vec<f32>,
@@ -264,7 +252,6 @@ pub(super) struct StreamsRun {
 }
 
 impl StreamsRun {
-    /// All streams together.
     pub(super) fn mb_s(&self) -> f64 {
         self.streams_mb_s.iter().sum()
     }
@@ -275,7 +262,6 @@ impl StreamsRun {
         least * self.streams_mb_s.len() as f64 / self.mb_s()
     }
 
-    /// Mean response time of streams.
     pub(super) fn mean_ms(&self) -> f64 {
         self.streams_ms.iter().map(|ms| f64::from(*ms)).sum::<f64>() / self.streams_ms.len().max(1) as f64
     }
@@ -285,7 +271,6 @@ impl StreamsRun {
         quantile(&self.streams_ms, share)
     }
 
-    /// The longest of streams.
     pub(super) fn worst_ms(&self) -> f64 {
         self.streams_ms.last().map_or(0.0, |ms| f64::from(*ms))
     }
@@ -302,7 +287,7 @@ fn quantile(sorted_ms: &[f32], share: f64) -> f64 {
     sorted_ms.get(place).map_or(0.0, |ms| f64::from(*ms))
 }
 
-/// The disk's own bandwidth where so many streams begin: 32 MiB read at each place in requests of 1 MiB, without the time to
+/// The disk's own bandwidth where this number of streams begins: 32 MiB read at each place in requests of 1 MiB, without the time to
 /// get there.
 pub(super) fn own_mb_s(streams: u32, length: Length) -> Result<f64, StudyError> {
     let rig = Rig::from_drive(drives::load(DRIVE)?);

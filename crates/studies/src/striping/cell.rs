@@ -47,7 +47,6 @@ impl Point {
     }
 }
 
-/// What came of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StripedRun {
     pub point: Point,
@@ -57,7 +56,6 @@ pub(super) struct StripedRun {
     pub others: Others,
 }
 
-/// The drive of the study.
 pub(super) fn drive(buffer: Buffer) -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load("ultrastar-dfhc-2gb")?;
     match buffer {
@@ -70,7 +68,7 @@ pub(super) fn drive(buffer: Buffer) -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// Its times, as the advisors are told them.
+/// Its times, as input of the advisors.
 pub(super) fn times(buffer: Buffer) -> Result<DiskTimes, StudyError> {
     Ok(DiskTimes::from_spec(&drive(buffer)?)?.with_commands_of(COMMAND))
 }
@@ -127,7 +125,7 @@ pub(super) fn run<S: Spread>(
     Ok(load)
 }
 
-/// Runs a point with so many requests.
+/// Runs a point with this number of requests.
 pub(super) fn measure(point: &Point, requests: u64) -> Result<StripedRun, StudyError> {
     let mut engine = array(point.buffer, point.disks)?;
     let load = run(&mut engine, point, point.across, requests)?;

@@ -21,7 +21,6 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// All rows, kind by kind.
     pub(super) fn kinds(&self) -> impl Iterator<Item = &Vec<Row>> {
         [&self.reads, &self.writes, &self.sequential].into_iter().chain(&self.thinking)
     }
@@ -57,7 +56,6 @@ fn mean_ratio(ours: &[Row], theirs: &[Row]) -> f64 {
     ratios.sum::<f64>() / ours.len() as f64
 }
 
-/// Computes the metrics.
 pub(super) fn measure(grid: &Grid, disk: &DiskTimes, advisor: &ForkJoin) -> Vec<Measured> {
     let mut all = best_units(grid);
     all.extend(shapes(grid));

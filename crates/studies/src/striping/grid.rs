@@ -9,7 +9,6 @@ use headstack_policy::stripe::advise::{self, DiskTimes, ForkJoin, Observed, Ques
 /// does not say how near is near. Chosen before the first run.
 pub(super) const ALIKE: f64 = 0.02;
 
-/// Disks of the study's array.
 pub(super) const DISKS: u32 = 4;
 
 /// A kind of load: everything but the request and how many ask.
@@ -75,12 +74,10 @@ pub(super) fn requests(length: Length) -> Vec<u64> {
         .collect()
 }
 
-/// How many ask.
 pub(super) fn mpls(length: Length) -> &'static [u32] {
     length.pick(&[1, 2, 4, 8, 12, 16, 20], &[1, 2, 8])
 }
 
-/// All points of a kind.
 pub(super) fn points(kind: &Kind, length: Length) -> Vec<Point> {
     let mut all = Vec::new();
     for request in requests(length) {
@@ -125,7 +122,7 @@ impl Row {
         outcomes.chunk_by(same).map(row).collect()
     }
 
-    /// The run over so many disks.
+    /// The run over `across` disks.
     pub(super) fn over(&self, across: u32) -> Option<&StripedRun> {
         self.runs.iter().find(|run| run.point.across == across)
     }
@@ -141,12 +138,12 @@ impl Row {
         alike.expect("the least is alike itself")
     }
 
-    /// By what share the response over so many disks is longer than the shortest.
+    /// By what share the response over `across` disks is longer than the shortest.
     pub(super) fn regret(&self, across: u32) -> f64 {
         self.over(across).map_or(f64::NAN, |run| run.response_ms / self.least_ms() - 1.0)
     }
 
-    /// Over how many disks a request goes with a unit of so many blocks, taken to the nearest power of two.
+    /// Over how many disks a request goes with a unit of `unit` blocks, rounded to the nearest power of two.
     pub(super) fn across(&self, unit: f64) -> u32 {
         let unit = 2f64.powf(unit.log2().round());
         let wanted = (self.request as f64 / unit).ceil();
@@ -166,7 +163,7 @@ impl Row {
         entry.unit(&question)
     }
 
-    /// Over how many disks our advisor would have requests go, from what it sees of those that go over so many.
+    /// Over how many disks our advisor sends requests, from its observation of a run.
     pub(super) fn ours(&self, advisor: &ForkJoin, seen: &StripedRun) -> u32 {
         let sizes = [Size { sectors: self.request as f64, share: 1.0 }];
         let load = Observed { sizes: &sizes, others: seen.others, unit: seen.point.unit() };
@@ -174,7 +171,7 @@ impl Row {
         (self.request / unit) as u32
     }
 
-    /// The largest regret of our advisor over all units that it may begin with: at once, and once it has looked again at
+    /// The largest regret of our advisor over all units that it may begin with: at once, and after it has observed
     /// what it changed to.
     pub(super) fn our_regret(&self, advisor: &ForkJoin) -> [f64; 2] {
         let mut worst = [0.0f64; 2];

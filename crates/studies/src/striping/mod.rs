@@ -22,16 +22,14 @@ use claims::Grid;
 use grid::{BUFFERED, DISKS, Kind, LARGER, Row};
 use headstack_policy::stripe::advise::ForkJoin;
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "striping",
     title: "Striping on a loop of four SSA disks",
-    summary: "The best stripe unit over request size, MPL, think time, reads and writes, with stripe-unit advisors beside it; then buffers on, more disks, RAID-5.",
+    summary: "The best stripe unit over request size, MPL, think time, reads and writes, compared with stripe-unit advisors; then buffers on, more disks, RAID-5.",
     expect: include_str!("../../../../studies/striping/expect.tsv"),
     run,
 };
 
-/// Requests a run.
 const REQUESTS: u64 = 4000;
 
 /// And in the short form.
@@ -61,7 +59,6 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings { measured, sections })
 }
 
-/// The rows of each kind.
 fn runs(setting: &Setting<'_>, kinds: &[Kind]) -> Result<Vec<Vec<Row>>, StudyError> {
     let requests = setting.length.pick(REQUESTS, FEW);
     let points: Vec<_> = kinds.iter().flat_map(|kind| grid::points(kind, setting.length)).collect();

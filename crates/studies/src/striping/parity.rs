@@ -19,10 +19,8 @@ use headstack_sim::{ArrayVolume, Engine, HostSpec};
 use headstack_workload::process::{Processes, ThinkShape};
 use headstack_workload::{Distribution, Pattern, Region, Shape};
 
-/// Drives of the array.
 const DISKS: u32 = 16;
 
-/// Requests a run.
 const REQUESTS: u64 = 1000;
 
 /// Stripe units in blocks: 4 KiB to 1 MiB.
@@ -31,7 +29,6 @@ const UNITS: [u64; 9] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048];
 /// Blocks of a request: 16 KiB, 128 KiB and 1 MiB.
 const SIZES: [u32; 3] = [32, 256, 2048];
 
-/// How many ask.
 const MPLS: [u32; 3] = [1, 4, 16];
 
 const ORGANISATIONS: [Organisation; 2] = [Organisation::Striping, Organisation::Raid5];
@@ -39,7 +36,6 @@ const ORGANISATIONS: [Organisation; 2] = [Organisation::Striping, Organisation::
 /// Where requests begin, in blocks.
 const ALIGNMENT: u32 = 8;
 
-/// A run.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     organisation: Organisation,
@@ -124,7 +120,6 @@ fn best(line: &Line) -> u64 {
     alike.map(|(unit, _)| *unit).max().unwrap_or(0)
 }
 
-/// Mean response in ms.
 fn measure(point: &Point) -> Result<f64, StudyError> {
     let input = |error: &dyn ToString| StudyError::Input(error.to_string());
     let devices = cell::devices(&cell::drive(Buffer::None)?, DISKS)?;

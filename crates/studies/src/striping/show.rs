@@ -111,7 +111,7 @@ pub(super) fn advisors(kinds: &[Kind], grid: &Grid, disk: &DiskTimes, advisor: &
     let all: Vec<&Vec<Row>> = grid.kinds().collect();
     let named = kinds.iter().map(|kind| kind.name).zip(all.iter().map(|rows| rows.as_slice()));
     Section::new("The advisors")
-        .with_text("Ours is told the sizes of requests and how many others each meets, and by how much that varies; from the unit in force, whichever it is. Its regret is the largest over all units that it may begin with, once it has looked again at what it changed to. A published rule is told the MPL; its unit is taken to the nearest power of two.")
+        .with_text("Our advisor observes the sizes of requests, how many others each meets, and the variance of that number, with any unit in force. Its regret is the largest over all units that it may begin with, after it has observed its own choice. A published rule knows the MPL; its unit is rounded to the nearest power of two.")
         .with_chart(regrets_over_mpl(&grid.reads, disk, advisor))
         .with_table(regret_table(named.map(|(name, rows)| (name, rows, advisor)), disk))
         .with_table(table)

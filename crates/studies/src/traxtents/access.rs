@@ -1,8 +1,9 @@
 //! Random requests in one region of a disk, one outstanding or two, aligned to tracks or not: what of its time each takes.
 
+use crate::runs;
 use crate::study::StudyError;
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, Op, Request};
-use headstack_sim::{Completion, Device, DeviceOptions, Engine, Finished, Observer, TimeSplit};
+use headstack_sim::{Completion, DeviceOptions, Finished, Observer, TimeSplit};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape, TrackLoad, TrackShape};
 
 /// A disk and the blocks in which requests begin.
@@ -11,23 +12,20 @@ pub(super) struct Place {
     pub(super) spec: DriveSpec,
     geometry: Geometry,
     region: Region,
-    /// A turn.
     pub(super) turn_ms: f64,
 }
 
-/// How long requests are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
-    /// So many eighths of the track in which they begin.
+    /// A number of eighths of the track in which they begin.
     Eighths(u32),
-    /// So many blocks.
+    /// A number of blocks.
     Sectors(u32),
 }
 
 /// The track in which a request begins, whole.
 pub(super) const TRACK: Size = Size::Eighths(8);
 
-/// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     pub(super) op: Op,
@@ -50,23 +48,19 @@ pub(super) struct AccessTimes {
     /// The time of all requests over their number.
     pub(super) head_ms: f64,
     pub(super) response_ms: f64,
-    /// Standard deviation of the responses.
     pub(super) deviation_ms: f64,
     /// Mean and standard deviation of seeks, switches of head within a request included.
     pub(super) seek_ms: (f64, f64),
-    /// Rotational latency.
     pub(super) latency_ms: f64,
     /// What the media do not hide of the bus.
     pub(super) bus_ms: f64,
     /// Sectors of a request, as turns of the disk.
     pub(super) turns: f64,
-    /// Length of a request.
     pub(super) kib: f64,
     /// Share of the requests that lie on more than one track.
     pub(super) crossing: f64,
 }
 
-/// Watches a run.
 #[derive(Default)]
 struct Watch {
     responses_ms: Vec<f64>,
@@ -141,7 +135,7 @@ impl Place {
         Ok(Place { region: Region { sectors, ..place.region }, ..place })
     }
 
-    /// A part of a disk: from so far on, so much of it.
+    /// A part of a disk, in shares of its sectors.
     pub(super) fn part(spec: DriveSpec, from: f64, share: f64) -> Result<Place, StudyError> {
         let geometry = Geometry::new(&spec)?;
         let of = |share: f64| (geometry.sectors() as f64 * share) as u64;
@@ -157,7 +151,7 @@ impl Place {
         place
     }
 
-    /// So many requests, one after another or with one more in the queue.
+    /// Runs this number of requests.
     pub(super) fn run(&self, access: Access, requests: u64) -> Result<AccessTimes, StudyError> {
         let Access { op, aligned, depth, size } = access;
         let shape = TrackShape { region: self.region, aligned, op, depth };
@@ -191,10 +185,9 @@ impl Place {
 
     fn play(&self, depth: u32, load: &mut dyn Load) -> Result<(Watch, f64), StudyError> {
         let options = DeviceOptions { depth: Some(depth), ..DeviceOptions::default() };
-        let mut engine = Engine::new(vec![Device::new(&self.spec, &options)?]);
         let mut watch = Watch::default();
-        engine.run_observed(load, &mut watch);
-        Ok((watch, engine.now().as_ms()))
+        let results = runs::run_observed(&self.spec, &options, load, &mut watch)?;
+        Ok((watch, results.end.as_ms()))
     }
 
     fn outcome(&self, watch: &Watch, took_ms: f64) -> AccessTimes {

@@ -1,29 +1,26 @@
 //! Random requests of a track's length in the first zone of the study's four disks, and curves over their size on one.
 
-use super::Part;
 use super::access::{Access, AccessTimes, Place, Size, TRACK};
 use super::curves::{figure, in_tracks, line};
 use crate::judge::Measured;
 use crate::report::{Chart, Section, Series, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{Delivery, WriteCache};
 use headstack_model::{DriveSpec, Op, drives};
 
 /// Requests of a run: as many as the study's, and enough for the short form.
 const REQUESTS: [u64; 2] = [5000, 2000];
 
-/// The disk of the curves.
 const MAIN: &str = "atlas-10k-ii";
 
 const DISKS: [&str; 4] = [MAIN, "atlas-10k", "ultrastar-18es", "cheetah-x15"];
 
-/// Sizes of the curves.
 const EIGHTHS: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32];
 
 /// A MiB in blocks.
 const MIB: u32 = 2048;
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let requests = setting.length.pick(REQUESTS[0], REQUESTS[1]);
     let (mut measured, table) = whole_tracks(setting, requests)?;
     let place = Place::first_zone(disk(MAIN)?)?;
@@ -54,10 +51,9 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
                  half a turn.")
             .with_charts(spread),
     ];
-    Ok((measured, sections))
+    Ok(Findings::new(measured, sections))
 }
 
-/// A disk of the study as its host had it.
 fn disk(name: &str) -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load(name)?;
     // Drive files of traces have the slow adapters of those; the study's was of 80 MB/s for these two.
@@ -152,7 +148,6 @@ fn delivery(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     ])
 }
 
-/// What a drive file is changed by.
 type Change = fn(&mut DriveSpec);
 
 fn without_bus(spec: &mut DriveSpec) {

@@ -1,9 +1,8 @@
 //! What it takes to find a disk's tracks: questions, reads and hours, by each way.
 
-use super::Part;
 use crate::judge::Measured;
 use crate::report::{Section, Table};
-use crate::study::{Length, Setting, StudyError};
+use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Geometry, drives};
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::simulated::{Noise, SimulatedDisk};
@@ -16,7 +15,6 @@ use std::future::Future;
 /// The disk on which the study measured.
 const MEASURED: &str = "atlas-10k";
 
-/// A way to find tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     /// By asking where blocks lie, block after block.
@@ -29,7 +27,6 @@ enum Way {
     Lattice,
 }
 
-/// What it took.
 struct Cost {
     tracks: u64,
     /// Boundaries missed, and found where there are none.
@@ -46,14 +43,14 @@ impl Cost {
     }
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut cases = vec![(MEASURED, Way::Query), (MEASURED, Way::Scsi)];
     if setting.length == Length::Full {
         cases.extend([(MEASURED, Way::Timing), (MEASURED, Way::Lattice)]);
         cases.extend(["toshiba-x300", "exos-x18"].map(|name| (name, Way::Lattice)));
     }
     let costs = setting.map(&cases, |(name, way)| cost(&drives::load(name)?, *way))?;
-    let columns = ["disk", "way", "tracks", "missed", "false", "asked", "a track", "minutes of the disk"];
+    let columns = ["disk", "way", "tracks", "missed", "false", "probes", "a track", "minutes of the disk"];
     let mut table = Table::new("Finding all tracks", columns).with_words(2);
     let mut measured = Vec::new();
     for ((name, way), cost) in cases.iter().zip(&costs) {
@@ -74,9 +71,9 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     }
     let section = Section::new("What it takes to find the tracks")
         .with_text("Simulated disks behind a host whose clock errs by 8 µs and of whose answers one in two hundred comes up to 3 ms late. \
-             Where blocks lie is asked without such noise; an answer takes a millisecond, an assumption.")
+             Queries of a block's place have no such noise; an answer takes a millisecond, an assumption.")
         .with_table(table);
-    Ok((measured, vec![section]))
+    Ok(Findings::new(measured, [section]))
 }
 
 impl Way {
@@ -137,5 +134,5 @@ where
 {
     let mut extraction = Extraction::new(disk.info(), extractor);
     let Ok(found) = drive::run(&mut extraction, disk, |_, _, _| true);
-    found.expect("nobody ends it").map(map_of).map_err(|error| error.to_string())
+    found.expect("the callback never stops the extraction").map(map_of).map_err(|error| error.to_string())
 }

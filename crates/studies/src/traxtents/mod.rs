@@ -16,11 +16,8 @@ mod lfs;
 mod modern;
 mod video;
 
-use crate::judge::Measured;
-use crate::report::Section;
 use crate::study::{Findings, Setting, Study, StudyError};
 
-/// The study.
 pub(crate) const STUDY: Study = Study {
     id: "traxtents",
     title: "Track-aligned extents: disks, file systems, video servers",
@@ -29,22 +26,13 @@ pub(crate) const STUDY: Study = Study {
     run,
 };
 
-/// What a part of the study adds.
-type Part = (Vec<Measured>, Vec<Section>);
-
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    let mut findings = Findings::default();
-    let parts: [Part; 6] = [
+    Ok(Findings::join([
         disk::run(setting)?,
         modern::run(setting)?,
         extraction::run(setting)?,
         ffs::run(setting)?,
         video::run(setting)?,
         lfs::run(setting)?,
-    ];
-    for (measured, sections) in parts {
-        findings.measured.extend(measured);
-        findings.sections.extend(sections);
-    }
-    Ok(findings)
+    ]))
 }

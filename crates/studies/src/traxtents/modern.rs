@@ -1,11 +1,10 @@
 //! Requests of a track's length on drives of today, with tracks of one to two MB, at three places of each.
 
-use super::Part;
 use super::access::{Access, AccessTimes, Place, Size};
 use super::curves::{figure, line};
 use crate::judge::Measured;
 use crate::report::{Chart, Section, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, ZeroLatency};
 
@@ -15,14 +14,13 @@ const DRIVES: [&str; 4] = ["exos-x16", "exos-x18", "toshiba-x300", "st2000dm006"
 const PLACES: [(&str, f64); 3] = [("outer", 0.0), ("middle", 0.5), ("inner", 0.95)];
 const SHARE: f64 = 0.05;
 
-/// Sizes of the curves.
 const EIGHTHS: [u32; 8] = [1, 2, 4, 6, 8, 12, 16, 32];
 
 /// A drive as its file has it, or as if it had access on arrival within a track.
 pub(super) const RULES: [(&str, ZeroLatency); 2] =
     [("as-is", ZeroLatency::None), ("on-arrival", ZeroLatency::WithinTrack)];
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let requests = setting.length.pick(5000, 1000);
     let mut cases = Vec::new();
     for drive in DRIVES {
@@ -73,14 +71,14 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     }
     let section = Section::new("Drives of today")
         .with_text("Random reads within a twentieth of each drive: at its start, in its middle and at its end. No drive of today is known \
-             to read on arrival, and the drive files do not; beside them stands what they would gain if they did, within \
+             to read on arrival, and the drive files do not; the comparison shows what they would gain if they did, within \
              one track.")
         .with_chart(curves(setting, requests, "Efficiency over the request's size", "efficiency (%)", AccessTimes::efficiency)?)
         .with_chart(curves(setting, requests, "Standard deviation of the response", "deviation (ms)", |outcome, _| {
                 outcome.deviation_ms
             })?)
         .with_table(table);
-    Ok((measured, vec![section]))
+    Ok(Findings::new(measured, [section]))
 }
 
 fn place(drive: &str, from: f64, rule: ZeroLatency) -> Result<Place, StudyError> {

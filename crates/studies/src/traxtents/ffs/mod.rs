@@ -5,12 +5,11 @@
 
 mod modern;
 
-use super::Part;
 use super::access::boundaries;
 use crate::judge::Measured;
 use crate::report::{Section, Table};
-use crate::runs::engine;
-use crate::study::{Length, Setting, StudyError};
+use crate::runs::time_of;
+use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::spec::{DriveSpec, WriteCache};
 use headstack_model::{Geometry, Lbn, drives};
 use headstack_workload::personality::ffs::{
@@ -26,13 +25,12 @@ const HEAD_BYTES: u64 = 200 << 10;
 /// Seed of the load that is like SSH-build.
 const SEED: u64 = 1;
 
-/// A program of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Program {
     Scan,
     Diff,
     Copy,
-    /// PostMark, with files from so many bytes on.
+    /// PostMark, with this size of its smallest files, in bytes.
     Postmark(u64),
     Build,
     Head,
@@ -88,7 +86,6 @@ impl Program {
     }
 }
 
-/// What came of a program.
 #[derive(Clone, Debug)]
 struct ProgramRun {
     /// To its end; of PostMark, its transactions alone.
@@ -99,12 +96,11 @@ struct ProgramRun {
 }
 
 impl ProgramRun {
-    /// KB of a read, on average.
     fn mean_read_kb(&self) -> f64 {
         self.counts.read_sectors as f64 / 2.0 / self.counts.reads as f64
     }
 
-    /// What a read takes beside its transfer, in ms.
+    /// Time of a read without its transfer, in ms.
     fn overhead_ms(&self) -> f64 {
         (self.seconds - self.media_s) / self.counts.reads as f64 * 1e3
     }
@@ -143,8 +139,7 @@ fn play(
     for (handle, bytes) in files.iter().enumerate() {
         session = session.with_file(handle as u32, *bytes);
     }
-    let mut engine = engine(spec)?;
-    engine.run(&mut session, &mut |_| ());
+    time_of(spec, &mut session)?;
     assert!(!session.is_full(), "all programs fit on the disk");
     let marks: Vec<f64> = session.marks().iter().map(|mark| mark.as_secs()).collect();
     let seconds = match program {
@@ -178,19 +173,16 @@ fn play_all(setting: &Setting<'_>, spec: &DriveSpec, rule: NextGroup) -> Result<
     Ok(PROGRAMS.iter().map(|program| (*program, four())).collect())
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let spec = drive()?;
     let outcomes = play_all(setting, &spec, NextGroup::Following)?;
     let mut sections = vec![section(&outcomes)];
     if setting.length == Length::Full {
         sections.push(other_groups(&play_all(setting, &spec, NextGroup::NoFullerThanAverage)?));
     }
-    let mut measured: Vec<Measured> =
+    let measured: Vec<Measured> =
         outcomes.iter().flat_map(|(program, four)| rows(*program, four, setting.length)).collect();
-    let (more, shown) = modern::run(setting)?;
-    measured.extend(more);
-    sections.push(shown);
-    Ok((measured, sections))
+    Ok(Findings::join([Findings::new(measured, sections), modern::run(setting)?]))
 }
 
 /// The rows of a program. What depends on how much is read is left out of the short form.
@@ -234,7 +226,6 @@ fn rows(program: Program, four: &[ProgramRun; 4], length: Length) -> Vec<Measure
     rows
 }
 
-/// A table of seconds and requests.
 fn table(title: &str, outcomes: &ProgramRuns) -> Table {
     let columns =
         ["program", "variant", "s", "over unmodified", "reads", "KB a read", "writes", "metadata writes"];
@@ -266,7 +257,7 @@ fn section(outcomes: &ProgramRuns) -> Section {
 
 fn other_groups(outcomes: &ProgramRuns) -> Section {
     Section::new("FFS, with groups chosen as in FreeBSD's sources")
-        .with_text("A file goes on to the next group that is no fuller than the average one. Then the second of two large files lies as far behind the first as this is long.")
+        .with_text("A file continues in the next group that is no fuller than the average one. Then the second of two large files lies as far behind the first as this is long.")
         .with_table(table("The same programs", outcomes))
 }
 
@@ -278,7 +269,7 @@ mod tests {
     #[test]
     fn traxtent_ffs_gains_on_diff_and_ours_loses_little() {
         let setting = Setting { length: Length::Quick, rows: &[], bench: &Alone };
-        let (measured, _) = run(&setting).expect("the drive is good");
+        let Findings { measured, .. } = run(&setting).expect("the drive is good");
         let value = |metric: &str| {
             let found = measured.iter().find(|found| found.metric == metric);
             found

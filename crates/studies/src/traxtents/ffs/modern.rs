@@ -1,21 +1,20 @@
-//! The same programs over the same file systems on a drive of 2019, which nobody has published.
+//! The same programs over the same file systems on a drive of 2019, without published figures.
 //!
 //! The partition is the drive's first 16 GiB, empty; writes wait for the media, as in the study; the rest is as on the disk of 2000. Clusters are as
-//! long as a track, so that requests of all variants are about as long and alignment alone differs; unmodified FFS stands beside them
+//! long as a track, so that requests of all variants are about as long and alignment alone differs; the comparison includes unmodified FFS
 //! with its own clusters of 256 KB. Files of head* are 1.2 tracks long, as the study's were.
 
 use super::super::modern::RULES;
 use super::{Program, ProgramRun, play, tracks_of};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{DriveSpec, WriteCache, ZeroLatency};
 use headstack_model::{Geometry, Lbn, drives};
 use headstack_workload::personality::ffs::{BLOCK_BYTES, BLOCK_SECTORS, Layout, NextGroup, Variant};
 
 const DRIVE: &str = "exos-x16";
 
-/// Sectors of the partition.
 const PARTITION: u64 = (16 << 30) / 512;
 
 const PROGRAMS: [Program; 5] =
@@ -34,7 +33,7 @@ fn drive(rule: ZeroLatency) -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// Unmodified FFS with short clusters, and all variants with clusters of so many blocks.
+/// Unmodified FFS with short clusters, and all variants with clusters of `cluster` blocks.
 fn kinds(geometry: &Geometry, cluster: u32) -> Vec<Kind> {
     let tracks = tracks_of(geometry, PARTITION);
     let layout = |variant| Layout::new(tracks.clone(), variant, NextGroup::Following);
@@ -57,7 +56,7 @@ impl Played {
     }
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section), StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let geometry = Geometry::new(&drive(ZeroLatency::None)?)?;
     let cluster = geometry.track_at(Lbn(0)).sectors / BLOCK_SECTORS;
     let kinds = kinds(&geometry, cluster);
@@ -77,7 +76,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section), Stu
         .map(|((rule, program), outcomes)| Played { rule, program, outcomes: outcomes.to_vec() })
         .collect();
     let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
-    Ok((measured(setting, &names, &played), section(&names, &played, cluster)))
+    Ok(Findings::new(measured(setting, &names, &played), [section(&names, &played, cluster)]))
 }
 
 fn measured(setting: &Setting<'_>, names: &[&str], played: &[Played]) -> Vec<Measured> {
@@ -112,7 +111,7 @@ fn section(names: &[&str], played: &[Played], cluster: u32) -> Section {
     Section::new("FFS on a drive of 2019")
         .with_text(format!(
             "The first 16 GiB of an Exos X16, whose tracks are up to {kb} KB long; writes wait for the media. Clusters are of {kb} KB, but for \
-             `{SHORT}`, which is unmodified FFS with its 256 KB. The drive's file knows of no access on arrival; beside it stands the same \
+             `{SHORT}`, which is unmodified FFS with its 256 KB. The drive's file has no access on arrival; the comparison includes the same \
              drive with it."
         ))
         .with_charts(RULES.iter().map(|(rule, _)| figure(names, played, rule)))

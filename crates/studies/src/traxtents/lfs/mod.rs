@@ -11,12 +11,11 @@
 
 mod modern;
 
-use super::Part;
 use super::access::{FirstZone, boundaries};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
-use crate::runs::{Script, engine};
-use crate::study::{Setting, StudyError};
+use crate::runs::{Script, time_of};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, Op, Request, drives};
 use headstack_workload::Region;
@@ -37,7 +36,6 @@ const PARTITION: Lbn = Lbn(63);
 /// Cylinders on either side of the end of the first zone on which the log is played: half of its tracks are shorter.
 const AROUND: u32 = 400;
 
-/// What files are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Files {
     name: &'static str,
@@ -86,7 +84,6 @@ fn log(table: SegmentTable, files: Files, setting: &Setting<'_>) -> Result<(f64,
     Ok((lfs.take_cost().write_cost(), lfs.take_transfers()))
 }
 
-/// Where segments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     Aligned,
@@ -95,7 +92,7 @@ enum Lie {
 
 const LIES: [(&str, Lie); 2] = [("aligned", Lie::Aligned), ("unaligned", Lie::Anywhere)];
 
-/// Time of a segment's write over that of its media transfer: random segments of the first zone, so many outstanding.
+/// Time of a segment's write over that of its media transfer: random segments of the first zone, `depth` of them outstanding.
 fn inefficiency(spec: &DriveSpec, sectors: u32, lie: Lie, depth: u32, count: u32) -> Result<f64, StudyError> {
     let tracks = FirstZone::of(spec, &Geometry::new(spec)?).cylinders * spec.geometry.heads;
     let mut random = Pcg64Mcg::seed_from_u64(1);
@@ -110,9 +107,8 @@ fn inefficiency(spec: &DriveSpec, sectors: u32, lie: Lie, depth: u32, count: u32
         };
         Request::write(Lbn(lbn.into()), sectors)
     });
-    let mut engine = engine(spec)?;
-    engine.run(&mut Script::with_depth(requests.collect(), depth), &mut |_| ());
-    Ok(engine.now().as_ms() / f64::from(count) / media_ms(spec, sectors))
+    let time = time_of(spec, &mut Script::with_depth(requests.collect(), depth))?;
+    Ok(time.as_ms() / f64::from(count) / media_ms(spec, sectors))
 }
 
 /// The media transfer alone, in the first zone.
@@ -131,9 +127,8 @@ fn tracks(spec: &DriveSpec) -> Result<Vec<Lbn>, StudyError> {
 /// Time on the drive of all that the log did, over that of the media transfer of what was new: overall write cost itself.
 fn played(spec: &DriveSpec, transfers: Vec<Request>, write_cost: f64) -> Result<f64, StudyError> {
     let moved: f64 = transfers.iter().map(|transfer| media_ms(spec, transfer.sectors)).sum();
-    let mut engine = engine(spec)?;
-    engine.run(&mut Script::with_depth(transfers, 2), &mut |_| ());
-    Ok(engine.now().as_ms() / (moved / write_cost))
+    let time = time_of(spec, &mut Script::with_depth(transfers, 2))?;
+    Ok(time.as_ms() / (moved / write_cost))
 }
 
 /// Of a size of segments: write cost for each load, and inefficiency for each lie at depths 2 and 1.
@@ -163,7 +158,7 @@ fn find(setting: &Setting<'_>, spec: &DriveSpec, sectors: u32) -> Result<Found, 
     Ok(found)
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let spec = drives::load("atlas-10k-ii")?;
     let found = setting.map(&SIZES, |sectors| find(setting, &spec, *sectors))?;
     let best = |lie: usize| {
@@ -173,16 +168,14 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let track = SIZES.iter().position(|size| *size == TRACK).expect("a track is among the sizes");
     let [aligned, unaligned] = [0, 1].map(|lie| found[track].overall(0, lie));
     let least = found[best(1)].overall(0, 1);
-    let mut measured = vec![
+    let measured = vec![
         Measured::new("lfs.best_segment", f64::from(SIZES[best(0)]) / f64::from(TRACK)),
         Measured::new("lfs.lower", 1.0 - aligned / unaligned),
         Measured::new("lfs.higher", unaligned / aligned - 1.0),
         Measured::new("lfs.lower_than_best", 1.0 - found[best(0)].overall(0, 0) / least),
     ];
-    let (more, shown) = modern::run(setting)?;
-    measured.extend(more);
-    let sections = vec![overall(&found), direct(setting, &spec)?, shown];
-    Ok((measured, sections))
+    let own = Findings::new(measured, [overall(&found), direct(setting, &spec)?]);
+    Ok(Findings::join([own, modern::run(setting)?]))
 }
 
 fn kb(sectors: u32) -> f64 {

@@ -1,4 +1,4 @@
-//! The same on a drive of 2019, which nobody has published: segments of parts of a track and of several, at the drive's start.
+//! The same on a drive of 2019, without published figures: segments of parts of a track and of several, at the drive's start.
 
 use super::super::access::{Access, Place, Size};
 use super::super::curves::{figure, in_tracks, line};
@@ -6,7 +6,7 @@ use super::super::modern::RULES;
 use super::{BLOCK, LOADS, log};
 use crate::judge::Measured;
 use crate::report::{Section, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{WriteCache, ZeroLatency};
 use headstack_model::{Op, drives};
 use headstack_workload::Region;
@@ -52,7 +52,7 @@ fn find(setting: &Setting<'_>, rule: ZeroLatency, eighths: u32) -> Result<Found,
     Ok(Found { cost, kb: f64::from(sectors) / 2.0, inefficiency })
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section), StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let cases: Vec<_> = RULES.iter().flat_map(|(_, rule)| EIGHTHS.map(|eighths| (*rule, eighths))).collect();
     let found = setting.map(&cases, |(rule, eighths)| find(setting, *rule, *eighths))?;
     let columns = [
@@ -92,9 +92,9 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section), Stu
         measured.extend(best.into_iter().chain(lower));
     }
     let section = Section::new("Log-structured file system on a drive of 2019")
-        .with_text("The same files on an Exos X16, segments at its start; writes wait for the media, two of them outstanding. The drive's file knows \
-             of no access on arrival; beside it stands the same drive with it.")
+        .with_text("The same files on an Exos X16, segments at its start; writes wait for the media, two of them outstanding. The drive's file has \
+             no access on arrival; the comparison includes the same drive with it.")
         .with_chart(figure("Overall write cost", "overall write cost", lines))
         .with_table(table);
-    Ok((measured, section))
+    Ok(Findings::new(measured, [section]))
 }

@@ -1,15 +1,15 @@
-//! Hard real time: so many streams that a round is over in time if everything goes as badly as it can.
+//! Hard real time: the most streams with which a round ends in time in the worst case.
 //!
 //! A request takes its overhead, its transfer, a revolution where it begins anywhere, and a switch for each track end in it. The seeks
 //! of a round take what a sweep over the disk does at worst. Which seek the study took for the worst is lost with its footnote; its
 //! four numbers leave 1.95 to 2.07 ms for seek and overhead of an aligned request of a track, and a sweep over the whole disk is what
-//! takes so long. A sweep of the first zone, where the requests of this study lie, is shown beside it.
+//! takes so long. A sweep of the first zone, where the requests of this study lie, is shown for comparison.
 
-use super::super::Part;
 use super::Server;
 use super::soft::Reads;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
+use crate::study::Findings;
 use headstack_model::spec::{DriveSpec, ZeroLatency};
 use headstack_model::{Mechanics, Nanos, TrackPlace};
 use headstack_policy::rounds::{Sweep, most_streams};
@@ -23,7 +23,6 @@ pub(super) struct Worst {
     sweep: Sweep,
     overhead: Nanos,
     turn: Nanos,
-    /// Blocks of a track.
     sectors: f64,
     /// The longest wait at a track that is read whole: for the end of the sector that passes, or for the track's first.
     at_track: Nanos,
@@ -33,7 +32,7 @@ pub(super) struct Worst {
 }
 
 impl Worst {
-    /// As the study counts: a head switch for each track end, over so many cylinders.
+    /// As the study counts: a head switch for each track end, over `cylinders` cylinders.
     pub(super) fn study(server: &Server, cylinders: u32) -> Worst {
         let turn = Nanos::from_ms(60e3 / server.spec.mechanics.rpm);
         let skew = longest_skew(&server.spec, false);
@@ -64,7 +63,7 @@ impl Worst {
         }
     }
 
-    /// The longest round of so many streams that get so many blocks each.
+    /// The longest round of `streams` streams with `sectors` blocks each.
     pub(super) fn round(&self, reads: Reads, sectors: f64, streams: u32) -> Nanos {
         let tracks = sectors / self.sectors;
         let transfer = tracks * self.turn.as_ms();
@@ -76,7 +75,7 @@ impl Worst {
         self.sweep.longest(streams) + Nanos::from_ms(each * f64::from(streams)) + self.last
     }
 
-    /// The most streams of so many bytes a request.
+    /// The most streams with requests of `bytes`.
     pub(super) fn most(&self, server: &Server, reads: Reads, bytes: f64) -> u32 {
         let sectors = bytes / f64::from(server.spec.sector_bytes);
         let period = Nanos::from_ms(bytes / server.rate * 1e3);
@@ -84,7 +83,7 @@ impl Worst {
         most_streams(server.limit, period, round).unwrap_or_else(|never| match never {})
     }
 
-    /// The least request, in bytes, with which unaligned reads serve so many streams. None below 64 MiB.
+    /// The least request, in bytes, with which unaligned reads serve `streams` streams. None below 64 MiB.
     fn least(&self, server: &Server, streams: u32) -> Option<f64> {
         let kib = (1..=64 * 1024)
             .find(|kib| self.most(server, Reads::Anywhere, f64::from(*kib) * 1024.0) >= streams)?;
@@ -92,7 +91,7 @@ impl Worst {
     }
 }
 
-/// The worst sweeps over so many cylinders of a drive.
+/// The worst sweeps over `cylinders` cylinders of a drive.
 fn sweep(spec: &DriveSpec, cylinders: u32) -> Sweep {
     let mechanics = Mechanics::new(spec);
     let to = |cylinder| TrackPlace { cylinder, head: 1 };
@@ -115,7 +114,7 @@ fn longest_skew(spec: &DriveSpec, any: bool) -> f64 {
     zones.chain(bands).fold(0.0, f64::max)
 }
 
-pub(super) fn run(server: &Server) -> Part {
+pub(super) fn run(server: &Server) -> Findings {
     let cylinders = server.spec.geometry.cylinders;
     let worst = Worst::study(server, cylinders);
     let mut measured = Vec::new();
@@ -145,10 +144,9 @@ pub(super) fn run(server: &Server) -> Part {
                 .extend(value.map(|value| Measured::new(format!("video.hard.match_{metric}.{what}"), value)));
         }
     }
-    (measured, vec![section(server, &worst, matching)])
+    Findings::new(measured, [section(server, &worst, matching)])
 }
 
-/// Chart and tables.
 fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
     let zone = server.zone.cylinders;
     let all = server.spec.geometry.cylinders;

@@ -11,13 +11,11 @@ mod soft;
 #[cfg(test)]
 mod tests;
 
-use super::Part;
 use super::access::{FirstZone, boundaries};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, drives};
 
-/// Disks of the study's server.
 const DISKS: u32 = 10;
 
 /// What one disk of a server is to do.
@@ -48,17 +46,16 @@ impl Server {
         all as f64 / (self.tracks.len() - 1) as f64
     }
 
-    /// Bytes of so many tracks.
     fn bytes(&self, tracks: f64) -> f64 {
         tracks * self.track_sectors() * f64::from(self.spec.sector_bytes)
     }
 
-    /// Seconds in which a stream uses up so many tracks.
+    /// Seconds in which a stream uses up this number of tracks.
     fn period(&self, tracks: f64) -> f64 {
         self.bytes(tracks) / self.rate
     }
 
-    /// The longest time until a new stream's first data are there, for rounds of so many seconds: its first disk has just begun a
+    /// The longest time until a new stream's first data are there, for rounds of `round` seconds: its first disk has just begun a
     /// round, and each disk in turn may be full.
     fn start_up(&self, round: f64) -> f64 {
         round * f64::from(DISKS + 1)
@@ -70,12 +67,7 @@ fn published() -> Result<Server, StudyError> {
     Server::new("atlas-10k-ii", 4e6 / 8.0, 80)
 }
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let server = published()?;
-    let (mut measured, mut sections) = soft::run(setting, &server)?;
-    for (more, shown) in [hard::run(&server), modern::run(setting)?] {
-        measured.extend(more);
-        sections.extend(shown);
-    }
-    Ok((measured, sections))
+    Ok(Findings::join([soft::run(setting, &server)?, hard::run(&server), modern::run(setting)?]))
 }

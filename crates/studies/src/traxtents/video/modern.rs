@@ -1,11 +1,10 @@
-//! The same server on a drive of 2019 with streams of 25 Mb/s, which nobody has published.
+//! The same server on a drive of 2019 with streams of 25 Mb/s, without published figures.
 
-use super::super::Part;
 use super::Server;
 use super::hard::Worst;
 use super::soft::{Depth, Reading, Reads, Task};
 use crate::report::{Section, Table};
-use crate::study::{Setting, StudyError};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::ZeroLatency;
 
 /// Bytes a second of 4K video.
@@ -17,7 +16,7 @@ const LIMIT: u32 = 90;
 /// Rounds of each kind.
 const TRIALS: u32 = 10_000;
 
-pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let trials = setting.length.pick(TRIALS, TRIALS / 100);
     let plain = Server::new("exos-x16", RATE, LIMIT)?;
     let mut arriving = Server::new("exos-x16", RATE, LIMIT)?;
@@ -64,5 +63,5 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
          time counts switches over a band and the bus, too."
     );
     let section = Section::new("Video server, a drive of 2019").with_text(text).with_table(table);
-    Ok((Vec::new(), vec![section]))
+    Ok(Findings::new(Vec::new(), [section]))
 }

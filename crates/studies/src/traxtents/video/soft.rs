@@ -1,14 +1,13 @@
-//! Soft real time: so many streams that a round is over in time in 99.99 % of all rounds.
+//! Soft real time: the most streams with which 99.99 % of all rounds end in time.
 
-use super::super::Part;
 use super::Server;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
-use crate::runs::Responses;
-use crate::study::{Setting, StudyError};
+use crate::runs::{self, Responses};
+use crate::study::{Findings, Setting, StudyError};
 use headstack_model::Nanos;
 use headstack_policy::rounds::most_streams;
-use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_sim::DeviceOptions;
 use headstack_workload::personality::video::{Chunk, Rounds, VideoServer};
 
 /// Rounds of each kind that are played.
@@ -17,7 +16,6 @@ const TRIALS: u32 = 10_000;
 /// Share of them that must be over in time.
 const SHARE: f64 = 0.9999;
 
-/// The study's round.
 const ROUND_S: f64 = 0.5;
 
 /// Streams of the row for start-up.
@@ -68,7 +66,7 @@ pub(super) enum Depth {
 }
 
 impl Depth {
-    /// So many that the drive is never without the next, and the order is the server's.
+    /// The drive always has the next request, and the server's order decides.
     pub(super) const TWO: Depth = Depth::Of(2);
 
     fn of(self, requests: u64) -> u32 {
@@ -87,7 +85,7 @@ impl Depth {
     }
 }
 
-/// What a disk is to do in time: reads of so many tracks' worth of data, each round or each request.
+/// What a disk is to do in time: reads of `tracks` tracks' worth of data, each round or each request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) reading: Reading,
@@ -121,11 +119,10 @@ impl Server {
         let mut shape = Rounds { streams, chunk, depth: 1, rounds: trials };
         shape.depth = depth.of(shape.requests());
         let options = DeviceOptions { seed: 1, depth: Some(shape.depth), order: None };
-        let mut engine = Engine::new(vec![Device::new(&self.spec, &options)?]);
         let mut load = VideoServer::new(&self.tracks, shape, u64::from(streams))?;
         let of_a_round = shape.requests();
         let (mut begun, mut ended, mut times) = (Nanos::ZERO, 0, Vec::new());
-        engine.run(&mut load, &mut |finished| {
+        let results = runs::run_load(&self.spec, &options, &mut load, |finished| {
             let now = finished.completion.completed;
             ended += 1;
             if ended == of_a_round || reading == Reading::Requests {
@@ -134,11 +131,11 @@ impl Server {
             if ended == of_a_round {
                 (begun, ended) = (now, 0);
             }
-        });
-        Ok(Responses::new(times, engine.now().as_secs()).quantile_ms(SHARE) / 1e3)
+        })?;
+        Ok(Responses::new(times, results.end.as_secs()).quantile_ms(SHARE) / 1e3)
     }
 
-    /// What a stream gets: so many tracks, or as many blocks.
+    /// Data of a stream in a round: `tracks` tracks, or as many blocks.
     pub(super) fn chunk(&self, reads: Reads, tracks: f64) -> Chunk {
         match reads {
             Reads::Tracks => Chunk::Tracks(tracks.round() as u32),
@@ -146,7 +143,7 @@ impl Server {
         }
     }
 
-    /// The most streams that get so much each within so many seconds.
+    /// The most streams whose data arrive in time.
     pub(super) fn most(&self, task: Task, trials: u32) -> Result<u32, StudyError> {
         let Task { reading, reads, depth, tracks, seconds } = task;
         most_streams(self.limit, Nanos::from_ms(seconds * 1e3), |streams| {
@@ -155,7 +152,7 @@ impl Server {
         })
     }
 
-    /// The least that so many streams must get each for the disk to keep up, and the round that it takes. None where
+    /// The least data for each of `streams` streams with which the disk keeps up, and the round that it takes. None where
     /// no size up to `most` tracks will do.
     pub(super) fn least(
         &self,
@@ -198,7 +195,7 @@ impl Server {
 /// How much larger the least request that will do is at most than one that will not.
 const CLOSE: f64 = 1.02;
 
-pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyError> {
+pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Findings, StudyError> {
     let trials = setting.length.pick(TRIALS, TRIALS / 50);
     let (depths, by_depth) = depths(setting, server, trials)?;
     let (most, in_time, others) = streams(setting, server, depths, trials)?;
@@ -224,7 +221,7 @@ pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyE
         measured.push(Measured::new("video.soft.start_up", unaligned.round / aligned.round));
     }
     let mut table = Table::new(
-        "Least requests for so many streams a disk, ten disks",
+        "Least requests by number of streams a disk, ten disks",
         ["streams", "reads", "request KB", "round s", "start-up s", "buffer a disk MB"],
     )
     .with_words(2);
@@ -280,10 +277,9 @@ pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyE
         .with_table(by_depth)
         .with_table(table)
         .with_table(others);
-    Ok((measured, vec![section]))
+    Ok(Findings::new(measured, [section]))
 }
 
-/// Streams of aligned and of unaligned requests.
 type Both = [u32; 2];
 
 /// How many requests a drive may have at a time.
