@@ -30,7 +30,7 @@ impl Responses {
     }
 
     /// Those of a run that kept them.
-    pub(crate) fn of(results: Results) -> Responses {
+    pub(crate) fn from_results(results: Results) -> Responses {
         let times = results.response_times.expect("the run kept the response times");
         Responses { times, seconds: results.end.as_secs() }
     }
@@ -119,7 +119,7 @@ pub(crate) fn random_reads_of(
     count: u64,
 ) -> Result<Responses, StudyError> {
     let pattern = random(sectors, 0.0, depth, count, spec);
-    Ok(Responses::of(simulation(spec, pattern)?.keep_response_times().run()?))
+    Ok(Responses::from_results(simulation(spec, pattern)?.keep_response_times().run()?))
 }
 
 /// Random 4 KiB writes over the whole disk, `depth` outstanding: how many a second were done from second `from` to `to`.

@@ -99,5 +99,10 @@ fn play(rig: &Rig, load: &mut dyn Load) -> Result<HostRun, StudyError> {
     let results = simulation.observe(&mut watch).keep_response_times().run()?;
     let worst_overtaken = results.devices[0].guard.map(|guard| guard.worst_overtaken);
     let bytes = watch.sectors * u64::from(rig.volumes()[0].sector_bytes);
-    Ok(HostRun { responses: Responses::of(results), bytes, cylinders: watch.cylinders, worst_overtaken })
+    Ok(HostRun {
+        responses: Responses::from_results(results),
+        bytes,
+        cylinders: watch.cylinders,
+        worst_overtaken,
+    })
 }

@@ -147,7 +147,10 @@ pub(super) fn run(server: &Server) -> Findings {
     Findings::new(measured, [section(server, &worst, matching)])
 }
 
-fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
+/// Streams a disk of aligned and unaligned requests of one track and of two, as published.
+const PUBLISHED: [[f64; 2]; 2] = [[67.0, 36.0], [75.0, 52.0]];
+
+fn streams_table(server: &Server, worst: &Worst) -> Table {
     let zone = server.zone.cylinders;
     let all = server.spec.geometry.cylinders;
     let mut table = Table::new(
@@ -162,8 +165,7 @@ fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
         ],
     )
     .with_words(2);
-    let published = [[67.0, 36.0], [75.0, 52.0]];
-    for (row, tracks) in published.iter().zip([1.0, 2.0]) {
+    for (row, tracks) in PUBLISHED.iter().zip([1.0, 2.0]) {
         for (value, reads) in row.iter().zip(Reads::BOTH) {
             let bytes = tracks * TRACK;
             let complete = Worst::complete(server, all, bytes / f64::from(server.spec.sector_bytes));
@@ -178,6 +180,10 @@ fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
             );
         }
     }
+    table
+}
+
+fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
     let line = |family: usize, reads: Reads, sizes: &[f64]| {
         Series::new(
             reads.name().to_string(),
@@ -192,7 +198,7 @@ fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
         Series::new(
             format!("{}, published", reads.name()),
             family,
-            vec![(264.0, published[0][family]), (528.0, published[1][family])],
+            [(264.0, PUBLISHED[0][family]), (528.0, PUBLISHED[1][family])],
         )
         .with_draw(Draw::Marks)
     };
@@ -210,11 +216,10 @@ fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
         ],
     );
     let text = "Each request is counted with its overhead, its transfer, a revolution unless it is aligned, a head switch for each \
-                track end in it, and its share of the worst sweep."
-        .to_string();
+                track end in it, and its share of the worst sweep.";
     Section::new("Video server, hard real time")
         .with_text(text)
         .with_chart(figure)
-        .with_table(table)
+        .with_table(streams_table(server, worst))
         .with_table(matching)
 }
