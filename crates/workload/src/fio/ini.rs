@@ -43,19 +43,19 @@ pub(super) struct Entry {
 }
 
 pub(super) fn split(text: &str, name: &str, include: &mut Include<'_>) -> Result<Vec<Section>, SpecError> {
-    let mut reader = Reader { include, sections: Vec::new(), files: 0, bytes: 0 };
+    let mut reader = SectionReader { include, sections: Vec::new(), files: 0, bytes: 0 };
     reader.run(text, &Rc::from(name), 0)?;
     Ok(reader.sections)
 }
 
-struct Reader<'a, 'b> {
+struct SectionReader<'a, 'b> {
     include: &'a mut Include<'b>,
     sections: Vec<Section>,
     files: usize,
     bytes: usize,
 }
 
-impl Reader<'_, '_> {
+impl SectionReader<'_, '_> {
     fn run(&mut self, text: &str, file: &Rc<str>, nested: usize) -> Result<(), SpecError> {
         self.bytes += text.len();
         let mut place = Place { file: file.clone(), line: 1 };

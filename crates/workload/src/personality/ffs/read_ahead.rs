@@ -7,7 +7,7 @@ const REMEMBERED: u32 = 16;
 
 /// How a session reads a file: from its opening to its end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct ReadSession {
     last: Option<u32>,
     /// Blocks of the run that it is the end of.
     run: u32,
@@ -30,7 +30,7 @@ pub(super) enum Fetch {
     Track,
 }
 
-impl Reader {
+impl ReadSession {
     pub(super) fn touch(&mut self, block: u32, history: &mut History) {
         match self.last {
             Some(last) if block == last => return,

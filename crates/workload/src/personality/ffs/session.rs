@@ -3,7 +3,7 @@
 use super::buffers::Buffers;
 use super::file::File;
 use super::program::{Call, Handle};
-use super::read_ahead::{History, Reader};
+use super::read_ahead::{History, ReadSession};
 use super::{
     BLOCK_BYTES, BLOCK_SECTORS, GROUP_BLOCKS, INODES, INODES_A_BLOCK, Layout, NAMES_A_BLOCK, sector_of,
 };
@@ -76,7 +76,7 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub(super) file: File,
-    pub(super) reader: Reader,
+    pub(super) reader: ReadSession,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
             self.directory.push(self.layout.place_one(group).unwrap_or_default());
         }
         let file = File { number, group, last_group: group, ..File::default() };
-        self.files.insert(handle, Open { file, reader: Reader::default() });
+        self.files.insert(handle, Open { file, reader: ReadSession::default() });
     }
 
     /// The blocks with the name and with the inode of a file.
@@ -246,7 +246,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
             }
             Step::Await(id) => !self.pending.contains_key(&id),
             Step::Begin(handle) => {
-                self.change(handle, |open| open.reader = Reader::default());
+                self.change(handle, |open| open.reader = ReadSession::default());
                 true
             }
             Step::Touch(handle, block) => {
