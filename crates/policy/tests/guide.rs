@@ -1,4 +1,4 @@
-//! The guide's table of orders is the list of orders. With HEADSTACK_UPDATE set, the table is written anew.
+//! The guide's table of orders is the list of orders. With HEADSTACK_UPDATE set, the test rewrites the table.
 
 #![allow(clippy::disallowed_methods, reason = "the test reads a page of the repository")]
 

@@ -7,7 +7,7 @@ use headstack_policy::order::{self, AccessCost, Knowledge};
 use headstack_policy::{Queue, Slot};
 use proptest::prelude::*;
 
-/// A cost that panics when it is asked for more than an order may know.
+/// A cost that panics when an order uses more than it may know.
 struct Guarded<'a> {
     cost: &'a Cost,
     known: Knowledge,
@@ -53,7 +53,7 @@ impl AccessCost for Guarded<'_> {
     }
 }
 
-/// The same requests elsewhere, as far as an order that knows so much may not see it.
+/// The same requests elsewhere, as far as an order of this knowledge may not see it.
 fn disguised(slots: &[Slot], known: Knowledge) -> Queue {
     let mut queue = Queue::new(slots.len());
     for slot in slots {
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// Whether an order goes by the numbers of the queue, which a copy counts anew.
+/// Whether an order goes by the numbers of the queue, which a copy counts from zero.
 fn goes_by_numbers(name: &str) -> bool {
     matches!(name, "c-look-batched" | "n-step" | "fscan" | "gstf-frozen" | "bounded-sptf")
 }

@@ -12,7 +12,7 @@ use plain::Plain;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Lets requests come while `choose` empties the queue; it is told the queue with the time, and the arm.
+/// Lets requests come while `choose` empties the queue; it gets the queue with the time, and the arm.
 fn play(
     requests: &[Coming],
     start: &Cost,

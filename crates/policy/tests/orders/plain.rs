@@ -1,4 +1,4 @@
-//! The orders once more, as plainly as they can be said: each looks at every request.
+//! A second, plain implementation of the orders: each examines every request.
 
 use crate::drive::{CYLINDERS, Cost};
 use headstack_model::{Nanos, Op};

@@ -16,11 +16,11 @@ struct Content {
     over: u64,
 }
 
-/// A request that is under way.
+/// An outstanding request.
 struct Submitted {
     client: usize,
     kind: RequestKind,
-    /// When it was asked, in events.
+    /// When it was submitted, in events.
     since: u64,
     /// Of a read: what it may bring, by block.
     may: Vec<Vec<u64>>,
@@ -30,10 +30,10 @@ struct Drawn {
     world: World,
     random: Pcg64Mcg,
     blocks: Vec<Vec<Content>>,
-    /// Requests that were asked, and answered, by now.
+    /// Requests that were submitted, and answered, by now.
     events: u64,
     submitted: BTreeMap<u64, Submitted>,
-    /// Where each client goes on, and how.
+    /// Where each client continues, and how.
     places: Vec<(u64, u8)>,
     numbers: u64,
     seed: u64,
@@ -126,7 +126,7 @@ impl Drawn {
         if matches!(kind, RequestKind::Write { .. } | RequestKind::Change { .. }) {
             let content = || Content { value: number, ticket, over: u64::MAX };
             self.blocks[run.clone()].iter_mut().for_each(|block| block.push(content()));
-            // Reads under way may bring it.
+            // Outstanding reads may return it.
             for other in
                 self.submitted.values_mut().filter(|other| matches!(other.kind, RequestKind::Read { .. }))
             {
@@ -143,7 +143,8 @@ impl Drawn {
     fn take_answers(&mut self) {
         for (ticket, result) in std::mem::take(&mut self.world.answered) {
             self.events += 1;
-            let Submitted { kind, since, may, .. } = self.submitted.remove(&ticket).expect("it was asked");
+            let Submitted { kind, since, may, .. } =
+                self.submitted.remove(&ticket).expect("it was submitted");
             let data = result.expect("the disk works");
             let (first, count) = run_of(&kind);
             match kind {

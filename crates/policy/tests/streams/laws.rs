@@ -7,7 +7,7 @@ use headstack_policy::streams::{Boundaries, Config, Guarantee, RequestKind, Turn
 /// 50 MB/s, and 10 ms to get anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
 
-/// Bytes a second that closed clients get, one request under way each; the least over the mean; the longest response.
+/// Bytes a second that closed clients get, one outstanding request each; the least over the mean; the longest response.
 fn run(
     world: &mut World,
     kind_of: &mut dyn FnMut(usize, u64) -> RequestKind,
@@ -27,7 +27,7 @@ fn run(
     }
     loop {
         while let Some((ticket, result)) = world.answered.pop() {
-            let (client, since, kind) = owner.remove(&ticket).expect("it was asked");
+            let (client, since, kind) = owner.remove(&ticket).expect("it was submitted");
             result.expect("the disk works");
             let (RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. }) = kind else {
                 panic!("they transfer")
@@ -128,7 +128,7 @@ fn random_reader_is_served_alongside_a_hundred_streams() {
     eprintln!("{rate:.0} B/s, {view:?}");
     assert!(
         view.counters.direct > 30 * 20,
-        "{} requests beside streams in half a minute",
+        "{} requests bypassed streams in half a minute",
         view.counters.direct
     );
 }
@@ -235,7 +235,7 @@ fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
     while world.step(Nanos::from_secs(60)) {
         // An answer from the memory comes at once.
         while let Some((ticket, _)) = world.answered.pop() {
-            let client = owners.remove(&ticket).expect("it was asked");
+            let client = owners.remove(&ticket).expect("it was submitted");
             turns[client] += 1;
             if client == 7 {
                 worst = worst.max(world.now.since(since));
@@ -264,7 +264,7 @@ fn guarantee_over_thirty_streams_leaves_the_others_a_share() {
         }
         while world.step(Nanos::from_secs(60)) {
             for (ticket, _) in std::mem::take(&mut world.answered) {
-                let stream = owners.remove(&ticket).expect("it was asked");
+                let stream = owners.remove(&ticket).expect("it was submitted");
                 turns[stream] += 1;
                 owners.insert(world.submit(client(stream), read(stream, turns[stream]), 1), stream);
             }
@@ -344,7 +344,7 @@ fn paused(memory_bytes: u64, clients: u64, pause: impl Fn(u64) -> Nanos) -> Vec<
         let next = due.first().map_or(end, |(at, _)| *at).min(end);
         while world.answered.is_empty() && world.step(next) {}
         for (ticket, _) in std::mem::take(&mut world.answered) {
-            let client: u64 = owners.remove(&ticket).expect("it was asked");
+            let client: u64 = owners.remove(&ticket).expect("it was submitted");
             turns[client as usize] += 1;
             due.insert((world.now + pause(client), client));
         }

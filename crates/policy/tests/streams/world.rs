@@ -37,7 +37,7 @@ pub(crate) struct World {
     pub(crate) commands: u64,
     /// Where commands of streams ended.
     pub(crate) ends: Vec<u64>,
-    /// Most commands of streams under way at a time.
+    /// Most commands of streams in flight at a time.
     pub(crate) most_in_flight: usize,
 }
 
@@ -186,7 +186,7 @@ impl World {
         }
         self.now = self.now.max(next);
         if end <= timer {
-            let command = self.queue.pop_front().expect("one is under way");
+            let command = self.queue.pop_front().expect("one is in flight");
             let result = self.carry_out(&command);
             if let Some(following) = self.queue.front().copied() {
                 self.busy_until = self.now + self.service(&following);

@@ -1,4 +1,4 @@
-//! Drives with a byte in each block, and whoever carries out an array's plans on them.
+//! Drives with a byte in each block, and the executor of an array's plans on them.
 //!
 //! It knows of the parity's arithmetic only what the books say: the first parity is the sum of the data in GF(2⁸), the
 //! second the sum of each times a power of 2. What a plan writes as parity must follow from what the plan read.
@@ -177,7 +177,7 @@ impl Bytes {
             assert!(!self.shape.failed.contains(member), "what has failed is not written");
             let place = self.place_of(*member);
             let value = match self.array.block_at(place, Lbn(*block)) {
-                Some(own) => new(own.0).expect("only what was asked is written as data"),
+                Some(own) => new(own.0).expect("only requested blocks are written as data"),
                 None => self.parity(place, *block, &known, &new),
             };
             self.blocks[*member as usize][*block as usize] = value;

@@ -206,7 +206,7 @@ fn degraded_read_costs_one_read_of_each_survivor() {
 
 #[test]
 fn write_method_follows_fewest_reads_or_the_threshold() {
-    // Ten members: of the nine units of data, so many are written.
+    // Ten members: of the nine units of data, this number is written.
     let reads = |policy: Policy, units: u32| {
         let mut array =
             Array::new(Shape { policy, ..shape(Organisation::Raid5, 10, 4) }).expect("the shape is good");
