@@ -7,6 +7,7 @@ use crate::connection::Link;
 use crate::disk::{Answered, Emulator, Outcome};
 use crate::{Answer, BlockError, Clock, Lateness, Operation};
 use headstack_model::Nanos;
+use headstack_policy::streams::Command;
 use headstack_workload::VolumeInfo;
 use rustix::event::{EventfdFlags, eventfd};
 use slab::Slab;
@@ -34,8 +35,8 @@ pub(crate) struct Reply {
 pub(crate) enum RequestOrigin {
     Caller(Box<dyn Caller>),
     Connection(Answerable),
-    /// A node that stands before the disk: the number of its command.
-    Node(Arc<Ends>, u32),
+    /// A node in front of the disk.
+    Node(Arc<Ends>, Command),
 }
 
 impl RequestOrigin {
@@ -43,7 +44,7 @@ impl RequestOrigin {
     fn refuse(self, error: BlockError) {
         match self {
             RequestOrigin::Caller(caller) => caller.answer(Err(error)),
-            RequestOrigin::Node(ends, id) => ends.push(id, Err(error)),
+            RequestOrigin::Node(ends, command) => ends.push(command, Err(error)),
             RequestOrigin::Connection(_) => unreachable!("those come by the disk's own thread"),
         }
     }
@@ -53,7 +54,7 @@ impl RequestOrigin {
 #[allow(clippy::disallowed_types, reason = "a disk's thread tells a node's")]
 #[derive(Debug)]
 pub(crate) struct Ends {
-    ended: Mutex<Vec<(u32, Result<Outcome, BlockError>)>>,
+    ended: Mutex<Vec<(Command, Result<Outcome, BlockError>)>>,
     /// Wakes the node's thread.
     pub(crate) wake: OwnedFd,
 }
@@ -65,9 +66,9 @@ impl Ends {
         Ok(Ends { ended: Mutex::new(Vec::new()), wake })
     }
 
-    fn push(&self, id: u32, result: Result<Outcome, BlockError>) {
+    fn push(&self, command: Command, result: Result<Outcome, BlockError>) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.push((id, result));
+        ended.push((command, result));
         let is_first = ended.len() == 1;
         drop(ended);
         if is_first {
@@ -77,14 +78,14 @@ impl Ends {
     }
 
     /// Takes all of them, in exchange for an empty list.
-    pub(crate) fn take_ended(&self, into: &mut Vec<(u32, Result<Outcome, BlockError>)>) {
+    pub(crate) fn take_ended(&self, into: &mut Vec<(Command, Result<Outcome, BlockError>)>) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *ended, into);
     }
 }
 
 /// A request over a connection of the disk's own thread.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Answerable {
     /// The connection's place and number; the place is its own until all that it asked for is answered, unless all connections are
     /// dropped.
@@ -123,7 +124,7 @@ impl State {
         while let Some(Answered { ticket, at, result }) = self.emulator.poll_answer() {
             match self.origins.remove(ticket as usize) {
                 RequestOrigin::Connection(answerable) => self.over.push((answerable, at, result)),
-                RequestOrigin::Node(ends, id) => ends.push(id, result),
+                RequestOrigin::Node(ends, command) => ends.push(command, result),
                 RequestOrigin::Caller(caller) => {
                     let result = result.and_then(|outcome| self.with_bytes(outcome));
                     replies.push(Reply { caller, due: at, result });
@@ -142,7 +143,7 @@ impl State {
                 RequestOrigin::Caller(caller) => {
                     replies.push(Reply { caller, due: now, result: Err(BlockError::Dead) });
                 }
-                RequestOrigin::Node(ends, id) => ends.push(id, Err(BlockError::Dead)),
+                RequestOrigin::Node(ends, command) => ends.push(command, Err(BlockError::Dead)),
                 RequestOrigin::Connection(_) => {}
             }
         }

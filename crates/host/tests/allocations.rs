@@ -3,7 +3,7 @@
 
 use std::alloc::System;
 
-use headstack_host::node::{Action, Command, Ended, NodeCore, Shape, Work};
+use headstack_host::node::{Action, Command, Ended, NodeCore, RequestKind, Shape};
 use headstack_host::{Answer, Operation};
 use headstack_model::Nanos;
 use headstack_nbd::{Export, Exports, Handshake, Limits, Session, Wire};
@@ -71,7 +71,7 @@ fn allocations(session: &mut Session, burst: &[u8], rounds: usize) -> usize {
 
 /// A node's core over a disk that takes a tenth of a millisecond, which keeps nothing.
 struct Node {
-    core: NodeCore,
+    core: NodeCore<u64>,
     now: Nanos,
     started: Vec<Command>,
     room: Vec<u8>,
@@ -88,13 +88,13 @@ impl Node {
     fn ask(&mut self, client: u64, operation: Operation) {
         self.core.submit(self.now, client, operation, client);
         self.act();
-        while let Some(Command { id, work }) = self.started.pop() {
+        while let Some(command) = self.started.pop() {
             self.now += Nanos(100_000);
-            match work {
-                Work::Read { .. } => self.core.room(id)[0] = 1,
-                _ => assert!(!self.core.data(id).is_empty()),
+            match command.kind {
+                RequestKind::Read { .. } => self.core.buffer(&command)[0] = 1,
+                _ => assert!(!self.core.data(&command).is_empty()),
             }
-            self.core.end(self.now, id, Ok(Ended::Done));
+            self.core.end(self.now, command, Ok(Ended::Done));
             self.act();
         }
     }
@@ -104,8 +104,9 @@ impl Node {
             match action {
                 Action::Start(command) => self.started.push(command),
                 Action::Answer(answered) => {
-                    if let Ok(headstack_host::node::Outcome::Read { bytes, .. }) = answered.result {
-                        assert!(self.core.fill(&mut self.room[..bytes as usize]));
+                    if let Ok(headstack_host::node::Outcome::Read { bytes, data, .. }) = answered.result {
+                        assert!(self.core.fill(&data, &mut self.room[..bytes as usize]));
+                        self.core.release(data);
                     }
                 }
             }

@@ -13,7 +13,7 @@ mod units;
 
 pub use geometry::{Extent, Geometry, Place, Track};
 pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
-pub use request::{Op, Request};
+pub use request::{BlockError, Op, Request};
 pub use spec::{DriveSpec, SpecError};
 pub use spindle::Spindle;
 pub use units::{Angle, Lbn, Nanos};

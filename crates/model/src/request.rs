@@ -13,6 +13,29 @@ pub enum Op {
     Flush,
 }
 
+/// Why a disk did not serve a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// Beyond the end of the disk, empty, not in whole blocks, or of a client that has disconnected.
+    #[error("outside the disk, or not in whole blocks")]
+    Invalid,
+    /// A block cannot be read or written any more.
+    #[error("medium error")]
+    Medium,
+    /// The disk does not respond any more.
+    #[error("the disk is dead")]
+    Dead,
+    /// The store of the data is full.
+    #[error("no room left for the data")]
+    NoSpace,
+    /// The disk accepts no writes.
+    #[error("the disk is read-only")]
+    ReadOnly,
+    /// The server stops.
+    #[error("the disk is shutting down")]
+    ShuttingDown,
+}
+
 /// One request: an operation on a run of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

@@ -76,26 +76,3 @@ pub enum Answer {
     /// What [`Operation::Allocation`] asked for, from its first byte on.
     Allocation(Vec<StatusExtent>),
 }
-
-/// Why an operation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BlockError {
-    /// Beyond the end of the disk, empty, or not in whole blocks.
-    #[error("outside the disk, or not in whole blocks")]
-    Invalid,
-    /// A block that cannot be read, or written, any more.
-    #[error("medium error")]
-    Medium,
-    /// The disk does not answer any more.
-    #[error("the disk is dead")]
-    Dead,
-    /// Whoever keeps the data has no room left.
-    #[error("no room left for the data")]
-    NoSpace,
-    /// The disk takes no writes.
-    #[error("the disk is read-only")]
-    ReadOnly,
-    /// The disk goes away in an orderly way.
-    #[error("the disk is shutting down")]
-    ShuttingDown,
-}

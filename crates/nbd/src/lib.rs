@@ -22,10 +22,11 @@ mod uri;
 mod visible;
 
 pub use access::{Allow, AllowError, Origin, Peer};
-pub use block::{Answer, BlockError, Operation, StatusExtent};
+pub use block::{Answer, Operation, StatusExtent};
 pub use budget::Budget;
 pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
+pub use headstack_model::BlockError;
 pub use limits::{Breach, Ending, Limits};
 pub use session::{Request, Session};
 pub use transport::Transport;

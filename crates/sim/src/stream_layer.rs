@@ -9,10 +9,8 @@
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
-use headstack_model::{Lbn, Nanos, Op, Request};
-use headstack_policy::streams::{
-    self, Action, Command, DiskError, RequestKind, Streams, Transfer, TransferBuffer,
-};
+use headstack_model::{BlockError, Lbn, Nanos, Op, Request};
+use headstack_policy::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -80,13 +78,14 @@ impl StreamLayer {
         }
     }
 
-    fn start(&mut self, Command { id, transfer, offset, bytes, place }: Command) {
-        let (op, fua) = match transfer {
-            Transfer::Read { fua } => (Op::Read, fua),
-            Transfer::Write { fua } => (Op::Write, fua),
-            Transfer::Flush => (Op::Flush, false),
-            Transfer::Own => unreachable!("no client of a simulation asks for a change or a look"),
+    fn start(&mut self, Command { id, kind, place }: Command) {
+        let (op, fua) = match kind {
+            RequestKind::Read { fua, .. } => (Op::Read, fua),
+            RequestKind::Write { fua, .. } => (Op::Write, fua),
+            RequestKind::Flush => (Op::Flush, false),
+            _ => unreachable!("a simulation has reads, writes and flushes"),
         };
+        let (offset, bytes) = kind.run();
         // A flush has no blocks.
         let (lbn, sectors) = (Lbn(offset / self.sector_bytes), (bytes / self.sector_bytes) as u32);
         let request = if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
@@ -113,10 +112,13 @@ impl StreamLayer {
         completion.parts.queued += Nanos(waited.0 - completion.parts.total().0);
         completion.outcome = match answer.result {
             Ok(_) => Outcome::Done,
-            Err(DiskError::Refused) => Outcome::OutOfRange,
-            Err(DiskError::Medium | DiskError::NoSpace) => Outcome::MediumError,
-            Err(DiskError::Dead) => Outcome::Dead,
+            Err(BlockError::Invalid | BlockError::ReadOnly) => Outcome::OutOfRange,
+            Err(BlockError::Medium | BlockError::NoSpace) => Outcome::MediumError,
+            Err(BlockError::Dead | BlockError::ShuttingDown) => Outcome::Dead,
         };
+        if let Ok(streams::Outcome::Staged(pieces)) = &answer.result {
+            self.streams.release(pieces);
+        }
         self.ended.push_back(Completed { id: submission.id, completion, cached: waited == Nanos::ZERO });
     }
 }
@@ -144,9 +146,9 @@ impl Layer for StreamLayer {
         }
         let result = match answer.completion.outcome {
             Outcome::Done => Ok(()),
-            Outcome::OutOfRange => Err(DiskError::Refused),
-            Outcome::MediumError => Err(DiskError::Medium),
-            Outcome::Dead => Err(DiskError::Dead),
+            Outcome::OutOfRange => Err(BlockError::Invalid),
+            Outcome::MediumError => Err(BlockError::Medium),
+            Outcome::Dead => Err(BlockError::Dead),
         };
         self.streams.handle_end(now, answer.id, result);
         self.act(now, Some(&answer.completion));

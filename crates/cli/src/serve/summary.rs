@@ -14,7 +14,7 @@ pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()>
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     for node in nodes {
         let NodeView { at, books, .. } = node.view();
-        let scheduler = node.inspect(|core| core.streams().view());
+        let scheduler = node.inspect(|streams| streams.view());
         line("disk", node.name().to_string())?;
         line("requests", requests(&books))?;
         if books.all().done > 0 {

@@ -163,9 +163,9 @@ impl Watched {
 
     fn measure(&mut self) -> DiskState {
         let NodeView { at, outstanding, connections, has_failed, busy, books, clients } = self.node.view();
-        let (scheduler, streams) = self.node.inspect(|core| {
-            (core.streams().view(), core.streams().stream_views().collect::<Vec<StreamView>>())
-        });
+        let (scheduler, streams) = self
+            .node
+            .inspect(|streams| (streams.view(), streams.stream_views().collect::<Vec<StreamView>>()));
         let seconds = at.since(self.at).as_secs();
         let (read, written) = (books.count_of(Kind::Read), books.count_of(Kind::Write));
         let mb_s = |bytes: u64| ratio(bytes as f64 / 1e6, seconds);

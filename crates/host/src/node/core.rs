@@ -1,18 +1,18 @@
-//! A disk's node without its clock: the stream scheduler and all bytes that it speaks of.
+//! A disk's node without its clock: the stream scheduler and the bytes of all requests.
 //!
-//! It is told of requests and of ended commands, and asked for [`Action`]s until there is none. Commands are carried out by
-//! whoever has the disk, who reads into [`NodeCore::room`] and writes from [`NodeCore::data`]; these stay where they are until
-//! the command's end is told. Bytes that were read are fetched with [`NodeCore::fill`] before the next action is asked for.
+//! Its owner submits requests, reports ended commands, and polls for [`Action`]s until there is none. The owner also carries out the
+//! commands: it reads into [`NodeCore::buffer`] and writes from [`NodeCore::data`], which stay in place until the end of the command is
+//! reported. The bytes of a read travel with its answer ([`ReadData`]).
 
 mod data;
 
 use super::bytes::{Pool, memory};
-use super::messages::{Action, Answered, Command, Ended, Outcome, Shape, Work};
+use super::messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Nanos;
 use headstack_policy::streams::{
-    self, Answer, Boundaries, Config, ConfigError, DiskError, Guarantee, Pieces, Request, RequestKind,
-    Streams, Transfer, TransferBuffer,
+    self, Answer, Boundaries, Command, Config, ConfigError, Guarantee, Request, RequestKind, Streams,
+    TransferBuffer,
 };
 use memmap2::MmapMut;
 use slab::Slab;
@@ -35,39 +35,34 @@ pub enum NodeError {
     },
 }
 
-/// The node of one disk.
+/// The node of one disk. A request carries a ticket of the owner's until it is answered.
 #[derive(Debug)]
-pub struct NodeCore {
+pub struct NodeCore<T> {
     streams: Streams,
     shape: Shape,
     /// The stream memory.
     memory: MmapMut,
-    /// What is kept of each request, by the number that the scheduler knows it by.
-    requests: Slab<NodeRequest>,
-    /// Commands that the disk has, by id.
-    commands: Vec<Option<ActiveCommand>>,
-    /// Answers that the scheduler has no part in.
-    ready: VecDeque<Answered>,
-    /// The read that was answered last: its request, and where its bytes are.
-    last: Option<(usize, Option<Pieces>)>,
+    /// Requests at the scheduler; their keys are its tickets.
+    requests: Slab<NodeRequest<T>>,
+    /// Answers without the scheduler: of rejected requests and of hints.
+    ready: VecDeque<Answered<T>>,
     pool: Pool,
 }
 
 /// A request until it is answered.
 #[derive(Debug)]
-struct NodeRequest {
-    ticket: u64,
+struct NodeRequest<T> {
+    ticket: T,
     kind: RequestKind,
     content: Content,
 }
 
-impl NodeRequest {
-    /// What a write brought.
+impl<T> NodeRequest<T> {
     fn written_data(&self) -> &[u8] {
         match &self.content {
             Content::Written(data) => data,
-            Content::Room(room) => room,
-            _ => panic!("it brought none"),
+            Content::Buffer(buffer) => buffer,
+            _ => panic!("only a write has data"),
         }
     }
 }
@@ -75,33 +70,20 @@ impl NodeRequest {
 #[derive(Debug)]
 enum Content {
     None,
-    /// Bytes to be written, as they came.
+    /// Bytes to be written, as they arrived.
     Written(Vec<u8>),
-    /// Bytes to be written, or that were read, where a device can transfer them.
-    Room(MmapMut),
-    /// Bytes that were read are with the disk.
+    /// Bytes to be written, or that were read, in whole pages for the device.
+    Buffer(MmapMut),
+    /// Bytes that were read are on the disk.
     Left,
-    Zero {
-        may_trim: bool,
-        fua: bool,
-    },
-    Trim,
-    BlockStatus,
     Found(Vec<StatusExtent>),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct ActiveCommand {
-    place: TransferBuffer,
-    offset: u64,
-    bytes: u64,
-}
-
-impl NodeCore {
+impl<T> NodeCore<T> {
     /// A node for a disk.
     ///
     /// *Errors:* a key of the configuration is out of its range, or asks for more memory than there is.
-    pub fn new(config: Config, shape: Shape) -> Result<NodeCore, NodeError> {
+    pub fn new(config: Config, shape: Shape) -> Result<NodeCore<T>, NodeError> {
         let most = usize::try_from(config.direct_bytes).unwrap_or(usize::MAX);
         let streams = Streams::new(config, shape.bytes)?;
         let bytes = streams.memory_bytes();
@@ -110,9 +92,7 @@ impl NodeCore {
             streams,
             shape,
             requests: Slab::new(),
-            commands: Vec::new(),
             ready: VecDeque::new(),
-            last: None,
             pool: Pool::new(most),
         })
     }
@@ -137,11 +117,10 @@ impl NodeCore {
         self.requests.len() + self.ready.len()
     }
 
-    /// A client asks. The number is of the asker's choice; no two that are under way have the same.
-    pub fn submit(&mut self, now: Nanos, client: u64, operation: Operation, ticket: u64) {
-        self.release();
+    /// Takes a client's request.
+    pub fn submit(&mut self, now: Nanos, client: u64, operation: Operation, ticket: T) {
         let (kind, content) = match self.admit(operation) {
-            Ok(Some(taken)) => taken,
+            Ok(Some(admitted)) => admitted,
             Ok(None) => return self.ready.push_back(Answered { ticket, result: Ok(Outcome::Done) }),
             Err(error) => return self.ready.push_back(Answered { ticket, result: Err(error) }),
         };
@@ -149,198 +128,119 @@ impl NodeCore {
         self.streams.submit(now, Request { ticket: number, client, kind });
     }
 
-    /// What the scheduler is asked for an operation; nothing for one that is a hint alone.
+    /// The scheduler's request for an operation; none for a prefetch, which is only a hint.
     fn admit(&self, operation: Operation) -> Result<Option<(RequestKind, Content)>, BlockError> {
-        Ok(Some(match operation {
-            Operation::Read { offset, bytes, fua } => {
-                let bytes = self.within(offset, u64::from(bytes))?;
-                (RequestKind::Read { offset, bytes, fua }, Content::None)
-            }
+        let mut content = Content::None;
+        let kind = match operation {
+            Operation::Read { offset, bytes, fua } => RequestKind::Read { offset, bytes: bytes.into(), fua },
             Operation::Write { offset, data, fua } => {
-                let bytes = self.changed(offset, data.len() as u64)?;
-                (RequestKind::Write { offset, bytes, fua }, Content::Written(data))
+                let bytes = data.len() as u64;
+                content = Content::Written(data);
+                RequestKind::Write { offset, bytes, fua }
             }
             Operation::WriteZeroes { offset, bytes, may_trim, fua } => {
-                let bytes = self.changed(offset, bytes)?;
-                (RequestKind::Change { offset, bytes }, Content::Zero { may_trim, fua })
+                RequestKind::Zero { offset, bytes, may_trim, fua }
             }
-            Operation::Trim { offset, bytes } => {
-                let bytes = self.changed(offset, bytes)?;
-                (RequestKind::Change { offset, bytes }, Content::Trim)
-            }
-            Operation::Allocation { offset, bytes } => {
-                let bytes = self.within(offset, bytes)?;
-                (RequestKind::Query { offset, bytes }, Content::BlockStatus)
-            }
-            Operation::Prefetch { offset, bytes } => {
-                self.within(offset, bytes)?;
-                return Ok(None);
-            }
-            Operation::Flush => (RequestKind::Flush, Content::None),
-        }))
+            Operation::Trim { offset, bytes } => RequestKind::Trim { offset, bytes },
+            Operation::Allocation { offset, bytes } => RequestKind::BlockStatus { offset, bytes },
+            Operation::Prefetch { offset, bytes } => return self.within(offset, bytes).map(|()| None),
+            Operation::Flush => return Ok(Some((RequestKind::Flush, content))),
+        };
+        if self.shape.read_only && !matches!(kind, RequestKind::Read { .. } | RequestKind::BlockStatus { .. })
+        {
+            return Err(BlockError::ReadOnly);
+        }
+        let (offset, bytes) = kind.run();
+        self.within(offset, bytes).map(|()| Some((kind, content)))
     }
 
-    /// The length of a run of blocks of the disk.
-    fn within(&self, offset: u64, bytes: u64) -> Result<u64, BlockError> {
+    /// Checks that a run is within the disk and in whole blocks.
+    fn within(&self, offset: u64, bytes: u64) -> Result<(), BlockError> {
         let block = u64::from(self.shape.block_bytes);
         let is_whole = bytes > 0 && offset.is_multiple_of(block) && bytes.is_multiple_of(block);
         let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= self.shape.bytes);
-        if is_whole && is_inside { Ok(bytes) } else { Err(BlockError::Invalid) }
+        if is_whole && is_inside { Ok(()) } else { Err(BlockError::Invalid) }
     }
 
-    fn changed(&self, offset: u64, bytes: u64) -> Result<u64, BlockError> {
-        if self.shape.read_only { Err(BlockError::ReadOnly) } else { self.within(offset, bytes) }
-    }
-
-    /// A command of the disk has ended.
-    pub fn end(&mut self, now: Nanos, id: u32, result: Result<Ended, BlockError>) {
-        self.release();
-        let ActiveCommand { place, .. } = self.commands[id as usize].take().expect("a command ends once");
-        let result = result.map_err(disk_error).map(|ended| match (ended, place) {
-            (Ended::Done, _) => {}
-            (Ended::Left, TransferBuffer::Request(number)) => {
-                self.requests[number as usize].content = Content::Left
-            }
-            (Ended::Allocation(found), TransferBuffer::Request(number)) => {
-                self.requests[number as usize].content = Content::Found(found);
-            }
-            (ended, place) => panic!("a command for {place:?} does not end by {ended:?}"),
+    /// Takes the end of a command of the disk.
+    pub fn end(&mut self, now: Nanos, command: Command, result: Result<Ended, BlockError>) {
+        let result = result.map(|ended| {
+            let content = match ended {
+                Ended::Done => return,
+                Ended::Left => Content::Left,
+                Ended::BlockStatus(found) => Content::Found(found),
+            };
+            let TransferBuffer::Request(number) = command.place else {
+                panic!("{command:?} has no request that its end belongs to")
+            };
+            self.requests[number as usize].content = content;
         });
-        self.streams.handle_end(now, id, result);
+        self.streams.handle_end(now, command.id, result);
     }
 
-    /// It is that late.
+    /// Does what is due at this time.
     pub fn handle_timeout(&mut self, now: Nanos) {
-        self.release();
         self.streams.handle_timeout(now);
     }
 
-    /// When to come back with [`handle_timeout`](NodeCore::handle_timeout), if nothing else happens before.
+    /// When to call [`handle_timeout`](NodeCore::handle_timeout) if no other call comes before.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.streams.poll_timeout()
     }
 
-    /// Promises a client something ([`Streams::set_guarantee`]).
+    /// Guarantees a client a rate and a response time ([`Streams::set_guarantee`]).
     pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
         self.streams.set_guarantee(client, guarantee);
     }
 
-    /// A client is gone. Answers to what it asked still come.
+    /// Forgets a client that has disconnected. Its requests are still answered.
     pub fn forget(&mut self, now: Nanos, client: u64) {
-        self.release();
         self.streams.forget(now, client);
     }
 
-    /// What is to be done next. To be asked until there is nothing more, after each of the calls that tell something.
-    pub fn poll_action(&mut self) -> Option<Action> {
-        self.release();
+    /// The next action for the owner. To be called until there is none, after each other call.
+    pub fn poll_action(&mut self) -> Option<Action<T>> {
         if let Some(answered) = self.ready.pop_front() {
             return Some(Action::Answer(answered));
         }
         loop {
             match self.streams.poll_action()? {
-                streams::Action::CopyIn { ticket, from, piece } => self.keep(ticket, from, piece),
-                streams::Action::Start(command) => return Some(Action::Start(self.start(command))),
+                streams::Action::CopyIn { ticket, from, piece } => self.copy_in(ticket, from, piece),
+                streams::Action::Start(command) => return Some(Action::Start(command)),
                 streams::Action::Answer(answer) => return Some(Action::Answer(self.answer(answer))),
             }
         }
     }
 
-    fn keep(&mut self, ticket: u64, from: u64, piece: streams::Piece) {
+    fn copy_in(&mut self, ticket: u64, from: u64, piece: streams::Piece) {
         let (at, from, bytes) = (piece.at as usize, from as usize, piece.bytes as usize);
         let data = &self.requests[ticket as usize].written_data()[from..from + bytes];
         self.memory[at..at + bytes].copy_from_slice(data);
     }
 
-    fn start(&mut self, command: streams::Command) -> Command {
-        let streams::Command { id, transfer, offset, bytes, place } = command;
-        let slot = id as usize;
-        if self.commands.len() <= slot {
-            self.commands.resize_with(slot + 1, || None);
-        }
-        assert!(self.commands[slot].is_none(), "a command's number is its own until it ends");
-        self.commands[slot] = Some(ActiveCommand { place, offset, bytes });
-        let work = match transfer {
-            Transfer::Read { fua } => Work::Read { offset, bytes, fua },
-            Transfer::Write { fua } => Work::Write { offset, bytes, fua },
-            Transfer::Flush => Work::Flush,
-            Transfer::Own => self.own(place, offset, bytes),
-        };
-        Command { id, work }
-    }
-
-    /// What a request asks itself.
-    fn own(&self, place: TransferBuffer, offset: u64, bytes: u64) -> Work {
-        let TransferBuffer::Request(number) = place else { panic!("it is some request's own") };
-        match self.requests[number as usize].content {
-            Content::Zero { may_trim, fua } => Work::Zero { offset, bytes, may_trim, fua },
-            Content::Trim => Work::Trim { offset, bytes },
-            Content::BlockStatus => Work::BlockStatus { offset, bytes },
-            _ => panic!("transfers are not a request's own"),
-        }
-    }
-
-    fn answer(&mut self, Answer { ticket: number, result }: Answer) -> Answered {
-        let number = number as usize;
-        let NodeRequest { ticket, kind, content } = &mut self.requests[number];
-        let (ticket, mut staged) = (*ticket, None);
-        let result = result.map_err(block_error).map(|outcome| match (*kind, outcome) {
-            (RequestKind::Read { offset, bytes, .. }, outcome) => {
-                if let streams::Outcome::Staged(pieces) = outcome {
-                    staged = Some(pieces);
-                }
-                Outcome::Read { offset, bytes: bytes as u32 }
+    fn answer(&mut self, Answer { ticket: number, result }: Answer) -> Answered<T> {
+        let NodeRequest { ticket, kind, content } = self.requests.remove(number as usize);
+        let result = match (result, kind, content) {
+            (Ok(streams::Outcome::Staged(pieces)), RequestKind::Read { offset, bytes, .. }, _) => {
+                Ok(Outcome::Read { offset, bytes, data: ReadData::Staged(pieces) })
             }
-            (RequestKind::Query { .. }, _) => match std::mem::replace(content, Content::None) {
-                Content::Found(found) => Outcome::Allocation(found),
-                _ => panic!("a look has found something"),
-            },
-            _ => Outcome::Done,
-        });
-        self.last = Some((number, staged));
+            (Ok(_), RequestKind::Read { offset, bytes, .. }, Content::Buffer(buffer)) => {
+                Ok(Outcome::Read { offset, bytes, data: ReadData::Buffer(buffer) })
+            }
+            (Ok(_), RequestKind::Read { offset, bytes, .. }, _) => {
+                Ok(Outcome::Read { offset, bytes, data: ReadData::Left })
+            }
+            (Ok(_), RequestKind::BlockStatus { .. }, Content::Found(found)) => {
+                Ok(Outcome::BlockStatus(found))
+            }
+            (result, _, content) => {
+                if let Content::Buffer(buffer) = content {
+                    self.pool.give(buffer);
+                }
+                result.map(|_| Outcome::Done)
+            }
+        };
         Answered { ticket, result }
-    }
-
-    /// Gives back what the request that was answered last had.
-    fn release(&mut self) {
-        if let Some((number, _)) = self.last.take()
-            && let Content::Room(room) = self.requests.remove(number).content
-        {
-            self.pool.give(room);
-        }
-    }
-
-    fn active_command(&self, id: u32) -> ActiveCommand {
-        self.commands[id as usize].expect("it has not ended")
-    }
-}
-
-/// The first byte that is asked for.
-fn first(kind: RequestKind) -> u64 {
-    match kind {
-        RequestKind::Read { offset, .. } | RequestKind::Write { offset, .. } => offset,
-        RequestKind::Change { offset, .. } | RequestKind::Query { offset, .. } => offset,
-        RequestKind::Flush => 0,
-    }
-}
-
-/// What a scheduler is told of an error.
-fn disk_error(error: BlockError) -> DiskError {
-    match error {
-        BlockError::Invalid | BlockError::ReadOnly => DiskError::Refused,
-        BlockError::Medium => DiskError::Medium,
-        BlockError::Dead | BlockError::ShuttingDown => DiskError::Dead,
-        BlockError::NoSpace => DiskError::NoSpace,
-    }
-}
-
-/// What a client is told of an error that a scheduler reports.
-fn block_error(error: DiskError) -> BlockError {
-    match error {
-        DiskError::Medium => BlockError::Medium,
-        DiskError::Dead => BlockError::Dead,
-        DiskError::NoSpace => BlockError::NoSpace,
-        DiskError::Refused => BlockError::Invalid,
     }
 }
 
@@ -350,20 +250,20 @@ mod tests {
 
     const NOW: Nanos = Nanos::ZERO;
 
-    fn core(read_only: bool) -> NodeCore {
+    fn core(read_only: bool) -> NodeCore<u64> {
         let shape = Shape { bytes: 1 << 20, block_bytes: 4096, read_only };
         let config = Config { scheduling: false, ..Config::default() };
         NodeCore::new(config, shape).expect("the defaults suit")
     }
 
-    fn answered(core: &mut NodeCore) -> Answered {
+    fn answered(core: &mut NodeCore<u64>) -> (u64, Result<Outcome, BlockError>) {
         match core.poll_action() {
-            Some(Action::Answer(answered)) => answered,
+            Some(Action::Answer(Answered { ticket, result })) => (ticket, result),
             other => panic!("{other:?} is no answer"),
         }
     }
 
-    fn started(core: &mut NodeCore) -> Command {
+    fn started(core: &mut NodeCore<u64>) -> Command {
         match core.poll_action() {
             Some(Action::Start(command)) => command,
             other => panic!("{other:?} is no command"),
@@ -377,12 +277,12 @@ mod tests {
         let wrong = [read(0, 512), read(512, 4096), read(1 << 20, 4096), read(!4095, 8192), read(0, 0)];
         for operation in wrong {
             core.submit(NOW, 1, operation, 5);
-            assert_eq!(answered(&mut core), Answered { ticket: 5, result: Err(BlockError::Invalid) });
+            assert!(matches!(answered(&mut core), (5, Err(BlockError::Invalid))));
         }
         fixed.submit(NOW, 1, Operation::Trim { offset: 0, bytes: 4096 }, 6);
-        assert_eq!(answered(&mut fixed).result, Err(BlockError::ReadOnly));
+        assert!(matches!(answered(&mut fixed), (6, Err(BlockError::ReadOnly))));
         fixed.submit(NOW, 1, read(0, 4096), 7);
-        assert_eq!(started(&mut fixed).work, Work::Read { offset: 0, bytes: 4096, fua: false });
+        assert_eq!(started(&mut fixed).kind, RequestKind::Read { offset: 0, bytes: 4096, fua: false });
         assert_eq!((core.outstanding(), fixed.outstanding()), (0, 1));
     }
 
@@ -391,40 +291,46 @@ mod tests {
         let mut core = core(false);
         core.submit(NOW, 1, Operation::Write { offset: 4096, data: vec![7; 8192], fua: true }, 1);
         let write = started(&mut core);
-        assert_eq!(core.data(write.id), [7; 8192]);
-        let data = core.aligned_data(write.id);
+        assert_eq!(core.data(&write), [7; 8192]);
+        let data = core.aligned_data(&write);
         assert!(data == [7; 8192] && (data.as_ptr() as usize).is_multiple_of(4096));
-        core.end(NOW, write.id, Ok(Ended::Done));
-        assert_eq!(answered(&mut core), Answered { ticket: 1, result: Ok(Outcome::Done) });
+        core.end(NOW, write, Ok(Ended::Done));
+        assert!(matches!(answered(&mut core), (1, Ok(Outcome::Done))));
 
         core.submit(NOW, 1, Operation::Read { offset: 0, bytes: 8192, fua: true }, 2);
         let read = started(&mut core);
-        assert!(core.is_for_request(read.id));
-        let room = core.room(read.id);
-        assert!((room.as_ptr() as usize).is_multiple_of(4096));
-        room.fill(9);
-        core.end(NOW, read.id, Ok(Ended::Done));
-        let over = Answered { ticket: 2, result: Ok(Outcome::Read { offset: 0, bytes: 8192 }) };
-        assert_eq!(answered(&mut core), over);
+        assert!(read.is_for_request());
+        let buffer = core.buffer(&read);
+        assert!((buffer.as_ptr() as usize).is_multiple_of(4096));
+        buffer.fill(9);
+        core.end(NOW, read, Ok(Ended::Done));
+        let (2, Ok(Outcome::Read { offset: 0, bytes: 8192, data })) = answered(&mut core) else {
+            panic!("the read is answered")
+        };
         let mut into = [0; 8192];
-        assert!(core.fill(&mut into) && into == [9; 8192]);
-        assert_eq!((core.poll_action(), core.outstanding()), (None, 0));
+        assert!(core.fill(&data, &mut into) && into == [9; 8192]);
+        core.release(data);
+        assert!(core.poll_action().is_none() && core.outstanding() == 0);
     }
 
     #[test]
     fn disk_failure_is_returned_to_the_requester() {
         let mut core = core(false);
-        for error in [BlockError::Medium, BlockError::Dead, BlockError::NoSpace] {
+        for error in [BlockError::Medium, BlockError::Dead, BlockError::NoSpace, BlockError::ReadOnly] {
             core.submit(NOW, 1, Operation::Flush, 3);
-            let Command { id, .. } = started(&mut core);
-            core.end(NOW, id, Err(error));
-            assert_eq!(answered(&mut core), Answered { ticket: 3, result: Err(error) });
+            let flush = started(&mut core);
+            core.end(NOW, flush, Err(error));
+            let (ticket, result) = answered(&mut core);
+            assert_eq!((ticket, result.err()), (3, Some(error)));
         }
         core.submit(NOW, 1, Operation::Allocation { offset: 0, bytes: 4096 }, 4);
-        let Command { id, work } = started(&mut core);
-        assert_eq!(work, Work::BlockStatus { offset: 0, bytes: 4096 });
+        let query = started(&mut core);
+        assert_eq!(query.kind, RequestKind::BlockStatus { offset: 0, bytes: 4096 });
         let found = vec![StatusExtent { bytes: 4096, hole: true }];
-        core.end(NOW, id, Ok(Ended::Allocation(found.clone())));
-        assert_eq!(answered(&mut core).result, Ok(Outcome::Allocation(found)));
+        core.end(NOW, query, Ok(Ended::BlockStatus(found.clone())));
+        let (4, Ok(Outcome::BlockStatus(reported))) = answered(&mut core) else {
+            panic!("the extents are reported")
+        };
+        assert_eq!(reported, found);
     }
 }

@@ -1,13 +1,14 @@
 //! A node as other threads see it: what they ask of it, and what they share with its thread.
 
-use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
 use super::messages::Shape;
+use super::thread::Core;
 use crate::connection::Link;
 use crate::disk::Books;
 use crate::{BlockError, Clock};
 use headstack_model::Nanos;
 use headstack_nbd::{BlockSizes, Export};
+use headstack_policy::streams::Streams;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fmt;
 use std::io;
@@ -85,9 +86,9 @@ impl NodeHandle {
         }
     }
 
-    /// Looks at the core as it is now. The node stands still meanwhile: be brief.
-    pub fn inspect<R>(&self, look: impl FnOnce(&NodeCore) -> R) -> R {
-        look(&self.0.lock().core)
+    /// Inspects the scheduler. The node's thread waits meanwhile.
+    pub fn inspect<R>(&self, look: impl FnOnce(&Streams) -> R) -> R {
+        look(self.0.lock().core.streams())
     }
 
     /// What clients are told of it: all that it serves.
@@ -111,7 +112,7 @@ impl NodeHandle {
 
 /// What only one thread at a time may touch.
 pub(super) struct State {
-    pub(super) core: NodeCore,
+    pub(super) core: Core,
     /// Connections whose clients have chosen the disk.
     pub(super) arrived: Vec<Link>,
     pub(super) connections: usize,
@@ -144,7 +145,7 @@ impl fmt::Debug for Shared {
 
 impl Shared {
     #[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
-    pub(super) fn new(name: &str, title: String, core: NodeCore) -> io::Result<Shared> {
+    pub(super) fn new(name: &str, title: String, core: Core) -> io::Result<Shared> {
         let shape = core.shape();
         let state = State {
             core,

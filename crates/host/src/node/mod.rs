@@ -18,5 +18,6 @@ pub use backend::{Backend, Opening};
 pub use core::{NodeCore, NodeError};
 pub use figures::ClientView;
 pub use handle::{NodeHandle, NodeView};
-pub use messages::{Action, Answered, Command, Ended, Outcome, Shape, Work};
+pub use headstack_policy::streams::{Command, RequestKind};
+pub use messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 pub use thread::Node;

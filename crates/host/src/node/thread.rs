@@ -6,18 +6,17 @@
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
 use super::handle::{NodeHandle, Shared, State};
-use super::messages::{Action, Answered, Outcome};
+use super::messages::{Action, Answered, Ended, Outcome};
 use crate::disk::Kind;
 use crate::links::{Links, QueuedRequest as Request};
 use crate::shared::Answerable;
 use crate::{Answer, BlockError, Operation, log_parts, realtime};
 use headstack_model::Nanos;
-use headstack_policy::streams::Config;
+use headstack_policy::streams::{Command, Config};
 use log::warn;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use slab::Slab;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +49,6 @@ impl Node {
             shared: Arc::clone(&shared),
             epoll,
             links: Links::new(MAX_IN_FLIGHT_COST),
-            pending: Slab::new(),
             gone: Vec::new(),
             ends: Vec::new(),
             drain_deadline: None,
@@ -99,15 +97,19 @@ impl Drop for Node {
 const WAKE: u64 = u64::MAX;
 const ENDED: u64 = u64::MAX - 1;
 
-/// The number of the last flush among the requests, and of who asks for it among the connections.
-const FAREWELL: u64 = u64::MAX;
+/// The client of the flush before the end.
+const OWN_CLIENT: u64 = u64::MAX;
 
 /// Cost of requests that the core has at a time, but for one of each connection: some 250 small ones, which is more than disks
 /// have queues for, or two of the largest.
 const MAX_IN_FLIGHT_COST: u64 = 68 << 20;
 
-/// A request that the core has.
-struct PendingRequest {
+/// The core of a thread.
+pub(super) type Core = NodeCore<Option<PendingRequest>>;
+
+/// A client's request at the core. The flush before the end has none.
+#[derive(Debug)]
+pub(super) struct PendingRequest {
     answerable: Answerable,
     kind: Option<(Kind, u64)>,
     begun: Nanos,
@@ -120,8 +122,6 @@ struct NodeLoop {
     shared: Arc<Shared>,
     epoll: OwnedFd,
     links: Links,
-    /// Requests by the number that the core knows them by.
-    pending: Slab<PendingRequest>,
     /// Connections that the core has not been told are gone.
     gone: Vec<u64>,
     ends: Ends,
@@ -195,22 +195,21 @@ impl NodeLoop {
         let mut ends = std::mem::take(&mut self.ends);
         let is_any = !ends.is_empty();
         state.busy.end(now, ends.len());
-        for (id, result) in ends.drain(..) {
-            if let Err(error) = &result {
-                self.report(state, id, *error);
-            }
-            state.core.end(now, id, result);
+        for (command, result) in ends.drain(..) {
+            self.report(&command, &result);
+            state.core.end(now, command, result);
             self.carry_out(state, now);
         }
         self.ends = ends;
         is_any
     }
 
-    /// Says in the log what the disk did not do.
-    fn report(&self, state: &State, id: u32, error: BlockError) {
-        let (offset, bytes) = state.core.run_of(id);
-        let name = &self.shared.name;
-        warn!(target: log_parts::DISK, "{name}: {bytes} bytes at {offset}: {error}");
+    /// Logs a command that failed.
+    fn report(&self, command: &Command, result: &Result<Ended, BlockError>) {
+        if let Err(error) = result {
+            let ((offset, bytes), name) = (command.kind.run(), &self.shared.name);
+            warn!(target: log_parts::DISK, "{name}: {bytes} bytes at {offset}: {error}");
+        }
     }
 
     fn submit(&mut self, state: &mut State, now: Nanos) {
@@ -218,7 +217,7 @@ impl NodeLoop {
         while let Some(pending) = self.links.next_request(now, state.stopping) {
             let Request { answerable, operation, .. } = pending;
             let kind = Kind::from_operation(&operation);
-            let ticket = self.pending.insert(PendingRequest { answerable, kind, begun: now }) as u64;
+            let ticket = Some(PendingRequest { answerable, kind, begun: now });
             state.core.submit(now, answerable.number, operation, ticket);
             self.carry_out(state, now);
         }
@@ -232,40 +231,50 @@ impl NodeLoop {
                     state.busy.begin(now);
                     self.drive.start(&mut state.core, command);
                 }
-                Action::Answer(Answered { ticket: FAREWELL, result }) => {
+                Action::Answer(Answered { ticket: Some(pending), result }) => {
+                    self.answer(state, now, pending, result);
+                }
+                Action::Answer(Answered { ticket: None, result }) => {
                     state.flushed = Some(result.map(|_| ()));
                 }
-                Action::Answer(answered) => self.answer(state, now, answered),
             }
         }
     }
 
-    fn answer(&mut self, state: &mut State, now: Nanos, Answered { ticket, result }: Answered) {
-        let PendingRequest { answerable, kind, begun } = self.pending.remove(ticket as usize);
+    fn answer(
+        &mut self,
+        state: &mut State,
+        now: Nanos,
+        PendingRequest { answerable, kind, begun }: PendingRequest,
+        mut result: Result<Outcome, BlockError>,
+    ) {
         if let Some(kind) = kind {
             state.books.record(kind, now.since(begun), result.is_ok());
             state.responses.record(answerable, now.since(begun));
         }
         let (core, drive) = (&state.core, &self.drive);
-        self.links.answer(answerable, begun, |session, handle| match result {
-            Ok(Outcome::Read { offset, .. }) => session.answer_read(now, handle, |into| {
-                if !core.fill(into) {
-                    drive.fetch(offset, into);
+        self.links.answer(answerable, begun, |session, handle| match &mut result {
+            Ok(Outcome::Read { offset, data, .. }) => session.answer_read(now, handle, |into| {
+                if !core.fill(data, into) {
+                    drive.fetch(*offset, into);
                 }
                 Ok(())
             }),
             Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
-            Ok(Outcome::Allocation(extents)) => {
-                session.answer(now, handle, Ok(Answer::Allocation(extents)));
+            Ok(Outcome::BlockStatus(extents)) => {
+                session.answer(now, handle, Ok(Answer::Allocation(std::mem::take(extents))));
             }
-            Err(error) => session.answer(now, handle, Err(error)),
+            Err(error) => session.answer(now, handle, Err(*error)),
         });
+        if let Ok(Outcome::Read { data, .. }) = result {
+            state.core.release(data);
+        }
     }
 
     /// Once nothing is under way, has all that was written put on the media; whether that is done.
     fn finish(&mut self, state: &mut State, now: Nanos) -> bool {
         if state.core.outstanding() == 0 && state.flushed.is_none() {
-            state.core.submit(now, FAREWELL, Operation::Flush, FAREWELL);
+            state.core.submit(now, OWN_CLIENT, Operation::Flush, None);
             self.carry_out(state, now);
             self.drive.issue(&mut state.core);
             while self.take_ended(state, now) {
@@ -322,7 +331,7 @@ impl NodeLoop {
 mod tests {
     use super::*;
     use crate::connection::{Connection, Link};
-    use crate::node::messages::{Command, Shape};
+    use crate::node::messages::Shape;
     use crate::server::slots::{ConnectionLimits, ConnectionSlots};
     use headstack_nbd::{Exports, Handshake, Limits, Wire};
     use std::io::{Read, Write};
@@ -345,13 +354,13 @@ mod tests {
             None
         }
 
-        fn start(&mut self, _core: &mut NodeCore, command: Command) {
+        fn start(&mut self, _core: &mut Core, command: Command) {
             panic!("as planned: {command:?}");
         }
 
-        fn issue(&mut self, _core: &mut NodeCore) {}
+        fn issue(&mut self, _core: &mut Core) {}
 
-        fn take_ended(&mut self, _core: &mut NodeCore, _ends: &mut Ends) {}
+        fn take_ended(&mut self, _core: &mut Core, _ends: &mut Ends) {}
 
         fn fetch(&self, _offset: u64, _into: &mut [u8]) {}
     }

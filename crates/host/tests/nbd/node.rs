@@ -162,7 +162,7 @@ fn clients_that_die_with_queued_writes_leave_no_trace() {
         // One that finds all seats taken by those before comes again.
         while connect(&setup.path).write_all(&said).is_err() {}
     }
-    let kept = || (setup.handle().view(), setup.handle().inspect(|core| core.streams().view().clients));
+    let kept = || (setup.handle().view(), setup.handle().inspect(|streams| streams.view().clients));
     let is_gone = |_: &u64| {
         let (view, clients) = kept();
         view.connections == 0 && view.outstanding == 0 && clients == 0
@@ -232,7 +232,7 @@ fn gathered_writes_reach_the_file_before_the_node_stops() {
         for part in 0..64 {
             assert_eq!(write(&mut stream, 0, (1 << 20) + (part << 16), &[7; 64 << 10]), simple(OK, 7));
         }
-        let gathered = setup.handle().inspect(|core| core.streams().view().memory.coalesced_bytes);
+        let gathered = setup.handle().inspect(|streams| streams.view().memory.coalesced_bytes);
         assert!(gathered > 0, "writes of a stream are answered before they are on the disk");
         let again = Backend::open(&path, Opening::default()).expect_err("it is served").to_string();
         assert!(again.ends_with(&format!("process {}) has it as a disk", std::process::id())), "{again}");

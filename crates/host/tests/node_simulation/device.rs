@@ -6,7 +6,7 @@
 
 use crate::draw::Ways;
 use headstack_host::disk::{Emulator, Outcome};
-use headstack_host::node::{Command, Ended, NodeCore, Work};
+use headstack_host::node::{Command, Ended, NodeCore, RequestKind};
 use headstack_host::{BlockError, Operation};
 use headstack_model::Nanos;
 use rand::RngExt;
@@ -16,11 +16,10 @@ use std::collections::BTreeMap;
 /// A command from when it is given until its end is told.
 #[derive(Debug)]
 struct DeviceCommand {
+    command: Command,
     operation: Option<Operation>,
     /// What it writes.
     data: Vec<u8>,
-    /// Whether bytes that it reads are a request's.
-    is_for_request: bool,
     /// When it begins, and then when its end is told.
     at: Nanos,
     result: Option<Result<Ended, BlockError>>,
@@ -42,34 +41,34 @@ impl Device {
     pub(crate) fn start(
         &mut self,
         now: Nanos,
-        core: &mut NodeCore,
-        Command { id, work }: Command,
+        core: &mut NodeCore<u64>,
+        command: Command,
         ways: &Ways,
         random: &mut Pcg64Mcg,
     ) {
         let mut data = Vec::new();
-        let mut is_for_request = false;
-        let operation = match work {
-            Work::Read { offset, bytes, fua } => {
-                core.room(id).fill(0xa5);
-                is_for_request = core.is_for_request(id);
+        let operation = match command.kind {
+            RequestKind::Read { offset, bytes, fua } => {
+                core.buffer(&command).fill(0xa5);
                 Operation::Read { offset, bytes: bytes as u32, fua }
             }
-            Work::Write { offset, fua, .. } => {
+            RequestKind::Write { offset, fua, .. } => {
                 // Which of the two a device asks for depends on whether it minds where the bytes are.
-                data = if random.random_bool(0.5) { core.data(id) } else { core.aligned_data(id) }.to_vec();
+                data =
+                    if random.random_bool(0.5) { core.data(&command) } else { core.aligned_data(&command) }
+                        .to_vec();
                 Operation::Write { offset, data: data.clone(), fua }
             }
-            Work::Flush => Operation::Flush,
-            Work::Zero { offset, bytes, may_trim, fua } => {
+            RequestKind::Flush => Operation::Flush,
+            RequestKind::Zero { offset, bytes, may_trim, fua } => {
                 Operation::WriteZeroes { offset, bytes, may_trim, fua }
             }
-            Work::Trim { offset, bytes } => Operation::Trim { offset, bytes },
-            Work::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
+            RequestKind::Trim { offset, bytes } => Operation::Trim { offset, bytes },
+            RequestKind::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
         };
         let at = now + ways.put_off(random);
-        let in_flight = DeviceCommand { operation: Some(operation), data, is_for_request, at, result: None };
-        assert!(self.in_flight.insert(id, in_flight).is_none(), "command {id} has not ended");
+        let in_flight = DeviceCommand { command, operation: Some(operation), data, at, result: None };
+        assert!(self.in_flight.insert(command.id, in_flight).is_none(), "{command:?} has not ended");
     }
 
     /// Whether a command has not ended.
@@ -85,7 +84,7 @@ impl Device {
     }
 
     /// Begins what is due, and takes what is over.
-    pub(crate) fn turn(&mut self, now: Nanos, core: &mut NodeCore, ways: &Ways, random: &mut Pcg64Mcg) {
+    pub(crate) fn turn(&mut self, now: Nanos, core: &mut NodeCore<u64>, ways: &Ways, random: &mut Pcg64Mcg) {
         for (&id, in_flight) in &mut self.in_flight {
             if let Some(operation) = in_flight.operation.take_if(|_| in_flight.at <= now) {
                 self.emulator.submit(now, 0, operation, u64::from(id));
@@ -97,10 +96,10 @@ impl Device {
             let in_flight = self.in_flight.get_mut(&id).expect("it is under way");
             let result = answered.result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
-                Outcome::Allocation(extents) => Ok(Ended::Allocation(extents)),
-                Outcome::Read { .. } if in_flight.is_for_request && ways.leaves => Ok(Ended::Left),
+                Outcome::Allocation(extents) => Ok(Ended::BlockStatus(extents)),
+                Outcome::Read { .. } if in_flight.command.is_for_request() && ways.leaves => Ok(Ended::Left),
                 Outcome::Read { volume, offset, .. } => {
-                    self.emulator.read(volume, offset, core.room(id)).map(|()| Ended::Done)
+                    self.emulator.read(volume, offset, core.buffer(&in_flight.command)).map(|()| Ended::Done)
                 }
             });
             (in_flight.at, in_flight.result) = (now + ways.tell_late(random), Some(result));
@@ -111,16 +110,16 @@ impl Device {
     pub(crate) fn next_end(
         &mut self,
         now: Nanos,
-        core: &NodeCore,
-    ) -> Option<(u32, Result<Ended, BlockError>)> {
+        core: &NodeCore<u64>,
+    ) -> Option<(Command, Result<Ended, BlockError>)> {
         let is_due =
             |(_, in_flight): &(&u32, &DeviceCommand)| in_flight.result.is_some() && in_flight.at <= now;
         let id = *self.in_flight.iter().find(is_due)?.0;
-        let DeviceCommand { data, result, .. } = self.in_flight.remove(&id)?;
+        let DeviceCommand { command, data, result, .. } = self.in_flight.remove(&id)?;
         if !data.is_empty() {
-            assert!(core.data(id) == data, "what command {id} wrote was changed before it ended");
+            assert!(core.data(&command) == data, "what {command:?} wrote was changed before it ended");
         }
-        Some((id, result?))
+        Some((command, result?))
     }
 
     /// Goes on without a node: what the disk has is done, what it has not got yet is not.

@@ -4,7 +4,7 @@ use crate::clients::{Client, Want, draw_areas};
 use crate::device::Device;
 use crate::draw::{self, End, Ways};
 use crate::expected_data::{BLOCK, Truth};
-use headstack_host::node::{Action, Answered, NodeCore, Outcome, Shape};
+use headstack_host::node::{Action, Answered, NodeCore, Outcome, ReadData, Shape};
 use headstack_host::{BlockError, Operation};
 use headstack_model::Nanos;
 use headstack_sim::Rig;
@@ -69,7 +69,7 @@ struct PendingRequest {
 pub(crate) struct World {
     random: Pcg64Mcg,
     now: Nanos,
-    core: NodeCore,
+    core: NodeCore<u64>,
     memory_bytes: u64,
     device: Device,
     expected_data: Truth,
@@ -189,9 +189,9 @@ impl World {
     fn step(&mut self) {
         let World { device, core, ways, random, .. } = self;
         device.turn(self.now, core, ways, random);
-        while let Some((id, result)) = self.device.next_end(self.now, &self.core) {
-            self.tell(|| format!("end {id} {result:?}"));
-            self.core.end(self.now, id, result);
+        while let Some((command, result)) = self.device.next_end(self.now, &self.core) {
+            self.tell(|| format!("end {command:?} {result:?}"));
+            self.core.end(self.now, command, result);
             self.carry_out();
         }
         if self.core.poll_timeout().is_some_and(|at| at + self.late <= self.now) {
@@ -302,7 +302,7 @@ impl World {
     }
 
     /// Takes an answer and judges it.
-    fn hear(&mut self, Answered { ticket, result }: Answered) {
+    fn hear(&mut self, Answered { ticket, result }: Answered<u64>) {
         let PendingRequest { client, want, mark, at } =
             self.pending.remove(&ticket).expect("each request is answered once");
         self.tell(|| format!("answer to {ticket} of client {client}: {result:?}"));
@@ -326,28 +326,34 @@ impl World {
             }
             _ => {}
         }
-        match (&result, want) {
-            (Err(error), _) => self.judge_error(want, *error, is_there.is_some()),
+        match (result, want) {
+            (Err(error), _) => self.judge_error(want, error, is_there.is_some()),
             (Ok(_), Want::Nonsense(_)) => panic!("nonsense is refused"),
-            (Ok(Outcome::Read { offset, bytes }), Want::Read { first, blocks, .. }) => {
-                assert_eq!((*offset, u64::from(*bytes)), (first * BLOCK, blocks * BLOCK));
-                self.judge_read(first, blocks, mark);
+            (Ok(Outcome::Read { offset, bytes, data }), Want::Read { first, blocks, .. }) => {
+                assert_eq!((offset, bytes), (first * BLOCK, blocks * BLOCK));
+                self.judge_read(first, blocks, mark, &data);
+                self.core.release(data);
             }
-            (Ok(Outcome::Allocation(extents)), Want::BlockStatus { blocks, .. }) => {
+            (Ok(Outcome::BlockStatus(extents)), Want::BlockStatus { blocks, .. }) => {
                 let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
                 assert_eq!(bytes, blocks * BLOCK, "all of it is told");
             }
-            (Ok(Outcome::Done), Want::Read { .. } | Want::BlockStatus { .. })
-            | (Ok(Outcome::Read { .. }), _) => {
-                panic!("{want:?} is answered by {result:?}")
+            (
+                Ok(outcome @ (Outcome::Done | Outcome::BlockStatus(_))),
+                Want::Read { .. } | Want::BlockStatus { .. },
+            )
+            | (Ok(outcome @ Outcome::Read { .. }), _) => {
+                panic!("{want:?} is answered by {outcome:?}")
             }
             _ => {}
         }
     }
 
-    fn judge_read(&mut self, first: u64, blocks: u64, begun: u64) {
+    fn judge_read(&mut self, first: u64, blocks: u64, begun: u64, data: &ReadData) {
         let mut bytes = vec![0xee; (blocks * BLOCK) as usize];
-        if !self.core.fill(&mut bytes) && self.device.emulator.read(0, first * BLOCK, &mut bytes).is_err() {
+        if !self.core.fill(data, &mut bytes)
+            && self.device.emulator.read(0, first * BLOCK, &mut bytes).is_err()
+        {
             // The connection then has an error to tell.
             assert!(self.is_disk_gone(), "bytes left with a good disk are there");
             return;

@@ -1,7 +1,7 @@
 //! What the owner has to do: copies, commands of the disk, answers.
 
 use super::config::Config;
-use super::messages::{Action, Answer, Command, Outcome, Piece, Pieces, Request, Transfer, TransferBuffer};
+use super::messages::{Action, Answer, Command, Piece, Request, RequestKind, TransferBuffer};
 use crate::Guard;
 use headstack_model::Nanos;
 use slab::Slab;
@@ -28,7 +28,6 @@ pub(super) struct Actions {
     copies: VecDeque<Action>,
     starts: VecDeque<Command>,
     answers: VecDeque<Answer>,
-    last_staged: Option<Pieces>,
 }
 
 impl Actions {
@@ -40,7 +39,6 @@ impl Actions {
             copies: VecDeque::new(),
             starts: VecDeque::new(),
             answers: VecDeque::new(),
-            last_staged: None,
         }
     }
 
@@ -58,19 +56,12 @@ impl Actions {
     }
 
     /// Starts a command. [`has_room`](Actions::has_room) must hold.
-    pub(super) fn start(
-        &mut self,
-        now: Nanos,
-        purpose: Purpose,
-        transfer: Transfer,
-        (offset, bytes): (u64, u64),
-        place: TransferBuffer,
-    ) {
+    pub(super) fn start(&mut self, now: Nanos, purpose: Purpose, kind: RequestKind, place: TransferBuffer) {
         let id = self.in_flight.insert(InFlight { purpose, issued: now }) as u32;
         if let Some(guard) = &mut self.guard {
             guard.issued(now, id);
         }
-        self.starts.push_back(Command { id, transfer, offset, bytes, place });
+        self.starts.push_back(Command { id, kind, place });
     }
 
     pub(super) fn complete(&mut self, now: Nanos, id: u32) -> InFlight {
@@ -88,11 +79,6 @@ impl Actions {
         self.answers.push_back(answer);
     }
 
-    /// Pieces that the last answer named, once: the owner has taken their bytes.
-    pub(super) fn take_staged(&mut self) -> Option<Pieces> {
-        self.last_staged.take()
-    }
-
     /// The next action: copies before commands, and commands before answers.
     pub(super) fn poll(&mut self) -> Option<Action> {
         if let Some(copy) = self.copies.pop_front() {
@@ -101,10 +87,6 @@ impl Actions {
         if let Some(start) = self.starts.pop_front() {
             return Some(Action::Start(start));
         }
-        let answer = self.answers.pop_front()?;
-        if let Ok(Outcome::Staged(pieces)) = answer.result {
-            self.last_staged = Some(pieces);
-        }
-        Some(Action::Answer(answer))
+        self.answers.pop_front().map(Action::Answer)
     }
 }

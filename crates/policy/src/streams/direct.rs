@@ -4,7 +4,7 @@
 //! direct request waits for these bytes and for the commands that the disk already has, and no longer.
 
 use super::config::Config;
-use super::messages::{Request, RequestKind, Transfer, TransferBuffer};
+use super::messages::{Request, RequestKind};
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
@@ -57,7 +57,7 @@ impl DirectRequests {
 
     pub(super) fn begin(&mut self) -> Option<Request> {
         let request = *self.waiting.front()?;
-        let bytes = transferred_bytes(&request);
+        let bytes = request.kind.transferred_bytes();
         if self.in_flight > 0 && self.in_flight_bytes + bytes > self.most_bytes {
             return None;
         }
@@ -71,7 +71,7 @@ impl DirectRequests {
 
     pub(super) fn complete(&mut self, request: &Request) {
         self.in_flight -= 1;
-        self.in_flight_bytes -= transferred_bytes(request);
+        self.in_flight_bytes -= request.kind.transferred_bytes();
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -82,7 +82,7 @@ impl DirectRequests {
     pub(super) fn forget(&mut self, client: u64) -> Vec<Request> {
         let is_vain = |request: &Request| {
             request.client == client
-                && matches!(request.kind, RequestKind::Read { .. } | RequestKind::Query { .. })
+                && matches!(request.kind, RequestKind::Read { .. } | RequestKind::BlockStatus { .. })
         };
         let gone = self.waiting.iter().copied().filter(is_vain).collect();
         self.waiting.retain(|request| !is_vain(request));
@@ -103,25 +103,5 @@ impl DirectRequests {
         self.in_flight > 0
             || !self.waiting.is_empty()
             || self.last.is_some_and(|last| now.since(last) < LATELY)
-    }
-}
-
-pub(super) fn transferred_bytes(request: &Request) -> u64 {
-    match request.kind {
-        RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. } => bytes,
-        RequestKind::Change { .. } | RequestKind::Query { .. } | RequestKind::Flush => 0,
-    }
-}
-
-/// The transfer for a request, its offset and bytes on the disk, and its buffer.
-pub(super) fn disk_command(Request { ticket, kind, .. }: &Request) -> (Transfer, (u64, u64), TransferBuffer) {
-    let place = TransferBuffer::Request(*ticket);
-    match *kind {
-        RequestKind::Read { offset, bytes, fua } => (Transfer::Read { fua }, (offset, bytes), place),
-        RequestKind::Write { offset, bytes, fua } => (Transfer::Write { fua }, (offset, bytes), place),
-        RequestKind::Change { offset, bytes } | RequestKind::Query { offset, bytes } => {
-            (Transfer::Own, (offset, bytes), place)
-        }
-        RequestKind::Flush => (Transfer::Flush, (0, 0), TransferBuffer::None),
     }
 }

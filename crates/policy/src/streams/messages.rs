@@ -1,6 +1,6 @@
 //! Requests, commands and answers of the stream scheduler.
 
-use headstack_model::Nanos;
+use headstack_model::{BlockError, Nanos};
 
 /// A client's guarantee, for all its streams together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,46 +22,48 @@ pub struct Request {
     pub kind: RequestKind,
 }
 
-/// The kind of a request.
+/// An operation of a client or a command of the disk: offsets and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum RequestKind {
-    /// Bytes from the disk.
-    Read {
-        offset: u64,
-        bytes: u64,
-        /// From the media: staged bytes do not suffice.
-        fua: bool,
-    },
-    /// Bytes to the disk.
-    Write {
-        offset: u64,
-        bytes: u64,
-        /// Done once they are on the media.
-        fua: bool,
-    },
-    /// A change without data: zeros, or a trim.
-    Change { offset: u64, bytes: u64 },
-    /// A question that only the disk can answer, such as where holes are.
-    Query { offset: u64, bytes: u64 },
+    /// Read. With `fua` from the media: staged bytes do not suffice.
+    Read { offset: u64, bytes: u64, fua: bool },
+    /// Write. With `fua` it is done once the bytes are on the media.
+    Write { offset: u64, bytes: u64, fua: bool },
+    /// Write zeros; `may_trim` lets the disk deallocate the blocks.
+    Zero { offset: u64, bytes: u64, may_trim: bool, fua: bool },
+    /// Deallocate blocks, which then read as zeros.
+    Trim { offset: u64, bytes: u64 },
+    /// Report which bytes are data and which are holes.
+    BlockStatus { offset: u64, bytes: u64 },
     /// Bring all writes that were answered before to the media.
     Flush,
 }
 
 impl RequestKind {
-    /// The first byte and the number of bytes that it concerns.
-    pub(super) fn run(&self) -> Option<(u64, u64)> {
+    /// The first byte and the number of bytes that it concerns; none for a flush.
+    pub fn run(&self) -> (u64, u64) {
         match *self {
-            RequestKind::Read { offset, bytes, .. }
-            | RequestKind::Write { offset, bytes, .. }
-            | RequestKind::Change { offset, bytes }
-            | RequestKind::Query { offset, bytes } => Some((offset, bytes)),
-            RequestKind::Flush => None,
+            RequestKind::Read { offset, bytes, .. } | RequestKind::Write { offset, bytes, .. } => {
+                (offset, bytes)
+            }
+            RequestKind::Zero { offset, bytes, .. } | RequestKind::Trim { offset, bytes } => (offset, bytes),
+            RequestKind::BlockStatus { offset, bytes } => (offset, bytes),
+            RequestKind::Flush => (0, 0),
+        }
+    }
+
+    /// Bytes that the disk transfers for it.
+    pub fn transferred_bytes(&self) -> u64 {
+        match *self {
+            RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. } => bytes,
+            _ => 0,
         }
     }
 }
 
-/// An action for the owner, to be done in this order and at once: after the next call a piece may hold other bytes.
+/// An action for the owner, to be done in this order and before the next call: after it the bytes of a [`CopyIn`](Action::CopyIn) may be
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Copy bytes of a write into stream memory.
@@ -93,31 +95,17 @@ pub struct Piece {
 pub struct Command {
     /// Identifies its end. Reused once it has ended.
     pub id: u32,
-    /// What it does.
-    pub transfer: Transfer,
-    /// The disk's first byte.
-    pub offset: u64,
-    /// How many; none for a flush.
-    pub bytes: u64,
+    /// What the disk does.
+    pub kind: RequestKind,
     /// The buffer of its bytes.
     pub place: TransferBuffer,
 }
 
-/// What a command does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names of the fields say it")]
-pub enum Transfer {
-    Read {
-        fua: bool,
-    },
-    Write {
-        /// Done once they are on the media.
-        fua: bool,
-    },
-    /// All that was written, to the media.
-    Flush,
-    /// What the request itself asks for ([`RequestKind::Change`], [`RequestKind::Query`]).
-    Own,
+impl Command {
+    /// Whether its bytes are in a request's own buffer and not in the stream memory.
+    pub fn is_for_request(&self) -> bool {
+        matches!(self.place, TransferBuffer::Request(_))
+    }
 }
 
 /// The buffer of a command's bytes.
@@ -136,7 +124,7 @@ pub enum TransferBuffer {
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Answer {
     pub ticket: u64,
-    pub result: Result<Outcome, DiskError>,
+    pub result: Result<Outcome, BlockError>,
 }
 
 /// How a request ended.
@@ -144,7 +132,7 @@ pub struct Answer {
 pub enum Outcome {
     /// It is done; bytes that a command of its own read are with the request.
     Done,
-    /// The bytes read are in the stream memory, until the next call.
+    /// The bytes read are in the stream memory until [`Streams::release`](super::Streams::release).
     Staged(Pieces),
 }
 
@@ -184,21 +172,4 @@ impl Pieces {
         self.len += 1;
         true
     }
-}
-
-/// Why a command of the disk failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DiskError {
-    /// A block that cannot be read, or written, any more.
-    #[error("medium error")]
-    Medium,
-    /// The disk does not answer any more.
-    #[error("the disk is dead")]
-    Dead,
-    /// Whoever keeps the data has no room left.
-    #[error("no room left for the data")]
-    NoSpace,
-    /// The disk does not know, or take, the command.
-    #[error("the disk refuses the command")]
-    Refused,
 }

@@ -43,17 +43,17 @@ mod writing;
 pub use classifier::Direction;
 pub use config::{Classifier, Config, ConfigError, Turns};
 pub use messages::{
-    Action, Answer, Command, DiskError, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
-    Transfer, TransferBuffer,
+    Action, Answer, Command, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
+    TransferBuffer,
 };
 pub use view::{Counters, MemoryView, StreamView, TuningView, View};
 
 use actions::{Actions, InFlight, Purpose};
 use bypass::{Bypass, Load};
-use direct::{DirectRequests, disk_command, transferred_bytes};
+use direct::DirectRequests;
 use finding::Finder;
 use frames::Frames;
-use headstack_model::Nanos;
+use headstack_model::{BlockError, Nanos};
 use schedule::Schedule;
 use stream::Stream;
 use waits::Waits;
@@ -161,7 +161,7 @@ impl Streams {
     }
 
     /// Takes the end of a command of the disk.
-    pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), DiskError>) {
+    pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), BlockError>) {
         self.now = now;
         self.bypass.advance(now, self.outstanding());
         let InFlight { purpose, issued } = self.actions.complete(now, id);
@@ -199,19 +199,16 @@ impl Streams {
         self.coalesced.remove_client(client);
         for key in self.waits.reads_of(client) {
             let wait = self.waits.remove(&mut self.schedule, false, key);
-            self.answer(wait.request.ticket, Err(DiskError::Refused));
+            self.answer(wait.request.ticket, Err(BlockError::Invalid));
         }
         for request in self.direct.forget(client) {
-            self.answer(request.ticket, Err(DiskError::Refused));
+            self.answer(request.ticket, Err(BlockError::Invalid));
         }
         self.pump();
     }
 
     /// The next action for the owner. To be called until there is none, after each other call.
     pub fn poll_action(&mut self) -> Option<Action> {
-        if let Some(pieces) = self.actions.take_staged() {
-            self.release_answer(&pieces);
-        }
         self.actions.poll()
     }
 
@@ -245,21 +242,25 @@ impl Streams {
             _ if !self.config.scheduling => self.send_direct(request),
             RequestKind::Read { offset, bytes, fua } => self.route_read(request, offset, bytes, fua),
             RequestKind::Write { offset, bytes, fua } => self.route_write(request, offset, bytes, fua),
-            RequestKind::Change { offset, bytes } => self.route_change(request, offset, bytes),
-            RequestKind::Query { offset, bytes } => self.send_direct_after_writes(request, offset, bytes),
+            RequestKind::Zero { offset, bytes, .. } | RequestKind::Trim { offset, bytes } => {
+                self.route_change(request, offset, bytes)
+            }
+            RequestKind::BlockStatus { offset, bytes } => {
+                self.send_direct_after_writes(request, offset, bytes)
+            }
             RequestKind::Flush => self.route_flush(request),
         }
     }
 
-    fn answer(&mut self, ticket: u64, result: Result<Outcome, DiskError>) {
+    fn answer(&mut self, ticket: u64, result: Result<Outcome, BlockError>) {
         if let Ok(Outcome::Staged(pieces)) = &result {
             self.frames.pin(pieces);
         }
         self.actions.answer(Answer { ticket, result });
     }
 
-    /// Unpins the frames of an answer whose bytes the owner has taken.
-    fn release_answer(&mut self, pieces: &Pieces) {
+    /// Takes back the memory of an answer ([`Outcome::Staged`]), whose bytes the owner has copied.
+    pub fn release(&mut self, pieces: &Pieces) {
         let (mut freed, mut any) = ([stream::NO_STREAM; 2 * MOST_PIECES + 2], 0);
         self.frames.unpin(pieces, |stream| {
             freed[any] = stream;
@@ -333,16 +334,20 @@ impl Streams {
 
     fn start_direct(&mut self) -> bool {
         let Some(request) = self.direct.begin() else { return false };
-        let (transfer, run, place) = disk_command(&request);
-        if transferred_bytes(&request) > 0 {
+        if request.kind.transferred_bytes() > 0 {
+            let (offset, bytes) = request.kind.run();
             self.schedule.suspend_turns(self.now);
-            self.schedule.dispatch.send_arm(run.0 + run.1, false);
+            self.schedule.dispatch.send_arm(offset + bytes, false);
         }
-        self.actions.start(self.now, Purpose::Direct(request), transfer, run, place);
+        let place = match request.kind {
+            RequestKind::Flush => TransferBuffer::None,
+            _ => TransferBuffer::Request(request.ticket),
+        };
+        self.actions.start(self.now, Purpose::Direct(request), request.kind, place);
         true
     }
 
-    fn direct_ended(&mut self, request: Request, result: Result<(), DiskError>) {
+    fn direct_ended(&mut self, request: Request, result: Result<(), BlockError>) {
         self.direct.complete(&request);
         self.schedule.tuning.disturb();
         match request.kind {
@@ -351,12 +356,14 @@ impl Streams {
                 self.bypass.answered(bytes);
                 self.invalidate(offset, bytes);
             }
-            RequestKind::Change { offset, bytes } => self.invalidate(offset, bytes),
+            RequestKind::Zero { offset, bytes, .. } | RequestKind::Trim { offset, bytes } => {
+                self.invalidate(offset, bytes)
+            }
             RequestKind::Read { bytes, .. } => {
                 self.counters.read_bytes += bytes;
                 self.bypass.answered(bytes);
             }
-            RequestKind::Query { .. } | RequestKind::Flush => {}
+            RequestKind::BlockStatus { .. } | RequestKind::Flush => {}
         }
         let result = match request.kind {
             RequestKind::Flush => result.and(self.coalesced.report_loss(request.client)),

@@ -4,11 +4,11 @@ use super::actions::Purpose;
 use super::classifier::Direction;
 use super::finding::ClientRun;
 use super::frames::{Frame, Frames, State};
-use super::messages::{DiskError, Outcome, Pieces, Request, Transfer, TransferBuffer};
+use super::messages::{Outcome, Pieces, Request, RequestKind, TransferBuffer};
 use super::stream::{FRESH, NO_STREAM, Stream};
 use super::tuning::Sample;
 use super::{Boundaries, Step, Streams};
-use headstack_model::Nanos;
+use headstack_model::{BlockError, Nanos};
 
 /// Commands of a stream in flight, so that the disk does not idle between two.
 const AHEAD: u32 = 2;
@@ -208,17 +208,21 @@ impl Streams {
         let stream = &mut self.schedule[id];
         stream.frontier = stream.next_after(at, bytes).min(disk_bytes);
         stream.frames += 1;
-        self.start_for_frame(frame, Transfer::Read { fua: false });
+        self.start_for_frame(frame);
         self.schedule.spend_turn(self.now, id);
     }
 
-    pub(super) fn start_for_frame(&mut self, id: u32, transfer: Transfer) {
-        let Frame { stream, place, bytes, .. } = *self.frames.get(id);
+    pub(super) fn start_for_frame(&mut self, id: u32) {
+        let Frame { stream, place, bytes, state, .. } = *self.frames.get(id);
         self.schedule.mark_in_flight(stream);
         self.direct.note_stream_bytes(bytes);
         self.schedule.dispatch.send_arm(place + bytes, true);
         let memory = TransferBuffer::Memory(self.frames.memory_offset(id, place));
-        self.actions.start(self.now, Purpose::Frame(id), transfer, (place, bytes), memory);
+        let kind = match state {
+            State::Writing => RequestKind::Write { offset: place, bytes, fua: false },
+            _ => RequestKind::Read { offset: place, bytes, fua: false },
+        };
+        self.actions.start(self.now, Purpose::Frame(id), kind, memory);
     }
 
     /// Whether a stream in its turn may evict staged bytes of others although its client does not wait: its client fetches bytes about as
@@ -323,7 +327,7 @@ impl Streams {
         })
     }
 
-    pub(super) fn frame_ended(&mut self, id: u32, issued: Nanos, result: Result<(), DiskError>) {
+    pub(super) fn frame_ended(&mut self, id: u32, issued: Nanos, result: Result<(), BlockError>) {
         let (frame, now) = (*self.frames.get(id), self.now);
         let is_clean = result.is_ok() && !self.direct.is_busy(now);
         let (place, bytes) = (frame.place, frame.bytes);

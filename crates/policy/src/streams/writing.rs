@@ -5,11 +5,11 @@
 
 use super::finding::ClientRun;
 use super::frames::State;
-use super::messages::{DiskError, Outcome, Piece, Pieces, Request, Transfer};
+use super::messages::{Outcome, Piece, Pieces, Request};
 use super::stream::NEAR;
 use super::waits::{Wait, WaitKey};
 use super::{Step, Streams};
-use headstack_model::Nanos;
+use headstack_model::{BlockError, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Time for which a stream whose client pauses keeps its turn: less than the disk needs to return to it.
@@ -28,7 +28,7 @@ pub(super) struct CoalescedWrites {
     /// Flushes, each with the number of the last frame before it.
     flushes: VecDeque<(u64, Request)>,
     /// Number of losses of acknowledged bytes, and the error of the last one.
-    losses: (u64, DiskError),
+    losses: (u64, BlockError),
     /// Losses reported to each client. Each connected client gets all of them, because a user may have several connections.
     reported_losses: BTreeMap<u64, u64>,
     /// When coalesced bytes have waited for long enough.
@@ -41,7 +41,7 @@ impl Default for CoalescedWrites {
             ready: VecDeque::new(),
             held: Vec::new(),
             flushes: VecDeque::new(),
-            losses: (0, DiskError::Medium),
+            losses: (0, BlockError::Medium),
             reported_losses: BTreeMap::new(),
             drain_at: Nanos::MAX,
         }
@@ -66,12 +66,12 @@ impl CoalescedWrites {
         self.reported_losses.remove(&client);
     }
 
-    fn lose(&mut self, error: DiskError) {
+    fn lose(&mut self, error: BlockError) {
         self.losses = (self.losses.0 + 1, error);
     }
 
     /// Reports losses to a client by its flush, once each.
-    pub(super) fn report_loss(&mut self, client: u64) -> Result<(), DiskError> {
+    pub(super) fn report_loss(&mut self, client: u64) -> Result<(), BlockError> {
         let (losses, error) = self.losses;
         let reported =
             self.reported_losses.get_mut(&client).map_or(losses, |known| std::mem::replace(known, losses));
@@ -80,10 +80,8 @@ impl CoalescedWrites {
 
     fn has_held(&self, offset: u64, bytes: u64) -> bool {
         let overlaps = |request: &Request| {
-            request
-                .kind
-                .run()
-                .is_some_and(|(begin, length)| begin < offset + bytes && offset < begin + length)
+            let (begin, length) = request.kind.run();
+            begin < offset + bytes && offset < begin + length
         };
         self.held.iter().any(overlaps)
     }
@@ -296,11 +294,11 @@ impl Streams {
     pub(super) fn start_ready(&mut self) -> bool {
         let Some(id) = self.coalesced.ready.pop_front() else { return false };
         self.frames.get_mut(id).state = State::Writing;
-        self.start_for_frame(id, Transfer::Write { fua: false });
+        self.start_for_frame(id);
         true
     }
 
-    pub(super) fn frame_written(&mut self, id: u32, result: Result<(), DiskError>) {
+    pub(super) fn frame_written(&mut self, id: u32, result: Result<(), BlockError>) {
         let frame = *self.frames.get(id);
         match result {
             Ok(()) => self.counters.written_bytes += frame.bytes,

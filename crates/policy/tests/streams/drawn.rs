@@ -42,15 +42,8 @@ struct Drawn {
 const DISK_BLOCKS: u64 = 4096;
 
 fn run_of(kind: &RequestKind) -> (u64, u64) {
-    match *kind {
-        RequestKind::Read { offset, bytes, .. } | RequestKind::Write { offset, bytes, .. } => {
-            (offset / BLOCK, bytes / BLOCK)
-        }
-        RequestKind::Change { offset, bytes } | RequestKind::Query { offset, bytes } => {
-            (offset / BLOCK, bytes / BLOCK)
-        }
-        RequestKind::Flush => (0, 0),
-    }
+    let (offset, bytes) = kind.run();
+    (offset / BLOCK, bytes / BLOCK)
 }
 
 fn values(block: &[Content]) -> Vec<u64> {
@@ -102,8 +95,8 @@ impl Drawn {
         let fua = self.random.random_bool(0.03);
         match self.random.random_range(0..100) {
             0..2 => RequestKind::Flush,
-            2..4 => RequestKind::Change { offset, bytes },
-            4..5 => RequestKind::Query { offset, bytes },
+            2..4 => RequestKind::Trim { offset, bytes },
+            4..5 => RequestKind::BlockStatus { offset, bytes },
             _ if way % 3 == 1 || way > 5 && self.random.random_bool(0.5) => {
                 RequestKind::Write { offset, bytes, fua }
             }
@@ -114,7 +107,7 @@ impl Drawn {
     fn issue(&mut self, client: usize) {
         let kind = self.draw_kind(client);
         self.numbers += 1;
-        let number = if matches!(kind, RequestKind::Change { .. }) { 0 } else { self.numbers };
+        let number = if matches!(kind, RequestKind::Trim { .. }) { 0 } else { self.numbers };
         let (first, count) = run_of(&kind);
         let run = first as usize..(first + count) as usize;
         let may = match kind {
@@ -123,7 +116,7 @@ impl Drawn {
         };
         self.events += 1;
         let ticket = self.world.submit(client as u64, kind, number);
-        if matches!(kind, RequestKind::Write { .. } | RequestKind::Change { .. }) {
+        if matches!(kind, RequestKind::Write { .. } | RequestKind::Trim { .. }) {
             let content = || Content { value: number, ticket, over: u64::MAX };
             self.blocks[run.clone()].iter_mut().for_each(|block| block.push(content()));
             // Outstanding reads may return it.
@@ -159,7 +152,7 @@ impl Drawn {
                         );
                     }
                 }
-                RequestKind::Write { .. } | RequestKind::Change { .. } => {
+                RequestKind::Write { .. } | RequestKind::Trim { .. } => {
                     for block in &mut self.blocks[first as usize..(first + count) as usize] {
                         // What was there when this began is not there any more.
                         block.retain(|content| content.over > since);

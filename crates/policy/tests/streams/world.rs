@@ -1,10 +1,9 @@
 //! A disk, its clients and a scheduler between them, in virtual time, with bytes: each block has the number of the write that it
 //! is of.
 
-use headstack_model::Nanos;
+use headstack_model::{BlockError, Nanos};
 use headstack_policy::streams::{
-    Action, Answer, Command, Config, DiskError, Outcome, Request, RequestKind, Streams, Transfer,
-    TransferBuffer,
+    Action, Answer, Command, Config, Outcome, Request, RequestKind, Streams, TransferBuffer,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,7 +32,7 @@ pub(crate) struct World {
     pub(crate) dead: bool,
     requests: BTreeMap<u64, (RequestKind, Vec<u64>)>,
     tickets: u64,
-    pub(crate) answered: Vec<(u64, Result<Vec<u64>, DiskError>)>,
+    pub(crate) answered: Vec<(u64, Result<Vec<u64>, BlockError>)>,
     pub(crate) commands: u64,
     /// Where commands of streams ended.
     pub(crate) ends: Vec<u64>,
@@ -74,11 +73,7 @@ impl World {
     pub(crate) fn submit(&mut self, client: u64, kind: RequestKind, number: u64) -> u64 {
         self.tickets += 1;
         let ticket = self.tickets;
-        let bytes = match kind {
-            RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. } => bytes,
-            _ => 0,
-        };
-        self.requests.insert(ticket, (kind, vec![number; blocks(bytes)]));
+        self.requests.insert(ticket, (kind, vec![number; blocks(kind.transferred_bytes())]));
         self.streams.submit(self.now, Request { ticket, client, kind });
         self.act();
         ticket
@@ -106,7 +101,8 @@ impl World {
                     }
                     self.commands += 1;
                     if matches!(command.place, TransferBuffer::Memory(_)) {
-                        self.ends.push(command.offset + command.bytes);
+                        let (offset, bytes) = command.kind.run();
+                        self.ends.push(offset + bytes);
                     }
                     self.queue.push_back(command);
                     let of_streams = self
@@ -122,6 +118,7 @@ impl World {
                             self.memory[blocks(piece.at)..][..blocks(piece.bytes)].iter().copied()
                         });
                         data = staged.collect();
+                        self.streams.release(&pieces);
                     }
                     self.answered.push((ticket, result.map(|_| data)));
                 }
@@ -135,16 +132,18 @@ impl World {
     }
 
     fn service(&mut self, command: &Command) -> Nanos {
-        let moved = if command.offset == self.head { Nanos::ZERO } else { self.speed.positioning };
-        self.head = command.offset + command.bytes;
-        moved + Nanos((command.bytes as f64 * self.speed.byte_ns) as u64) + Nanos(1000)
+        let (offset, bytes) = command.kind.run();
+        let moved = if offset == self.head { Nanos::ZERO } else { self.speed.positioning };
+        self.head = offset + bytes;
+        moved + Nanos((bytes as f64 * self.speed.byte_ns) as u64) + Nanos(1000)
     }
 
-    fn carry_out(&mut self, command: &Command) -> Result<(), DiskError> {
+    fn carry_out(&mut self, command: &Command) -> Result<(), BlockError> {
         if self.dead {
-            return Err(DiskError::Dead);
+            return Err(BlockError::Dead);
         }
-        let (first, count) = (blocks(command.offset), blocks(command.bytes));
+        let (offset, bytes) = command.kind.run();
+        let (first, count) = (blocks(offset), blocks(bytes));
         let is_flawed = self.flaws.iter().any(|flaw| (first..first + count).contains(&(*flaw as usize)));
         let own = match command.place {
             TransferBuffer::Request(ticket) => Some(&mut self.requests.get_mut(&ticket).expect("it waits").1),
@@ -154,23 +153,18 @@ impl World {
             TransferBuffer::Memory(at) => blocks(at),
             _ => 0,
         };
-        match command.transfer {
-            Transfer::Read { .. } if is_flawed => return Err(DiskError::Medium),
-            Transfer::Read { .. } => {
+        match command.kind {
+            RequestKind::Read { .. } if is_flawed => return Err(BlockError::Medium),
+            RequestKind::Read { .. } => {
                 let to = own.map_or_else(|| &mut self.memory[at..at + count], |own| &mut own[..]);
                 to.copy_from_slice(&self.disk[first..first + count]);
             }
-            Transfer::Write { .. } => {
+            RequestKind::Write { .. } => {
                 let from = own.map_or_else(|| &self.memory[at..at + count], |own| &own[..]);
                 self.disk[first..first + count].copy_from_slice(from);
             }
-            Transfer::Own => {
-                let TransferBuffer::Request(ticket) = command.place else { panic!("it is a request's own") };
-                if matches!(self.requests[&ticket].0, RequestKind::Change { .. }) {
-                    self.disk[first..first + count].fill(0);
-                }
-            }
-            Transfer::Flush => {}
+            RequestKind::Zero { .. } | RequestKind::Trim { .. } => self.disk[first..first + count].fill(0),
+            RequestKind::BlockStatus { .. } | RequestKind::Flush => {}
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 
 use super::{Drive, Ends};
 use crate::disk::Outcome;
-use crate::node::core::NodeCore;
-use crate::node::messages::{Command, Ended, Shape, Work};
+use crate::node::messages::{Ended, Shape};
+use crate::node::thread::Core;
 use crate::shared::{Ends as DiskEnds, RequestOrigin};
 use crate::{BlockError, DiskHandle, Operation};
+use headstack_policy::streams::{Command, RequestKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -15,8 +16,8 @@ pub(super) struct Emulated {
     volume: u32,
     ended_at_disk: Arc<DiskEnds>,
     taken: Vec<(u32, Operation, RequestOrigin)>,
-    /// What was told and is being looked at; kept for its room.
-    over: Vec<(u32, Result<Outcome, BlockError>)>,
+    /// Kept for its memory.
+    over: Vec<(Command, Result<Outcome, BlockError>)>,
 }
 
 impl Emulated {
@@ -50,37 +51,43 @@ impl Drive for Emulated {
         let _ = rustix::io::read(&self.ended_at_disk.wake, &mut [0; 8]);
     }
 
-    fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
-        let operation = match work {
-            Work::Read { offset, bytes, fua } => Operation::Read { offset, bytes: bytes as u32, fua },
-            Work::Write { offset, fua, .. } => Operation::Write { offset, data: core.data(id).to_vec(), fua },
-            Work::Flush => Operation::Flush,
-            Work::Zero { offset, bytes, may_trim, fua } => {
+    fn start(&mut self, core: &mut Core, command: Command) {
+        let operation = match command.kind {
+            RequestKind::Read { offset, bytes, fua } => Operation::Read { offset, bytes: bytes as u32, fua },
+            RequestKind::Write { offset, fua, .. } => {
+                Operation::Write { offset, data: core.data(&command).to_vec(), fua }
+            }
+            RequestKind::Flush => Operation::Flush,
+            RequestKind::Zero { offset, bytes, may_trim, fua } => {
                 Operation::WriteZeroes { offset, bytes, may_trim, fua }
             }
-            Work::Trim { offset, bytes } => Operation::Trim { offset, bytes },
-            Work::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
+            RequestKind::Trim { offset, bytes } => Operation::Trim { offset, bytes },
+            RequestKind::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
         };
-        self.taken.push((self.volume, operation, RequestOrigin::Node(Arc::clone(&self.ended_at_disk), id)));
+        self.taken.push((
+            self.volume,
+            operation,
+            RequestOrigin::Node(Arc::clone(&self.ended_at_disk), command),
+        ));
     }
 
-    fn issue(&mut self, _core: &mut NodeCore) {
+    fn issue(&mut self, _core: &mut Core) {
         if !self.taken.is_empty() {
             self.disk.submit_all(self.taken.drain(..));
         }
     }
 
-    fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends) {
+    fn take_ended(&mut self, core: &mut Core, ends: &mut Ends) {
         self.ended_at_disk.take_ended(&mut self.over);
-        for (id, result) in self.over.drain(..) {
+        for (command, result) in self.over.drain(..) {
             let result = result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
                 Outcome::Read { volume, offset, .. } => {
-                    self.disk.read(volume, offset, core.room(id)).map(|()| Ended::Done)
+                    self.disk.read(volume, offset, core.buffer(&command)).map(|()| Ended::Done)
                 }
-                Outcome::Allocation(extents) => Ok(Ended::Allocation(extents)),
+                Outcome::Allocation(extents) => Ok(Ended::BlockStatus(extents)),
             });
-            ends.push((id, result));
+            ends.push((command, result));
         }
     }
 

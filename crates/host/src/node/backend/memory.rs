@@ -2,8 +2,9 @@
 
 use super::{Drive, Ends};
 use crate::StatusExtent;
-use crate::node::core::NodeCore;
-use crate::node::messages::{Command, Ended, Shape, Work};
+use crate::node::messages::{Ended, Shape};
+use crate::node::thread::Core;
+use headstack_policy::streams::{Command, RequestKind};
 use memmap2::{Advice, MmapMut};
 use std::os::fd::BorrowedFd;
 
@@ -86,30 +87,32 @@ impl Drive for Memory {
         None
     }
 
-    fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
-        let ended = match work {
-            Work::Read { .. } if core.is_for_request(id) => Ended::Left,
-            Work::Read { offset, .. } => {
-                self.fetch(offset, core.room(id));
+    fn start(&mut self, core: &mut Core, command: Command) {
+        let ended = match command.kind {
+            RequestKind::Read { .. } if command.is_for_request() => Ended::Left,
+            RequestKind::Read { offset, .. } => {
+                self.fetch(offset, core.buffer(&command));
                 Ended::Done
             }
-            Work::Write { offset, .. } => {
-                self.write(offset, core.data(id));
+            RequestKind::Write { offset, .. } => {
+                self.write(offset, core.data(&command));
                 Ended::Done
             }
-            Work::Zero { offset, bytes, .. } | Work::Trim { offset, bytes } => {
+            RequestKind::Zero { offset, bytes, .. } | RequestKind::Trim { offset, bytes } => {
                 self.clear(offset, bytes);
                 Ended::Done
             }
-            Work::BlockStatus { offset, bytes } => Ended::Allocation(self.block_status(offset, bytes)),
-            Work::Flush => Ended::Done,
+            RequestKind::BlockStatus { offset, bytes } => {
+                Ended::BlockStatus(self.block_status(offset, bytes))
+            }
+            RequestKind::Flush => Ended::Done,
         };
-        self.ended.push((id, Ok(ended)));
+        self.ended.push((command, Ok(ended)));
     }
 
-    fn issue(&mut self, _core: &mut NodeCore) {}
+    fn issue(&mut self, _core: &mut Core) {}
 
-    fn take_ended(&mut self, _core: &mut NodeCore, ends: &mut Ends) {
+    fn take_ended(&mut self, _core: &mut Core, ends: &mut Ends) {
         ends.append(&mut self.ended);
     }
 

@@ -6,11 +6,12 @@ mod place;
 mod plain;
 mod uring;
 
-use super::core::NodeCore;
-use super::messages::{Command, Ended, Shape};
+use super::messages::{Ended, Shape};
+use super::thread::Core;
 use super::tracks::Tracks;
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
+use headstack_policy::streams::Command;
 use headstack_tracks::TrackMap;
 use memory::Memory;
 use place::Place;
@@ -22,8 +23,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use uring::Uring;
 
-/// How commands ended, by their numbers.
-pub(crate) type Ends = Vec<(u32, Result<Ended, BlockError>)>;
+/// Commands that have ended.
+pub(crate) type Ends = Vec<(Command, Result<Ended, BlockError>)>;
 
 /// A disk's commands, carried out. One thread has it.
 pub(crate) trait Drive: Send {
@@ -33,7 +34,7 @@ pub(crate) trait Drive: Send {
     fn title(&self) -> String;
 
     /// Begins, in the thread that has it from then on.
-    fn begin(&mut self, _core: &mut NodeCore) {}
+    fn begin(&mut self, _core: &mut Core) {}
 
     /// What becomes readable when a command has ended.
     fn wake(&self) -> Option<BorrowedFd<'_>>;
@@ -42,13 +43,13 @@ pub(crate) trait Drive: Send {
     fn woken(&mut self) {}
 
     /// Takes a command, whose bytes the core has.
-    fn start(&mut self, core: &mut NodeCore, command: Command);
+    fn start(&mut self, core: &mut Core, command: Command);
 
     /// Begins all commands that were taken.
-    fn issue(&mut self, core: &mut NodeCore);
+    fn issue(&mut self, core: &mut Core);
 
     /// Adds what has ended by now. Bytes that were read are where the core wants them by then.
-    fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends);
+    fn take_ended(&mut self, core: &mut Core, ends: &mut Ends);
 
     /// Reads what a command left with the disk ([`Ended::Left`]).
     fn fetch(&self, offset: u64, into: &mut [u8]);

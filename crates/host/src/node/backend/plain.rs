@@ -6,8 +6,9 @@ use super::place::{Place, failure, is_unknown};
 use super::{Drive, Ends};
 use crate::BlockError;
 use crate::node::bytes::{Pool, pages};
-use crate::node::core::NodeCore;
-use crate::node::messages::{Command, Ended, Shape, Work};
+use crate::node::messages::{Ended, Shape};
+use crate::node::thread::Core;
+use headstack_policy::streams::{Command, RequestKind};
 use memmap2::MmapMut;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
@@ -81,29 +82,29 @@ impl Plain {
 
 fn carry_out(place: &Place, Task { command, room }: &mut Task) -> Result<Ended, BlockError> {
     let mut room = room.as_deref_mut().unwrap_or_default();
-    match command.work {
-        Work::Read { offset, bytes, .. } => {
+    match command.kind {
+        RequestKind::Read { offset, bytes, .. } => {
             room = &mut room[..bytes as usize];
             transfer(bytes, |done| {
                 let mut part = [IoSliceMut::new(&mut room[done..])];
                 preadv2(&place.file, &mut part, offset + done as u64, ReadWriteFlags::empty())
             })?;
         }
-        Work::Write { offset, bytes, fua } => write(place, offset, &room[..bytes as usize], fua)?,
-        Work::Flush => sync(place)?,
-        Work::Zero { offset, bytes, may_trim, fua } => match place.allocate(offset, bytes, may_trim) {
+        RequestKind::Write { offset, bytes, fua } => write(place, offset, &room[..bytes as usize], fua)?,
+        RequestKind::Flush => sync(place)?,
+        RequestKind::Zero { offset, bytes, may_trim, fua } => match place.allocate(offset, bytes, may_trim) {
             Ok(()) if fua => sync(place)?,
             Ok(()) => {}
             Err(error) if is_unknown(error) => fill(place, offset, bytes, fua)?,
             Err(error) => return Err(failure(error)),
         },
-        Work::Trim { offset, bytes } => match place.allocate(offset, bytes, true) {
+        RequestKind::Trim { offset, bytes } => match place.allocate(offset, bytes, true) {
             // A trim is a wish.
             Err(error) if !is_unknown(error) => return Err(failure(error)),
             _ => {}
         },
-        Work::BlockStatus { offset, bytes } => {
-            return Ok(Ended::Allocation(place.block_status(offset, bytes)));
+        RequestKind::BlockStatus { offset, bytes } => {
+            return Ok(Ended::BlockStatus(place.block_status(offset, bytes)));
         }
     }
     Ok(Ended::Done)
@@ -165,34 +166,34 @@ impl Drive for Plain {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
     }
 
-    fn start(&mut self, core: &mut NodeCore, command: Command) {
-        let room = match command.work {
-            Work::Read { bytes, .. } => Some(self.pool.allocate(bytes as usize)),
-            Work::Write { bytes, .. } => {
+    fn start(&mut self, core: &mut Core, command: Command) {
+        let room = match command.kind {
+            RequestKind::Read { bytes, .. } => Some(self.pool.allocate(bytes as usize)),
+            RequestKind::Write { bytes, .. } => {
                 let mut room = self.pool.allocate(bytes as usize);
-                room[..bytes as usize].copy_from_slice(core.data(command.id));
+                room[..bytes as usize].copy_from_slice(core.data(&command));
                 Some(room)
             }
             _ => None,
         };
         let tasks = self.tasks.as_ref().expect("they are there until it is dropped");
         if tasks.send(Task { command, room }).is_err() {
-            self.ended.push((command.id, Err(BlockError::Dead)));
+            self.ended.push((command, Err(BlockError::Dead)));
         }
     }
 
-    fn issue(&mut self, _core: &mut NodeCore) {}
+    fn issue(&mut self, _core: &mut Core) {}
 
-    fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends) {
+    fn take_ended(&mut self, core: &mut Core, ends: &mut Ends) {
         ends.append(&mut self.ended);
         while let Ok(Over { task: Task { command, room }, result }) = self.over.try_recv() {
             if let Some(room) = room {
-                if let (Work::Read { bytes, .. }, Ok(_)) = (command.work, &result) {
-                    core.room(command.id).copy_from_slice(&room[..bytes as usize]);
+                if let (RequestKind::Read { bytes, .. }, Ok(_)) = (command.kind, &result) {
+                    core.buffer(&command).copy_from_slice(&room[..bytes as usize]);
                 }
                 self.pool.give(room);
             }
-            ends.push((command.id, result));
+            ends.push((command, result));
         }
     }
 

@@ -8,8 +8,9 @@ use super::place::{Place, change, failure, is_unknown};
 use super::{Drive, Ends};
 use crate::BlockError;
 use crate::node::bytes::pages;
-use crate::node::core::NodeCore;
-use crate::node::messages::{Command, Ended, Shape, Work};
+use crate::node::messages::{Ended, Shape};
+use crate::node::thread::Core;
+use headstack_policy::streams::{Command, RequestKind};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode};
@@ -51,8 +52,7 @@ pub(super) struct Uring {
 /// A command that the kernel has.
 #[derive(Clone, Copy)]
 struct Job {
-    id: u32,
-    work: Work,
+    command: Command,
     stage: Stage,
     /// The address of its first byte.
     address: usize,
@@ -145,14 +145,14 @@ impl Uring {
             let job = self.jobs[slot].take().expect("a command ends once");
             match next_stage(job, end.result(), self.place.direct) {
                 Ok(Some(job)) => self.push(job),
-                Ok(None) => self.ended.push((job.id, Ok(Ended::Done))),
-                Err(error) => self.ended.push((job.id, Err(error))),
+                Ok(None) => self.ended.push((job.command, Ok(Ended::Done))),
+                Err(error) => self.ended.push((job.command, Err(error))),
             }
         }
     }
 
     fn push(&mut self, job: Job) {
-        let slot = job.id as usize;
+        let slot = job.command.id as usize;
         if self.jobs.len() <= slot {
             self.jobs.resize(slot + 1, None);
         }
@@ -161,11 +161,11 @@ impl Uring {
         self.in_flight += 1;
     }
 
-    fn entry(&self, Job { work, stage, address, done, .. }: Job) -> Entry {
+    fn entry(&self, Job { command, stage, address, done }: Job) -> Entry {
         let file = Fixed(0);
-        match (work, stage) {
+        match (command.kind, stage) {
             (_, Stage::Sync) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            (Work::Read { offset, bytes, .. }, _) => {
+            (RequestKind::Read { offset, bytes, .. }, _) => {
                 let (at, left) = ((address as u64 + done) as *mut u8, (bytes - done) as u32);
                 match self.pinned(at as usize, left as usize) {
                     Some(piece) => {
@@ -174,7 +174,7 @@ impl Uring {
                     None => opcode::Read::new(file, at, left).offset(offset + done).build(),
                 }
             }
-            (Work::Write { offset, bytes, fua }, _) => {
+            (RequestKind::Write { offset, bytes, fua }, _) => {
                 let (at, left) = ((address as u64 + done) as *const u8, (bytes - done) as u32);
                 match self.pinned(at as usize, left as usize) {
                     Some(piece) => opcode::WriteFixed::new(file, at, left, piece)
@@ -187,14 +187,16 @@ impl Uring {
                     }
                 }
             }
-            (Work::Zero { offset, bytes, fua, .. }, Stage::Zeros) => {
+            (RequestKind::Zero { offset, bytes, fua, .. }, Stage::Zeros) => {
                 let left = (bytes - done).min(ZEROS as u64) as u32;
                 let write = opcode::Write::new(file, self.zeros.as_ptr(), left).offset(offset + done);
                 write.rw_flags(durably(fua)).build()
             }
-            (Work::Zero { offset, bytes, may_trim, .. }, _) => allocate(offset, bytes, may_trim),
-            (Work::Trim { offset, bytes }, _) => allocate(offset, bytes, true),
-            (Work::Flush | Work::BlockStatus { .. }, _) => unreachable!("they have no other stage"),
+            (RequestKind::Zero { offset, bytes, may_trim, .. }, _) => allocate(offset, bytes, may_trim),
+            (RequestKind::Trim { offset, bytes }, _) => allocate(offset, bytes, true),
+            (RequestKind::Flush | RequestKind::BlockStatus { .. }, _) => {
+                unreachable!("they have no other stage")
+            }
         }
     }
 
@@ -226,18 +228,18 @@ fn is_passing(error: &io::Error) -> bool {
 /// What a command goes on with after the kernel's word; nothing once it is done.
 fn next_stage(mut job: Job, reported: i32, direct: bool) -> Result<Option<Job>, BlockError> {
     let result = u64::try_from(reported).map_err(|_| Errno::from_raw_os_error(-reported));
-    let (bytes, fua) = match job.work {
-        Work::Read { bytes, fua, .. } | Work::Write { bytes, fua, .. } => (bytes, fua),
-        Work::Zero { bytes, fua, .. } => (bytes, fua),
-        Work::Trim { bytes, .. } | Work::BlockStatus { bytes, .. } => (bytes, false),
-        Work::Flush => (0, false),
+    let (bytes, fua) = match job.command.kind {
+        RequestKind::Read { bytes, fua, .. } | RequestKind::Write { bytes, fua, .. } => (bytes, fua),
+        RequestKind::Zero { bytes, fua, .. } => (bytes, fua),
+        RequestKind::Trim { bytes, .. } | RequestKind::BlockStatus { bytes, .. } => (bytes, false),
+        RequestKind::Flush => (0, false),
     };
     match (job.stage, result) {
         (_, Err(Errno::INTR | Errno::AGAIN)) => Ok(Some(job)),
         (Stage::Allocate, Err(error)) if is_unknown(error) => {
             // A trim is a wish.
             job.stage = Stage::Zeros;
-            Ok(matches!(job.work, Work::Zero { .. }).then_some(job))
+            Ok(matches!(job.command.kind, RequestKind::Zero { .. }).then_some(job))
         }
         (_, Err(error)) => Err(failure(error)),
         (Stage::Transfer | Stage::Zeros, Ok(0)) => Err(BlockError::Medium),
@@ -265,7 +267,7 @@ impl Drive for Uring {
         format!("{} (io_uring, {how})", self.place.title)
     }
 
-    fn begin(&mut self, core: &mut NodeCore) {
+    fn begin(&mut self, core: &mut Core) {
         if let Err(error) = self.ring.submitter().register_enable_rings() {
             panic!("{}: io_uring: {error}", self.place.title);
         }
@@ -292,23 +294,25 @@ impl Drive for Uring {
         self.is_woken = true;
     }
 
-    fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
-        let (stage, address) = match work {
-            Work::Read { .. } => (Stage::Transfer, core.room(id).as_ptr() as usize),
-            Work::Write { .. } if self.place.direct => {
-                (Stage::Transfer, core.aligned_data(id).as_ptr() as usize)
+    fn start(&mut self, core: &mut Core, command: Command) {
+        let (stage, address) = match command.kind {
+            RequestKind::Read { .. } => (Stage::Transfer, core.buffer(&command).as_ptr() as usize),
+            RequestKind::Write { .. } if self.place.direct => {
+                (Stage::Transfer, core.aligned_data(&command).as_ptr() as usize)
             }
-            Work::Write { .. } => (Stage::Transfer, core.data(id).as_ptr() as usize),
-            Work::Flush => (Stage::Sync, 0),
-            Work::Zero { .. } | Work::Trim { .. } => (Stage::Allocate, 0),
-            Work::BlockStatus { offset, bytes } => {
-                return self.ended.push((id, Ok(Ended::Allocation(self.place.block_status(offset, bytes)))));
+            RequestKind::Write { .. } => (Stage::Transfer, core.data(&command).as_ptr() as usize),
+            RequestKind::Flush => (Stage::Sync, 0),
+            RequestKind::Zero { .. } | RequestKind::Trim { .. } => (Stage::Allocate, 0),
+            RequestKind::BlockStatus { offset, bytes } => {
+                return self
+                    .ended
+                    .push((command, Ok(Ended::BlockStatus(self.place.block_status(offset, bytes)))));
             }
         };
-        self.push(Job { id, work, stage, address, done: 0 });
+        self.push(Job { command, stage, address, done: 0 });
     }
 
-    fn issue(&mut self, _core: &mut NodeCore) {
+    fn issue(&mut self, _core: &mut Core) {
         if !self.entries.is_empty() {
             // They are handed over from the end.
             self.entries.reverse();
@@ -316,7 +320,7 @@ impl Drive for Uring {
         }
     }
 
-    fn take_ended(&mut self, _core: &mut NodeCore, ends: &mut Ends) {
+    fn take_ended(&mut self, _core: &mut Core, ends: &mut Ends) {
         if std::mem::take(&mut self.is_woken) {
             self.enter();
         }

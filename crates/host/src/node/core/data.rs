@@ -1,94 +1,89 @@
 //! The bytes of requests and commands.
 
-use super::{ActiveCommand, Content, NodeCore, NodeRequest, first};
-use headstack_policy::streams::{RequestKind, TransferBuffer};
+use super::{Content, NodeCore, NodeRequest, ReadData};
+use headstack_policy::streams::{Command, TransferBuffer};
 use memmap2::MmapMut;
 
-impl NodeCore {
-    /// Puts there what the read that was answered last has read; false where the bytes were left with the disk.
-    pub fn fill(&self, into: &mut [u8]) -> bool {
-        let (number, staged) = self.last.as_ref().expect("a read was answered last");
-        let Some(pieces) = staged else {
-            let Content::Room(room) = &self.requests[*number].content else { return false };
-            into.copy_from_slice(&room[..into.len()]);
-            return true;
-        };
-        let mut filled = 0;
-        for piece in pieces.iter() {
-            let (at, bytes) = (piece.at as usize, piece.bytes as usize);
-            into[filled..filled + bytes].copy_from_slice(&self.memory[at..at + bytes]);
-            filled += bytes;
+impl<T> NodeCore<T> {
+    /// Copies the bytes of a read; returns false, and copies none, where they are still on the disk.
+    pub fn fill(&self, data: &ReadData, into: &mut [u8]) -> bool {
+        match data {
+            ReadData::Left => return false,
+            ReadData::Buffer(buffer) => into.copy_from_slice(&buffer[..into.len()]),
+            ReadData::Staged(pieces) => {
+                let mut filled = 0;
+                for piece in pieces.iter() {
+                    let (at, bytes) = (piece.at as usize, piece.bytes as usize);
+                    into[filled..filled + bytes].copy_from_slice(&self.memory[at..at + bytes]);
+                    filled += bytes;
+                }
+                assert_eq!(filled, into.len(), "all of a read is staged");
+            }
         }
-        assert_eq!(filled, into.len(), "all of a read is staged");
         true
     }
 
-    /// The first byte and the length of what a command is for.
-    pub fn run_of(&self, id: u32) -> (u64, u64) {
-        let ActiveCommand { offset, bytes, .. } = self.active_command(id);
-        (offset, bytes)
-    }
-
-    /// Whether a read's bytes go to a request and not to the stream memory.
-    pub fn is_for_request(&self, id: u32) -> bool {
-        matches!(self.active_command(id).place, TransferBuffer::Request(_))
-    }
-
-    /// Where the bytes of a read go: in whole pages, or from one of the stream memory's blocks on.
-    pub fn room(&mut self, id: u32) -> &mut [u8] {
-        let ActiveCommand { place, offset, bytes } = self.active_command(id);
-        match place {
-            TransferBuffer::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
-            TransferBuffer::Request(number) => {
-                let (room, first) = self.room_of(number as usize);
-                &mut room[(offset - first) as usize..][..bytes as usize]
-            }
-            TransferBuffer::None => panic!("it has no bytes"),
+    /// Takes back the memory of a read whose bytes were copied, or are not needed.
+    pub fn release(&mut self, data: ReadData) {
+        match data {
+            ReadData::Staged(pieces) => self.streams.release(&pieces),
+            ReadData::Buffer(buffer) => self.pool.give(buffer),
+            ReadData::Left => {}
         }
     }
 
-    /// What a write writes, wherever it lies.
-    pub fn data(&self, id: u32) -> &[u8] {
-        let ActiveCommand { place, offset, bytes } = self.active_command(id);
-        match place {
+    /// The destination of a read's bytes: whole pages, or a part of the stream memory that begins with one of its blocks.
+    pub fn buffer(&mut self, command: &Command) -> &mut [u8] {
+        let (offset, bytes) = command.kind.run();
+        match command.place {
+            TransferBuffer::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
+            TransferBuffer::Request(number) => {
+                let (buffer, first) = self.buffer_of(number as usize);
+                &mut buffer[(offset - first) as usize..][..bytes as usize]
+            }
+            TransferBuffer::None => panic!("a flush has no bytes"),
+        }
+    }
+
+    /// The bytes of a write.
+    pub fn data(&self, command: &Command) -> &[u8] {
+        let (offset, bytes) = command.kind.run();
+        match command.place {
             TransferBuffer::Memory(at) => &self.memory[at as usize..][..bytes as usize],
             TransferBuffer::Request(number) => {
                 let request = &self.requests[number as usize];
-                &request.written_data()[(offset - first(request.kind)) as usize..][..bytes as usize]
+                &request.written_data()[(offset - request.kind.run().0) as usize..][..bytes as usize]
             }
-            TransferBuffer::None => panic!("it has no bytes"),
+            TransferBuffer::None => panic!("a flush has no bytes"),
         }
     }
 
-    /// What a write writes, where a device can transfer it from: as [`NodeCore::room`].
-    pub fn aligned_data(&mut self, id: u32) -> &[u8] {
-        if let TransferBuffer::Request(number) = self.active_command(id).place {
-            self.room_of(number as usize);
+    /// The bytes of a write in memory that a device can transfer from, aligned as [`NodeCore::buffer`].
+    pub fn aligned_data(&mut self, command: &Command) -> &[u8] {
+        if let TransferBuffer::Request(number) = command.place {
+            self.buffer_of(number as usize);
         }
-        self.data(id)
+        self.data(command)
     }
 
-    /// The stream memory, for devices that want to know it beforehand.
+    /// The stream memory, for devices that register it.
     pub fn memory(&mut self) -> &mut [u8] {
         &mut self.memory
     }
 
-    /// A request's bytes where a device can transfer them, and its first byte.
-    fn room_of(&mut self, number: usize) -> (&mut MmapMut, u64) {
+    /// A request's bytes in whole pages, and the offset of the first on the disk.
+    fn buffer_of(&mut self, number: usize) -> (&mut MmapMut, u64) {
         let NodeRequest { kind, content, .. } = &mut self.requests[number];
-        if !matches!(content, Content::Room(_)) {
-            let (RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. }) = *kind else {
-                panic!("it has no bytes")
-            };
-            let mut room = self.pool.allocate(bytes as usize);
+        if !matches!(content, Content::Buffer(_)) {
+            let mut buffer = self.pool.allocate(kind.transferred_bytes() as usize);
             if let Content::Written(data) = content {
-                room[..data.len()].copy_from_slice(data);
+                buffer[..data.len()].copy_from_slice(data);
             }
-            *content = Content::Room(room);
+            *content = Content::Buffer(buffer);
         }
         match content {
-            Content::Room(room) => (room, first(*kind)),
-            _ => unreachable!("it was put there"),
+            Content::Buffer(buffer) => (buffer, kind.run().0),
+            _ => unreachable!("it was set above"),
         }
     }
 }
