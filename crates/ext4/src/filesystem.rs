@@ -16,7 +16,6 @@ const INODE_UNINIT: u16 = 1;
 /// Bytes of a descriptor from which it has the high halves of its fields.
 const WIDE_DESCRIPTOR: usize = 64;
 
-/// A group's descriptor.
 pub(crate) struct Descriptor<'a>(&'a [u8]);
 
 impl Descriptor<'_> {
@@ -139,7 +138,6 @@ impl<'a> Filesystem<'a> {
         Descriptor(&self.descriptors[group as usize * size..][..size])
     }
 
-    /// Free blocks of a group.
     pub(crate) fn free_in(&self, group: u64) -> u64 {
         self.descriptor(group).free_blocks()
     }

@@ -124,7 +124,6 @@ struct BlockSurvey {
     free: u64,
     used: u64,
     extents: u64,
-    /// Free blocks of the list in each group.
     free_in_group: Vec<u64>,
 }
 
@@ -148,7 +147,6 @@ fn survey(filesystem: &Filesystem<'_>, list: impl Iterator<Item = u64>) -> Resul
     Ok(survey)
 }
 
-/// Entries of a node that fills a block.
 fn entries_per_node(block_bytes: u64) -> usize {
     (block_bytes as usize - ENTRY) / ENTRY
 }
@@ -232,7 +230,6 @@ fn allocate<N: Iterator<Item = u64>>(
     }
 }
 
-/// Joins consecutive blocks into extents.
 #[derive(Default)]
 struct ExtentBuilder {
     /// First block and length of the extent that may still grow.
@@ -257,9 +254,7 @@ impl ExtentBuilder {
     }
 }
 
-/// Writes an extent tree from the leaves up.
 struct TreeWriter<N> {
-    /// Where the next nodes lie.
     node_blocks: N,
     /// Entries of the unfinished node of each level, the leaves first.
     levels: Vec<Vec<[u8; ENTRY]>>,
@@ -320,7 +315,6 @@ impl<N: Iterator<Item = u64>> TreeWriter<N> {
         self.push_entry(filesystem, level + 1, index)
     }
 
-    /// Writes what is left and returns the root.
     fn finish(mut self, filesystem: &Filesystem<'_>) -> Result<[u8; ROOT_BYTES], FormatError> {
         let mut level = 0;
         while level + 1 < self.levels.len() || self.levels[level].len() > ROOT_ENTRIES {
@@ -399,7 +393,6 @@ mod tests {
         Some((image, inode.expect("debugfs prints its number")))
     }
 
-    /// Exit code and standard output.
     fn run(program: &'static str, args: &[&str]) -> (i32, String) {
         let search = headstack_prerequisites::PROGRAM_FOLDERS;
         let output = Command::new(program).args(args).env("PATH", search).output();

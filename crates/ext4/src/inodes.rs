@@ -129,7 +129,6 @@ fn extents(
     Ok(Some(walk.extents))
 }
 
-/// A walk through an extent tree.
 struct TreeWalk<'a> {
     filesystem: &'a Filesystem<'a>,
     inode: u32,

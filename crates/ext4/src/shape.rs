@@ -29,20 +29,17 @@ const SUPPORTED: [(&str, usize, u32); 3] = [
 
 /// Sizes and numbers of a file system, and the layout of its block groups.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Shape {
-    /// Blocks of the file system.
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// First block of the first group: 1 where blocks have 1 KiB, else 0.
     pub first_block: u64,
-    /// Blocks of a group.
     pub group_blocks: u64,
-    /// Inodes of a group.
     pub group_inodes: u64,
     /// Bytes of an inode.
     pub inode_bytes: u64,
-    /// Inodes of the file system.
     pub inodes: u64,
     /// Bytes of a group's descriptor.
     pub descriptor_bytes: u64,

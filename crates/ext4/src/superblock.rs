@@ -33,7 +33,6 @@ pub enum State {
     Errors = 2,
 }
 
-/// Reads the superblock.
 pub(crate) fn read(file: &File) -> Result<Vec<u8>, FormatError> {
     let mut bytes = vec![0; BYTES];
     read_at(file, &mut bytes, OFFSET)?;

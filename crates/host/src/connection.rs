@@ -12,18 +12,15 @@ use rustix::net::{RecvFlags, SendFlags};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-/// A connection with a client.
 #[derive(Debug)]
 pub(crate) struct Connection<W> {
     socket: OwnedFd,
     pub(crate) wire: Transport<W>,
-    /// What epoll was told to look for.
     interest: EventFlags,
     /// The client hears nothing any more. What it said before may still be there.
     disconnected: bool,
     broken: bool,
     slot: ConnectionSlot,
-    /// Who the client is, for the log.
     client: String,
 }
 
@@ -38,7 +35,6 @@ impl<W: Machine> Connection<W> {
         Connection { client, ..self }
     }
 
-    /// Who the client is, for the log.
     pub(crate) fn client(&self) -> &str {
         &self.client
     }
@@ -72,7 +68,6 @@ impl<W: Machine> Connection<W> {
         self.broken |= result.is_err();
     }
 
-    /// Has epoll look no more.
     pub(crate) fn unwatch(&mut self, epoll: &OwnedFd) {
         // Fails where it was never looked for, which is as well.
         let _ = epoll::delete(epoll, &self.socket);
@@ -93,7 +88,6 @@ impl<W: Machine> Connection<W> {
         true
     }
 
-    /// Sends what the client takes.
     pub(crate) fn send(&mut self, now: Nanos) {
         while !self.broken && !self.disconnected {
             let (flags, output) = (SendFlags::DONTWAIT | SendFlags::NOSIGNAL, self.wire.output());
@@ -114,7 +108,6 @@ impl<W: Machine> Connection<W> {
         self.disconnected = true;
     }
 
-    /// Whether the client hears nothing any more.
     pub(crate) fn is_disconnected(&self) -> bool {
         self.disconnected
     }
@@ -152,7 +145,6 @@ impl<W: Machine> Connection<W> {
         self.broken |= self.slot.note_idle(idle);
     }
 
-    /// Whether its seat is another client's by now.
     pub(crate) fn has_lost_its_slot(&self) -> bool {
         self.slot.is_revoked()
     }
@@ -168,9 +160,7 @@ impl<W: Machine> Connection<W> {
 pub(crate) struct Link {
     pub(crate) connection: Connection<Session>,
     pub(crate) volume: u32,
-    /// What it is promised.
     pub(crate) promised: Option<Guarantee>,
-    /// Nobody is there any more.
     pub(crate) is_gone: bool,
     /// Tells it from others that had its place before.
     pub(crate) number: u64,
@@ -195,7 +185,6 @@ impl Link {
         self.connection.note_idle(now.since(self.active));
     }
 
-    /// Says in the log how the connection ended.
     pub(crate) fn report_end(&self) {
         let (client, export) = (self.connection.client(), self.connection.wire.machine.export_name());
         match self.connection.wire.ending() {
@@ -207,7 +196,6 @@ impl Link {
         }
     }
 
-    /// The same, promised something.
     pub(crate) fn promised(self, promised: Option<Guarantee>) -> Link {
         Link { promised, ..self }
     }

@@ -16,12 +16,10 @@ const ROUND: u64 = 64 << 20;
 /// A request of a higher cost is one of a few at the disk, even where it is its client's only one.
 const LARGE: u64 = 8 << 20;
 
-/// A client's requests.
 #[derive(Debug)]
 struct Lane<T> {
     waiting: VecDeque<(u64, T)>,
     credit: u64,
-    /// Cost of its requests that the disk has.
     in_flight: u64,
     is_in_ring: bool,
 }
@@ -32,7 +30,6 @@ pub(crate) struct FairQueue<T> {
     lanes: Vec<Lane<T>>,
     /// Clients with requests that wait, in the order of their turns.
     ring: VecDeque<usize>,
-    /// How many requests wait.
     waiting: usize,
     /// Cost that the disk has, how much it may have, and what large requests have of it.
     in_flight: u64,
@@ -54,7 +51,6 @@ impl<T> FairQueue<T> {
         *self = FairQueue::new(self.most);
     }
 
-    /// Whether requests wait.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
@@ -67,7 +63,6 @@ impl<T> FairQueue<T> {
         })
     }
 
-    /// Adds a client's request.
     pub(crate) fn push(&mut self, client: usize, cost: u64, request: T) {
         while self.lanes.len() <= client {
             self.lanes.push(Lane { waiting: VecDeque::new(), credit: 0, in_flight: 0, is_in_ring: false });
@@ -152,7 +147,6 @@ impl<T> FairQueue<T> {
     }
 }
 
-/// A cost where it is a large request's.
 fn large(cost: u64) -> u64 {
     if cost > LARGE { cost } else { 0 }
 }

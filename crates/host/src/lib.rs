@@ -7,6 +7,7 @@ mod clock;
 mod connection;
 pub mod disk;
 mod disk_thread;
+mod event_loop;
 pub mod ext4;
 mod fair;
 pub mod fuse;

@@ -1,24 +1,35 @@
-//! The connections of a disk's thread, which alone touches them.
+//! The connections of a service's thread, which alone uses them.
 
 use crate::connection::Link;
 use crate::fair::FairQueue;
-use crate::shared::Answerable;
 use crate::{BlockError, Operation};
 use headstack_model::Nanos;
-use headstack_nbd::{Request, Session, Transport, Wire};
-use rustix::event::epoll::EventFlags;
+use headstack_nbd::{Handle, Request, Session, Transport, Wire};
+use rustix::event::epoll::{self, EventFlags};
 use slab::Slab;
+use std::io;
 use std::os::fd::OwnedFd;
 
-/// A request on its way to the disk.
+/// The connection that a request came from, and what its answer needs.
+#[derive(Debug)]
+pub(crate) struct Answerable {
+    /// The connection's place and number. The place is the connection's until all its requests are answered, unless all connections are
+    /// dropped.
+    pub(crate) link: usize,
+    pub(crate) number: u64,
+    pub(crate) handle: Handle,
+    pub(crate) cost: u64,
+}
+
 pub(crate) struct QueuedRequest {
     pub(crate) answerable: Answerable,
     pub(crate) volume: u32,
     pub(crate) operation: Operation,
 }
 
-/// Connections by their place, and what they have for the disk.
+/// Connections by their place, and their requests for the disk.
 pub(crate) struct Links {
+    epoll: OwnedFd,
     links: Slab<Link>,
     /// Places of those with something to send or to take note of.
     touched: Vec<usize>,
@@ -35,29 +46,34 @@ impl Links {
     /// How often they are asked whether a client took too long.
     pub(crate) const SWEEP: Nanos = Nanos(1_000_000_000);
 
-    /// Those of a disk that gets requests of this cost at a time, but for one of each connection.
-    pub(crate) fn new(most_in_flight: u64) -> Links {
-        let requests = FairQueue::new(most_in_flight);
-        Links {
+    /// No connections yet. The disk gets requests of this cost at a time, except for one of each connection.
+    ///
+    /// *Errors:* the system refuses an epoll.
+    pub(crate) fn new(max_in_flight_cost: u64) -> io::Result<Links> {
+        Ok(Links {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             links: Slab::new(),
             touched: Vec::new(),
             short: Vec::new(),
-            requests,
+            requests: FairQueue::new(max_in_flight_cost),
             numbers: 0,
             swept: Nanos::ZERO,
-        }
+        })
+    }
+
+    /// Waits for events of the connections, whose data are their places.
+    pub(crate) fn epoll(&self) -> &OwnedFd {
+        &self.epoll
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether requests wait for the disk.
     pub(crate) fn has_requests(&self) -> bool {
         !self.requests.is_empty()
     }
@@ -89,7 +105,6 @@ impl Links {
         connections.any(|connection| connection.wire.has_output() && !connection.is_disconnected())
     }
 
-    /// Drops all of them, and what they asked.
     pub(crate) fn clear(&mut self) {
         self.links.clear();
         self.requests.clear();
@@ -134,7 +149,7 @@ impl Links {
         &mut self,
         Answerable { link: place, number, handle, cost }: Answerable,
         due: Nanos,
-        write: impl FnOnce(&mut Session, u64),
+        write: impl FnOnce(&mut Session, Handle),
     ) {
         let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { return };
         self.requests.end(place, cost);
@@ -145,7 +160,6 @@ impl Links {
         }
     }
 
-    /// What epoll has told of a connection.
     pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Nanos) {
         let Some(link) = self.links.get_mut(place) else { return };
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
@@ -161,13 +175,7 @@ impl Links {
     /// Sends what is to be sent, takes what was asked, and drops what is over. `sent` is told of each connection that has sent
     /// something, `gone` of the number of each whose client has left, and once more when all is done that it had asked for. Of
     /// what such a client asked for, only what changes the disk is done.
-    pub(crate) fn settle(
-        &mut self,
-        now: Nanos,
-        epoll: &OwnedFd,
-        mut sent: impl FnMut(&mut Link),
-        mut gone: impl FnMut(u64),
-    ) {
+    pub(crate) fn settle(&mut self, now: Nanos, mut sent: impl FnMut(&mut Link), mut gone: impl FnMut(u64)) {
         self.touched.append(&mut self.short);
         if now.since(self.swept) >= Links::SWEEP {
             self.swept = now;
@@ -204,7 +212,7 @@ impl Links {
             let is_news = (is_disconnected || is_over) && !std::mem::replace(&mut link.is_gone, true);
             if is_over {
                 withdraw(&mut self.requests, now, place, link);
-                link.connection.unwatch(epoll);
+                link.connection.unwatch(&self.epoll);
                 // What it asked for takes memory until it is done, and counts as the client's so long.
                 let is_done = link.connection.wire.machine.in_flight() == 0;
                 if is_news || is_done {
@@ -217,7 +225,7 @@ impl Links {
                 if link.connection.wire.machine.lacks_memory() {
                     self.short.push(place);
                 }
-                link.connection.watch(epoll, place as u64);
+                link.connection.watch(&self.epoll, place as u64);
                 if is_news {
                     gone(number);
                 }
@@ -269,10 +277,9 @@ mod tests {
     use crate::disk::{Emulator, Store, Volume};
     use crate::disk_thread::{answer, settle, submit};
     use crate::server::slots::{ConnectionLimits, ConnectionSlots};
-    use crate::shared::Shared;
+    use crate::shared::{self, DiskShared};
     use headstack_nbd::{Export, Exports, Handshake, Limits};
     use headstack_workload::VolumeInfo;
-    use rustix::event::epoll;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
@@ -293,17 +300,16 @@ mod tests {
     }
 
     /// A disk of 1 MiB that takes no time, one connection of it, and that client's end.
-    fn disk() -> (Shared, OwnedFd, Links, UnixStream) {
+    fn disk() -> (DiskShared, Links, UnixStream) {
         let info = VolumeInfo { name: "d".to_string(), sectors: 2048, sector_bytes: 512 };
         let store = Store::memory(1 << 20).expect("unused memory is free");
         let clock = Clock::new(1.0).expect("it is allowed");
-        let shared = Shared::new(Emulator::null(Volume::new(info, store)), clock).expect("there are events");
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("there are more");
-        let mut links = Links::new(u64::MAX);
+        let shared = shared::new(Emulator::null(Volume::new(info, store)), clock).expect("there are events");
+        let mut links = Links::new(u64::MAX).expect("there are more");
         let (client, first) = link();
         shared.lock().arrived.push(first);
         links.take_arrived(&mut shared.lock().arrived, |_| {});
-        (shared, epoll, links, client)
+        (shared, links, client)
     }
 
     fn request(command: u8, offset: u32, length: u32) -> Vec<u8> {
@@ -313,7 +319,7 @@ mod tests {
 
     #[test]
     fn complete_requests_are_served_after_the_client_closes() {
-        let (shared, epoll, mut links, mut client) = disk();
+        let (shared, mut links, mut client) = disk();
         client.set_nonblocking(true).expect("it is a socket");
         // The last one is not complete; what the server cannot take at once is still in the socket.
         let write = |turn: u32| [request(1, turn * 512, 512), vec![turn as u8 + 1; 512]].concat();
@@ -321,44 +327,44 @@ mod tests {
         client.write_all(&said).expect("the other end has room");
         drop(client);
         links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
-        settle(&mut links, &shared, &epoll);
+        settle(&mut links, &shared);
         assert!(links.links[0].is_gone, "nobody is there any more, but for what was asked");
         let mut state = shared.lock();
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
-        state.collect(&mut Vec::new());
+        state.served.collect(&mut Vec::new());
         answer(&mut links, &mut state, Nanos::ZERO);
         drop(state);
-        settle(&mut links, &shared, &epoll);
+        settle(&mut links, &shared);
         assert!(links.is_empty(), "what was asked is done");
         let state = shared.lock();
         let mut bytes = vec![0; 201 * 512];
-        state.emulator.read(0, 0, &mut bytes).expect("it is within the disk");
+        state.served.emulator.read(0, 0, &mut bytes).expect("it is within the disk");
         assert!(bytes.chunks(512).zip(0..200u8).all(|(block, turn)| block == [turn + 1; 512]));
         assert!(bytes[200 * 512..].iter().all(|byte| *byte == 0), "who takes its leave asks for no more");
     }
 
     #[test]
     fn disconnect_is_reported_at_once_and_after_completion() {
-        let (shared, epoll, mut links, mut client) = disk();
+        let (shared, mut links, mut client) = disk();
         client.write_all(&[request(1, 0, 512), vec![7; 512]].concat()).expect("the other end is open");
         drop(client);
         links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
         let mut gone = Vec::new();
-        links.settle(Nanos::ZERO, &epoll, |_| {}, |number| gone.push(number));
+        links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
         assert_eq!(gone, [1], "what waits for an answer is not worth while");
         let mut state = shared.lock();
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
-        state.collect(&mut Vec::new());
+        state.served.collect(&mut Vec::new());
         answer(&mut links, &mut state, Nanos::ZERO);
         drop(state);
-        links.settle(Nanos::ZERO, &epoll, |_| {}, |number| gone.push(number));
+        links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
         assert!(links.is_empty());
         assert_eq!(gone, [1, 1], "who does something for it may have taken note of it again");
     }
 
     #[test]
     fn backlog_of_a_closed_client_is_served_completely() {
-        let (shared, epoll, mut links, mut client) = disk();
+        let (shared, mut links, mut client) = disk();
         client.set_nonblocking(true).expect("it is a socket");
         // More than a connection may have with the disk at a time, and among them what is refused.
         let said: Vec<u8> =
@@ -369,26 +375,26 @@ mod tests {
         links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
         let mut turns = 0;
         loop {
-            settle(&mut links, &shared, &epoll);
+            settle(&mut links, &shared);
             if !links.has_requests() {
                 break;
             }
             turns += 1;
             let mut state = shared.lock();
             submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
-            state.collect(&mut Vec::new());
+            state.served.collect(&mut Vec::new());
             answer(&mut links, &mut state, Nanos::ZERO);
         }
         assert!(links.is_empty() && turns > 1, "{turns}");
-        assert_eq!(shared.lock().emulator.books(0).all().done, 2500);
+        assert_eq!(shared.lock().served.emulator.books(0).all().done, 2500);
     }
 
     #[test]
     fn pending_request_is_rejected_with_a_shutdown_error() {
-        let (shared, epoll, mut links, mut client) = disk();
+        let (shared, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
-        settle(&mut links, &shared, &epoll);
+        settle(&mut links, &shared);
         assert!(links.has_requests());
         let mut state = shared.lock();
         state.stopping = true;
@@ -397,7 +403,7 @@ mod tests {
         assert!(links.have_unsent());
         let patience = links.links[0].connection.wire.poll_timeout();
         assert_eq!(patience, Some(Nanos(7) + Limits::default().reply), "patience is of real time");
-        settle(&mut links, &shared, &epoll);
+        settle(&mut links, &shared);
         assert!(!links.have_unsent());
         let mut reply = [0; 16];
         client.read_exact(&mut reply).expect("it is answered");
@@ -406,18 +412,18 @@ mod tests {
 
     #[test]
     fn reads_of_a_disconnected_client_are_dropped_at_once() {
-        let (shared, epoll, mut links, mut client) = disk();
+        let (shared, mut links, mut client) = disk();
         // More than a connection may have with the disk at a time: the rest is in the socket.
         client.set_nonblocking(true).expect("it is a socket");
         let said: Vec<u8> = (0..2000).flat_map(|turn| request(0, turn, 512)).collect();
         client.write_all(&said).expect("the other end has room");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
-        settle(&mut links, &shared, &epoll);
+        settle(&mut links, &shared);
         assert!(links.has_requests());
         drop(client);
         links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
         let mut gone = Vec::new();
-        links.settle(Nanos::ZERO, &epoll, |_| {}, |number| gone.push(number));
+        links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
         assert!(links.is_empty() && !links.has_requests(), "nobody waits for any of it any more");
         assert_eq!(gone, [1]);
 
@@ -426,22 +432,22 @@ mod tests {
         state.arrived.push(second);
         links.take_arrived(&mut state.arrived, |_| {});
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
-        state.collect(&mut Vec::new());
+        state.served.collect(&mut Vec::new());
         answer(&mut links, &mut state, Nanos::ZERO);
-        assert_eq!(state.emulator.books(0).all().done, 0);
+        assert_eq!(state.served.emulator.books(0).all().done, 0);
         assert!(links.links[0].connection.wire.output().is_empty(), "the place is the newcomer's");
     }
 
     #[test]
     fn late_response_is_not_sent_to_a_new_client() {
-        let (shared, epoll, mut links, mut client) = disk();
+        let (shared, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
-        settle(&mut links, &shared, &epoll);
+        settle(&mut links, &shared);
         let mut state = shared.lock();
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
-        state.collect(&mut Vec::new());
-        assert_eq!(state.over.len(), 1, "it is done and not told");
+        state.served.collect(&mut Vec::new());
+        assert_eq!(state.served.over.len(), 1, "it is done and not told");
         links.clear();
         let (_client, second) = link();
         state.arrived.push(second);

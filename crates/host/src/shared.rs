@@ -1,17 +1,16 @@
-//! A disk as threads share it: its machine, who waits for what, and how late they were answered.
+//! An emulated disk as threads share it: its machine, the origins of its requests, and the lateness of its answers.
 //!
-//! A call from any thread submits at once and takes what is done by then, so that a disk that takes no time needs no second
-//! thread. Callers are answered when the disk is not locked.
+//! A call from any thread submits at once and collects what is done by then, so that a disk that takes no time needs no second
+//! thread. Callers are answered while the disk is not locked.
 
-use crate::connection::Link;
 use crate::disk::{Answered, Emulator, Outcome};
+use crate::event_loop::{self, Shared};
+use crate::links::Answerable;
 use crate::{Answer, BlockError, Clock, Lateness, Operation};
 use headstack_model::Nanos;
 use headstack_policy::streams::Command;
 use headstack_workload::VolumeInfo;
-use rustix::event::{EventfdFlags, eventfd};
 use slab::Slab;
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 #[allow(clippy::disallowed_types, reason = "threads share a disk")]
@@ -24,18 +23,15 @@ pub trait Caller: Send {
     fn answer(self: Box<Self>, result: Result<Answer, BlockError>);
 }
 
-/// An answer on its way to a caller.
 pub(crate) struct Reply {
     caller: Box<dyn Caller>,
     due: Nanos,
     result: Result<Answer, BlockError>,
 }
 
-/// Who waits for an operation.
 pub(crate) enum RequestOrigin {
     Caller(Box<dyn Caller>),
     Connection(Answerable),
-    /// A node in front of the disk.
     Node(Arc<Ends>, Command),
 }
 
@@ -55,15 +51,13 @@ impl RequestOrigin {
 #[derive(Debug)]
 pub(crate) struct Ends {
     ended: Mutex<Vec<(Command, Result<Outcome, BlockError>)>>,
-    /// Wakes the node's thread.
     pub(crate) wake: OwnedFd,
 }
 
 #[allow(clippy::disallowed_types, reason = "a disk's thread tells a node's")]
 impl Ends {
     pub(crate) fn new() -> io::Result<Ends> {
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Ends { ended: Mutex::new(Vec::new()), wake })
+        Ok(Ends { ended: Mutex::new(Vec::new()), wake: event_loop::event_counter()? })
     }
 
     fn push(&self, command: Command, result: Result<Outcome, BlockError>) {
@@ -72,8 +66,7 @@ impl Ends {
         let is_first = ended.len() == 1;
         drop(ended);
         if is_first {
-            // It only fails when the counter is full, and then the thread is awake.
-            let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+            event_loop::signal(&self.wake);
         }
     }
 
@@ -84,36 +77,18 @@ impl Ends {
     }
 }
 
-/// A request over a connection of the disk's own thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answerable {
-    /// The connection's place and number; the place is its own until all that it asked for is answered, unless all connections are
-    /// dropped.
-    pub(crate) link: usize,
-    pub(crate) number: u64,
-    /// The session's handle for the request.
-    pub(crate) handle: u64,
-    /// What it costs the disk.
-    pub(crate) cost: u64,
-}
-
-/// What only one thread at a time may touch.
-pub(crate) struct State {
+/// The state of a disk that its threads share.
+pub(crate) struct DiskState {
     pub(crate) emulator: Emulator,
     origins: Slab<RequestOrigin>,
-    /// What is over and belongs to connections, which the disk's own thread has.
+    /// Answers to connections, which the disk's own thread has.
     pub(crate) over: Vec<(Answerable, Nanos, Result<Outcome, BlockError>)>,
-    /// Connections whose clients have chosen the disk.
-    pub(crate) arrived: Vec<Link>,
-    /// The deadline up to which the disk's own thread sleeps, or will as soon as it has told what is over: who brings a nearer
-    /// one wakes it.
+    /// The deadline up to which the disk's own thread sleeps, or will once it has sent the answers: a thread that submits a request with an
+    /// earlier deadline wakes it.
     pub(crate) asleep_until: Nanos,
-    pub(crate) stopping: bool,
-    /// The disk's own thread failed, perhaps in the middle of something: the machine is turned no more.
-    pub(crate) broken: bool,
 }
 
-impl State {
+impl DiskState {
     pub(crate) fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, origin: RequestOrigin) {
         let ticket = self.origins.insert(origin) as u64;
         self.emulator.submit(now, volume, operation, ticket);
@@ -133,10 +108,7 @@ impl State {
         }
     }
 
-    /// Takes nothing more; all that is under way fails.
     pub(crate) fn break_down(&mut self, now: Nanos, replies: &mut Vec<Reply>) {
-        (self.stopping, self.broken) = (true, true);
-        self.arrived.clear();
         self.over.clear();
         for origin in self.origins.drain() {
             match origin {
@@ -162,57 +134,30 @@ impl State {
     }
 }
 
-/// A disk and what its threads need of it.
+/// What threads use of a disk without its lock.
 #[allow(clippy::disallowed_types, reason = "threads share a disk")]
-pub(crate) struct Shared {
-    state: Mutex<State>,
+#[derive(Debug)]
+pub(crate) struct DiskInfo {
     lateness: Mutex<Lateness>,
-    /// Wakes the disk's own thread.
-    pub(crate) wake: OwnedFd,
-    pub(crate) clock: Clock,
     volumes: Vec<VolumeInfo>,
 }
 
-impl fmt::Debug for Shared {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("Shared").field("volumes", &self.volumes).finish_non_exhaustive()
-    }
+pub(crate) type DiskShared = Shared<DiskState, DiskInfo>;
+
+/// A disk for several threads.
+///
+/// *Errors:* the system refuses a descriptor.
+#[allow(clippy::disallowed_types, reason = "threads share a disk")]
+pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<DiskShared> {
+    let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
+    let info = DiskInfo { lateness: Mutex::new(Lateness::new()), volumes };
+    let (origins, over, asleep_until) = (Slab::new(), Vec::new(), Nanos::ZERO);
+    Shared::new(DiskState { emulator, origins, over, asleep_until }, info, clock)
 }
 
-impl Shared {
-    #[allow(clippy::disallowed_types, reason = "threads share a disk")]
-    pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<Shared> {
-        let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
-        let state = State {
-            emulator,
-            origins: Slab::new(),
-            over: Vec::new(),
-            arrived: Vec::new(),
-            asleep_until: Nanos::ZERO,
-            stopping: false,
-            broken: false,
-        };
-        Ok(Shared {
-            state: Mutex::new(state),
-            lateness: Mutex::new(Lateness::new()),
-            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            clock,
-            volumes,
-        })
-    }
-
-    /// A panic elsewhere leaves the state as it was between two calls: it is used on, so that clients can be told.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn lateness(&self) -> MutexGuard<'_, Lateness> {
-        self.lateness.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn wake(&self) {
-        // It only fails when the counter is full, and then the thread is awake.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+impl DiskShared {
+    fn lateness(&self) -> MutexGuard<'_, Lateness> {
+        self.info.lateness.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers callers and notes how late they were told; when the first was, if any.
@@ -237,12 +182,12 @@ impl Shared {
 
 /// A way to a disk, for any thread.
 #[derive(Clone, Debug)]
-pub struct DiskHandle(pub(crate) Arc<Shared>);
+pub struct DiskHandle(pub(crate) Arc<DiskShared>);
 
 impl DiskHandle {
     /// The volumes, in the order of their numbers.
     pub fn volumes(&self) -> &[VolumeInfo] {
-        &self.0.volumes
+        &self.0.info.volumes
     }
 
     /// The disk's clock.
@@ -255,7 +200,6 @@ impl DiskHandle {
         self.submit_all([(volume, operation, RequestOrigin::Caller(caller))]);
     }
 
-    /// Asks for operations, all at one time.
     pub(crate) fn submit_all(&self, all: impl IntoIterator<Item = (u32, Operation, RequestOrigin)>) {
         let mut replies = Vec::new();
         let mut state = self.0.lock();
@@ -266,11 +210,11 @@ impl DiskHandle {
         }
         let now = self.0.clock.now();
         for (volume, operation, origin) in all {
-            state.submit(now, volume, operation, origin);
+            state.served.submit(now, volume, operation, origin);
         }
-        state.collect(&mut replies);
-        let next = state.emulator.poll_timeout().unwrap_or(Nanos::MAX);
-        let is_wanted = next < state.asleep_until || !state.over.is_empty();
+        state.served.collect(&mut replies);
+        let next = state.served.emulator.poll_timeout().unwrap_or(Nanos::MAX);
+        let is_wanted = next < state.served.asleep_until || !state.served.over.is_empty();
         drop(state);
         if is_wanted {
             self.0.wake();
@@ -280,7 +224,7 @@ impl DiskHandle {
 
     /// Reads what was written last, without taking time.
     pub(crate) fn read(&self, volume: u32, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.0.lock().emulator.read(volume, offset, into)
+        self.0.lock().served.emulator.read(volume, offset, into)
     }
 
     /// Looks at the machine as it is now. The disk stands still meanwhile: be brief.
@@ -288,9 +232,9 @@ impl DiskHandle {
         let mut state = self.0.lock();
         if !state.broken {
             let now = self.0.clock.now();
-            state.emulator.handle_timeout(now);
+            state.served.emulator.handle_timeout(now);
         }
-        look(&state.emulator)
+        look(&state.served.emulator)
     }
 
     /// How late answers were so far.
@@ -303,17 +247,7 @@ impl DiskHandle {
         let mut state = self.0.lock();
         if !state.broken {
             let now = self.0.clock.now();
-            state.emulator.cut_power(now);
-        }
-        drop(state);
-        self.0.wake();
-    }
-
-    /// Gives the disk's thread a connection, which is closed where that thread ends.
-    pub(crate) fn adopt(&self, link: Link) {
-        let mut state = self.0.lock();
-        if !state.stopping {
-            state.arrived.push(link);
+            state.served.emulator.cut_power(now);
         }
         drop(state);
         self.0.wake();

@@ -7,18 +7,14 @@ use headstack_sim::{Activity, DeviceView, Engine};
 
 /// A disk at a moment.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Snapshot {
-    /// When, by the disk's clock.
     pub at: Nanos,
-    /// Operations under way.
     pub outstanding: usize,
-    /// Whether its power was cut.
     pub is_dark: bool,
-    /// Its volumes, in the order of their numbers.
     pub volumes: Vec<VolumeSnapshot>,
     /// The model's drives; none for a disk that takes no time.
     pub drives: Vec<(DeviceView, Activity)>,
-    /// How late answers were so far.
     pub lateness: Lateness,
 }
 

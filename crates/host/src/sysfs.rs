@@ -12,10 +12,8 @@ use std::path::{Path, PathBuf};
 /// Bytes that sysfs counts in, whatever the disk.
 const UNIT: u64 = 512;
 
-/// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A disk or a partition of it.
     Disk,
     /// A loop device or a partition of it. What lies under it is a disk without a name.
     Loop,
@@ -23,11 +21,11 @@ enum Kind {
     Made,
 }
 
-/// Which part of a disk a partition is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     number: String,
     /// Where it starts, as sysfs counts.
+    /// Bytes from the start of the disk.
     start: u64,
 }
 
@@ -37,7 +35,6 @@ pub struct DeviceLocation {
     name: String,
     kind: Kind,
     part: Option<Part>,
-    /// Bytes from the start of the disk.
     start: u64,
     /// Bytes of the device.
     bytes: u64,
@@ -45,12 +42,12 @@ pub struct DeviceLocation {
     disk_bytes: Option<u64>,
     /// Bytes of a block of the disk, and of a physical sector.
     block: Option<(u64, u64)>,
-    /// What the disk calls its model and itself.
     names: (Option<String>, Option<String>),
 }
 
 /// Why it is not known where on the disk of a map a device lies.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum LocationError {
     /// The system has no such device.
     #[error("it is no block device that the system tells of")]
@@ -66,7 +63,6 @@ pub enum LocationError {
         "the map is of another disk, of {sectors} sectors of {sector_bytes} bytes; the disk of {name} has {bytes} bytes"
     )]
     OtherSize {
-        /// The device.
         name: String,
         /// Bytes of its disk.
         bytes: u64,
@@ -78,7 +74,6 @@ pub enum LocationError {
     /// It begins or ends within a sector of the map's disk.
     #[error("{name} begins within a sector of {sector_bytes} bytes: the map is of another disk")]
     WithinSector {
-        /// The device.
         name: String,
         /// Bytes of a sector.
         sector_bytes: u32,
@@ -201,7 +196,6 @@ impl DeviceLocation {
     }
 }
 
-/// Whether blocks of a device lie elsewhere.
 fn is_made_of_others(disk: &Path) -> bool {
     let has_any = |folder: PathBuf| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     disk.join("dm").exists() || has_any(disk.join("slaves"))

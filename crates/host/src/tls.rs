@@ -54,31 +54,17 @@ pub enum ClientCertificates {
 
 /// Why TLS is not available.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum TlsError {
     /// A file cannot be read, or has the wrong contents.
     #[error("{key}: {path}: {error}")]
-    File {
-        /// The key that names it.
-        key: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        error: String,
-    },
+    File { key: &'static str, path: PathBuf, error: String },
     /// Certificate and key do not match, or cannot be used.
     #[error("{key}: {error}")]
-    Unfit {
-        /// The key of what does not fit.
-        key: &'static str,
-        /// Why.
-        error: String,
-    },
+    Unfit { key: &'static str, error: String },
     /// Clients are to show certificates and nobody signs them.
     #[error("clients: certificates are {wanted} and `client_ca` names no file with who signs them")]
-    NoAuthority {
-        /// How they are wanted.
-        wanted: &'static str,
-    },
+    NoAuthority { wanted: &'static str },
 }
 
 impl TlsSettings {

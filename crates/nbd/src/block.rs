@@ -2,21 +2,19 @@
 
 /// What is asked. Places and lengths are in bytes, multiples of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Operation {
     /// Bytes from the disk.
     Read {
         /// First byte.
         offset: u64,
-        /// How many.
         bytes: u32,
-        /// From the media, past the drive's cache.
         fua: bool,
     },
     /// Bytes to the disk.
     Write {
         /// First byte.
         offset: u64,
-        /// The bytes.
         data: Vec<u8>,
         /// Done once they are on the media.
         fua: bool,
@@ -25,7 +23,6 @@ pub enum Operation {
     WriteZeroes {
         /// First byte.
         offset: u64,
-        /// How many.
         bytes: u64,
         /// Whether the room may be given back to whoever keeps the data.
         may_trim: bool,
@@ -36,14 +33,12 @@ pub enum Operation {
     Trim {
         /// First byte.
         offset: u64,
-        /// How many.
         bytes: u64,
     },
     /// Into the drive's cache, for a read to come.
     Prefetch {
         /// First byte.
         offset: u64,
-        /// How many.
         bytes: u64,
     },
     /// All that was written, to the media.
@@ -52,7 +47,6 @@ pub enum Operation {
     Allocation {
         /// First byte.
         offset: u64,
-        /// How many.
         bytes: u64,
     },
 }

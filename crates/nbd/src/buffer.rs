@@ -33,7 +33,6 @@ impl Buffer {
         self.begin == self.end
     }
 
-    /// Takes so many bytes out.
     pub(super) fn consume(&mut self, bytes: usize) {
         assert!(bytes <= self.len(), "only what is there can be taken");
         self.begin += bytes;

@@ -11,34 +11,20 @@ use std::io::{self, Read, Write};
 
 /// Why a server does not serve.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ClientError {
     /// The connection.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It speaks something else.
     #[error("{what} {met:#x} does not belong to the NBD protocol (newstyle); is the server an NBD server?")]
-    Magic {
-        /// What is wrong.
-        what: &'static str,
-        /// What came.
-        met: u64,
-    },
+    Magic { what: &'static str, met: u64 },
     /// It refuses the export.
     #[error("the server refuses export `{export}`: {message}")]
-    Refused {
-        /// Its name.
-        export: String,
-        /// Why, in the server's words.
-        message: String,
-    },
+    Refused { export: String, message: String },
     /// It goes on telling.
     #[error("the server tells {reported} things of export `{export}` and comes to no end")]
-    Endless {
-        /// Its name.
-        export: String,
-        /// Replies that came.
-        reported: usize,
-    },
+    Endless { export: String, reported: usize },
 }
 
 /// Longest message that a server may send before the transmission.
@@ -205,7 +191,6 @@ mod tests {
     use super::*;
     use headstack_model::Nanos;
 
-    /// A server in place of a socket.
     struct Server(Handshake);
 
     impl Read for Server {

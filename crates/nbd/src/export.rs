@@ -20,30 +20,23 @@ pub struct BlockSizes {
 
 /// A disk that clients can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Export {
-    /// What clients choose it by.
     pub name: String,
-    /// What people are told of it.
     pub description: String,
     /// Its size, in whole minimum blocks.
     pub bytes: u64,
     /// What requests must keep to.
     pub blocks: BlockSizes,
-    /// Whether it takes no writes.
     pub read_only: bool,
-    /// Whether its medium rotates.
     pub rotational: bool,
-    /// Whether FLUSH is served.
     pub flush: bool,
-    /// Whether FUA is served.
     pub fua: bool,
-    /// Whether TRIM is served.
     pub trim: bool,
     /// Whether WRITE_ZEROES is served.
     pub write_zeroes: bool,
     /// Whether several connections see one disk, so that a FLUSH by one holds for all.
     pub multi_conn: bool,
-    /// Whether CACHE is served.
     pub cache: bool,
     /// Who may see and use it: whoever is named by any of these, or all where there is none.
     pub allow: Vec<Allow>,
@@ -139,65 +132,30 @@ impl Exports {
 
 /// What is wrong with an export.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ExportError {
     /// There is none.
     #[error("there is nothing to export")]
     None,
     /// Two have the same name.
     #[error("two exports are named `{name}`")]
-    Twice {
-        /// The name.
-        name: String,
-    },
+    Twice { name: String },
     /// A text that the protocol cannot carry.
     #[error("an export's {what} of {bytes} bytes: at most {allowed} are allowed, none of them zero")]
-    Text {
-        /// Which text.
-        what: &'static str,
-        /// Its length.
-        bytes: usize,
-        /// The longest allowed.
-        allowed: usize,
-    },
+    Text { what: &'static str, bytes: usize, allowed: usize },
     /// A minimum block size that the protocol does not allow.
     #[error("export `{name}`: minimum block size {met}; it must be a power of two from 1 to 65536")]
-    Minimum {
-        /// The export.
-        name: String,
-        /// The size.
-        met: u32,
-    },
+    Minimum { name: String, met: u32 },
     /// A preferred block size that the protocol does not allow.
     #[error("export `{name}`: preferred block size {met}; it must be a power of two and at least {least}")]
-    Preferred {
-        /// The export.
-        name: String,
-        /// The size.
-        met: u32,
-        /// The least allowed.
-        least: u32,
-    },
+    Preferred { name: String, met: u32, least: u32 },
     /// A maximum that the protocol does not allow.
     #[error(
         "export `{name}`: at most {met} bytes a transfer; it must be a multiple of {minimum} and no less than the \
          preferred block size, or the export's if that is less"
     )]
-    Maximum {
-        /// The export.
-        name: String,
-        /// The maximum.
-        met: u32,
-        /// The minimum block size.
-        minimum: u32,
-    },
+    Maximum { name: String, met: u32, minimum: u32 },
     /// A size not in whole blocks.
     #[error("export `{name}`: {met} bytes are not a multiple of its minimum block size {minimum}")]
-    Size {
-        /// The export.
-        name: String,
-        /// The size.
-        met: u64,
-        /// The minimum block size.
-        minimum: u32,
-    },
+    Size { name: String, met: u64, minimum: u32 },
 }

@@ -24,27 +24,19 @@ pub struct Handshake {
     exports: Exports,
     peer: Peer,
     gate: Option<Arc<dyn Gate>>,
-    /// What the gate gave.
     permit: Option<Permit>,
     budget: Option<Budget>,
     limits: Limits,
     inbox: Buffer,
     outbox: Buffer,
     reading: Reading,
-    /// Options so far.
     options: u32,
-    /// Whether the client can be told of errors.
     fixed: bool,
     /// Whether the client wants zeros after an export's size.
     padding: bool,
     choice: Choice,
     chosen: Option<usize>,
-    /// How TLS is spoken, where it is.
-    tls: Option<Tls>,
-    /// Whether TLS begins now: nothing is read until it was [taken](Wire::take_tls).
-    upgrades: bool,
-    /// Whether it is spoken.
-    secure: bool,
+    tls: TlsOffer,
     hung_up: bool,
     /// Why the client did not get what it wanted last.
     refusal: Option<String>,
@@ -52,7 +44,32 @@ pub struct Handshake {
     deadline: Nanos,
 }
 
-/// What the next bytes from the client are.
+/// TLS as the server offers it, and how far it has come.
+#[derive(Debug, Default)]
+struct TlsOffer {
+    offered: Option<Tls>,
+    /// Whether TLS begins now: nothing is read until the caller has [taken](Machine::take_tls) it.
+    begins: bool,
+    secure: bool,
+}
+
+impl TlsOffer {
+    /// Whether TLS must come before this option.
+    fn must_precede(&self, option: u32) -> bool {
+        let required = self.offered.as_ref().is_some_and(|tls| tls.required);
+        required && !self.secure && option != proto::OPT_STARTTLS
+    }
+
+    /// Why a client with this length of option data may not begin TLS, if so.
+    fn refusal(&self, length: u32) -> Option<&'static str> {
+        match (length, self.secure) {
+            (0, false) => None,
+            (0, true) => Some("TLS has begun already"),
+            _ => Some("TLS is asked for without data"),
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Reading {
     Flags,
@@ -87,9 +104,7 @@ impl Handshake {
             padding: true,
             choice: Choice::default(),
             chosen: None,
-            tls: None,
-            upgrades: false,
-            secure: false,
+            tls: TlsOffer::default(),
             hung_up: false,
             refusal: None,
             ending: None,
@@ -115,7 +130,7 @@ impl Handshake {
 
     /// Offers TLS, or demands it.
     pub fn with_tls(self, tls: Option<Tls>) -> Handshake {
-        Handshake { tls, ..self }
+        Handshake { tls: TlsOffer { offered: tls, ..TlsOffer::default() }, ..self }
     }
 
     /// Who the client is.
@@ -125,7 +140,7 @@ impl Handshake {
 
     /// Whether TLS is spoken.
     pub fn is_secure(&self) -> bool {
-        self.secure
+        self.tls.secure
     }
 
     /// Why the client did not get what it wanted, where it was told so since the last time this was asked.
@@ -153,7 +168,6 @@ impl Handshake {
         Some(session)
     }
 
-    /// Deals with all that can be dealt with.
     fn advance(&mut self) {
         while self.is_open() && self.outbox.len() <= UNTAKEN {
             match self.step() {
@@ -167,7 +181,7 @@ impl Handshake {
 
     /// Whether there is anything to be settled yet, as things are.
     fn is_open(&self) -> bool {
-        self.ending.is_none() && self.chosen.is_none() && !self.upgrades
+        self.ending.is_none() && self.chosen.is_none() && !self.tls.begins
     }
 
     /// Takes one thing from the input; whether there may be more.
@@ -220,7 +234,7 @@ impl Handshake {
             self.ending = Some(Ending::Disconnected);
             return Ok(false);
         }
-        if self.lacks_tls(option) {
+        if self.tls.must_precede(option) {
             if option == proto::OPT_EXPORT_NAME {
                 return Err(Breach::TlsRequired);
             }
@@ -233,7 +247,7 @@ impl Handshake {
         if too_long && option == proto::OPT_EXPORT_NAME {
             return Err(Breach::LongName { bytes: length, allowed: self.limits.option_bytes });
         }
-        let known = header.is_known() && (option != proto::OPT_STARTTLS || self.tls.is_some());
+        let known = header.is_known() && (option != proto::OPT_STARTTLS || self.tls.offered.is_some());
         if too_long || !known {
             let reply = if known { proto::REP_ERR_TOO_BIG } else { proto::REP_ERR_UNSUP };
             return Ok(self.pass_over(header, reply));
@@ -266,12 +280,6 @@ impl Handshake {
         Ok(true)
     }
 
-    /// Whether an option has to wait for TLS.
-    fn lacks_tls(&self, option: u32) -> bool {
-        let required = self.tls.as_ref().is_some_and(|tls| tls.required);
-        required && !self.secure && option != proto::OPT_STARTTLS
-    }
-
     /// Has the data of an option passed over, after which it is refused.
     fn pass_over(&mut self, OptionHeader { option, length }: OptionHeader, reply: u32) -> bool {
         self.inbox.consume(OptionHeader::BYTES);
@@ -282,18 +290,14 @@ impl Handshake {
 
     fn start_tls(&mut self, length: u32) -> Result<bool, Breach> {
         self.inbox.consume(OptionHeader::BYTES + length as usize);
-        let refusal = match (length, self.secure) {
-            (0, false) => None,
-            (0, true) => Some("TLS has begun already"),
-            _ => Some("TLS is asked for without data"),
-        };
+        let refusal = self.tls.refusal(length);
         let (reply, message) = refusal.map_or((proto::REP_ACK, ""), |text| (proto::REP_ERR_INVALID, text));
         if refusal.is_none() {
             // Whoever put in what follows was not asked for a certificate.
             if !self.inbox.is_empty() {
                 return Err(Breach::BeforeTls { bytes: self.inbox.len() });
             }
-            self.upgrades = true;
+            self.tls.begins = true;
         }
         proto::put_option_reply(&mut self.outbox, proto::OPT_STARTTLS, reply, &[message.as_bytes()]);
         Ok(true)
@@ -357,11 +361,11 @@ impl Wire for Handshake {
 
 impl Machine for Handshake {
     fn take_tls(&mut self) -> Option<Tls> {
-        std::mem::take(&mut self.upgrades).then(|| self.tls.clone()).flatten()
+        std::mem::take(&mut self.tls.begins).then(|| self.tls.offered.clone()).flatten()
     }
 
     fn secured(&mut self, names: Option<Vec<String>>) {
-        self.secure = true;
+        self.tls.secure = true;
         self.peer.names = names.unwrap_or_default();
         // What was settled before may have been settled by anybody.
         self.choice = Choice::default();

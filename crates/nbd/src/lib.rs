@@ -16,7 +16,6 @@ mod records;
 mod reply;
 mod request;
 mod session;
-mod slots;
 mod transport;
 mod uri;
 mod visible;
@@ -28,7 +27,7 @@ pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
 pub use headstack_model::BlockError;
 pub use limits::{Breach, Ending, Limits};
-pub use session::{Request, Session};
+pub use session::{Handle, Request, Session};
 pub use transport::Transport;
 pub use uri::{NbdServer, NbdUri, UriError};
 

@@ -58,13 +58,11 @@ pub enum Ending {
 
 /// What a client did that ends its connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Breach {
     /// Flags that the server did not offer.
     #[error("client flags {met:#x}, where bits 0 and 1 are allowed")]
-    ClientFlags {
-        /// The flags.
-        met: u32,
-    },
+    ClientFlags { met: u32 },
     /// What should be an option is none.
     #[error("an option begins with {met:#018x}, not with the magic number of options")]
     OptionMagic {
@@ -73,53 +71,32 @@ pub enum Breach {
     },
     /// Anything but the choice of an export, from a client of the old newstyle handshake.
     #[error("option {met} from a client without the fixed newstyle handshake, which allows option 1 alone")]
-    OptionBeforeFixed {
-        /// The option's number.
-        met: u32,
-    },
+    OptionBeforeFixed { met: u32 },
     /// The choice of an export that is not there, in the form that has no answer for it.
     #[error("no export `{met}`{hint}")]
     UnknownExport {
-        /// The name asked for.
         met: String,
         /// The end of the message: the nearest known name.
         hint: String,
     },
     /// The choice of an export by a name too long to be looked at, in the form that has no answer for it.
     #[error("an export's name of {bytes} bytes, where {allowed} are allowed")]
-    LongName {
-        /// The name's length.
-        bytes: u32,
-        /// The longest allowed.
-        allowed: u32,
-    },
+    LongName { bytes: u32, allowed: u32 },
     /// Option after option, and no choice.
     #[error("more than {allowed} options")]
-    Options {
-        /// How many are allowed.
-        allowed: u32,
-    },
+    Options { allowed: u32 },
     /// The choice of an export as it is, in the form that has no answer, where TLS must come first.
     #[error("an export chosen without TLS, which must come first")]
     TlsRequired,
     /// Bytes sent after the wish for TLS, before it was granted: they are not within it, whoever sent them.
     #[error("{bytes} bytes between the wish for TLS and its beginning")]
-    BeforeTls {
-        /// How many.
-        bytes: usize,
-    },
+    BeforeTls { bytes: usize },
     /// TLS failed.
     #[error("TLS: {error}")]
-    Tls {
-        /// How.
-        error: String,
-    },
+    Tls { error: String },
     /// The choice of an export that promises more than its disk can keep, in the form that has no answer for it.
     #[error("no room for one client more: {message}")]
-    Full {
-        /// What is lacking.
-        message: String,
-    },
+    Full { message: String },
     /// What should be a request is none.
     #[error("a request begins with {met:#010x}, not with the magic number of requests")]
     RequestMagic {
@@ -128,12 +105,8 @@ pub enum Breach {
     },
     /// A write of more bytes than are even passed over.
     #[error("a write of {bytes} bytes, where {allowed} are allowed")]
-    Payload {
-        /// How many bytes the client was to send.
-        bytes: u32,
-        /// How many are allowed.
-        allowed: u32,
-    },
+    /// How many bytes the client was to send.
+    Payload { bytes: u32, allowed: u32 },
     /// No export chosen in time.
     #[error("no export chosen in time")]
     SlowHandshake,

@@ -7,7 +7,6 @@ use super::proto::{self, Fields, put_option_reply};
 use super::request::Terms;
 use super::visible::VisibleExports;
 
-/// The head of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OptionHeader {
     pub(super) option: u32,
@@ -29,7 +28,6 @@ impl OptionHeader {
         Ok(Some(OptionHeader { option, length }))
     }
 
-    /// Whether the option is served.
     pub(super) fn is_known(&self) -> bool {
         use proto::*;
         let served = [
@@ -57,7 +55,6 @@ fn invalid(message: &str) -> Failure {
     Failure { reply: proto::REP_ERR_INVALID, message: message.to_string() }
 }
 
-/// What a client settled so far.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     structured: bool,
@@ -66,7 +63,6 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// What holds in a transmission with this export.
     pub(super) fn terms(&self, export: usize) -> Terms {
         let structured = self.structured;
         Terms { structured, allocation: structured && self.allocation == Some(export) }
@@ -128,7 +124,6 @@ impl Choice {
         Ok(())
     }
 
-    /// Tells of one export.
     fn inform(
         &self,
         shown: VisibleExports<'_>,
@@ -162,7 +157,6 @@ impl Choice {
         Ok(index)
     }
 
-    /// Lists metadata contexts, or settles which are wanted.
     fn contexts(
         &mut self,
         shown: VisibleExports<'_>,

@@ -91,7 +91,6 @@ pub(super) const CHUNK_OFFSET_DATA: u16 = 1;
 pub(super) const CHUNK_BLOCK_STATUS: u16 = 5;
 pub(super) const CHUNK_ERROR: u16 = (1 << 15) + 1;
 
-/// Errors of the transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Errno {
@@ -139,7 +138,6 @@ impl<'a> Fields<'a> {
         self.take_bytes(usize::try_from(bytes).ok()?)
     }
 
-    /// Whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

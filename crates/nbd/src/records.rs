@@ -32,11 +32,9 @@ const HEADS: usize = 1 << 10;
 /// The TLS of a connection, from the side of the server.
 pub(super) struct Records {
     connection: UnbufferedServerConnection,
-    /// Records that came.
     inbox: Buffer,
     /// What they said, for which the machine has no room yet.
     said: Buffer,
-    /// Records that are to be sent.
     outbox: Buffer,
     /// What of the machine's bytes the outbox begins with.
     batch: Option<Batch>,
@@ -130,7 +128,6 @@ impl Records {
         self.hand_on(machine);
     }
 
-    /// The client sends no more.
     pub(super) fn input_ended(&mut self, machine: &mut impl Machine) {
         self.ended = true;
         self.hand_on(machine);
@@ -292,7 +289,6 @@ impl Records {
         since.map(|since| since.saturating_add(timeout))
     }
 
-    /// Nothing is read from the client for now.
     pub(super) fn stall(&mut self) {
         self.stalled = true;
     }
@@ -309,12 +305,10 @@ impl Records {
         (self.now, self.incomplete, self.is_end_reported) = (now, self.incomplete.map(|_| now), false);
     }
 
-    /// The client took too long.
     pub(super) fn give_up(&mut self) {
         self.failure = Some(Ending::Broken(Breach::SlowRequest));
     }
 
-    /// Gives back the room of bursts.
     pub(super) fn release(&mut self) {
         if self.said.is_empty() {
             self.said = Buffer::with_room(0);

@@ -8,7 +8,6 @@ use crate::Operation;
 /// A request up to its payload.
 pub(super) const HEADER_BYTES: usize = 28;
 
-/// What client and server agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
     /// Replies come in chunks that tell their own length.
@@ -17,7 +16,6 @@ pub(super) struct Terms {
     pub(super) allocation: bool,
 }
 
-/// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     flags: u16,
@@ -28,14 +26,10 @@ pub(super) struct Header {
     pub(super) length: u32,
 }
 
-/// What a reply to a request looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Done, or not.
     Plain,
-    /// The bytes that were read.
     Data,
-    /// Stretches, or a single one.
     Extents { one: bool },
 }
 
@@ -56,12 +50,10 @@ impl Header {
         })
     }
 
-    /// Whether the client takes its leave.
     pub(super) fn is_disconnect(&self) -> bool {
         self.command == proto::CMD_DISC
     }
 
-    /// Bytes that follow the header.
     pub(super) fn payload(&self) -> usize {
         if self.command == proto::CMD_WRITE { self.length as usize } else { 0 }
     }
@@ -88,7 +80,6 @@ impl Header {
         self.flags & flag != 0
     }
 
-    /// Whether the export serves the request.
     pub(super) fn check(&self, export: &Export, terms: Terms) -> Result<(), Refusal> {
         let (offered, mut allowed) = self.offered(export, terms)?;
         if export.fua {

@@ -8,7 +8,6 @@ use super::export::{Export, Exports};
 use super::limits::{Breach, Ending, Limits};
 use super::reply;
 use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
-use super::slots::{Pending, Slots};
 use super::{Machine, Permit, Tls, Wire};
 use crate::{Answer, BlockError, Operation};
 
@@ -18,13 +17,32 @@ const INBOX: usize = 256 << 10;
 /// Longest payload that is read together with other requests and copied; a longer one is read in place.
 const COPIED: usize = 64 << 10;
 
-/// What a client asks of the disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A client's request to the disk.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What to answer it by: never given out twice in a session.
-    pub handle: u64,
-    /// What is asked. It lies within the export, in whole blocks.
+    /// What its answer needs.
+    pub handle: Handle,
+    /// The operation. It lies within the export, in whole blocks.
     pub operation: Operation,
+}
+
+/// What the reply to a request needs. It travels with the request, and cannot be copied, so that nothing is answered twice:
+///
+/// ```compile_fail,E0382
+/// # use headstack_nbd::{Answer, Handle, Session};
+/// fn answer_twice(session: &mut Session, handle: Handle) {
+///     session.answer(headstack_model::Nanos(0), handle, Ok(Answer::Done));
+///     session.answer(headstack_model::Nanos(0), handle, Ok(Answer::Done));
+/// }
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct Handle {
+    cookie: u64,
+    offset: u64,
+    length: u32,
+    /// Bytes of memory that the request takes.
+    weight: usize,
+    shape: Shape,
 }
 
 /// The transmission over one connection.
@@ -42,7 +60,7 @@ pub struct Session {
     /// Bytes of replies that the client took.
     taken: u64,
     reading: Reading,
-    slots: Slots,
+    in_flight: usize,
     /// Bytes of requests that are with the disk, or on their way in.
     held: usize,
     /// What of a budget it has taken for these, and for replies.
@@ -53,7 +71,6 @@ pub struct Session {
     blocked: bool,
     /// Whether that is for memory that other connections hold.
     lacks_memory: bool,
-    /// Whether the client sends no more.
     hung_up: bool,
     ending: Option<Ending>,
     /// The last time told.
@@ -64,23 +81,17 @@ pub struct Session {
     untaken: Option<Nanos>,
 }
 
-/// What the next bytes from the client are.
 #[derive(Debug)]
 enum Reading {
-    /// A request, or its rest, in the inbox.
     Requests,
-    /// The payload of a write, read in place.
     Payload { header: Header, data: Vec<u8>, received: usize },
-    /// The payload of a write that is refused.
     Refused { header: Header, refusal: Refusal, left: usize },
 }
 
-/// What came of looking at the input.
 enum Step {
     Request(Request),
     /// Something was dealt with; there may be more.
     Again,
-    /// The rest of a request is needed.
     Starved,
     /// Others must be out of the way first.
     Blocked,
@@ -107,7 +118,7 @@ impl Session {
             outbox,
             taken: 0,
             reading: Reading::Requests,
-            slots: Slots::default(),
+            in_flight: 0,
             held: 0,
             share: Share::new(None),
             _permit: None,
@@ -121,7 +132,6 @@ impl Session {
         }
     }
 
-    /// Has it share a budget with others.
     pub(super) fn sharing(self, budget: Option<Budget>) -> Session {
         Session { share: Share::new(budget), ..self }
     }
@@ -158,7 +168,7 @@ impl Session {
 
     /// How many requests are with the disk.
     pub fn in_flight(&self) -> usize {
-        self.slots.len()
+        self.in_flight
     }
 
     /// The next request for the disk. What is refused is answered on the way.
@@ -189,18 +199,18 @@ impl Session {
     }
 
     /// Answers a request.
-    pub fn answer(&mut self, now: Nanos, handle: u64, result: Result<Answer, BlockError>) {
-        self.reply(now, handle, |out, terms, most, pending| match (result, pending.shape) {
+    pub fn answer(&mut self, now: Nanos, handle: Handle, result: Result<Answer, BlockError>) {
+        self.reply(now, handle, |out, terms, most, handle| match (result, handle.shape) {
             (Err(error), _) => {
-                reply::error(out, terms.structured, pending.cookie, error.into(), &error.to_string());
+                reply::error(out, terms.structured, handle.cookie, error.into(), &error.to_string());
             }
-            (Ok(Answer::Done), Shape::Plain) => reply::done(out, pending.cookie),
-            (Ok(Answer::Data(data)), Shape::Data) => read(out, terms, pending, |room| {
+            (Ok(Answer::Done), Shape::Plain) => reply::done(out, handle.cookie),
+            (Ok(Answer::Data(data)), Shape::Data) => read(out, terms, handle, |room| {
                 room.copy_from_slice(&data);
                 Ok(())
             }),
             (Ok(Answer::Allocation(reported)), Shape::Extents { one }) => {
-                reply::extents(out, pending.cookie, &reported, pending.length, if one { 1 } else { most });
+                reply::extents(out, handle.cookie, &reported, handle.length, if one { 1 } else { most });
             }
             (Ok(answer), shape) => panic!("a request of shape {shape:?} is not answered by {answer:?}"),
         });
@@ -210,23 +220,23 @@ impl Session {
     pub fn answer_read(
         &mut self,
         now: Nanos,
-        handle: u64,
+        handle: Handle,
         fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
     ) {
-        self.reply(now, handle, |out, terms, _, pending| {
-            assert_eq!(pending.shape, Shape::Data, "only a read is answered by its bytes");
-            read(out, terms, pending, fill);
+        self.reply(now, handle, |out, terms, _, handle| {
+            assert_eq!(handle.shape, Shape::Data, "only a read is answered by its bytes");
+            read(out, terms, handle, fill);
         });
     }
 
-    fn reply(&mut self, now: Nanos, handle: u64, write: impl FnOnce(&mut Buffer, Terms, usize, Pending)) {
+    fn reply(&mut self, now: Nanos, handle: Handle, write: impl FnOnce(&mut Buffer, Terms, usize, Handle)) {
         self.now = now;
-        let pending = self.slots.remove(handle);
-        self.held -= pending.weight;
+        self.in_flight -= 1;
+        self.held -= handle.weight;
         if matches!(self.ending, Some(Ending::Broken(_))) {
             return self.settle();
         }
-        write(&mut self.outbox, self.terms, self.limits.extents, pending);
+        write(&mut self.outbox, self.terms, self.limits.extents, handle);
         self.untaken.get_or_insert(now);
         self.settle();
     }
@@ -239,7 +249,7 @@ impl Session {
     fn has_room_for(&mut self, weight: usize) -> bool {
         let held = self.held + self.outbox.len();
         let fits = held + weight <= self.limits.held_bytes || held == 0;
-        let is_within = fits && self.slots.len() < self.limits.requests.min(Slots::MOST);
+        let is_within = fits && self.in_flight < self.limits.requests;
         self.lacks_memory = is_within && !self.share.allows(held, weight);
         is_within && !self.lacks_memory
     }
@@ -249,7 +259,6 @@ impl Session {
         self.share.settle(self.held + self.outbox.len());
     }
 
-    /// Takes one thing from the input.
     fn step(&mut self) -> Result<Step, Breach> {
         match &mut self.reading {
             Reading::Requests => self.begin(),
@@ -316,8 +325,9 @@ impl Session {
 
     fn pass_on(&mut self, header: Header, data: Vec<u8>) -> Request {
         let Header { cookie, offset, length, .. } = header;
-        let pending = Pending { cookie, offset, length, weight: header.weight(), shape: header.shape() };
-        Request { handle: self.slots.insert(pending), operation: header.operation(data) }
+        let handle = Handle { cookie, offset, length, weight: header.weight(), shape: header.shape() };
+        self.in_flight += 1;
+        Request { handle, operation: header.operation(data) }
     }
 
     fn refuse(&mut self, header: Header, refusal: &Refusal) {
@@ -346,10 +356,10 @@ impl Session {
 fn read(
     out: &mut Buffer,
     terms: Terms,
-    pending: Pending,
+    handle: Handle,
     fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
 ) {
-    reply::data(out, terms.structured, (pending.cookie, pending.offset, pending.length), fill);
+    reply::data(out, terms.structured, (handle.cookie, handle.offset, handle.length), fill);
 }
 
 impl Wire for Session {
@@ -409,7 +419,7 @@ impl Wire for Session {
         match self.ending {
             None => false,
             Some(Ending::Broken(_)) => true,
-            Some(_) => self.slots.len() == 0 && self.outbox.is_empty(),
+            Some(_) => self.in_flight == 0 && self.outbox.is_empty(),
         }
     }
 

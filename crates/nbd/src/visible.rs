@@ -12,7 +12,6 @@ pub(crate) struct VisibleExports<'a> {
 }
 
 impl<'a> VisibleExports<'a> {
-    /// All of them, with their numbers.
     pub(crate) fn all(self) -> impl Iterator<Item = (usize, &'a Export)> {
         let is_visible = move |export: &Export| {
             export.allow.is_empty() || export.allow.iter().any(|allow| allow.holds_for(self.peer))

@@ -17,21 +17,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A disk of a node.
 struct Unit {
     node: Node,
     /// The emulated disk behind it, where it is one.
     disk: Option<Disk>,
-    /// What is not as it was asked for.
     notes: Vec<String>,
 }
 
-/// All of a node.
 pub(super) struct Running {
     units: Vec<Unit>,
     server: Server,
     exports: Vec<ExportPlan>,
-    /// Memory that all clients share.
     budget: Option<Budget>,
     /// Whether clients of the first listener must speak TLS.
     is_secret: bool,
@@ -78,12 +74,10 @@ impl Running {
         self.server.change(rules(plan)?, &allow).map_err(Failure::input)
     }
 
-    /// Memory that all clients share.
     pub(super) fn budget(&self) -> Option<Budget> {
         self.budget.clone()
     }
 
-    /// Ways to the nodes of the disks.
     pub(super) fn handles(&self) -> Vec<NodeHandle> {
         self.units.iter().map(|unit| unit.node.handle()).collect()
     }
@@ -93,7 +87,6 @@ impl Running {
         &self.units[disk].notes
     }
 
-    /// Where clients find the node.
     pub(super) fn addresses(&self) -> &[Address] {
         self.server.addresses()
     }
@@ -114,7 +107,7 @@ impl Running {
     pub(super) fn end(self) -> Result<(), Failure> {
         drop(self.server);
         // All at once, since each may have to wait for its clients.
-        self.units.iter().for_each(|unit| unit.node.handle().ask_to_stop());
+        self.units.iter().for_each(|unit| unit.node.handle().request_stop());
         let mut result = Ok(());
         for Unit { node, disk, .. } in self.units {
             let name = node.handle().name().to_string();
@@ -134,7 +127,6 @@ pub(super) fn uri(address: &Address, export: &str, is_secret: bool) -> String {
     if is_secret { uri.replacen("nbd", "nbds", 1) } else { uri }
 }
 
-/// What holds for all clients.
 fn rules(plan: &Plan) -> Result<Rules, Failure> {
     let tls = plan.tls.as_ref().map(TlsSettings::load).transpose();
     let tls = tls.map_err(|error| Failure::Input(format!("tls.{error}")))?;

@@ -48,10 +48,9 @@ impl Kind {
 
 /// Operations of one kind that came back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Count {
-    /// How many were done.
     pub done: u64,
-    /// How many failed.
     pub failed: u64,
     /// Bytes of those that were done.
     pub bytes: u64,

@@ -40,12 +40,10 @@ pub enum Outcome {
 
 /// An operation that is over.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Answered {
-    /// The number that it was submitted under.
     pub ticket: u64,
-    /// When the model was done with it.
     pub at: Nanos,
-    /// What came of it.
     pub result: Result<Outcome, BlockError>,
 }
 
@@ -63,7 +61,6 @@ pub struct Emulator {
     now: Nanos,
     /// Whether operations end with the piece that is under way.
     stopping: bool,
-    /// Whether the power is gone.
     dark: bool,
 }
 
@@ -316,7 +313,6 @@ impl Emulator {
         self.machine.submit(now, volume, request, slot as u64);
     }
 
-    /// Takes what the model is done with.
     fn collect(&mut self, now: Nanos) {
         loop {
             self.settle_media();

@@ -5,17 +5,13 @@ use headstack_sim::{Completion, Engine, Finished, Observer, Outcome};
 use headstack_workload::{Inbox, Issue};
 use std::collections::VecDeque;
 
-/// A request that came back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
-    /// The number that it was submitted under.
     pub(super) id: u64,
-    /// When it was done.
     pub(super) at: Nanos,
     pub(super) outcome: Outcome,
 }
 
-/// Keeps what comes back.
 struct Back<'a>(&'a mut VecDeque<Ended>);
 
 impl Observer for Back<'_> {
@@ -27,7 +23,6 @@ impl Observer for Back<'_> {
     fn served(&mut self, _device: u32, _command: &Completion) {}
 }
 
-/// Turns a rig, or nothing.
 #[derive(Debug)]
 pub(super) struct Machine {
     /// None for the null disk.
@@ -54,7 +49,6 @@ impl Machine {
         self.engine.as_deref_mut()
     }
 
-    /// Takes a request for a volume.
     pub(super) fn submit(&mut self, now: Nanos, volume: u32, request: Request, id: u64) {
         if self.engine.is_none() {
             self.ended.push_back(Ended { id, at: now, outcome: Outcome::Done });
@@ -64,7 +58,6 @@ impl Machine {
         self.handle_timeout(now);
     }
 
-    /// Does all that is due up to `now`.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
         if let Some(engine) = &mut self.engine {
             engine.advance(now, &mut self.inbox, &mut Back(&mut self.ended));

@@ -15,12 +15,9 @@ const FIRST_LINE: &str = "headstack disk 1";
 /// The longest name of a disk that it holds.
 const OWNER_BYTES: usize = 2048;
 
-/// Whose bytes a file keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The disk.
     pub(super) owner: String,
-    /// How many they are.
     pub(super) bytes: u64,
 }
 
@@ -79,7 +76,6 @@ impl Mark {
         io::Error::new(io::ErrorKind::InvalidInput, message)
     }
 
-    /// The disk on one line that fits.
     fn owner(&self) -> String {
         let line: String = self.owner.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let end = line.char_indices().map(|(at, _)| at).take_while(|at| *at <= OWNER_BYTES).last();

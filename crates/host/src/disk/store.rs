@@ -67,7 +67,6 @@ impl Store {
         self.bytes
     }
 
-    /// How much room its bytes take.
     pub(super) fn room(&self) -> u64 {
         // The file is open: its length and the like are at hand.
         self.file.metadata().map_or(self.bytes, |metadata| metadata.blocks() * 512)

@@ -5,14 +5,12 @@ use super::books::Kind;
 use crate::BlockError;
 use headstack_model::{Lbn, Nanos, Op, Request};
 
-/// An operation under way.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) ticket: u64,
     pub(super) volume: u32,
     pub(super) task: Task,
     pub(super) outcome: Outcome,
-    /// What it counts as.
     pub(super) asked: Option<(Kind, u64)>,
     pub(super) begun: Nanos,
 }
@@ -40,7 +38,6 @@ impl Task {
         self.next == self.end
     }
 
-    /// The next request for the model.
     pub(super) fn next_piece(&mut self, block: u64) -> Option<Request> {
         if self.is_over() {
             return None;

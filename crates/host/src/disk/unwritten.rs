@@ -28,7 +28,6 @@ impl Content {
         }
     }
 
-    /// How much memory it takes.
     fn room(&self) -> u64 {
         match self {
             Content::Data(data) => data.len() as u64,
@@ -36,7 +35,6 @@ impl Content {
         }
     }
 
-    /// Cuts off what comes from `at` on.
     fn split_off(&mut self, at: u64) -> Content {
         match self {
             Content::Data(data) => Content::Data(data.split_off(at as usize)),
@@ -56,12 +54,10 @@ impl Content {
     }
 }
 
-/// A run in its place.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) first: u64,
     pub(super) content: Content,
-    /// When it was taken.
     since: Nanos,
 }
 
@@ -157,7 +153,6 @@ impl Unwritten {
         settled
     }
 
-    /// Drops what it has in `start..end`.
     pub(super) fn remove(&mut self, start: u64, end: u64) {
         self.settle(start, end, Nanos::MAX);
     }

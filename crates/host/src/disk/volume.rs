@@ -14,7 +14,6 @@ pub struct Volume {
     /// What is on the media and the store did not take.
     owed: Unwritten,
     unwritten: Unwritten,
-    /// Why the store did not take it.
     failed: Option<BlockError>,
     is_dead: bool,
     /// Whether the model tells what is on the media; otherwise all that is written is there at once.
@@ -123,7 +122,6 @@ impl Volume {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Whether its drive is dead.
     pub(super) fn is_dead(&self) -> bool {
         self.is_dead
     }
@@ -134,7 +132,6 @@ impl Volume {
         self.forget();
     }
 
-    /// Forgets what is not on the media.
     pub(super) fn forget(&mut self) {
         self.unwritten = Unwritten::default();
     }
@@ -146,7 +143,6 @@ impl Volume {
         std::mem::replace(&mut self.store, refusing)
     }
 
-    /// Gives it back what it had.
     #[cfg(test)]
     pub(super) fn take_store(&mut self, store: Store) {
         self.store = store;

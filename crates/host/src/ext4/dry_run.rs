@@ -16,7 +16,6 @@ pub(super) const DRY_RUN_BYTES: u64 = 64 << 30;
 /// What mke2fs makes of the options alone, without any block left out.
 pub(super) struct Plain {
     pub(super) shape: Shape,
-    /// Inodes of the whole disk.
     pub(super) inodes: u64,
 }
 

@@ -14,12 +14,10 @@ use tempfile::NamedTempFile;
 
 /// What was made.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Made {
-    /// The method that was used.
     pub method: ExclusionMethod,
-    /// Why it was.
     pub reason: Reason,
-    /// Blocks of the file system.
     pub blocks: u64,
     /// Blocks to leave out.
     pub listed: u64,
@@ -27,7 +25,6 @@ pub struct Made {
     pub metadata: u64,
     /// Blocks that the list of those left out takes itself.
     pub list_blocks: u64,
-    /// Inodes of the file system.
     pub inodes: u64,
     /// Inodes that mke2fs gives it by the same options where no block is left out.
     pub plain_inodes: u64,
@@ -75,7 +72,6 @@ pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
     })
 }
 
-/// Takes away what was being made.
 fn erase_partial(path: &Path) -> Ext4Error {
     let done = open(path).and_then(|file| Ok(ext4::erase_head(&file)?));
     Ext4Error::Spoiled(Box::new(done.err().unwrap_or(Ext4Error::Interrupted)))
@@ -259,7 +255,6 @@ mod tests {
         );
     }
 
-    /// What the superblock says of its file system.
     fn state(path: &Path) -> String {
         let said = debugfs(path, &["-R", "show_super_stats -h"]).expect("it is here");
         let reported = said.out.lines().find_map(|line| line.strip_prefix("Filesystem state:"));

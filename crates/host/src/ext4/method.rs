@@ -47,7 +47,6 @@ pub enum Reason {
     ListUntried,
 }
 
-/// The method, and what it needs.
 pub(super) enum Chosen {
     List {
         options: Options,

@@ -32,47 +32,23 @@ pub const HIDDEN_FILE: &str = ".headstack-excluded";
 
 /// Why no such file system is made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Ext4Error {
     /// It cannot be opened or looked at.
     #[error("{}: {error}", path.display())]
-    Target {
-        /// Where it is.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
+    Target { path: PathBuf, error: io::Error },
     /// Somebody uses it.
     #[error("{} is in use ({by})", path.display())]
-    InUse {
-        /// Where it is.
-        path: PathBuf,
-        /// By what.
-        by: String,
-    },
+    InUse { path: PathBuf, by: String },
     /// It is not the disk of the map, or not that part of it.
     #[error("{}: {why}", path.display())]
-    OtherDisk {
-        /// Where it is.
-        path: PathBuf,
-        /// How that shows.
-        why: String,
-    },
+    OtherDisk { path: PathBuf, why: String },
     /// It is not known where on the disk of the map it lies, or is on another disk.
     #[error("{}: {error}", path.display())]
-    LocationError {
-        /// The device.
-        path: PathBuf,
-        /// What the system tells of it.
-        error: LocationError,
-    },
+    LocationError { path: PathBuf, error: LocationError },
     /// There is something on it.
     #[error("{} holds {what}: --force makes a file system there all the same", path.display())]
-    NotEmpty {
-        /// Where it is.
-        path: PathBuf,
-        /// What it holds.
-        what: String,
-    },
+    NotEmpty { path: PathBuf, what: String },
     /// Blocks that are no whole sectors.
     #[error("{0}")]
     OddBlock(#[from] OddBlock),
@@ -83,31 +59,18 @@ pub enum Ext4Error {
     #[error(
         "{excluded} blocks to leave out: a list of bad blocks holds {most}; --method hidden-file holds any number"
     )]
-    TooMany {
-        /// How many there are.
-        excluded: u64,
-        /// How many it holds.
-        most: u64,
-    },
+    TooMany { excluded: u64, most: u64 },
     /// Too many blocks for the list of bad blocks.
     #[error(
         "{blocks} blocks: a list of bad blocks is for less than 2^32; --method hidden-file is for any number"
     )]
-    TooLarge {
-        /// How many there are.
-        blocks: u64,
-    },
+    TooLarge { blocks: u64 },
     /// An option that is this module's to give.
     #[error("the option {0} of mke2fs is not allowed: the map and the options before -- set what it sets")]
     Option(String),
     /// An option that would do more than make the file system, or less than this module promises.
     #[error("the option {option} of mke2fs is not allowed: {why}")]
-    HarmfulOption {
-        /// Its letter.
-        option: String,
-        /// What it would do.
-        why: &'static str,
-    },
+    HarmfulOption { option: String, why: &'static str },
     /// What is on the disk is no ext4 that is supported, or is incomplete.
     #[error(transparent)]
     Format(#[from] FormatError),
@@ -116,20 +79,10 @@ pub enum Ext4Error {
     Missing(&'static str),
     /// No file to try it in.
     #[error("{}: no sparse file for a dry run: {error}", folder.display())]
-    ScratchFile {
-        /// Where files for a time are.
-        folder: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
+    ScratchFile { folder: PathBuf, error: io::Error },
     /// A program that failed before it touched the disk.
     #[error("{program} cannot make this file system (dry run in a sparse file): {said}")]
-    DryRun {
-        /// Its name.
-        program: &'static str,
-        /// What it said.
-        said: String,
-    },
+    DryRun { program: &'static str, said: String },
     /// Somebody asked for the end.
     #[error("it was interrupted")]
     Interrupted,
@@ -141,12 +94,7 @@ pub enum Ext4Error {
     Spoiled(Box<Ext4Error>),
     /// A program that failed.
     #[error("{program} failed: {said}")]
-    Failed {
-        /// Its name.
-        program: &'static str,
-        /// What it said.
-        said: String,
-    },
+    Failed { program: &'static str, said: String },
     /// Reading or writing failed.
     #[error("{0}")]
     File(io::Error),

@@ -50,23 +50,19 @@ impl Options {
         Ok(Options { given })
     }
 
-    /// Whether any of these is given.
     pub(super) fn has(&self, options: &[&str]) -> bool {
         self.given.iter().any(|(option, _)| options.contains(&option.as_str()))
     }
 
-    /// The same without one.
     pub(super) fn without(&self, option: &str) -> Options {
         Options { given: self.given.iter().filter(|(given, _)| given != option).cloned().collect() }
     }
 
-    /// The same and one more.
     pub(super) fn with(mut self, option: &str, value: String) -> Options {
         self.given.push((option.to_string(), Some(value)));
         self
     }
 
-    /// The same and one more that stands alone.
     pub(super) fn with_flag(mut self, option: &str) -> Options {
         self.given.push((option.to_string(), None));
         self

@@ -81,7 +81,6 @@ fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Erro
     Ok(())
 }
 
-/// Looks whether there is anything that is known.
 fn empty(path: &Path) -> Result<(), Ext4Error> {
     tools::look_for(&["blkid"])?;
     let words = ["-p", "-o", "export"].map(OsString::from).into_iter().chain([path.into()]);
@@ -96,7 +95,6 @@ fn empty(path: &Path) -> Result<(), Ext4Error> {
     }
 }
 
-/// What blkid finds.
 #[derive(Debug, PartialEq, Eq)]
 enum Held {
     Nothing,

@@ -21,7 +21,6 @@ const LAST_LOOK: Duration = Duration::from_millis(50);
 /// Characters of what a program said that are passed on.
 const MOST_SAID: usize = 400;
 
-/// What a program did.
 pub(super) struct Said {
     /// How it ended; a signal is -1.
     pub(super) code: i32,
@@ -30,7 +29,6 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What it complained of, in one line.
     pub(super) fn complaint(&self) -> String {
         let lines = self.err.lines().chain(self.out.lines()).map(str::trim).filter(|line| !line.is_empty());
         // The first is its version.

@@ -3,7 +3,6 @@
 use crate::{Answer, BlockError, Caller, DiskHandle, Operation, StatusExtent};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 
-/// The system's name of a failure.
 pub(super) fn errno(error: BlockError) -> Errno {
     match error {
         BlockError::Invalid => Errno::EINVAL,
@@ -33,7 +32,6 @@ impl Caller for ReplyEmpty {
     }
 }
 
-/// Waits for a write.
 pub(super) struct Writer {
     pub(super) reply: ReplyWrite,
     pub(super) bytes: u32,

@@ -14,7 +14,6 @@ use std::ffi::OsStr;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// A volume as a file.
 #[derive(Debug)]
 struct Disk {
     handle: DiskHandle,
@@ -29,7 +28,6 @@ impl Disk {
     }
 }
 
-/// All files of a mount.
 #[derive(Debug)]
 pub(super) struct Files {
     disks: Vec<Disk>,

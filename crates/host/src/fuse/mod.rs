@@ -43,24 +43,17 @@ impl Default for MountOptions {
 
 /// Why disks cannot be mounted.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum MountError {
     /// The kernel has no FUSE, or does not give it.
     #[error("/dev/fuse: {0} ({hint})", hint = remedy(.0))]
     Device(io::Error),
     /// There is no folder to mount on.
     #[error("{}: {error} (a mount needs a folder that is there)", folder.display())]
-    Folder {
-        /// What was given.
-        folder: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    Folder { folder: PathBuf, error: io::Error },
     /// A program mounted something there and died.
     #[error("{}: a mount whose program is gone (remove it with `fusermount3 -u {}`)", folder.display(), quoted(folder))]
-    Stale {
-        /// Where it is.
-        folder: PathBuf,
-    },
+    Stale { folder: PathBuf },
     /// Two volumes have one name, or one has a name that no file can have.
     #[error("volume `{0}` cannot be a file: names must differ and have no `/`")]
     Name(String),
@@ -72,12 +65,7 @@ pub enum MountError {
     Others,
     /// The system refused.
     #[error("{}: {error} (mounting needs a folder of one's own, and root or the program fusermount3)", folder.display())]
-    Refused {
-        /// Where.
-        folder: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    Refused { folder: PathBuf, error: io::Error },
 }
 
 /// What helps where the kernel's FUSE cannot be had.

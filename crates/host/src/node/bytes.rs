@@ -26,7 +26,6 @@ pub(crate) fn pages(bytes: usize) -> MmapMut {
 pub(super) struct Pool {
     free: [Vec<MmapMut>; CLASSES],
     kept: usize,
-    /// Most that is kept.
     most: usize,
 }
 
@@ -47,7 +46,6 @@ impl Pool {
         }
     }
 
-    /// Takes room back.
     pub(super) fn give(&mut self, room: MmapMut) {
         if let Some(free) = self.free.get_mut(class(room.len()))
             && self.kept + room.len() <= self.most

@@ -40,7 +40,6 @@ pub enum NodeError {
 pub struct NodeCore<T> {
     streams: Streams,
     shape: Shape,
-    /// The stream memory.
     memory: MmapMut,
     /// Requests at the scheduler; their keys are its tickets.
     requests: Slab<NodeRequest<T>>,
@@ -70,11 +69,9 @@ impl<T> NodeRequest<T> {
 #[derive(Debug)]
 enum Content {
     None,
-    /// Bytes to be written, as they arrived.
     Written(Vec<u8>),
     /// Bytes to be written, or that were read, in whole pages for the device.
     Buffer(MmapMut),
-    /// Bytes that were read are on the disk.
     Left,
     Found(Vec<StatusExtent>),
 }

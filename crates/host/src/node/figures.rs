@@ -1,10 +1,8 @@
 //! What a node's thread takes note of, for who looks: when the disk had commands, and how long clients waited.
 
-use crate::shared::Answerable;
 use hdrhistogram::Histogram;
 use headstack_model::Nanos;
 
-/// Time in which a disk has commands.
 #[derive(Debug, Default)]
 pub(super) struct Busy {
     commands: usize,
@@ -14,13 +12,11 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    /// The disk gets a command.
     pub(super) fn begin(&mut self, now: Nanos) {
         self.count(now);
         self.commands += 1;
     }
 
-    /// So many have ended.
     pub(super) fn end(&mut self, now: Nanos, commands: usize) {
         self.count(now);
         self.commands -= commands;
@@ -30,7 +26,6 @@ impl Busy {
         (self.time, self.since) = (self.until(now), now);
     }
 
-    /// All of it by now.
     pub(super) fn until(&self, now: Nanos) -> Nanos {
         if self.commands > 0 { self.time + now.since(self.since) } else { self.time }
     }
@@ -63,24 +58,22 @@ impl Responses {
     /// What is told apart: microseconds, up to half an hour, to two digits.
     const LONGEST: u64 = 1_800_000_000;
 
-    /// A request was answered.
-    pub(super) fn record(&mut self, of: Answerable, took: Nanos) {
-        if of.link >= Responses::MOST {
+    pub(super) fn record(&mut self, link: usize, number: u64, took: Nanos) {
+        if link >= Responses::MOST {
             return;
         }
-        if self.clients.len() <= of.link {
-            self.clients.resize_with(of.link + 1, || None);
+        if self.clients.len() <= link {
+            self.clients.resize_with(link + 1, || None);
         }
-        let place = &mut self.clients[of.link];
-        if place.as_ref().is_none_or(|(number, _)| *number != of.number) {
+        let place = &mut self.clients[link];
+        if place.as_ref().is_none_or(|(kept, _)| *kept != number) {
             let times = Histogram::new_with_bounds(1, Responses::LONGEST, 2);
-            *place = Some((of.number, times.expect("the bounds are in order")));
+            *place = Some((number, times.expect("the bounds are in order")));
         }
         let (_, times) = place.as_mut().expect("it was put there");
         times.saturating_record(took.0 / 1000);
     }
 
-    /// A client has gone.
     pub(super) fn forget(&mut self, client: u64) {
         let its = |place: &&mut Option<(u64, _)>| matches!(place, Some((number, _)) if *number == client);
         if let Some(place) = self.clients.iter_mut().find(its) {
@@ -88,7 +81,6 @@ impl Responses {
         }
     }
 
-    /// All that are kept.
     pub(super) fn views(&self) -> Vec<ClientView> {
         let view = |(client, times): &(u64, Histogram<u32>)| {
             let quantile = |share: f64| Nanos(1000 * times.value_at_quantile(share));
@@ -118,15 +110,14 @@ mod tests {
     #[test]
     fn response_times_belong_to_the_current_client_of_a_link() {
         let mut responses = Responses::default();
-        let of = |link, number| Answerable { link, number, handle: 0, cost: 0 };
-        (0..100).for_each(|_| responses.record(of(1, 7), Nanos::from_ms(1.0)));
-        responses.record(of(1, 7), Nanos::from_ms(500.0));
-        responses.record(of(Responses::MOST, 8), Nanos::from_ms(1.0));
+        (0..100).for_each(|_| responses.record(1, 7, Nanos::from_ms(1.0)));
+        responses.record(1, 7, Nanos::from_ms(500.0));
+        responses.record(Responses::MOST, 8, Nanos::from_ms(1.0));
         let [view] = responses.views()[..] else { panic!("one client is kept") };
         assert_eq!((view.client, view.requests), (7, 101));
         let near = |time: Nanos, ms: f64| (time.as_ms() / ms - 1.0).abs() < 0.01;
         assert!(near(view.p50, 1.0) && near(view.p99, 1.0), "{view:?}");
-        responses.record(of(1, 9), Nanos::from_secs(7200));
+        responses.record(1, 9, Nanos::from_secs(7200));
         let [view] = responses.views()[..] else { panic!("the place has one client") };
         assert!(view.client == 9 && view.requests == 1 && near(view.p50, 1_800_000.0), "{view:?}");
         responses.forget(9);

@@ -1,258 +1,228 @@
-//! A node in real time: the thread of one disk, which has the connections of its clients too.
+//! A node in real time: the service of one disk's thread.
 //!
-//! At each wake-up it takes all that came, has the core say what is to be done, gives the disk all new commands at once, and only
-//! then sends replies, once a connection.
+//! At each wake-up it takes all ended commands and new requests, carries out the core's actions, hands all new commands to the disk
+//! together, and only then sends replies, once per connection.
 
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
-use super::handle::{NodeHandle, Shared, State};
+use super::handle::{NodeHandle, NodeInfo, NodeShared, NodeState, PendingRequest};
 use super::messages::{Action, Answered, Ended, Outcome};
 use crate::disk::Kind;
-use crate::links::{Links, QueuedRequest as Request};
-use crate::shared::Answerable;
-use crate::{Answer, BlockError, Operation, log_parts, realtime};
+use crate::event_loop::{Service, ServiceThread, Shared, State, ThreadSettings};
+use crate::links::{Links, QueuedRequest};
+use crate::{Answer, BlockError, Clock, Operation, log_parts};
 use headstack_model::Nanos;
 use headstack_policy::streams::{Command, Config};
 use log::warn;
-use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// A node that runs. Dropped, it stops as by [`Node::stop`].
 #[derive(Debug)]
 pub struct Node {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: ServiceThread<NodeState, NodeInfo>,
 }
 
 impl Node {
     /// Starts the thread of a disk's node.
     ///
-    /// *Errors:* a key of the configuration is out of its range; the system has no thread, or none of what one sleeps on.
+    /// *Errors:* a key of the configuration is out of its range; the system refuses a thread or a descriptor.
     pub fn start(name: &str, Backend { drive, tracks, .. }: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let mut core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
         tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
-        let shared = Arc::new(Shared::new(name, drive.title(), core)?);
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        if let Some(wake) = drive.wake() {
-            epoll::add(&epoll, wake, EventData::new_u64(ENDED), EventFlags::IN)?;
-        }
-        let mut event_loop = NodeLoop {
-            drive,
-            shared: Arc::clone(&shared),
-            epoll,
-            links: Links::new(MAX_IN_FLIGHT_COST),
-            gone: Vec::new(),
-            ends: Vec::new(),
-            drain_deadline: None,
-        };
-        let run = move || {
-            realtime::set_timer_slack();
-            // What is half done then is only looked at; the system has told of it already.
-            if catch_unwind(AssertUnwindSafe(|| event_loop.run())).is_err() {
-                event_loop.break_down();
-            }
-        };
-        let thread = Some(Builder::new().name(format!("node {name}")).spawn(run)?);
-        Ok(Node { shared, thread })
+        let info = NodeInfo { name: name.to_string(), title: drive.title(), shape: drive.shape() };
+        let clock = Clock::new(1.0).map_err(io::Error::other)?;
+        let shared = Shared::new(NodeState::new(core), info, clock)?;
+        let service = NodeService { drive, gone: Vec::new(), ends: Vec::new() };
+        let settings =
+            ThreadSettings { spin: Duration::ZERO, real_time: false, max_in_flight_cost: MAX_IN_FLIGHT_COST };
+        Ok(Node { thread: ServiceThread::start(format!("node {name}"), service, shared, settings)? })
     }
 
-    /// A way to it.
+    /// A handle to it.
     pub fn handle(&self) -> NodeHandle {
-        NodeHandle::new(&self.shared)
+        NodeHandle(Arc::clone(&self.thread.shared))
     }
 
-    /// Takes nothing more, puts all that was written on the media, and lets clients hear of what they asked before.
+    /// Stops the node: it accepts no more requests, answers those it has, and flushes the disk.
     ///
-    /// *Errors:* what was written is not on the media; the node's thread failed long before.
+    /// *Errors:* the flush failed; the node's thread had failed before.
     pub fn stop(mut self) -> Result<(), BlockError> {
-        self.end();
-        let state = self.shared.lock();
-        if state.broken { Err(BlockError::Dead) } else { state.flushed.unwrap_or(Err(BlockError::Dead)) }
-    }
-
-    fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.handle().ask_to_stop();
-            // What it left when it failed is taken as it is.
-            let _ = thread.join();
+        self.thread.end();
+        let state = self.thread.shared.lock();
+        if state.broken {
+            Err(BlockError::Dead)
+        } else {
+            state.served.flushed.unwrap_or(Err(BlockError::Dead))
         }
     }
 }
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// The event of the shared wake-up, and that of ended commands.
-const WAKE: u64 = u64::MAX;
-const ENDED: u64 = u64::MAX - 1;
 
 /// The client of the flush before the end.
 const OWN_CLIENT: u64 = u64::MAX;
 
-/// Cost of requests that the core has at a time, but for one of each connection: some 250 small ones, which is more than disks
+/// Cost of requests that the core has at a time, except for one of each connection: some 250 small ones, which is more than disks
 /// have queues for, or two of the largest.
 const MAX_IN_FLIGHT_COST: u64 = 68 << 20;
 
-/// The core of a thread.
-pub(super) type Core = NodeCore<Option<PendingRequest>>;
-
-/// A client's request at the core. The flush before the end has none.
-#[derive(Debug)]
-pub(super) struct PendingRequest {
-    answerable: Answerable,
-    kind: Option<(Kind, u64)>,
-    begun: Nanos,
-}
-
-/// What the thread owns.
-struct NodeLoop {
-    // Dropped before the core, whose memory the system may have.
+struct NodeService {
     drive: Box<dyn Drive>,
-    shared: Arc<Shared>,
-    epoll: OwnedFd,
-    links: Links,
-    /// Connections that the core has not been told are gone.
+    /// Connections that have closed, until the core forgets them.
     gone: Vec<u64>,
+    /// Kept for its memory.
     ends: Ends,
-    /// Time up to when clients may take what is left for them; set once all is on the media.
-    drain_deadline: Option<Nanos>,
 }
 
-impl NodeLoop {
-    /// How long clients may take for the last answers.
-    const FAREWELL: Nanos = Nanos(5_000_000_000);
+impl Service for NodeService {
+    type State = NodeState;
+    type Info = NodeInfo;
 
-    fn run(&mut self) {
-        let mut events = Vec::with_capacity(64);
-        self.drive.begin(&mut self.shared.lock().core);
-        while let Some(next) = self.run_due().or_else(|| self.drain()) {
-            let now = self.shared.clock.now();
-            self.links.settle(
-                now,
-                &self.epoll,
-                |link| drop(link.take_sent()),
-                |number| self.gone.push(number),
-            );
-            // Sockets are looked at each turn, whatever waits: one client is not to have the thread for itself.
-            let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
-            self.wait(next, &mut events);
-        }
+    fn wake_source(&self) -> Option<BorrowedFd<'_>> {
+        self.drive.wake()
     }
 
-    /// Does what is due; says when there is more, nothing once all is done and the node is to stop.
-    fn run_due(&mut self) -> Option<Nanos> {
-        let now = self.shared.clock.now();
-        let shared = Arc::clone(&self.shared);
-        let mut state = shared.lock();
-        let state = &mut *state;
-        let core = &mut state.core;
-        self.links.take_arrived(&mut state.arrived, |link| {
+    fn woken(&mut self) {
+        self.drive.woken();
+    }
+
+    fn begin(&mut self, state: &mut NodeState) {
+        self.drive.begin(&mut state.core);
+    }
+
+    fn run_due(&mut self, shared: &NodeShared, links: &mut Links) -> Option<Nanos> {
+        let next = self.advance(&mut shared.lock(), shared, links);
+        self.settle(shared, links);
+        next
+    }
+
+    fn settle(&mut self, shared: &NodeShared, links: &mut Links) {
+        let now = shared.clock.elapsed();
+        links.settle(now, |link| drop(link.take_sent()), |number| self.gone.push(number));
+    }
+
+    fn break_down(&mut self, shared: &NodeShared) {
+        shared.lock().served.connections = 0;
+    }
+}
+
+impl NodeService {
+    /// Does what is due. Returns the time of the next call, or none once the node has stopped.
+    fn advance(
+        &mut self,
+        state: &mut State<NodeState>,
+        shared: &NodeShared,
+        links: &mut Links,
+    ) -> Option<Nanos> {
+        let now = shared.clock.now();
+        let State { served, arrived, stopping, .. } = state;
+        links.take_arrived(arrived, |link| {
             if let Some(promised) = link.promised {
-                core.set_guarantee(link.number, promised);
+                served.core.set_guarantee(link.number, promised);
             }
         });
-        state.connections = self.links.len();
-        self.forget(state, now);
-        self.take_ended(state, now);
-        self.submit(state, now);
-        if state.core.poll_timeout().is_some_and(|at| at <= now) {
-            state.core.handle_timeout(now);
-            self.carry_out(state, now);
+        served.connections = links.len();
+        let mut turn = Turn { service: self, state: served, links, now, name: &shared.info.name };
+        turn.forget();
+        turn.take_ended();
+        turn.submit(*stopping);
+        if turn.state.core.poll_timeout().is_some_and(|at| at <= now) {
+            turn.state.core.handle_timeout(now);
+            turn.carry_out();
         }
-        self.drive.issue(&mut state.core);
-        // What takes no time is over by now.
-        while self.take_ended(state, now) {
-            self.drive.issue(&mut state.core);
-        }
-        if state.stopping && self.finish(state, now) {
+        turn.issue();
+        if *stopping && turn.finish() {
             return None;
         }
-        Some(state.core.poll_timeout().unwrap_or(Nanos::MAX))
+        Some(served.core.poll_timeout().unwrap_or(Nanos::MAX))
     }
+}
 
-    fn forget(&mut self, state: &mut State, now: Nanos) {
-        while let Some(client) = self.gone.pop() {
-            state.core.forget(now, client);
-            state.responses.forget(client);
-            self.carry_out(state, now);
+struct Turn<'a> {
+    service: &'a mut NodeService,
+    state: &'a mut NodeState,
+    links: &'a mut Links,
+    now: Nanos,
+    name: &'a str,
+}
+
+impl Turn<'_> {
+    fn forget(&mut self) {
+        while let Some(client) = self.service.gone.pop() {
+            self.state.core.forget(self.now, client);
+            self.state.responses.forget(client);
+            self.carry_out();
         }
     }
 
-    /// Tells the core what ended; whether anything did.
-    fn take_ended(&mut self, state: &mut State, now: Nanos) -> bool {
-        self.drive.take_ended(&mut state.core, &mut self.ends);
-        let mut ends = std::mem::take(&mut self.ends);
+    /// Hands all new commands to the disk, and takes those that end at once.
+    fn issue(&mut self) {
+        loop {
+            self.service.drive.issue(&mut self.state.core);
+            if !self.take_ended() {
+                return;
+            }
+        }
+    }
+
+    /// Reports ended commands to the core; returns whether there were any.
+    fn take_ended(&mut self) -> bool {
+        let mut ends = std::mem::take(&mut self.service.ends);
+        self.service.drive.take_ended(&mut self.state.core, &mut ends);
         let is_any = !ends.is_empty();
-        state.busy.end(now, ends.len());
+        self.state.busy.end(self.now, ends.len());
         for (command, result) in ends.drain(..) {
             self.report(&command, &result);
-            state.core.end(now, command, result);
-            self.carry_out(state, now);
+            self.state.core.end(self.now, command, result);
+            self.carry_out();
         }
-        self.ends = ends;
+        self.service.ends = ends;
         is_any
     }
 
-    /// Logs a command that failed.
     fn report(&self, command: &Command, result: &Result<Ended, BlockError>) {
         if let Err(error) = result {
-            let ((offset, bytes), name) = (command.kind.run(), &self.shared.name);
+            let ((offset, bytes), name) = (command.kind.run(), self.name);
             warn!(target: log_parts::DISK, "{name}: {bytes} bytes at {offset}: {error}");
         }
     }
 
-    fn submit(&mut self, state: &mut State, now: Nanos) {
+    fn submit(&mut self, is_stopping: bool) {
         self.links.begin_round();
-        while let Some(pending) = self.links.next_request(now, state.stopping) {
-            let Request { answerable, operation, .. } = pending;
-            let kind = Kind::from_operation(&operation);
-            let ticket = Some(PendingRequest { answerable, kind, begun: now });
-            state.core.submit(now, answerable.number, operation, ticket);
-            self.carry_out(state, now);
+        while let Some(request) = self.links.next_request(self.now, is_stopping) {
+            let QueuedRequest { answerable, operation, .. } = request;
+            let (kind, client) = (Kind::from_operation(&operation), answerable.number);
+            let ticket = Some(PendingRequest { answerable, kind, begun: self.now });
+            self.state.core.submit(self.now, client, operation, ticket);
+            self.carry_out();
         }
     }
 
-    /// Does what the core wants done.
-    fn carry_out(&mut self, state: &mut State, now: Nanos) {
-        while let Some(action) = state.core.poll_action() {
+    fn carry_out(&mut self) {
+        while let Some(action) = self.state.core.poll_action() {
             match action {
                 Action::Start(command) => {
-                    state.busy.begin(now);
-                    self.drive.start(&mut state.core, command);
+                    self.state.busy.begin(self.now);
+                    self.service.drive.start(&mut self.state.core, command);
                 }
-                Action::Answer(Answered { ticket: Some(pending), result }) => {
-                    self.answer(state, now, pending, result);
-                }
+                Action::Answer(Answered { ticket: Some(pending), result }) => self.answer(pending, result),
                 Action::Answer(Answered { ticket: None, result }) => {
-                    state.flushed = Some(result.map(|_| ()));
+                    self.state.flushed = Some(result.map(|_| ()));
                 }
             }
         }
     }
 
-    fn answer(
-        &mut self,
-        state: &mut State,
-        now: Nanos,
-        PendingRequest { answerable, kind, begun }: PendingRequest,
-        mut result: Result<Outcome, BlockError>,
-    ) {
+    fn answer(&mut self, pending: PendingRequest, mut result: Result<Outcome, BlockError>) {
+        let PendingRequest { answerable, kind, begun } = pending;
+        let (now, state) = (self.now, &mut *self.state);
         if let Some(kind) = kind {
             state.books.record(kind, now.since(begun), result.is_ok());
-            state.responses.record(answerable, now.since(begun));
+            state.responses.record(answerable.link, answerable.number, now.since(begun));
         }
-        let (core, drive) = (&state.core, &self.drive);
+        let (core, drive) = (&state.core, &self.service.drive);
         self.links.answer(answerable, begun, |session, handle| match &mut result {
             Ok(Outcome::Read { offset, data, .. }) => session.answer_read(now, handle, |into| {
                 if !core.fill(data, into) {
@@ -271,59 +241,14 @@ impl NodeLoop {
         }
     }
 
-    /// Once nothing is under way, has all that was written put on the media; whether that is done.
-    fn finish(&mut self, state: &mut State, now: Nanos) -> bool {
-        if state.core.outstanding() == 0 && state.flushed.is_none() {
-            state.core.submit(now, OWN_CLIENT, Operation::Flush, None);
-            self.carry_out(state, now);
-            self.drive.issue(&mut state.core);
-            while self.take_ended(state, now) {
-                self.drive.issue(&mut state.core);
-            }
+    /// Flushes the disk once no request is left; returns whether that is done.
+    fn finish(&mut self) -> bool {
+        if self.state.core.outstanding() == 0 && self.state.flushed.is_none() {
+            self.state.core.submit(self.now, OWN_CLIENT, Operation::Flush, None);
+            self.carry_out();
+            self.issue();
         }
-        state.flushed.is_some() && state.core.outstanding() == 0
-    }
-
-    /// When to look again whether clients have taken the last answers; nothing once they have, or had time enough.
-    fn drain(&mut self) -> Option<Nanos> {
-        let now = self.shared.clock.now();
-        let Some(end) = self.drain_deadline else {
-            // Those are answered, too, who have asked by now.
-            self.drain_deadline = Some(now + NodeLoop::FAREWELL);
-            return Some(Nanos::ZERO);
-        };
-        let is_wanted = now < end && (self.links.have_unsent() || self.links.has_requests());
-        is_wanted.then_some(end)
-    }
-
-    /// Sends all clients away, since nobody will serve them any more.
-    fn break_down(&mut self) {
-        let mut state = self.shared.lock();
-        (state.stopping, state.broken) = (true, true);
-        state.arrived.clear();
-        state.connections = 0;
-        self.links.clear();
-    }
-
-    /// Sleeps until `next`, unless something comes.
-    fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
-        let mut sleep = next.since(self.shared.clock.now());
-        sleep = sleep.min(self.links.longest_sleep());
-        let timeout =
-            Timespec { tv_sec: (sleep.0 / 1_000_000_000) as i64, tv_nsec: (sleep.0 % 1_000_000_000) as i64 };
-        let for_ever = next == Nanos::MAX && self.links.is_empty();
-        events.clear();
-        // Interrupted, it has slept long enough.
-        let _ = epoll::wait(&self.epoll, spare_capacity(events), (!for_ever).then_some(&timeout));
-        let now = self.shared.clock.now();
-        for event in events {
-            match event.data.u64() {
-                WAKE => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
-                ENDED => self.drive.woken(),
-                place => self.links.handle_event(place as usize, event.flags, now),
-            }
-        }
-        self.links.settle(now, &self.epoll, |link| drop(link.take_sent()), |number| self.gone.push(number));
+        self.state.flushed.is_some() && self.state.core.outstanding() == 0
     }
 }
 
@@ -331,11 +256,11 @@ impl NodeLoop {
 mod tests {
     use super::*;
     use crate::connection::{Connection, Link};
+    use crate::node::handle::Core;
     use crate::node::messages::Shape;
     use crate::server::slots::{ConnectionLimits, ConnectionSlots};
     use headstack_nbd::{Exports, Handshake, Limits, Wire};
     use std::io::{Read, Write};
-    use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;
 
     /// A disk that its first command breaks.
@@ -387,7 +312,7 @@ mod tests {
         let node = Node::start("n", backend, Config::default()).expect("there are threads");
         assert!(!node.handle().view().has_failed);
         let (mut client, link) = link(&node.handle());
-        node.handle().adopt(link);
+        node.handle().0.adopt(link);
         let read = [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 0][..], &[0; 16], &[0, 0, 2, 0]].concat();
         client.write_all(&read).expect("it reads");
         assert_eq!(client.read(&mut [0; 1]).expect("it is closed in order"), 0, "nobody serves it");

@@ -86,7 +86,6 @@ fn names(path: &Path, number: Option<u64>, info: &DiskInfo) -> (String, Identity
     (format!("{}{shown}", path.display()), identity)
 }
 
-/// What carries probes out.
 #[derive(Clone)]
 struct Worker {
     file: Arc<File>,

@@ -43,75 +43,46 @@ pub struct Options {
 
 /// Why a disk cannot be probed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ProbeError {
     /// A device or a file that cannot be opened, or stopped answering.
     #[error("{}: {error}", path.display())]
-    Device {
-        /// Where it is.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
+    Device { path: PathBuf, error: io::Error },
     /// It is in use.
     #[error("{} is in use ({by}): probe a disk that nothing else uses", path.display())]
-    InUse {
-        /// Where it is.
-        path: PathBuf,
-        /// By what.
-        by: String,
-    },
+    InUse { path: PathBuf, by: String },
     /// A size of physical sectors that cannot be.
     #[error("physical sectors of {met} bytes: they are 1, 2, 4, 8 or more blocks of {block} bytes")]
     Physical {
-        /// What was given.
         met: u32,
         /// Bytes of a block.
         block: u32,
     },
     /// A smallest block that cannot be.
     #[error("blocks of at least {met} bytes: NBD has powers of two up to 64 KiB")]
-    Block {
-        /// What the server tells.
-        met: u32,
-    },
+    Block { met: u32 },
     /// A server that does not serve.
     #[error("{uri}: {error}")]
-    Nbd {
-        /// Where it is.
-        uri: String,
-        /// What went wrong.
-        error: ClientError,
-    },
+    Nbd { uri: String, error: ClientError },
     /// Writing was asked for where it is not possible.
     #[error("{name} takes no writes")]
-    ReadOnly {
-        /// The disk.
-        name: String,
-    },
+    ReadOnly { name: String },
     /// The thread that answers has gone.
     #[error("{name} does not answer any more")]
-    Gone {
-        /// The disk.
-        name: String,
-    },
+    Gone { name: String },
 }
 
-/// What a thread is to do.
 #[derive(Debug)]
 struct Task {
     probe: Probe,
-    /// What a write writes.
     data: Vec<u8>,
-    /// Whether what a read finds is wanted.
     keeps: bool,
 }
 
-/// What a thread has done.
 #[derive(Debug)]
 struct Over {
     probe: Probe,
     answer: Answer,
-    /// What was read, where it is wanted.
     data: Vec<u8>,
 }
 
@@ -130,16 +101,13 @@ pub struct RealDisk {
     tasks: Option<Sender<Task>>,
     over: Receiver<TaskResult>,
     threads: Vec<JoinHandle<()>>,
-    /// What came while something else was waited for.
     ready: VecDeque<(Probe, Answer)>,
-    /// What lies where writes were asked for.
     kept: BTreeMap<(u64, u32), Vec<u8>>,
     /// What was asked before.
     before: Option<ProbeCommand>,
     is_real_time: bool,
     /// Whether a write can be told to end on the media.
     to_media: bool,
-    /// Whether what was written can be brought there.
     flushes: bool,
     clock: Clock,
     _cpu_latency: CpuLatencyLock,
@@ -148,7 +116,6 @@ pub struct RealDisk {
 /// Bytes of what was there that are kept.
 const KEPT: usize = 64 << 20;
 
-/// What a way to a disk begins with.
 struct Opened {
     info: DiskInfo,
     name: String,
@@ -218,7 +185,6 @@ impl RealDisk {
         self.clock
     }
 
-    /// Whether it can do what is asked.
     fn can(&self, command: &ProbeCommand) -> bool {
         match command {
             ProbeCommand::Read { .. } => true,
@@ -273,7 +239,6 @@ impl RealDisk {
         Ok(Some(read.data))
     }
 
-    /// Ends a probe that is not carried out.
     fn end(&mut self, probe: Probe, outcome: Outcome) {
         let at = self.clock.now().max(probe.at);
         self.ready.push_back((probe, Answer { issued: at, ended: at, outcome }));
@@ -324,7 +289,6 @@ impl Drop for RealDisk {
     }
 }
 
-/// Blocks of a physical sector.
 fn physical_sectors(met: u32, block: u32) -> Result<u32, ProbeError> {
     match met.is_multiple_of(block) && (met / block).is_power_of_two() {
         true => Ok(met / block),

@@ -54,7 +54,6 @@ impl Stream {
         })
     }
 
-    /// Ends it for both halves.
     fn shut(&self) {
         // It may have ended already.
         let _ = match self {
@@ -86,7 +85,6 @@ impl Write for Stream {
     }
 }
 
-/// What was asked, and when.
 struct SentTask {
     task: Task,
     issued: Nanos,
@@ -197,7 +195,6 @@ fn send(
     stream.shut();
 }
 
-/// What breaks a connection, in plain words.
 fn plain(error: ClientError) -> ClientError {
     let ClientError::Io(error) = error else { return error };
     let words = match error.kind() {
@@ -277,10 +274,8 @@ mod tests {
     use headstack_probe::drive::ProbeTarget;
     use std::thread::{Builder, JoinHandle};
 
-    /// The command, flags and length of a request.
     type Heard = (u16, u16, u32);
 
-    /// Brings a handshake to its end.
     fn shake_hands(stream: &mut UnixStream, export: Export) {
         let exports = Exports::new(vec![export]).expect("it can be exported");
         let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);

@@ -72,7 +72,6 @@ pub(crate) fn loop_over(found: &Stat) -> Option<String> {
     over.next().map(|device| format!("/dev/{}", device.file_name().to_string_lossy()))
 }
 
-/// A device's number as the system writes it.
 fn text(number: u64) -> String {
     format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number))
 }

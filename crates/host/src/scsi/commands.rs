@@ -77,20 +77,14 @@ pub enum DefectFormat {
 
 /// An address as translation knows it, in eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Address {
     /// A block below 2³².
     Short(u32),
     /// A block.
     Long(u64),
     /// A place; the cylinder has 24 bits and the head eight.
-    Physical {
-        /// The cylinder.
-        cylinder: u32,
-        /// The head.
-        head: u32,
-        /// The sector.
-        sector: u32,
-    },
+    Physical { cylinder: u32, head: u32, sector: u32 },
 }
 
 impl Address {
@@ -195,12 +189,11 @@ pub fn translated(bytes: &[u8]) -> Result<Vec<Address>, CommandError> {
 
 /// Blocks of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Capacity {
-    /// How many.
     pub sectors: u64,
     /// Bytes in each.
     pub sector_bytes: u32,
-    /// Blocks in a physical sector.
     pub physical_sectors: u32,
 }
 
@@ -271,12 +264,10 @@ pub fn defects(bytes: &[u8]) -> Result<Vec<(u32, u32, u32)>, CommandError> {
 
 /// Why a disk refused a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Sense {
-    /// The kind of reason.
     pub key: u8,
-    /// The reason.
     pub code: u8,
-    /// Its qualifier.
     pub qualifier: u8,
 }
 

@@ -42,57 +42,29 @@ pub enum Data<'a> {
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum CommandError {
     /// The system could not hand it over.
     #[error("{command}: {error}")]
-    System {
-        /// The command.
-        command: &'static str,
-        /// What the system says.
-        error: io::Error,
-    },
+    System { command: &'static str, error: io::Error },
     /// It never came to the disk, or the disk did not answer.
     #[error("{command}: the host adapter answers {host:#06x}, its driver {driver:#06x}")]
-    Lost {
-        /// The command.
-        command: &'static str,
-        /// The adapter's status.
-        host: u16,
-        /// The driver's status.
-        driver: u16,
-    },
+    Lost { command: &'static str, host: u16, driver: u16 },
     /// The disk refused it.
     #[error("{command}: the disk answers status {status:#04x}, {sense}")]
-    Refused {
-        /// The command.
-        command: &'static str,
-        /// Its status.
-        status: u8,
-        /// Why.
-        sense: Sense,
-    },
+    Refused { command: &'static str, status: u8, sense: Sense },
     /// Commands go to another disk than reads, as those for a partition do.
     #[error(
         "SCSI commands go to the whole disk of {sectors} blocks of {bytes} bytes, and this is a part of it or another: {here} of {here_bytes}"
     )]
-    Elsewhere {
-        /// Blocks of the disk that takes commands.
-        sectors: u64,
-        /// Bytes in each.
-        bytes: u32,
-        /// Blocks of what is read.
-        here: u64,
-        /// Bytes in each.
-        here_bytes: u32,
-    },
+    /// Blocks of the disk that takes commands.
+    /// Bytes in each.
+    /// Blocks of what is read.
+    /// Bytes in each.
+    Elsewhere { sectors: u64, bytes: u32, here: u64, here_bytes: u32 },
     /// Its answer makes no sense.
     #[error("{command}: {what}")]
-    Answer {
-        /// The command.
-        command: &'static str,
-        /// What is wrong.
-        what: String,
-    },
+    Answer { command: &'static str, what: String },
 }
 
 impl CommandError {
@@ -227,7 +199,6 @@ pub struct Translating<D, T> {
     disk: D,
     translator: Translator<T>,
     answered: VecDeque<(Probe, Answer)>,
-    /// The clock of the disk's answers.
     clock: Clock,
 }
 

@@ -81,7 +81,6 @@ fn malformed_answers_are_rejected_with_the_reason() {
     assert_eq!(Sense::decode(&[]).to_string(), "no sense (0/00/00)");
 }
 
-/// A disk that takes commands as bytes.
 struct Target {
     spec: DriveSpec,
     geometry: Geometry,

@@ -30,7 +30,6 @@ const LISTEN: u64 = u64::MAX - 1;
 /// Most listeners.
 const LISTENERS: u64 = 1 << 16;
 
-/// What the server's thread owns.
 pub(super) struct Accepting {
     listeners: Vec<Listener>,
     mail: Arc<Mail>,
@@ -41,7 +40,6 @@ pub(super) struct Accepting {
     rules: Rules,
     slots: ConnectionSlots,
     doors: Arc<Doors>,
-    /// Those that have not chosen.
     greeted: Slab<Connection<Handshake>>,
 }
 
@@ -177,7 +175,6 @@ impl Accepting {
     }
 }
 
-/// Says in the log who has come.
 fn report_choice(connection: &Connection<Handshake>, export: &str) {
     let (client, handshake) = (connection.client(), &connection.wire.machine);
     let tls = if handshake.is_secure() { " within TLS" } else { "" };

@@ -21,7 +21,6 @@ const BACKLOG: i32 = 4096;
 pub struct Listener {
     socket: Socket,
     address: Address,
-    /// Whether a socket's file goes with it.
     is_own: bool,
     /// How its clients speak TLS, where that is not as for all.
     tls: Option<TlsUse>,

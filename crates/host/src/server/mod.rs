@@ -70,8 +70,8 @@ impl Target {
 
     fn adopt(&self, connection: Connection<Session>, promised: Option<Guarantee>) {
         match self {
-            Target::Disk { disk, volume } => disk.adopt(Link::new(connection, *volume)),
-            Target::Node(node) => node.adopt(Link::new(connection, 0).promised(promised)),
+            Target::Disk { disk, volume } => disk.0.adopt(Link::new(connection, *volume)),
+            Target::Node(node) => node.0.adopt(Link::new(connection, 0).promised(promised)),
         }
     }
 }
@@ -111,7 +111,6 @@ impl Default for Rules {
     }
 }
 
-/// What the server's thread is told.
 #[derive(Debug)]
 #[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
 struct Mail {
@@ -121,7 +120,6 @@ struct Mail {
 
 #[derive(Debug, Default)]
 struct Letter {
-    /// What holds from now on.
     update: Option<(Rules, Exports)>,
     is_stopping: bool,
 }

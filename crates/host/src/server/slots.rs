@@ -10,14 +10,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// Limits of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionLimits {
-    /// In all.
     pub(crate) all: usize,
     /// From the network; the rest is reserved for Unix sockets.
     pub(crate) network: usize,
-    /// From one network address.
     pub(crate) address: usize,
     /// Time without a request after which a new client may replace a connection.
     pub(crate) idle_limit: Nanos,
@@ -33,11 +30,8 @@ impl ConnectionLimits {
 /// The limit that a client exceeds, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// That of all connections.
     All(usize),
-    /// That of the network.
     Network(usize),
-    /// That of its address.
     Address(usize),
 }
 
@@ -61,7 +55,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The connection slots of a server.
 #[derive(Debug, Default)]
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
 pub(crate) struct ConnectionSlots(Arc<Mutex<SlotTable>>);
@@ -73,12 +66,10 @@ struct SlotTable {
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// The state of a slot's client.
 #[derive(Debug, Default)]
 struct SlotState {
     /// Milliseconds since its last request.
     idle_ms: AtomicU64,
-    /// Whether another client has the slot.
     is_revoked: AtomicBool,
 }
 
@@ -170,7 +161,6 @@ impl ConnectionSlot {
         self.is_revoked()
     }
 
-    /// Whether another client has the slot.
     pub(crate) fn is_revoked(&self) -> bool {
         self.state.is_revoked.load(Ordering::Relaxed)
     }

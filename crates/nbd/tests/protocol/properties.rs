@@ -193,7 +193,8 @@ impl Talk<'_> {
     fn answer(&mut self, choice: usize) {
         if !self.in_flight.is_empty() {
             let (count, request) = self.in_flight.swap_remove(choice % self.in_flight.len());
-            self.session.answer(NOW, request.handle, work(&request, count));
+            let result = work(&request, count);
+            self.session.answer(NOW, request.handle, result);
             self.pass_on();
         }
     }
@@ -231,13 +232,15 @@ proptest! {
         let converse = |pieces: &[usize]| {
             let mut session = session(structured, limits());
             let requests = ask_in_pieces(&mut session, &bytes, pieces);
-            for (count, request) in requests.iter().enumerate().rev() {
-                session.answer(NOW, request.handle, work(request, count));
+            let operations: Vec<Operation> = requests.iter().map(|request| request.operation.clone()).collect();
+            for (count, request) in requests.into_iter().enumerate().rev() {
+                let result = work(&request, count);
+                session.answer(NOW, request.handle, result);
             }
             let output = get(&mut session, NOW);
             session.input_ended();
             assert!(session.next_request().is_none() && session.is_over());
-            (requests, output, session.ending().cloned())
+            (operations, output, session.ending().cloned())
         };
         let (requests, output, ending) = converse(&[usize::MAX]);
         let (other_requests, other_output, other_ending) = converse(&pieces);

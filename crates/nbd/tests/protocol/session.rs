@@ -311,14 +311,14 @@ fn answer_of_the_wrong_kind_panics() {
 fn requests_in_flight_stay_within_the_limit() {
     let mut session = session(false, Limits { requests: 3, ..limits() });
     let said: Vec<u8> = (0..5).flat_map(|cookie| request(0, FLUSH, cookie, 0, 0)).collect();
-    let in_flight = ask(&mut session, NOW, &said);
+    let mut in_flight = ask(&mut session, NOW, &said);
     assert_eq!((in_flight.len(), session.in_flight()), (3, 3));
     assert!(!session.wants_input());
     assert_eq!(session.poll_timeout(), None, "the client is not to blame");
-    session.answer(NOW, in_flight[1].handle, Ok(Answer::Done));
+    session.answer(NOW, in_flight.remove(1).handle, Ok(Answer::Done));
     assert!(session.next_request().is_some() && session.next_request().is_none());
     assert!(!session.wants_input());
-    session.answer(NOW, in_flight[0].handle, Ok(Answer::Done));
+    session.answer(NOW, in_flight.remove(0).handle, Ok(Answer::Done));
     assert!(session.next_request().is_some() && session.next_request().is_none());
     assert!(session.wants_input());
 }
@@ -350,9 +350,9 @@ fn unread_replies_take_bounded_memory() {
 fn single_request_larger_than_the_memory_limit_passes() {
     let mut session = session(false, Limits { held_bytes: 1000, ..limits() });
     let said = [write(0, 1, 0, &vec![1; 128 << 10]), request(0, READ, 2, 0, 4096)].concat();
-    let first = ask(&mut session, NOW, &said);
+    let mut first = ask(&mut session, NOW, &said);
     assert_eq!(first.len(), 1);
-    session.answer(NOW, first[0].handle, Ok(Answer::Done));
+    session.answer(NOW, first.remove(0).handle, Ok(Answer::Done));
     get(&mut session, NOW);
     assert_eq!(std::iter::from_fn(|| session.next_request()).count(), 1);
 }
@@ -385,9 +385,9 @@ fn incomplete_request_times_out() {
 #[test]
 fn unread_replies_time_out() {
     let (limit, mut session) = (Nanos::from_secs(30), session(false, limits()));
-    let requests = ask(&mut session, NOW, &request(0, FLUSH, 1, 0, 0).repeat(2));
-    session.answer(Nanos(7), requests[0].handle, Ok(Answer::Done));
-    session.answer(Nanos(9), requests[1].handle, Ok(Answer::Done));
+    let mut requests = ask(&mut session, NOW, &request(0, FLUSH, 1, 0, 0).repeat(2));
+    session.answer(Nanos(7), requests.remove(0).handle, Ok(Answer::Done));
+    session.answer(Nanos(9), requests.remove(0).handle, Ok(Answer::Done));
     assert_eq!(session.poll_timeout(), Some(Nanos(7) + limit));
     session.sent(Nanos(20), 1);
     assert_eq!(session.poll_timeout(), Some(Nanos(20) + limit), "one byte is progress");

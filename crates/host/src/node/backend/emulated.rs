@@ -2,8 +2,8 @@
 
 use super::{Drive, Ends};
 use crate::disk::Outcome;
+use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use crate::node::thread::Core;
 use crate::shared::{Ends as DiskEnds, RequestOrigin};
 use crate::{BlockError, DiskHandle, Operation};
 use headstack_policy::streams::{Command, RequestKind};

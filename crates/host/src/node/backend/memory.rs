@@ -2,8 +2,8 @@
 
 use super::{Drive, Ends};
 use crate::StatusExtent;
+use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use crate::node::thread::Core;
 use headstack_policy::streams::{Command, RequestKind};
 use memmap2::{Advice, MmapMut};
 use std::os::fd::BorrowedFd;

@@ -6,8 +6,8 @@ mod place;
 mod plain;
 mod uring;
 
+use super::handle::Core;
 use super::messages::{Ended, Shape};
-use super::thread::Core;
 use super::tracks::Tracks;
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
@@ -23,7 +23,6 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use uring::Uring;
 
-/// Commands that have ended.
 pub(crate) type Ends = Vec<(Command, Result<Ended, BlockError>)>;
 
 /// A disk's commands, carried out. One thread has it.
@@ -36,16 +35,12 @@ pub(crate) trait Drive: Send {
     /// Begins, in the thread that has it from then on.
     fn begin(&mut self, _core: &mut Core) {}
 
-    /// What becomes readable when a command has ended.
     fn wake(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Takes note that it became readable.
     fn woken(&mut self) {}
 
-    /// Takes a command, whose bytes the core has.
     fn start(&mut self, core: &mut Core, command: Command);
 
-    /// Begins all commands that were taken.
     fn issue(&mut self, core: &mut Core);
 
     /// Adds what has ended by now. Bytes that were read are where the core wants them by then.

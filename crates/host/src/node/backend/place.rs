@@ -86,7 +86,6 @@ impl Place {
         rustix::fs::fallocate(&self.file, change(may_trim), offset, bytes)
     }
 
-    /// Where data are kept and where holes are.
     pub(super) fn block_status(&self, offset: u64, bytes: u64) -> Vec<StatusExtent> {
         allocation(&self.file, offset, bytes, Place::MAX_EXTENTS)
     }
@@ -106,7 +105,6 @@ pub(super) fn is_unknown(error: Errno) -> bool {
     [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOSYS, Errno::NODEV].contains(&error)
 }
 
-/// What clients hear of an error.
 pub(super) fn failure(error: Errno) -> BlockError {
     match error {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => BlockError::NoSpace,

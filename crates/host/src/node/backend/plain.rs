@@ -6,8 +6,8 @@ use super::place::{Place, failure, is_unknown};
 use super::{Drive, Ends};
 use crate::BlockError;
 use crate::node::bytes::{Pool, pages};
+use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use crate::node::thread::Core;
 use headstack_policy::streams::{Command, RequestKind};
 use memmap2::MmapMut;
 use rustix::event::{EventfdFlags, eventfd};
@@ -40,7 +40,6 @@ pub(super) struct Plain {
     ended: Ends,
 }
 
-/// A command and the memory for its bytes.
 struct Task {
     command: Command,
     room: Option<MmapMut>,

@@ -8,8 +8,8 @@ use super::place::{Place, change, failure, is_unknown};
 use super::{Drive, Ends};
 use crate::BlockError;
 use crate::node::bytes::pages;
+use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use crate::node::thread::Core;
 use headstack_policy::streams::{Command, RequestKind};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fixed, FsyncFlags};
@@ -39,7 +39,6 @@ pub(super) struct Uring {
     jobs: Vec<Option<Job>>,
     /// How many of them the kernel has.
     in_flight: usize,
-    /// To be handed over.
     entries: Vec<Entry>,
     ended: Ends,
     /// Whether the kernel has told of ends that it has not put there yet.
@@ -219,7 +218,6 @@ fn durably(fua: bool) -> i32 {
     if fua { ReadWriteFlags::DSYNC.bits() as i32 } else { 0 }
 }
 
-/// Whether a call is to be tried again.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY];
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
