@@ -4,11 +4,11 @@
 
 use crate::connection::Link;
 use crate::disk::{Emulator, Outcome};
-use crate::event_loop::{Service, ServiceThread, State, ThreadSettings};
+use crate::event_loop::{ServiceThread, State, ThreadService, ThreadSettings};
 use crate::lead::Lead;
 use crate::links::{Links, QueuedRequest};
 use crate::realtime::CpuLatencyLock;
-use crate::shared::{self, DiskHandle, DiskInfo, DiskShared, DiskState, Reply, RequestOrigin};
+use crate::shared::{self, DiskDetails, DiskHandle, DiskShared, Reply, RequestOrigin, ServedDisk};
 use crate::{Answer, BlockError, Clock};
 use headstack_model::Nanos;
 use std::io;
@@ -34,7 +34,7 @@ impl Default for Timing {
 /// A disk that runs.
 #[derive(Debug)]
 pub struct Disk {
-    thread: ServiceThread<DiskState, DiskInfo>,
+    thread: ServiceThread<ServedDisk, DiskDetails>,
     _cpu_latency: CpuLatencyLock,
 }
 
@@ -116,9 +116,9 @@ impl DiskService {
     }
 }
 
-impl Service for DiskService {
-    type State = DiskState;
-    type Info = DiskInfo;
+impl ThreadService for DiskService {
+    type State = ServedDisk;
+    type Info = DiskDetails;
 
     fn run_due(&mut self, shared: &DiskShared, links: &mut Links) -> Option<Nanos> {
         let now = shared.clock.now();
@@ -142,7 +142,7 @@ impl Service for DiskService {
 }
 
 /// Submits the queued requests to the disk, at its time and the real one.
-pub(crate) fn submit(links: &mut Links, state: &mut State<DiskState>, now: Nanos, real: Nanos) {
+pub(crate) fn submit(links: &mut Links, state: &mut State<ServedDisk>, now: Nanos, real: Nanos) {
     links.begin_round();
     while let Some(QueuedRequest { answerable, volume, operation }) = links.next_request(real, state.stopping)
     {
@@ -150,8 +150,8 @@ pub(crate) fn submit(links: &mut Links, state: &mut State<DiskState>, now: Nanos
     }
 }
 
-pub(crate) fn answer(links: &mut Links, state: &mut State<DiskState>, now: Nanos) {
-    let DiskState { emulator, over, .. } = &mut state.served;
+pub(crate) fn answer(links: &mut Links, state: &mut State<ServedDisk>, now: Nanos) {
+    let ServedDisk { emulator, over, .. } = &mut state.served;
     for (answerable, due, result) in over.drain(..) {
         links.answer(answerable, due, |session, handle| match result {
             Ok(Outcome::Read { volume, offset, .. }) => {

@@ -1,4 +1,4 @@
-//! The thread that serves connections, and its event loop: for an emulated disk and for a storage node ([`Service`]).
+//! The thread that serves connections, and its event loop: for an emulated disk and for a storage node ([`ThreadService`]).
 //!
 //! In each turn the service does what is due and sends replies. Then the thread sleeps until shortly before the next deadline and polls the
 //! clock for the rest, because a wake-up is some fifty microseconds late and reading the clock is not.
@@ -102,7 +102,7 @@ pub(crate) fn clear_signal(counter: &OwnedFd) {
 }
 
 /// What serves the requests of a thread's connections.
-pub(crate) trait Service: Send + Sized + 'static {
+pub(crate) trait ThreadService: Send + Sized + 'static {
     type State;
     type Info;
 
@@ -150,7 +150,7 @@ impl<T: Send + 'static, I: Send + Sync + 'static> ServiceThread<T, I> {
     /// Starts a thread of this name.
     ///
     /// *Errors:* the system refuses a thread or an epoll.
-    pub(crate) fn start<S: Service<State = T, Info = I>>(
+    pub(crate) fn start<S: ThreadService<State = T, Info = I>>(
         name: String,
         service: S,
         shared: Shared<T, I>,
@@ -209,7 +209,7 @@ const WAKE: u64 = u64::MAX;
 const COMMANDS_ENDED: u64 = u64::MAX - 1;
 
 /// What the thread owns.
-struct EventLoop<S: Service> {
+struct EventLoop<S: ThreadService> {
     // Dropped before `shared`, because the kernel may know its memory.
     service: S,
     shared: Arc<Shared<S::State, S::Info>>,
@@ -219,7 +219,7 @@ struct EventLoop<S: Service> {
     drain_deadline: Option<Nanos>,
 }
 
-impl<S: Service> EventLoop<S> {
+impl<S: ThreadService> EventLoop<S> {
     /// Time that clients have to take the last replies.
     const DRAIN_TIME: Nanos = Nanos(5_000_000_000);
 

@@ -4,7 +4,7 @@ use crate::connection::Link;
 use crate::fair::FairQueue;
 use crate::{BlockError, Operation};
 use headstack_model::Nanos;
-use headstack_nbd::{Handle, Request, Session, Transport, Wire};
+use headstack_nbd::{ReplyHandle, Request, Session, Transport, Wire};
 use rustix::event::epoll::{self, EventFlags};
 use slab::Slab;
 use std::io;
@@ -17,7 +17,7 @@ pub(crate) struct Answerable {
     /// dropped.
     pub(crate) link: usize,
     pub(crate) number: u64,
-    pub(crate) handle: Handle,
+    pub(crate) handle: ReplyHandle,
     pub(crate) cost: u64,
 }
 
@@ -149,7 +149,7 @@ impl Links {
         &mut self,
         Answerable { link: place, number, handle, cost }: Answerable,
         due: Nanos,
-        write: impl FnOnce(&mut Session, Handle),
+        write: impl FnOnce(&mut Session, ReplyHandle),
     ) {
         let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { return };
         self.requests.end(place, cost);

@@ -78,7 +78,7 @@ impl Ends {
 }
 
 /// The state of a disk that its threads share.
-pub(crate) struct DiskState {
+pub(crate) struct ServedDisk {
     pub(crate) emulator: Emulator,
     origins: Slab<RequestOrigin>,
     /// Answers to connections, which the disk's own thread has.
@@ -88,7 +88,7 @@ pub(crate) struct DiskState {
     pub(crate) asleep_until: Nanos,
 }
 
-impl DiskState {
+impl ServedDisk {
     pub(crate) fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, origin: RequestOrigin) {
         let ticket = self.origins.insert(origin) as u64;
         self.emulator.submit(now, volume, operation, ticket);
@@ -137,12 +137,12 @@ impl DiskState {
 /// What threads use of a disk without its lock.
 #[allow(clippy::disallowed_types, reason = "threads share a disk")]
 #[derive(Debug)]
-pub(crate) struct DiskInfo {
+pub(crate) struct DiskDetails {
     lateness: Mutex<Lateness>,
     volumes: Vec<VolumeInfo>,
 }
 
-pub(crate) type DiskShared = Shared<DiskState, DiskInfo>;
+pub(crate) type DiskShared = Shared<ServedDisk, DiskDetails>;
 
 /// A disk for several threads.
 ///
@@ -150,9 +150,9 @@ pub(crate) type DiskShared = Shared<DiskState, DiskInfo>;
 #[allow(clippy::disallowed_types, reason = "threads share a disk")]
 pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<DiskShared> {
     let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
-    let info = DiskInfo { lateness: Mutex::new(Lateness::new()), volumes };
+    let info = DiskDetails { lateness: Mutex::new(Lateness::new()), volumes };
     let (origins, over, asleep_until) = (Slab::new(), Vec::new(), Nanos::ZERO);
-    Shared::new(DiskState { emulator, origins, over, asleep_until }, info, clock)
+    Shared::new(ServedDisk { emulator, origins, over, asleep_until }, info, clock)
 }
 
 impl DiskShared {

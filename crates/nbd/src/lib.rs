@@ -27,7 +27,7 @@ pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
 pub use headstack_model::BlockError;
 pub use limits::{Breach, Ending, Limits};
-pub use session::{Handle, Request, Session};
+pub use session::{ReplyHandle, Request, Session};
 pub use transport::Transport;
 pub use uri::{NbdServer, NbdUri, UriError};
 

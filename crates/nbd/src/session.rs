@@ -21,7 +21,7 @@ const COPIED: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     /// What its answer needs.
-    pub handle: Handle,
+    pub handle: ReplyHandle,
     /// The operation. It lies within the export, in whole blocks.
     pub operation: Operation,
 }
@@ -29,14 +29,14 @@ pub struct Request {
 /// What the reply to a request needs. It travels with the request, and cannot be copied, so that nothing is answered twice:
 ///
 /// ```compile_fail,E0382
-/// # use headstack_nbd::{Answer, Handle, Session};
-/// fn answer_twice(session: &mut Session, handle: Handle) {
+/// # use headstack_nbd::{Answer, ReplyHandle, Session};
+/// fn answer_twice(session: &mut Session, handle: ReplyHandle) {
 ///     session.answer(headstack_model::Nanos(0), handle, Ok(Answer::Done));
 ///     session.answer(headstack_model::Nanos(0), handle, Ok(Answer::Done));
 /// }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
-pub struct Handle {
+pub struct ReplyHandle {
     cookie: u64,
     offset: u64,
     length: u32,
@@ -199,7 +199,7 @@ impl Session {
     }
 
     /// Answers a request.
-    pub fn answer(&mut self, now: Nanos, handle: Handle, result: Result<Answer, BlockError>) {
+    pub fn answer(&mut self, now: Nanos, handle: ReplyHandle, result: Result<Answer, BlockError>) {
         self.reply(now, handle, |out, terms, most, handle| match (result, handle.shape) {
             (Err(error), _) => {
                 reply::error(out, terms.structured, handle.cookie, error.into(), &error.to_string());
@@ -220,7 +220,7 @@ impl Session {
     pub fn answer_read(
         &mut self,
         now: Nanos,
-        handle: Handle,
+        handle: ReplyHandle,
         fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
     ) {
         self.reply(now, handle, |out, terms, _, handle| {
@@ -229,7 +229,12 @@ impl Session {
         });
     }
 
-    fn reply(&mut self, now: Nanos, handle: Handle, write: impl FnOnce(&mut Buffer, Terms, usize, Handle)) {
+    fn reply(
+        &mut self,
+        now: Nanos,
+        handle: ReplyHandle,
+        write: impl FnOnce(&mut Buffer, Terms, usize, ReplyHandle),
+    ) {
         self.now = now;
         self.in_flight -= 1;
         self.held -= handle.weight;
@@ -325,7 +330,7 @@ impl Session {
 
     fn pass_on(&mut self, header: Header, data: Vec<u8>) -> Request {
         let Header { cookie, offset, length, .. } = header;
-        let handle = Handle { cookie, offset, length, weight: header.weight(), shape: header.shape() };
+        let handle = ReplyHandle { cookie, offset, length, weight: header.weight(), shape: header.shape() };
         self.in_flight += 1;
         Request { handle, operation: header.operation(data) }
     }
@@ -356,7 +361,7 @@ impl Session {
 fn read(
     out: &mut Buffer,
     terms: Terms,
-    handle: Handle,
+    handle: ReplyHandle,
     fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
 ) {
     reply::data(out, terms.structured, (handle.cookie, handle.offset, handle.length), fill);

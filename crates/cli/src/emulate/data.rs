@@ -9,10 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// `--data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data {
-    /// In memory, and gone with the process.
     Memory,
     /// In a file, or in a folder with a file a volume.
     At(PathBuf),

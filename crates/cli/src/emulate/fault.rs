@@ -8,7 +8,6 @@ use headstack_model::{Lbn, Nanos};
 use headstack_sim::{Engine, Fault as DriveFault};
 use std::str::FromStr;
 
-/// Something that goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     /// The drive that it is of; all of them without it.
@@ -18,11 +17,9 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// The power goes at a time.
     PowerCut(Nanos),
     /// FLUSH and FUA are said to be done, and are not.
     IgnoreFlush,
-    /// Something is wrong with a drive itself.
     Drive(DriveFault),
 }
 
@@ -113,7 +110,6 @@ fn blocks(text: &str) -> Result<(Lbn, Lbn), String> {
     Ok((Lbn(start), Lbn(end)))
 }
 
-/// All that goes wrong.
 pub(super) struct Faults<'a>(pub(super) &'a [Fault]);
 
 impl Faults<'_> {
@@ -135,7 +131,6 @@ impl Faults<'_> {
         }
     }
 
-    /// When the power goes, if it does.
     pub(super) fn power_cut(&self) -> Option<Nanos> {
         let times = self.0.iter().filter_map(|fault| match fault.what {
             What::PowerCut(at) => Some(at),

@@ -10,15 +10,13 @@ use headstack_host::{DiskHandle, Snapshot};
 use headstack_model::Nanos;
 use std::time::{Duration, Instant};
 
-/// A line a disk.
+/// A line for each disk.
 pub(super) struct Live {
-    interval: Duration,
-    due: Instant,
     disks: Vec<Shown>,
     lines: Lines,
 }
 
-/// A disk, and what was seen of it last.
+/// A disk, with its time and counts when it was shown last.
 struct Shown {
     handle: DiskHandle,
     at: Nanos,
@@ -28,23 +26,17 @@ struct Shown {
 impl Live {
     pub(super) fn new(interval: Duration, handles: Vec<DiskHandle>) -> Live {
         let shown = |handle: DiskHandle| Shown { at: handle.clock().now(), count: Count::default(), handle };
-        #[allow(clippy::disallowed_methods, reason = "people look by the machine's clock")]
-        let due = Instant::now() + interval;
-        Live { interval, due, disks: handles.into_iter().map(shown).collect(), lines: Lines::default() }
+        Live { disks: handles.into_iter().map(shown).collect(), lines: Lines::new(interval) }
     }
 
-    /// When to look next.
+    /// When to show them next.
     pub(super) fn next(&self) -> Instant {
-        self.due
+        self.lines.next()
     }
 
-    /// Looks at all disks and shows them.
     pub(super) fn show(&mut self) {
-        for (place, disk) in self.disks.iter_mut().enumerate() {
-            let snapshot = disk.handle.snapshot();
-            self.lines.show(place, disk.line(&snapshot));
-        }
-        self.due += self.interval;
+        let line = |disk: &mut Shown| disk.line(&disk.handle.snapshot());
+        self.lines.show_all(self.disks.iter_mut().map(line));
     }
 }
 

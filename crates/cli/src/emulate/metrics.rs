@@ -6,13 +6,11 @@ use headstack_host::disk::Kind;
 use headstack_host::{DiskHandle, Snapshot};
 use headstack_sim::{Activity, ArmWork, CacheUse, DeviceView};
 
-/// The page that Prometheus reads.
 pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
     let text = move || Ok(text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>()));
     Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text) }
 }
 
-/// The disks as Prometheus reads them.
 fn text(disks: &[Snapshot]) -> String {
     let mut metrics = Metrics::new();
     disks_of(&mut metrics, disks);

@@ -11,13 +11,12 @@ pub(crate) mod single;
 mod summary;
 
 use crate::failure::Failure;
-use crate::plain::Plain;
-use crate::service::child::Child;
+use crate::service::daemon::{AfterEvent, Daemon, DaemonOptions};
 use crate::service::endpoint::Endpoint;
-use crate::service::events::{Event, Events};
+use crate::service::events::Event;
 use crate::service::log::LogArgs;
 use crate::service::machine::ProcessorTime;
-use crate::service::{interval, outcome, private_folder};
+use crate::service::{interval, private_folder};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
@@ -26,9 +25,10 @@ use fault::{Fault, Faults};
 use headstack_host::{Address, Clock};
 use live::Live;
 use running::{Running, Ways};
-use std::io::Write;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Run disks in real time: programs use them over NBD or as files and feel the arm, the rotation, the cache and the queue.
 ///
@@ -110,33 +110,22 @@ impl Emulate {
                 "--nbd ADDRESS or --mount FOLDER says where programs find the disks".to_string(),
             ));
         }
-        // A command is asked to end first, and then made to.
-        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, true, false)?;
-        self.log.start()?;
-        let began = ProcessorTime::now();
-        let running = self.start(&ways)?;
-        let endpoint = self
-            .metrics
-            .as_deref()
-            .map(|address| Endpoint::start(address, vec![metrics::page(running.handles())]))
-            .transpose()?;
-        // What the command prints is not to be mixed with what is said of the disks.
-        let mut said: Box<dyn Write + '_> =
-            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(Plain(std::io::stderr())) };
-        let introduced = running.introduce(endpoint.as_ref().map(Endpoint::address), &mut said);
-        if self.command.is_empty() {
-            introduced?;
-        }
-        let child = Child::start(&self.command, running.environment(), &mut events)?;
-        let code = self.turn(&running, &mut events, child)?;
-        // Who asks for the end from here on is not heard any more.
-        drop(events);
-        drop(endpoint);
-        let (ended, snapshots) = running.end();
-        log::logger().flush();
-        let stolen = began.and_then(ProcessorTime::stolen_share);
-        let reported = summary::print(&snapshots, stolen, &mut said);
-        outcome(ended, code, reported)
+        let options = DaemonOptions {
+            command: &self.command,
+            duration: self.duration,
+            log: &self.log,
+            has_power: true,
+            has_files: false,
+        };
+        options.run(out, |events| {
+            let began = ProcessorTime::now();
+            let running = self.start(&ways)?;
+            let page = |address: &String| Endpoint::start(address, vec![metrics::page(running.handles())]);
+            let endpoint = self.metrics.as_ref().map(page).transpose()?;
+            let live = self.stats.map(|interval| Live::new(interval, running.handles()));
+            events.power_cut_at(running.power_cut());
+            Ok(Emulation { running, endpoint, live, began })
+        })
     }
 
     /// A folder for a socket that only the command that is run has to know.
@@ -155,35 +144,46 @@ impl Emulate {
         faults.check(&plans)?;
         Running::start(plans, volumes, &faults, clock, self.target.rig.seed, ways)
     }
+}
 
-    /// Waits for the end; the exit code of the command, if one was run.
-    fn turn(
-        &self,
-        running: &Running,
-        events: &mut Events,
-        mut child: Option<Child>,
-    ) -> Result<Option<u8>, Failure> {
-        let mut live = self.stats.map(|interval| Live::new(interval, running.handles()));
-        events.end_after(self.duration);
-        events.power_cut_at(running.power_cut());
-        loop {
-            let event = events.next(live.as_ref().map(Live::next));
-            match event {
-                Event::Look => live.iter_mut().for_each(Live::show),
-                // There are no files to read again.
-                Event::Reload => {}
-                Event::Ended(code) => return Ok(Some(code)),
-                Event::PowerCut => {
-                    running.cut_power();
-                    if child.is_none() {
-                        return Ok(None);
-                    }
-                }
-                Event::End => match &mut child {
-                    Some(child) => child.end(),
-                    None => return Ok(None),
-                },
+/// Emulated disks while they run.
+struct Emulation {
+    running: Running,
+    endpoint: Option<Endpoint>,
+    live: Option<Live>,
+    began: Option<ProcessorTime>,
+}
+
+impl Daemon for Emulation {
+    fn introduce(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.running.introduce(self.endpoint.as_ref().map(Endpoint::address), out)
+    }
+
+    fn environment(&self) -> Vec<(String, OsString)> {
+        self.running.environment()
+    }
+
+    fn next_look(&self) -> Option<Instant> {
+        self.live.as_ref().map(Live::next)
+    }
+
+    fn handle(&mut self, event: Event) -> AfterEvent {
+        match event {
+            Event::PowerCut => {
+                self.running.cut_power();
+                AfterEvent::EndWithoutCommand
+            }
+            _ => {
+                self.live.iter_mut().for_each(Live::show);
+                AfterEvent::Continue
             }
         }
+    }
+
+    fn end(self) -> (Result<(), Failure>, impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        drop(self.endpoint);
+        let (ended, snapshots) = self.running.end();
+        let stolen = self.began.and_then(ProcessorTime::stolen_share);
+        (ended, move |out: &mut dyn Write| summary::print(&snapshots, stolen, out))
     }
 }

@@ -12,9 +12,7 @@ const NULL: &str = "null";
 
 /// A disk: what shares nothing with others, and so has a thread of its own.
 pub(super) struct Plan {
-    /// What it is, for people.
     pub(super) title: String,
-    /// Its volumes, in the order of their numbers.
     pub(super) volumes: Vec<VolumeInfo>,
     /// Whether a write may be done before it is on the media.
     pub(super) caches_writes: bool,

@@ -20,7 +20,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A disk and what is known of it.
 struct Unit {
     plan: Plan,
     /// Where the bytes of each volume are kept, in words.
@@ -28,7 +27,6 @@ struct Unit {
     disk: Disk,
 }
 
-/// The ways by which programs reach the disks.
 pub(super) struct Ways {
     pub(super) nbd: Option<Address>,
     pub(super) mount: Option<PathBuf>,
@@ -41,7 +39,6 @@ impl Ways {
     }
 }
 
-/// All disks, and what programs reach them by.
 pub(super) struct Running {
     units: Vec<Unit>,
     server: Option<Server>,
@@ -75,7 +72,6 @@ impl Running {
         Ok(Running { units, server, mount, power_cut: faults.power_cut(), clock })
     }
 
-    /// Ways to the disks.
     pub(super) fn handles(&self) -> Vec<DiskHandle> {
         self.units.iter().map(|unit| unit.disk.handle()).collect()
     }
@@ -220,7 +216,6 @@ fn mount(units: &[Unit], ways: &Ways) -> Result<Option<Mount>, Failure> {
     mount.map(Some).map_err(|error| Failure::Input(format!("--mount {error}")))
 }
 
-/// The machine of a disk.
 pub(super) fn emulator(
     plan: &Plan,
     mut volumes: Vec<Volume>,

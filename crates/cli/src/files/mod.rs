@@ -50,7 +50,6 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     headstack::read_bounded(SystemFiles.open(path)?)
 }
 
-/// Opens a file to read.
 pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]

@@ -19,7 +19,6 @@ pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
     /// Has a second signal remove it. It stands after the file, so that it outlives it.
     _listed: Listed,
-    /// As it was told.
     path: PathBuf,
     /// What is replaced: of a link the file that it leads to.
     end: PathBuf,
@@ -94,7 +93,6 @@ impl NewFile {
         &self.path
     }
 
-    /// Puts it there.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.path.display()));
         if self.is_special {
@@ -158,7 +156,6 @@ impl Output {
         })
     }
 
-    /// Its name, for people.
     pub(crate) fn name(&self) -> String {
         match self {
             Output::File(file) => file.path().display().to_string(),
@@ -166,7 +163,6 @@ impl Output {
         }
     }
 
-    /// What it means that it cannot be written.
     pub(crate) fn fault(name: &str, error: io::Error) -> Failure {
         match name {
             "standard output" => Failure::Output(error),
@@ -174,7 +170,6 @@ impl Output {
         }
     }
 
-    /// Puts a file in its place.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         match self {
             Output::File(file) => file.keep(),

@@ -9,7 +9,6 @@ use headstack_nbd::Budget;
 use headstack_policy::admission::Guarantee;
 use std::io::{self, Write};
 
-/// Tells what a node would do.
 pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let (disks, exports) = (plan.disks.len(), plan.exports.len());
     writeln!(out, "ok: {} and {}", count(disks, "disk"), count(exports, "export"))?;
@@ -45,7 +44,6 @@ pub(super) fn introduce(
     out.flush()
 }
 
-/// What clients can take of the node.
 fn clients(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let Rules { connections, connections_per_address, budget, .. } = &plan.rules;
     let bytes = budget.as_ref().map_or(usize::MAX, Budget::bytes) as u64;
@@ -63,7 +61,6 @@ fn figures(metrics: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "metrics: http://{address}/metrics; headstack top {address}")
 }
 
-/// How a disk is scheduled, in words.
 fn scheduled(plan: &Plan, disk: usize) -> String {
     let streams = &plan.disks[disk].streams;
     if !streams.scheduling {
@@ -79,7 +76,6 @@ fn scheduled(plan: &Plan, disk: usize) -> String {
     parts.chain(fixed.into_iter().flatten()).chain(map).collect::<Vec<_>>().join(", ")
 }
 
-/// Where the exports of a disk are.
 fn uris(plan: &Plan, disk: usize, addresses: &[Address], out: &mut dyn Write) -> io::Result<()> {
     for export in plan.exports.iter().filter(|export| export.disk == disk) {
         let rights = rights(export);

@@ -5,7 +5,6 @@ use super::watch::Seen;
 use crate::service::endpoint::Page;
 use crate::service::metrics::{Labels, Metrics, OPEN_METRICS};
 
-/// The pages of a node.
 pub(super) fn pages(seen: &Seen) -> Vec<Page> {
     let (for_text, for_json) = (seen.clone(), seen.clone());
     let for_health = seen.clone();
@@ -22,14 +21,12 @@ pub(super) fn pages(seen: &Seen) -> Vec<Page> {
     ]
 }
 
-/// Whether all disks are served.
 fn health(node: &NodeState) -> Result<String, String> {
     let failed: Vec<&str> =
         node.disk.iter().filter(|disk| disk.has_failed).map(|disk| disk.name.as_str()).collect();
     if failed.is_empty() { Ok("ok\n".to_string()) } else { Err(format!("failed: {}\n", failed.join(", "))) }
 }
 
-/// A node as Prometheus reads it.
 fn text(node: &NodeState) -> String {
     let mut metrics = Metrics::new();
     let of_node = |value: f64| std::iter::once((Labels::new(), value));
@@ -67,24 +64,30 @@ const GAUGES: [(&str, &str, Measure); 19] = [
     ("streams_waiting", "Streams whose clients wait for a turn", |disk| {
         disk.scheduler.waiting_streams as f64
     }),
-    ("stream_memory_bytes", "Stream memory, M", |disk| disk.scheduler.memory_bytes as f64),
-    ("stream_memory_used_bytes", "Stream memory in use", |disk| disk.scheduler.used_bytes as f64),
-    ("staged_bytes", "Bytes read ahead and not fetched", |disk| disk.scheduler.staged_bytes as f64),
-    ("coalesced_bytes", "Bytes written and not on the disk", |disk| disk.scheduler.coalesced_bytes as f64),
+    ("stream_memory_bytes", "Stream memory, M", |disk| disk.scheduler.memory.memory_bytes as f64),
+    ("stream_memory_used_bytes", "Stream memory in use", |disk| disk.scheduler.memory.used_bytes as f64),
+    ("staged_bytes", "Bytes read ahead and not fetched", |disk| disk.scheduler.memory.staged_bytes as f64),
+    ("coalesced_bytes", "Bytes written and not on the disk", |disk| {
+        disk.scheduler.memory.coalesced_bytes as f64
+    }),
     ("disk_commands", "Commands that the disk has", |disk| disk.scheduler.in_flight as f64),
     ("hit_share", "Reads answered at once, of those in the last second", |disk| disk.hit_share),
     ("utilisation", "Share of the last second in which the disk had a command", |disk| disk.utilisation),
     ("bandwidth_bytes_per_second", "Speed of the disk within a stream, as measured", |disk| {
-        disk.scheduler.bandwidth_mb_s * 1e6
+        disk.scheduler.tuning.bandwidth_mb_s * 1e6
     }),
     ("positioning_seconds", "Time to get to a stream, as measured", |disk| {
-        disk.scheduler.positioning_ms / 1e3
+        disk.scheduler.tuning.positioning_ms / 1e3
     }),
-    ("read_ahead_bytes", "Bytes of a request to the disk, R", |disk| disk.scheduler.read_ahead_bytes as f64),
+    ("read_ahead_bytes", "Bytes of a request to the disk, R", |disk| {
+        disk.scheduler.tuning.read_ahead_bytes as f64
+    }),
     ("requests_per_turn", "Requests in a turn of a stream, N", |disk| {
-        disk.scheduler.requests_per_turn.into()
+        disk.scheduler.tuning.requests_per_turn.into()
     }),
-    ("dispatch_set", "Streams that have a turn at a time, D", |disk| disk.scheduler.dispatch_set.into()),
+    ("dispatch_set", "Streams that have a turn at a time, D", |disk| {
+        disk.scheduler.tuning.dispatch_set.into()
+    }),
     (
         "bypass",
         "1 while the disk gets requests of streams as they come, because turns would gain too little",
@@ -95,15 +98,17 @@ const GAUGES: [(&str, &str, Measure); 19] = [
 /// What only grows, of a disk.
 const COUNTERS: [(&str, &str, Measure); 10] = [
     ("streams_found", "Streams found", |disk| disk.scheduler.found as f64),
-    ("turns", "Turns of streams", |disk| disk.scheduler.turns as f64),
-    ("requests", "Requests of clients", |disk| disk.scheduler.requests as f64),
-    ("bypass_requests", "Requests that bypassed the streams", |disk| disk.scheduler.direct as f64),
-    ("hits", "Reads answered from stream memory at once", |disk| disk.scheduler.hits as f64),
-    ("disk_read_bytes", "Bytes read from the disk", |disk| disk.scheduler.disk_read_bytes as f64),
-    ("disk_written_bytes", "Bytes written to the disk", |disk| disk.scheduler.disk_written_bytes as f64),
-    ("unfetched_bytes", "Bytes read ahead in vain", |disk| disk.scheduler.unfetched_bytes as f64),
+    ("turns", "Turns of streams", |disk| disk.scheduler.counts.turns as f64),
+    ("requests", "Requests of clients", |disk| disk.scheduler.counts.requests as f64),
+    ("bypass_requests", "Requests that bypassed the streams", |disk| disk.scheduler.counts.direct as f64),
+    ("hits", "Reads answered from stream memory at once", |disk| disk.scheduler.counts.hits as f64),
+    ("disk_read_bytes", "Bytes read from the disk", |disk| disk.scheduler.counts.disk_read_bytes as f64),
+    ("disk_written_bytes", "Bytes written to the disk", |disk| {
+        disk.scheduler.counts.disk_written_bytes as f64
+    }),
+    ("unfetched_bytes", "Bytes read ahead in vain", |disk| disk.scheduler.counts.unfetched_bytes as f64),
     ("lost_bytes", "Bytes acknowledged that the disk then did not take", |disk| {
-        disk.scheduler.lost_bytes as f64
+        disk.scheduler.counts.lost_bytes as f64
     }),
     ("busy_seconds", "Time in which the disk had a command", |disk| disk.scheduler.busy_s),
 ];

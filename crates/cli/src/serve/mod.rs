@@ -13,22 +13,22 @@ mod watch;
 use crate::failure::{Failure, print_line};
 use crate::files;
 use crate::keys;
-use crate::plain::Plain;
-use crate::service::child::Child;
+use crate::service::daemon::{AfterEvent, Daemon, DaemonOptions};
 use crate::service::endpoint::Endpoint;
-use crate::service::events::{Event, Events};
+use crate::service::events::Event;
+use crate::service::lines::Lines;
 use crate::service::log::{LogArgs, SERVICE};
-use crate::service::{interval, outcome, private_folder};
+use crate::service::{interval, private_folder};
 use crate::sim::setup::split;
 use crate::units::parse_bytes;
 use file::{Overlay, Plan};
 use headstack_host::{Listener, tell_ready, tell_stopping};
-use live::Live;
 use log::{info, warn};
 use running::Running;
-use std::io::Write;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use toml::{Table, Value};
 use watch::Watch;
 
@@ -120,42 +120,26 @@ impl Serve {
     fn serve(&self, plan: &Plan, handed_over: Vec<Listener>, out: &mut dyn Write) -> Result<(), Failure> {
         let user = plan.user.as_deref().map(user::find).transpose()?;
         if self.command.is_empty() {
-            // Before there are other threads, which have it from this one.
+            // Before there are other threads, which inherit it.
             user::want_no_more_rights();
         }
-        // A command is asked to end first, and then made to.
-        let patience = if self.command.is_empty() { 1 } else { 2 };
-        let mut events = Events::watch(patience, false, self.config.is_some())?;
-        self.log.start()?;
-        let running = Running::start(plan, handed_over, &|| events.asked().is_some())?;
-        let watch = Watch::new(running.handles(), running.budget());
-        let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()));
-        let endpoint = plan.metrics.as_deref().map(start).transpose()?;
-        if let Some(user) = user {
-            user::become_user(&user, &plan.listen)?;
-        }
-        // What the command prints is not to be mixed with what is said of the node.
-        let mut said: Box<dyn Write + '_> =
-            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(Plain(std::io::stderr())) };
-        let at = endpoint.as_ref().map(|endpoint| endpoint.address().to_string());
-        let reported = check::introduce(plan, &running, at, &mut said);
-        if self.command.is_empty() {
-            reported?;
-        }
-        tell_ready();
-        let child = Child::start(&self.command, running.environment(), &mut events)?;
-        let mut watch = watch;
-        let code = self.turn(&running, &mut watch, &mut events, child);
-        tell_stopping();
-        // Who asks for the end from here on is not heard any more.
-        drop(events);
-        let handles = running.handles();
-        let ended = running.end();
-        log::logger().flush();
-        // Up to here it tells of disks that failed.
-        drop(endpoint);
-        let reported = summary::print(&handles, &mut said);
-        outcome(ended, code, reported)
+        let options = DaemonOptions {
+            command: &self.command,
+            duration: self.duration,
+            log: &self.log,
+            has_power: false,
+            has_files: self.config.is_some(),
+        };
+        options.run(out, |events| {
+            let running = Running::start(plan, handed_over, &|| events.asked().is_some())?;
+            let watch = Watch::new(running.handles(), running.budget());
+            let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()));
+            let endpoint = plan.metrics.as_deref().map(start).transpose()?;
+            if let Some(user) = user {
+                user::become_user(&user, &plan.listen)?;
+            }
+            Ok(ServingNode { serve: self, plan, running, watch, endpoint, lines: self.stats.map(Lines::new) })
+        })
     }
 
     /// A folder for a socket that only the command that is run has to know.
@@ -242,47 +226,70 @@ impl Serve {
             Err(failure) => warn!(target: SERVICE, "not read again, all holds as before: {failure}"),
         }
     }
+}
 
-    /// Waits for the end; the exit code of the command, if one was run.
-    fn turn(
-        &self,
-        running: &Running,
-        watch: &mut Watch,
-        events: &mut Events,
-        mut child: Option<Child>,
-    ) -> Option<u8> {
-        let mut live = self.stats.map(Live::new);
-        events.end_after(self.duration);
-        loop {
-            let next = watch.next().min(live.as_ref().map_or(watch.next(), Live::next));
-            match events.next(Some(next)) {
-                Event::Look => {
-                    if watch.next() <= next {
-                        watch.refresh();
-                    }
-                    let failed = watch.failures();
-                    for name in &failed {
-                        print_line(&format!("{name}: its thread has failed: the node ends"));
-                    }
-                    if !failed.is_empty() {
-                        match &mut child {
-                            Some(child) => child.end(),
-                            None => return None,
-                        }
-                    }
-                    if let Some(live) = live.as_mut().filter(|live| live.next() <= next) {
-                        live.show(&watch.seen().get());
-                    }
-                }
-                Event::Reload => self.reload(running),
-                Event::Ended(code) => return Some(code),
-                // There is no power to cut.
-                Event::PowerCut => {}
-                Event::End => match &mut child {
-                    Some(child) => child.end(),
-                    None => return None,
-                },
-            }
+/// A node while it runs.
+struct ServingNode<'a> {
+    serve: &'a Serve,
+    plan: &'a Plan,
+    running: Running,
+    watch: Watch,
+    endpoint: Option<Endpoint>,
+    lines: Option<Lines>,
+}
+
+impl ServingNode<'_> {
+    /// Updates the figures that are due. Returns whether a disk's thread has failed since the last time.
+    fn update_figures(&mut self) -> bool {
+        let now = self.next_look();
+        if Some(self.watch.next()) <= now {
+            self.watch.refresh();
         }
+        let failed = self.watch.failures();
+        for name in &failed {
+            print_line(&format!("{name}: its thread has failed: the node ends"));
+        }
+        if let Some(lines) = self.lines.as_mut().filter(|lines| Some(lines.next()) <= now) {
+            lines.show_all(self.watch.seen().get().disk.iter().map(live::line));
+        }
+        !failed.is_empty()
+    }
+}
+
+impl Daemon for ServingNode<'_> {
+    fn introduce(&self, out: &mut dyn Write) -> io::Result<()> {
+        let at = self.endpoint.as_ref().map(|endpoint| endpoint.address().to_string());
+        check::introduce(self.plan, &self.running, at, out)
+    }
+
+    fn ready(&self) {
+        tell_ready();
+    }
+
+    fn environment(&self) -> Vec<(String, OsString)> {
+        self.running.environment()
+    }
+
+    fn next_look(&self) -> Option<Instant> {
+        let watch = self.watch.next();
+        Some(self.lines.as_ref().map_or(watch, |lines| lines.next().min(watch)))
+    }
+
+    fn handle(&mut self, event: Event) -> AfterEvent {
+        match event {
+            Event::Reload => self.serve.reload(&self.running),
+            Event::Look if self.update_figures() => return AfterEvent::End,
+            _ => {}
+        }
+        AfterEvent::Continue
+    }
+
+    fn end(self) -> (Result<(), Failure>, impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        tell_stopping();
+        let handles = self.running.handles();
+        let ended = self.running.end();
+        // Until now it reports disks that failed.
+        drop(self.endpoint);
+        (ended, move |out: &mut dyn Write| summary::print(&handles, out))
     }
 }

@@ -4,7 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NodeState {
     /// Time since the node began.
@@ -20,11 +19,9 @@ pub(crate) struct NodeState {
     pub(crate) disk: Vec<DiskState>,
 }
 
-/// A disk of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DiskState {
     pub(crate) name: String,
-    /// What it is.
     pub(crate) title: String,
     pub(crate) bytes: u64,
     /// Whether its thread has failed, for which the node ends.
@@ -59,7 +56,6 @@ pub(crate) struct Response {
     pub(crate) max_ms: f64,
 }
 
-/// Operations of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OperationState {
     pub(crate) kind: String,
@@ -70,42 +66,22 @@ pub(crate) struct OperationState {
     pub(crate) response_s: f64,
 }
 
-/// What the scheduler does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SchedulerState {
-    /// Streams that there are, and that were found since the node began.
+    /// Streams now, and those found since the node began.
     pub(crate) streams: usize,
     pub(crate) found: u64,
     /// Streams that have a turn, and those whose clients wait for one.
     pub(crate) dispatched: usize,
     pub(crate) waiting_streams: usize,
-    /// M, how much of it is in use, and the most that was.
-    pub(crate) memory_bytes: u64,
-    pub(crate) used_bytes: u64,
-    pub(crate) high_water_bytes: u64,
-    /// Read ahead and not fetched; written and not on the disk.
-    pub(crate) staged_bytes: u64,
-    pub(crate) coalesced_bytes: u64,
+    #[serde(flatten)]
+    pub(crate) memory: MemoryState,
     /// Commands that the disk has.
     pub(crate) in_flight: usize,
-    /// Requests, those that passed beside the streams, and reads answered at once.
-    pub(crate) requests: u64,
-    pub(crate) direct: u64,
-    pub(crate) hits: u64,
-    pub(crate) turns: u64,
-    pub(crate) disk_read_bytes: u64,
-    pub(crate) disk_written_bytes: u64,
-    /// Read ahead in vain.
-    pub(crate) unfetched_bytes: u64,
-    /// Acknowledged, and then not taken by the disk.
-    pub(crate) lost_bytes: u64,
-    /// What the disk was measured to do.
-    pub(crate) bandwidth_mb_s: f64,
-    pub(crate) positioning_ms: f64,
-    /// R, N and D as they are now.
-    pub(crate) read_ahead_bytes: u64,
-    pub(crate) requests_per_turn: u32,
-    pub(crate) dispatch_set: u32,
+    #[serde(flatten)]
+    pub(crate) counts: SchedulerCounts,
+    #[serde(flatten)]
+    pub(crate) tuning: TuningState,
     /// Whether the disk gets requests of streams as they come, because turns would gain too little.
     #[serde(default)]
     pub(crate) bypass: bool,
@@ -113,7 +89,44 @@ pub(crate) struct SchedulerState {
     pub(crate) busy_s: f64,
 }
 
-/// A stream.
+/// The stream memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MemoryState {
+    /// M, how much of it is in use, and the highest use so far.
+    pub(crate) memory_bytes: u64,
+    pub(crate) used_bytes: u64,
+    pub(crate) high_water_bytes: u64,
+    /// Read ahead and not fetched; written and not on the disk.
+    pub(crate) staged_bytes: u64,
+    pub(crate) coalesced_bytes: u64,
+}
+
+/// What the scheduler has done since the node began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SchedulerCounts {
+    /// Requests, those that bypassed the streams, and reads answered at once.
+    pub(crate) requests: u64,
+    pub(crate) direct: u64,
+    pub(crate) hits: u64,
+    pub(crate) turns: u64,
+    pub(crate) disk_read_bytes: u64,
+    pub(crate) disk_written_bytes: u64,
+    /// Read ahead and never fetched.
+    pub(crate) unfetched_bytes: u64,
+    /// Acknowledged, and then rejected by the disk.
+    pub(crate) lost_bytes: u64,
+}
+
+/// What the scheduler measured, and R, N and D as they are now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TuningState {
+    pub(crate) bandwidth_mb_s: f64,
+    pub(crate) positioning_ms: f64,
+    pub(crate) read_ahead_bytes: u64,
+    pub(crate) requests_per_turn: u32,
+    pub(crate) dispatch_set: u32,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StreamState {
     /// Its number, which another may have once it has gone.
@@ -123,22 +136,35 @@ pub(crate) struct StreamState {
     pub(crate) slot: usize,
     /// The connection that asked last.
     pub(crate) client: u64,
-    /// `read` or `write`.
     pub(crate) kind: String,
-    /// `forward` or `backward`.
     pub(crate) direction: String,
-    /// Where its next request is expected.
     pub(crate) offset: u64,
     /// Of the last 20 s or so, since a stream's turns are seconds apart.
     pub(crate) mb_s: f64,
     pub(crate) bytes: u64,
     pub(crate) requests: u64,
     pub(crate) hits: u64,
-    /// Requests that wait.
     pub(crate) waiting: u32,
     pub(crate) memory_bytes: u64,
     pub(crate) has_turn: bool,
     /// Response times of its client, all that it asked on that connection, where they are kept.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scheduler_keys_are_flat_and_in_order() {
+        let text = serde_json::to_string(&SchedulerState::default()).expect("a state is JSON");
+        let keys: Vec<&str> = text.split('"').skip(1).step_by(2).collect();
+        let expected = "streams found dispatched waiting_streams memory_bytes used_bytes high_water_bytes staged_bytes \
+                        coalesced_bytes in_flight requests direct hits turns disk_read_bytes disk_written_bytes unfetched_bytes \
+                        lost_bytes bandwidth_mb_s positioning_ms read_ahead_bytes requests_per_turn dispatch_set bypass busy_s";
+        assert_eq!(keys.join(" "), expected);
+        let read: SchedulerState = serde_json::from_str(&text).expect("it is read again");
+        assert_eq!(read, SchedulerState::default());
+    }
 }

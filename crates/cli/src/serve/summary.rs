@@ -9,7 +9,6 @@ use headstack_host::node::{NodeHandle, NodeView};
 use headstack_policy::streams::View;
 use std::io::{self, Write};
 
-/// Prints the lines of each disk.
 pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     for node in nodes {

@@ -1,7 +1,8 @@
 //! Looks at the disks of a node each second, so that who asks gets rates, and holds no disk up.
 
 use super::state::{
-    DiskState, MOST_STREAMS, NodeState, OperationState, Response, SchedulerState, StreamState,
+    DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, Response, SchedulerCounts,
+    SchedulerState, StreamState, TuningState,
 };
 use crate::service::log::STREAMS;
 use headstack::ratio;
@@ -31,11 +32,9 @@ impl Seen {
     }
 }
 
-/// Who looks.
 pub(super) struct Watch {
     seen: Seen,
     disks: Vec<Watched>,
-    /// What clients hold.
     budget: Option<Budget>,
     due: Instant,
     /// Disks of which it was told that their threads failed.
@@ -56,7 +55,6 @@ struct Watched {
     bypass: bool,
     /// Bytes and rate of each stream, by its number and when it was found.
     streams: BTreeMap<(u32, Nanos), (u64, f64)>,
-    /// Which streams are told of one by one.
     slots: Slots,
 }
 
@@ -98,7 +96,6 @@ fn now() -> Instant {
 }
 
 impl Watch {
-    /// Begins to look.
     #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
     pub(super) fn new(nodes: Vec<NodeHandle>, budget: Option<Budget>) -> Watch {
         let disks = nodes.into_iter().map(Watched::new).collect();
@@ -113,7 +110,6 @@ impl Watch {
         self.seen.clone()
     }
 
-    /// When to look next.
     pub(super) fn next(&self) -> Instant {
         self.due
     }
@@ -127,7 +123,6 @@ impl Watch {
         failed
     }
 
-    /// Looks at all disks.
     pub(super) fn refresh(&mut self) {
         let disk: Vec<DiskState> = self.disks.iter_mut().map(Watched::measure).collect();
         let up = self.disks.iter().map(|disk| disk.at).max().unwrap_or_default();
@@ -234,7 +229,6 @@ impl Watched {
         }
     }
 
-    /// The streams with the highest rates.
     fn busiest(&mut self, streams: &[StreamView], clients: &[ClientView]) -> Vec<StreamState> {
         let rate = |stream: &StreamView| self.streams.get(&(stream.id, stream.since)).map_or(0.0, |of| of.1);
         let mut by_rate: Vec<(f64, &StreamView)> =
@@ -311,25 +305,31 @@ fn scheduler_state(view: &View, busy: Nanos) -> SchedulerState {
         found: view.counters.found,
         dispatched: view.dispatched,
         waiting_streams: view.waiting_streams,
-        memory_bytes: view.memory.bytes,
-        used_bytes: view.memory.used_bytes,
-        high_water_bytes: view.memory.high_water_bytes,
-        staged_bytes: view.memory.staged_bytes,
-        coalesced_bytes: view.memory.coalesced_bytes,
+        memory: MemoryState {
+            memory_bytes: view.memory.bytes,
+            used_bytes: view.memory.used_bytes,
+            high_water_bytes: view.memory.high_water_bytes,
+            staged_bytes: view.memory.staged_bytes,
+            coalesced_bytes: view.memory.coalesced_bytes,
+        },
         in_flight: view.in_flight,
-        requests: view.counters.requests,
-        direct: view.counters.direct,
-        hits: view.counters.hits,
-        turns: view.counters.turns,
-        disk_read_bytes: view.counters.read_bytes,
-        disk_written_bytes: view.counters.written_bytes,
-        unfetched_bytes: view.counters.unfetched_bytes,
-        lost_bytes: view.counters.lost_bytes,
-        bandwidth_mb_s: view.tuning.bandwidth / 1e6,
-        positioning_ms: view.tuning.positioning.as_ms(),
-        read_ahead_bytes: view.tuning.read_ahead_bytes,
-        requests_per_turn: view.tuning.requests_per_turn,
-        dispatch_set: view.tuning.dispatch_set,
+        counts: SchedulerCounts {
+            requests: view.counters.requests,
+            direct: view.counters.direct,
+            hits: view.counters.hits,
+            turns: view.counters.turns,
+            disk_read_bytes: view.counters.read_bytes,
+            disk_written_bytes: view.counters.written_bytes,
+            unfetched_bytes: view.counters.unfetched_bytes,
+            lost_bytes: view.counters.lost_bytes,
+        },
+        tuning: TuningState {
+            bandwidth_mb_s: view.tuning.bandwidth / 1e6,
+            positioning_ms: view.tuning.positioning.as_ms(),
+            read_ahead_bytes: view.tuning.read_ahead_bytes,
+            requests_per_turn: view.tuning.requests_per_turn,
+            dispatch_set: view.tuning.dispatch_set,
+        },
         bypass: view.bypass,
         busy_s: busy.as_secs(),
     }

@@ -8,10 +8,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::thread;
 
-/// The command while it runs.
 pub(crate) struct Child {
     process: Pid,
-    /// Whether it was asked to end.
     is_stop_requested: bool,
 }
 
@@ -47,7 +45,6 @@ impl Child {
     }
 }
 
-/// The code that a shell would give it.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

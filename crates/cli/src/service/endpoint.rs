@@ -23,10 +23,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Sleep, sleep};
 
-/// What clients can take of an endpoint.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Connections at a time.
     connections: usize,
     /// From a connection's first moment to its last.
     time: Duration,
@@ -34,11 +32,9 @@ struct Bounds {
 
 const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) };
 
-/// A text, made anew for each who asks.
 pub(crate) struct Page {
     /// Where it is: `/metrics`.
     pub(crate) path: &'static str,
-    /// What kind of text it is.
     pub(crate) kind: &'static str,
     /// The text; as an error where what it tells of has failed.
     pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
@@ -76,7 +72,6 @@ impl Endpoint {
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -92,7 +87,6 @@ impl Drop for Endpoint {
     }
 }
 
-/// Who lets clients in.
 struct Door {
     listener: TcpListener,
     seats: Arc<Semaphore>,
@@ -157,7 +151,6 @@ impl AsyncWrite for Visit {
     }
 }
 
-/// A page that tells of the others.
 fn list(pages: &[Page]) -> Page {
     let paths = pages.iter().map(|page| format!("{}\n", page.path));
     let text = format!("headstack {}\n{}", env!("CARGO_PKG_VERSION"), paths.collect::<String>());
@@ -217,7 +210,6 @@ mod tests {
         ask_as(client, "localhost")
     }
 
-    /// The same, by this name of the host.
     fn ask_as(mut client: Client, host: &str) -> String {
         let mut heard = String::new();
         let asked = client.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());

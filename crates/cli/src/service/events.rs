@@ -12,7 +12,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Somebody wants it to end, or its time is over.
@@ -23,7 +22,6 @@ pub(crate) enum Event {
     Ended(u8),
     /// It is time to show what the disks do.
     Look,
-    /// Files are to be read again.
     Reload,
 }
 
@@ -87,7 +85,6 @@ impl Events {
         Some(self.asked.load(Ordering::Relaxed)).filter(|signal| *signal > 0)
     }
 
-    /// Where to tell what happened.
     pub(crate) fn sender(&self) -> Sender<Event> {
         self.sender.clone()
     }

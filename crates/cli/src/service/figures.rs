@@ -4,7 +4,6 @@ use crate::sim::text::figure;
 use crate::units::grouped;
 use headstack_host::disk::{Books, Kind};
 
-/// How many operations there were of each kind.
 pub(crate) fn requests(books: &Books) -> String {
     let said: Vec<String> = Kind::ALL
         .into_iter()
@@ -16,7 +15,6 @@ pub(crate) fn requests(books: &Books) -> String {
     if said.is_empty() { "none".to_string() } else { said.join(", ") }
 }
 
-/// How long they took.
 pub(crate) fn response(books: &Books) -> String {
     let times = books.responses();
     let quantile = |share: f64| figure(times.quantile(share).as_ms());

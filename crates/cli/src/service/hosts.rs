@@ -10,7 +10,6 @@ pub(crate) fn with_host(address: &str) -> String {
     if address.starts_with(':') { format!("127.0.0.1{address}") } else { address.to_string() }
 }
 
-/// The names of an endpoint.
 pub(super) struct Hosts {
     bound: IpAddr,
     names: Vec<String>,

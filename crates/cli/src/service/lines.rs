@@ -3,23 +3,42 @@
 use crate::plain::{Plain, plain};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
 
-/// The lines. They go with this value.
 pub(crate) struct Lines {
     all: MultiProgress,
     bars: Vec<ProgressBar>,
     is_terminal: bool,
-}
-
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines { all: MultiProgress::new(), bars: Vec::new(), is_terminal: stderr().is_terminal() }
-    }
+    interval: Duration,
+    due: Instant,
 }
 
 impl Lines {
+    /// Lines that are shown once per `interval`.
+    pub(crate) fn new(interval: Duration) -> Lines {
+        #[allow(clippy::disallowed_methods, reason = "people read by the machine's clock")]
+        let due = Instant::now() + interval;
+        Lines {
+            all: MultiProgress::new(),
+            bars: Vec::new(),
+            is_terminal: stderr().is_terminal(),
+            interval,
+            due,
+        }
+    }
+
+    /// When to show them next.
+    pub(crate) fn next(&self) -> Instant {
+        self.due
+    }
+
+    pub(crate) fn show_all(&mut self, lines: impl Iterator<Item = String>) {
+        lines.enumerate().for_each(|(place, line)| self.show(place, line));
+        self.due += self.interval;
+    }
+
     /// Shows a line in the place with this number.
-    pub(crate) fn show(&mut self, place: usize, line: String) {
+    fn show(&mut self, place: usize, line: String) {
         if !self.is_terminal {
             // Whoever read it may have gone; the disks go on.
             return drop(writeln!(Plain(stderr()), "{line}"));

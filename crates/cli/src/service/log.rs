@@ -29,7 +29,6 @@ const WAITING: usize = 1024;
 /// Longest line, in characters: clients have their part in some.
 const LONGEST: usize = 500;
 
-/// What is said while the command runs.
 #[derive(clap::Args)]
 pub(crate) struct LogArgs {
     /// Say on standard error what happens, from this level on: off, error, warn, info or debug. [default: warn]
@@ -100,7 +99,6 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
-/// Where threads leave their lines.
 struct Sink {
     sender: SyncSender<Message>,
     left_out: AtomicU64,
@@ -155,7 +153,6 @@ fn printable(message: &str) -> String {
     shown
 }
 
-/// The thread that writes.
 struct Writer {
     format: LogFormat,
     limits: Limits,
@@ -205,7 +202,6 @@ impl Writer {
     }
 }
 
-/// A line as it is written.
 fn text(Line { at, level, part, message, .. }: &Line, format: LogFormat) -> String {
     #[derive(Serialize)]
     struct Json<'a> {

@@ -67,7 +67,6 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks from now on.
     pub(crate) fn begin() -> Watch {
         #[allow(clippy::disallowed_methods, reason = "what the machine does has the machine's time")]
         let began = Instant::now();

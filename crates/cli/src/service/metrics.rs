@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicU64;
 /// What Prometheus is told that it gets.
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a number is of.
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
 type Value = Gauge<f64, AtomicU64>;
@@ -48,7 +47,6 @@ impl Metrics {
         self.registry.register(name, help, family);
     }
 
-    /// All of them.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a text takes all that is written to it");

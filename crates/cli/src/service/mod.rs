@@ -2,6 +2,7 @@
 //! lines on a terminal, what else the machine does, and what is said in the end.
 
 pub(crate) mod child;
+pub(crate) mod daemon;
 pub(crate) mod endpoint;
 pub(crate) mod events;
 pub(crate) mod figures;
@@ -32,7 +33,6 @@ pub(crate) fn variable(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// How often something is shown.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if (Duration::from_millis(50)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),

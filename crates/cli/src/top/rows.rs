@@ -60,7 +60,7 @@ pub(super) fn disks(node: &NodeState) -> Table {
             grouped(scheduler.streams as u64),
             scheduler.dispatched.to_string(),
             scheduler.waiting_streams.to_string(),
-            format!("{} of {}", short(scheduler.used_bytes), memory(scheduler.memory_bytes)),
+            format!("{} of {}", short(scheduler.memory.used_bytes), memory(scheduler.memory.memory_bytes)),
             format!("{:.0}", 100.0 * disk.hit_share),
             rate(disk.read_mb_s),
             rate(disk.write_mb_s),
@@ -78,9 +78,9 @@ pub(super) fn tuning(disk: &DiskState) -> String {
     let chosen = format!(
         "{}: R {}, D {}, N {}",
         disk.name,
-        memory(scheduler.read_ahead_bytes),
-        scheduler.dispatch_set,
-        scheduler.requests_per_turn
+        memory(scheduler.tuning.read_ahead_bytes),
+        scheduler.tuning.dispatch_set,
+        scheduler.tuning.requests_per_turn
     );
     let mut parts = vec![chosen];
     if disk.has_failed {
@@ -90,14 +90,14 @@ pub(super) fn tuning(disk: &DiskState) -> String {
         parts.push("streams bypass the scheduler".to_string());
     }
     if scheduler.busy_s > 0.0 {
-        let (mb_s, ms) = (figure(scheduler.bandwidth_mb_s), figure(scheduler.positioning_ms));
+        let (mb_s, ms) = (figure(scheduler.tuning.bandwidth_mb_s), figure(scheduler.tuning.positioning_ms));
         parts.push(format!("{mb_s} MB/s once it is there, {ms} ms to get there"));
     }
-    if scheduler.coalesced_bytes > 0 {
-        parts.push(format!("{} coalesced", memory(scheduler.coalesced_bytes)));
+    if scheduler.memory.coalesced_bytes > 0 {
+        parts.push(format!("{} coalesced", memory(scheduler.memory.coalesced_bytes)));
     }
-    if scheduler.lost_bytes > 0 {
-        parts.push(format!("{} LOST", capacity(scheduler.lost_bytes)));
+    if scheduler.counts.lost_bytes > 0 {
+        parts.push(format!("{} LOST", capacity(scheduler.counts.lost_bytes)));
     }
     parts.join("; ")
 }
@@ -165,7 +165,7 @@ fn short(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::state::SchedulerState;
+    use crate::serve::state::{MemoryState, SchedulerState};
 
     /// A busy disk, and streams of it with these rates.
     fn node(rates: &[f64]) -> NodeState {
@@ -186,8 +186,7 @@ mod tests {
             streams: 1000,
             dispatched: 2,
             waiting_streams: 999,
-            memory_bytes: 128 << 20,
-            used_bytes: 127 << 20,
+            memory: MemoryState { memory_bytes: 128 << 20, used_bytes: 127 << 20, ..MemoryState::default() },
             ..SchedulerState::default()
         };
         let disk = DiskState {

@@ -35,7 +35,6 @@ pub(super) fn run(node: &Node, state: NodeState, every: Duration, order: Order) 
     shown.map_err(Failure::Output)
 }
 
-/// What is shown.
 struct Screen {
     address: String,
     state: NodeState,

@@ -4,7 +4,6 @@ use super::rows::{self, Order};
 use crate::serve::state::NodeState;
 use std::io::{self, Write};
 
-/// Prints all there is.
 pub(super) fn print(node: &NodeState, order: Order, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", rows::title("", node))?;
     write!(out, "{}", rows::disks(node).to_text())?;

@@ -98,7 +98,7 @@ pub(super) struct PendingRequest {
 pub(super) type Core = NodeCore<Option<PendingRequest>>;
 
 /// The state of a node that its threads share.
-pub(crate) struct NodeState {
+pub(crate) struct ServedNode {
     pub(super) core: Core,
     pub(super) connections: usize,
     pub(super) books: Books,
@@ -108,9 +108,9 @@ pub(crate) struct NodeState {
     pub(super) flushed: Option<Result<(), BlockError>>,
 }
 
-impl NodeState {
-    pub(super) fn new(core: Core) -> NodeState {
-        NodeState {
+impl ServedNode {
+    pub(super) fn new(core: Core) -> ServedNode {
+        ServedNode {
             core,
             connections: 0,
             books: Books::new(),
@@ -123,10 +123,10 @@ impl NodeState {
 
 /// What threads read of a node without its lock.
 #[derive(Debug)]
-pub(crate) struct NodeInfo {
+pub(crate) struct NodeDetails {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) shape: Shape,
 }
 
-pub(crate) type NodeShared = Shared<NodeState, NodeInfo>;
+pub(crate) type NodeShared = Shared<ServedNode, NodeDetails>;

@@ -5,10 +5,10 @@
 
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
-use super::handle::{NodeHandle, NodeInfo, NodeShared, NodeState, PendingRequest};
+use super::handle::{NodeDetails, NodeHandle, NodeShared, PendingRequest, ServedNode};
 use super::messages::{Action, Answered, Ended, Outcome};
 use crate::disk::Kind;
-use crate::event_loop::{Service, ServiceThread, Shared, State, ThreadSettings};
+use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSettings};
 use crate::links::{Links, QueuedRequest};
 use crate::{Answer, BlockError, Clock, Operation, log_parts};
 use headstack_model::Nanos;
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// A node that runs. Dropped, it stops as by [`Node::stop`].
 #[derive(Debug)]
 pub struct Node {
-    thread: ServiceThread<NodeState, NodeInfo>,
+    thread: ServiceThread<ServedNode, NodeDetails>,
 }
 
 impl Node {
@@ -33,9 +33,9 @@ impl Node {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let mut core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
         tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
-        let info = NodeInfo { name: name.to_string(), title: drive.title(), shape: drive.shape() };
+        let info = NodeDetails { name: name.to_string(), title: drive.title(), shape: drive.shape() };
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
-        let shared = Shared::new(NodeState::new(core), info, clock)?;
+        let shared = Shared::new(ServedNode::new(core), info, clock)?;
         let service = NodeService { drive, gone: Vec::new(), ends: Vec::new() };
         let settings =
             ThreadSettings { spin: Duration::ZERO, real_time: false, max_in_flight_cost: MAX_IN_FLIGHT_COST };
@@ -76,9 +76,9 @@ struct NodeService {
     ends: Ends,
 }
 
-impl Service for NodeService {
-    type State = NodeState;
-    type Info = NodeInfo;
+impl ThreadService for NodeService {
+    type State = ServedNode;
+    type Info = NodeDetails;
 
     fn wake_source(&self) -> Option<BorrowedFd<'_>> {
         self.drive.wake()
@@ -88,7 +88,7 @@ impl Service for NodeService {
         self.drive.woken();
     }
 
-    fn begin(&mut self, state: &mut NodeState) {
+    fn begin(&mut self, state: &mut ServedNode) {
         self.drive.begin(&mut state.core);
     }
 
@@ -112,7 +112,7 @@ impl NodeService {
     /// Does what is due. Returns the time of the next call, or none once the node has stopped.
     fn advance(
         &mut self,
-        state: &mut State<NodeState>,
+        state: &mut State<ServedNode>,
         shared: &NodeShared,
         links: &mut Links,
     ) -> Option<Nanos> {
@@ -124,31 +124,31 @@ impl NodeService {
             }
         });
         served.connections = links.len();
-        let mut turn = Turn { service: self, state: served, links, now, name: &shared.info.name };
-        turn.forget();
-        turn.take_ended();
-        turn.submit(*stopping);
-        if turn.state.core.poll_timeout().is_some_and(|at| at <= now) {
-            turn.state.core.handle_timeout(now);
-            turn.carry_out();
+        let mut wake_up = WakeUp { service: self, state: served, links, now, name: &shared.info.name };
+        wake_up.forget();
+        wake_up.take_ended();
+        wake_up.submit(*stopping);
+        if wake_up.state.core.poll_timeout().is_some_and(|at| at <= now) {
+            wake_up.state.core.handle_timeout(now);
+            wake_up.carry_out();
         }
-        turn.issue();
-        if *stopping && turn.finish() {
+        wake_up.issue();
+        if *stopping && wake_up.finish() {
             return None;
         }
         Some(served.core.poll_timeout().unwrap_or(Nanos::MAX))
     }
 }
 
-struct Turn<'a> {
+struct WakeUp<'a> {
     service: &'a mut NodeService,
-    state: &'a mut NodeState,
+    state: &'a mut ServedNode,
     links: &'a mut Links,
     now: Nanos,
     name: &'a str,
 }
 
-impl Turn<'_> {
+impl WakeUp<'_> {
     fn forget(&mut self) {
         while let Some(client) = self.service.gone.pop() {
             self.state.core.forget(self.now, client);

@@ -47,7 +47,6 @@ impl Job {
     }
 }
 
-/// A load that ends at a time.
 pub(super) struct Until {
     load: Closed,
     end: Nanos,

@@ -26,7 +26,6 @@ use std::io::Write;
 use std::time::Duration;
 use verdict::Verdict;
 
-/// The options of the comparison.
 #[derive(clap::Args)]
 pub(super) struct CheckArgs {
     /// Compare the drive in real time with the simulator, and say how far this machine can be trusted. Exit code 1 where it
@@ -53,7 +52,6 @@ struct Compared {
     lateness: Lateness,
 }
 
-/// All jobs, and what the machine did meanwhile.
 struct Comparison {
     drive: String,
     seconds: u64,
@@ -94,7 +92,6 @@ impl CheckArgs {
     }
 }
 
-/// Where jobs are run.
 struct Bench<'a> {
     rig: &'a Rig,
     info: &'a VolumeInfo,

@@ -15,7 +15,6 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// What came of a job.
 pub(super) struct Ran {
     pub(super) times: Vec<Nanos>,
     pub(super) lateness: Lateness,
@@ -67,12 +66,10 @@ struct Client {
     in_flight: Mutex<InFlightRequest>,
 }
 
-/// The load and what came back.
 struct InFlightRequest {
     load: Until,
     times: Vec<Nanos>,
     outstanding: usize,
-    /// Told when nothing is left to do.
     over: Sender<()>,
 }
 
@@ -87,7 +84,6 @@ impl Client {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for all that the load wants now.
     fn ask(self: &Arc<Client>) {
         loop {
             let now = self.disk.clock().now();
@@ -117,7 +113,6 @@ impl Client {
     }
 }
 
-/// A request that was asked.
 struct Asked {
     client: Arc<Client>,
     id: u64,

@@ -36,7 +36,6 @@ struct Late<L> {
     load: L,
     begins: Nanos,
     late: Nanos,
-    /// What it has still to learn, and when.
     held: VecDeque<(Nanos, u64)>,
 }
 

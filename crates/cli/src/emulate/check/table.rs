@@ -10,7 +10,6 @@ use headstack_model::Nanos;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Prints the table and the verdict.
 pub(super) fn print(comparison: &Comparison, verdict: &Verdict, out: &mut dyn Write) -> Result<(), Failure> {
     let Comparison { drive, seconds, speed, .. } = comparison;
     let times = if *speed == 1.0 { String::new() } else { format!(", {speed} times faster than real") };
@@ -63,7 +62,6 @@ fn row(compared: &Compared) -> Vec<String> {
     row
 }
 
-/// The same as JSON.
 pub(super) fn json(comparison: &Comparison, verdict: &Verdict) -> String {
     let side = |times: &[Nanos]| {
         json!({

@@ -3,21 +3,16 @@
 use super::{Compared, Comparison};
 use std::time::Duration;
 
-/// What a comparison says of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// What a client measures is the disk's.
     Full,
     /// Means can be trusted, and the slowest requests may be the machine's.
     Means,
-    /// It cannot be told from the disk.
     None,
 }
 
-/// A verdict and its reasons.
 pub(super) struct Verdict {
     pub(super) trust: Trust,
-    /// What speaks against more, a line each.
     pub(super) reasons: Vec<String>,
 }
 
@@ -50,7 +45,6 @@ impl Verdict {
         self.trust != Trust::None
     }
 
-    /// The verdict in a sentence.
     pub(super) fn words(&self) -> &'static str {
         match self.trust {
             Trust::Full => {

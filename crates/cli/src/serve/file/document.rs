@@ -13,9 +13,7 @@ const LISTED: [&str; 2] = ["disk", "export"];
 /// What the command line says in place of the file, or beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Overlay {
-    /// Keys at the top of the file.
     pub(crate) top: Table,
-    /// Disks beside those of the file.
     pub(crate) disks: Vec<Table>,
     /// Any key by its path: those of `disk` and `export` hold for all of them.
     pub(crate) set: Vec<(String, Value)>,

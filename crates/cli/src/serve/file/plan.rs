@@ -13,7 +13,6 @@ use headstack_policy::streams::Config;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a node is to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) listen: Vec<Address>,
@@ -28,27 +27,28 @@ pub(crate) struct Plan {
     pub(crate) exports: Vec<ExportPlan>,
 }
 
-/// A disk.
 #[derive(Clone, Debug)]
 pub(crate) struct DiskPlan {
     pub(crate) name: String,
     pub(crate) source: Source,
-    /// Whether no export of it takes writes.
     pub(crate) read_only: bool,
     pub(crate) streams: Config,
-    /// The file that says where its tracks begin.
     pub(crate) map: Option<PathBuf>,
     /// What may be promised of it.
     pub(crate) ability: Option<Ability>,
 }
 
-/// Where a disk's bytes are.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
-    /// A block device or a file.
-    Path { path: PathBuf, opening: Opening },
-    /// An emulated disk in this process.
-    Emulated { drive: String, data: Option<PathBuf>, speed: f64 },
+    Path {
+        path: PathBuf,
+        opening: Opening,
+    },
+    Emulated {
+        drive: String,
+        data: Option<PathBuf>,
+        speed: f64,
+    },
     /// This many bytes of memory.
     Ram(u64),
 }
@@ -75,11 +75,9 @@ impl fmt::Display for Source {
     }
 }
 
-/// An export.
 #[derive(Clone, Debug)]
 pub(crate) struct ExportPlan {
     pub(crate) name: String,
-    /// The number of its disk.
     pub(crate) disk: usize,
     pub(crate) description: Option<String>,
     pub(crate) read_only: bool,

@@ -1,0 +1,102 @@
+//! The life of a command that runs disks: start, introduction, events, end, summary.
+
+use super::child::Child;
+use super::events::{Event, Events};
+use super::log::LogArgs;
+use super::outcome;
+use crate::failure::Failure;
+use crate::plain::Plain;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+/// What a daemon does after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterEvent {
+    Continue,
+    /// It ends, or first ends the command that it runs.
+    End,
+    /// It ends, unless it runs a command.
+    EndWithoutCommand,
+}
+
+/// Disks while they run.
+pub(crate) trait Daemon {
+    /// Says what there is and how to use it.
+    fn introduce(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Takes note that it is introduced.
+    fn ready(&self) {}
+
+    /// Variables for the command that it runs.
+    fn environment(&self) -> Vec<(String, OsString)>;
+
+    /// When an [`Event::Look`] is due, if ever.
+    fn next_look(&self) -> Option<Instant>;
+
+    /// Handles any event but the end of the command and a request to end.
+    fn handle(&mut self, event: Event) -> AfterEvent;
+
+    /// Ends the disks in an orderly way, and returns what prints the summary.
+    fn end(self) -> (Result<(), Failure>, impl FnOnce(&mut dyn Write) -> io::Result<()>);
+}
+
+/// The options that are the same for each daemon.
+pub(crate) struct DaemonOptions<'a> {
+    /// A command that runs meanwhile.
+    pub(crate) command: &'a [String],
+    pub(crate) duration: Option<Duration>,
+    pub(crate) log: &'a LogArgs,
+    /// Whether SIGUSR1 cuts the power.
+    pub(crate) has_power: bool,
+    /// Whether SIGHUP makes it read its files again.
+    pub(crate) has_files: bool,
+}
+
+impl DaemonOptions<'_> {
+    /// Runs a daemon until it is to end. Its messages go to standard error if a command prints to `out`.
+    ///
+    /// *Errors:* it cannot start; data were lost; the command's exit code, if it is not 0.
+    pub(crate) fn run<D: Daemon>(
+        &self,
+        out: &mut dyn Write,
+        start: impl FnOnce(&mut Events) -> Result<D, Failure>,
+    ) -> Result<(), Failure> {
+        let has_command = !self.command.is_empty();
+        // A command gets a signal to terminate first, and is killed by the next.
+        let mut events = Events::watch(if has_command { 2 } else { 1 }, self.has_power, self.has_files)?;
+        self.log.start()?;
+        let mut daemon = start(&mut events)?;
+        let mut messages: Box<dyn Write + '_> =
+            if has_command { Box::new(Plain(io::stderr())) } else { Box::new(out) };
+        let introduced = daemon.introduce(&mut messages);
+        if !has_command {
+            introduced?;
+        }
+        daemon.ready();
+        let child = Child::start(self.command, daemon.environment(), &mut events)?;
+        events.end_after(self.duration);
+        let code = wait(&mut daemon, &mut events, child);
+        // A further signal ends the process at once.
+        drop(events);
+        let (ended, print_summary) = daemon.end();
+        log::logger().flush();
+        outcome(ended, code, print_summary(&mut messages))
+    }
+}
+
+/// Waits for the end; returns the exit code of the command, if one ran.
+fn wait(daemon: &mut impl Daemon, events: &mut Events, mut child: Option<Child>) -> Option<u8> {
+    loop {
+        let next = match events.next(daemon.next_look()) {
+            Event::Ended(code) => return Some(code),
+            Event::End => AfterEvent::End,
+            event => daemon.handle(event),
+        };
+        match (next, &mut child) {
+            (AfterEvent::End, Some(child)) => child.end(),
+            (AfterEvent::End | AfterEvent::EndWithoutCommand, None) => return None,
+            _ => {}
+        }
+    }
+}
