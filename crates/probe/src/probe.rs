@@ -66,12 +66,10 @@ pub struct Probe {
 
 /// The answer to a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Answer {
-    /// When it was sent.
     pub issued: Nanos,
-    /// When the answer arrived.
     pub ended: Nanos,
-    /// The outcome.
     pub outcome: Outcome,
 }
 

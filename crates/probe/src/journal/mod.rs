@@ -22,12 +22,10 @@ use std::io::Write;
 
 /// A recorded answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Record {
-    /// The probe's number.
     pub number: u64,
-    /// The command.
     pub command: ProbeCommand,
-    /// The answer.
     pub answer: Answer,
 }
 

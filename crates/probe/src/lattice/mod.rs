@@ -70,6 +70,7 @@ impl LatticeRun {
 
 /// What was found of a disk.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Lattice {
     /// Time of a turn.
     pub period: Nanos,
@@ -77,11 +78,8 @@ pub struct Lattice {
     pub noise: Nanos,
     /// Runs of tracks, in the order of their blocks.
     pub runs: Vec<LatticeRun>,
-    /// Where every track begins.
     pub map: TrackMap,
-    /// The result of the verification.
     pub verification: Verification,
-    /// Probes asked.
     pub probes: u64,
 }
 

@@ -31,14 +31,13 @@ use std::collections::BTreeMap;
 
 /// The mechanics of a disk.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct LearnedMechanics {
-    /// Turns a minute.
     pub rpm: f64,
     /// Standard deviation of the angles at which tracks were found to begin.
     ///
     /// *Units:* turns.
     pub noise: f64,
-    /// Order of the blocks over tracks.
     pub layout: Layout,
     /// Surfaces that could be told apart.
     pub heads: u32,
@@ -46,16 +45,14 @@ pub struct LearnedMechanics {
     pub cylinders: u32,
     /// Where all tracks lie, in the order of their blocks.
     pub pieces: Vec<Piece>,
-    /// What the arm takes.
     pub seeks: Seeks,
 }
 
 /// How fast a zone is read from end to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ZoneRate {
-    /// Its first block.
     pub first: Lbn,
-    /// How many blocks.
     pub blocks: u64,
     /// Blocks a second, skews included.
     pub blocks_a_second: f64,

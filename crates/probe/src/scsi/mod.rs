@@ -40,16 +40,13 @@ pub struct ScsiMap {
 
 /// A layout as it was found.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct FoundLayout {
     /// Cylinders up to the last that holds a block.
     pub cylinders: u32,
-    /// Heads.
     pub heads: u32,
-    /// How blocks go over tracks.
     pub order: Order,
-    /// Where spares lie.
     pub scheme: Scheme,
-    /// Its zones.
     pub zones: Vec<FoundZone>,
     /// Cylinder, head and sector of the defects that are passed over.
     pub slips: Vec<(u32, u32, u32)>,

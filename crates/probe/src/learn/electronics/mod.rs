@@ -66,29 +66,21 @@ impl Findings {
 
 /// What was learned.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct LearnedElectronics {
-    /// `[overhead]`.
     pub overhead: OverheadSpec,
-    /// `[bus]`.
     pub bus: BusSpec,
-    /// `[cache]`.
     pub cache: CacheSpec,
-    /// `[queue]`.
     pub queue: QueueSpec,
-    /// How reads of a track begin.
     pub zero_latency_read: ZeroLatency,
-    /// How writes of a track begin.
     pub zero_latency_write: ZeroLatency,
     /// What a write waits for on the track where the head is, beyond its overhead: for its data, or a shortest seek. Seeks of
     /// writes that were measured against such a write are longer by that.
     pub write_wait: Nanos,
-    /// What a flush costs.
     pub flushes: Vec<FlushCost>,
     /// Random reads a second.
     pub rates: Vec<Rate>,
-    /// How sure each key is.
     pub findings: Findings,
-    /// Probes that it took.
     pub probes: u64,
 }
 
