@@ -30,7 +30,7 @@ pub(super) struct ClientRun {
 
 /// Decides which stream a request belongs to.
 #[derive(Debug)]
-pub(super) struct Finder {
+pub(super) struct StreamFinder {
     readers: Classifier,
     writers: Classifier,
     strides: Strides,
@@ -41,10 +41,10 @@ pub(super) struct Finder {
     most_slack: u64,
 }
 
-impl Finder {
-    pub(super) fn new(config: &Config, frames: &Frames) -> Finder {
+impl StreamFinder {
+    pub(super) fn new(config: &Config, frames: &Frames) -> StreamFinder {
         let is_as_published = config.is_as_published();
-        Finder {
+        StreamFinder {
             readers: Classifier::new(&config.classifier, is_as_published),
             writers: Classifier::new(&config.classifier, is_as_published),
             strides: Strides::new(),

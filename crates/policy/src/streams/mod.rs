@@ -51,7 +51,7 @@ pub use view::{Counters, MemoryView, StreamView, TuningView, View};
 use actions::{Actions, InFlight, Purpose};
 use bypass::{Bypass, Load};
 use direct::DirectRequests;
-use finding::Finder;
+use finding::StreamFinder;
 use frames::Frames;
 use headstack_model::{BlockError, Nanos};
 use schedule::Schedule;
@@ -83,7 +83,7 @@ pub struct Streams {
     boundaries: Option<Box<dyn Boundaries>>,
     now: Nanos,
     frames: Frames,
-    finder: Finder,
+    finder: StreamFinder,
     schedule: Schedule,
     waits: Waits,
     coalesced: CoalescedWrites,
@@ -104,7 +104,7 @@ impl Streams {
         Ok(Streams {
             boundaries: None,
             now: Nanos::ZERO,
-            finder: Finder::new(&config, &frames),
+            finder: StreamFinder::new(&config, &frames),
             schedule: Schedule::new(&config, disk_bytes, config.read_bytes(frames.frame_bytes())),
             waits: Waits::new(longest),
             coalesced: CoalescedWrites::default(),

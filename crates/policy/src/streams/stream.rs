@@ -79,14 +79,14 @@ pub(super) struct StreamTurn {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Totals {
+pub(super) struct StreamTotals {
     pub(super) since: Nanos,
     pub(super) requests: u64,
     pub(super) hits: u64,
     pub(super) bytes: u64,
 }
 
-impl Totals {
+impl StreamTotals {
     pub(super) fn add(&mut self, bytes: u64, is_hit: bool) {
         self.requests += 1;
         self.bytes += bytes;
@@ -99,7 +99,7 @@ pub(super) struct Stream {
     pub(super) kind: StreamKind,
     pub(super) client: StreamClient,
     pub(super) turn: StreamTurn,
-    pub(super) totals: Totals,
+    pub(super) totals: StreamTotals,
     /// Where the next request is expected, and up to where bytes were read ahead or coalesced.
     pub(super) expected: u64,
     pub(super) frontier: u64,
@@ -141,7 +141,7 @@ impl Stream {
                 has_fetched: true,
             },
             turn: StreamTurn { commands: None, round: 0, left: 0, guaranteed: 0, began: now },
-            totals: Totals { since: now, requests: 0, hits: 0, bytes: 0 },
+            totals: StreamTotals { since: now, requests: 0, hits: 0, bytes: 0 },
             expected: at,
             frontier: at,
             wanted: at,
