@@ -114,6 +114,19 @@ fn sheet_of_1998_becomes_a_head_first_drive() {
 }
 
 #[test]
+fn rounding_makes_no_write_seek_shorter_than_a_read_seek() {
+    let (next_ms, average_ms) = (1.51305868, 16.65721983);
+    let same = DataSheet {
+        track_to_track_ms: Some(next_ms),
+        write_seek_ms: Some(average_ms),
+        ..sheet(398_107_170, 3600.0, 2.72, average_ms)
+    };
+    let (spec, ..) = drive(&same);
+    let seek = spec.mechanics.seek.sheet.expect("a sheet's seeks are in the file as they are");
+    assert_eq!(seek.write_single_track_ms, Some(next_ms));
+}
+
+#[test]
 fn impossible_figures_are_rejected_with_the_allowed_range() {
     let usual = sheet(10_000_000_000_000, 7200.0, 215.0, 8.5);
     let said = |change: &dyn Fn(&mut DataSheet)| {

@@ -50,9 +50,10 @@ impl Seeks {
         })
     }
 
-    /// Time of a written seek to the next track.
+    /// Time of a written seek to the next track: no shorter than a read's, also once it is rounded.
     pub(super) fn write_next_ms(&self) -> f64 {
-        significant(self.next_ms.value + 0.1 * (self.write_average_ms.value - self.average_ms), 4)
+        let extra = 0.1 * (self.write_average_ms.value - self.average_ms);
+        significant(self.next_ms.value + extra, 4).max(self.next_ms.value)
     }
 
     fn spec(&self) -> SheetSeek {
