@@ -1,24 +1,24 @@
-//! The real clock, as the time of a disk that may run faster or slower than it.
+//! The clock of a disk: real time, scaled by a speed.
 
 use headstack_model::Nanos;
 use std::time::{Duration, Instant};
 
-/// Tells a disk's time, which is zero when the clock is made.
+/// Converts real time to disk time, which is zero when the clock is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
-    /// Disk seconds in a thousand real ones.
+    /// Disk seconds in 1,000 real seconds.
     speed_per_mille: u32,
 }
 
-/// The disks' last time, 548 years from the first, after which they stand still. What a machine adds to it must still be a time.
+/// Last disk time, after 548 years; later the clock stands still. The rest of the range is left for what a model adds to a time.
 const LAST: u64 = u64::MAX - (1 << 60);
 
 impl Clock {
-    /// The fastest: its disks still run for a month before their time ends.
+    /// Highest speed: a disk then runs for a month before its time ends.
     const FASTEST: f64 = 5000.0;
 
-    /// A clock whose disks run `speed` times as fast as real ones.
+    /// A clock whose disks run `speed` times as fast as real time.
     ///
     /// *Errors:* a speed outside 0.001 to 5,000.
     pub fn new(speed: f64) -> Result<Clock, String> {
@@ -33,24 +33,24 @@ impl Clock {
         Ok(Clock { start, speed_per_mille: (speed * 1000.0).round() as u32 })
     }
 
-    /// How many times as fast as real ones its disks are.
+    /// Disk time over real time.
     pub fn speed(&self) -> f64 {
         f64::from(self.speed_per_mille) / 1000.0
     }
 
-    /// The disks' time.
+    /// The disk time.
     #[inline]
     pub fn now(&self) -> Nanos {
         self.time_at(self.start.elapsed())
     }
 
-    /// The disks' time so long after the clock was made.
+    /// The disk time at a real time since the clock was made.
     #[inline]
     fn time_at(&self, elapsed: Duration) -> Nanos {
         self.disk(elapsed).min(Nanos(LAST))
     }
 
-    /// How long a real time is for the disks.
+    /// Converts a real duration to disk time.
     #[inline]
     pub fn disk(&self, time: Duration) -> Nanos {
         let nanos = time.as_nanos() * u128::from(self.speed_per_mille) / 1000;
@@ -63,7 +63,7 @@ impl Clock {
         Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// How long a time of the disks takes in reality.
+    /// Converts a disk time to real time.
     #[inline]
     pub fn real(&self, time: Nanos) -> Duration {
         let nanos = u128::from(time.0) * 1000 / u128::from(self.speed_per_mille);

@@ -1,4 +1,4 @@
-//! A socket and the machine that speaks over it.
+//! A socket and the protocol machine that uses it.
 
 use crate::log_parts;
 use crate::server::slots::ConnectionSlot;
@@ -17,7 +17,7 @@ pub(crate) struct Connection<W> {
     socket: OwnedFd,
     pub(crate) wire: Transport<W>,
     interest: EventFlags,
-    /// The client hears nothing any more. What it said before may still be there.
+    /// The client receives no more. What it sent before may still be in the socket.
     disconnected: bool,
     broken: bool,
     slot: ConnectionSlot,
@@ -30,7 +30,7 @@ impl<W: Machine> Connection<W> {
         Connection { socket, wire, interest, disconnected: false, broken: false, slot, client: String::new() }
     }
 
-    /// The same, of a client that the log calls so.
+    /// Sets the client's name for the log.
     pub(crate) fn named(self, client: String) -> Connection<W> {
         Connection { client, ..self }
     }
@@ -39,17 +39,17 @@ impl<W: Machine> Connection<W> {
         &self.client
     }
 
-    /// The same connection with another machine, by a clock that says `now`.
+    /// Replaces the machine, at time `now`; `None` from `change` drops the connection.
     pub(crate) fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
         let Connection { socket, wire, disconnected, broken, slot, client, .. } = self;
         let wire = wire.with(now, change)?;
         Some(Connection { socket, wire, interest: EventFlags::empty(), disconnected, broken, slot, client })
     }
 
-    /// Has epoll look for what is wanted now, under this number.
+    /// Registers the wanted events with epoll, under this number.
     pub(crate) fn watch(&mut self, epoll: &OwnedFd, number: u64) {
         if self.disconnected {
-            // It would be told of again and again.
+            // Otherwise epoll would report it again and again.
             return self.unwatch(epoll);
         }
         let mut wanted = EventFlags::empty();
@@ -69,12 +69,12 @@ impl<W: Machine> Connection<W> {
     }
 
     pub(crate) fn unwatch(&mut self, epoll: &OwnedFd) {
-        // Fails where it was never looked for, which is as well.
+        // Fails only if it was not registered.
         let _ = epoll::delete(epoll, &self.socket);
         self.interest = EventFlags::empty();
     }
 
-    /// Takes what the client has sent, as much as the machine has room for at once; whether there was anything, be it the end.
+    /// Receives as much as the machine has space for. Returns whether there was anything, the end of input included.
     pub(crate) fn receive(&mut self, now: Nanos) -> bool {
         if !self.wire.wants_input() {
             return false;
@@ -103,7 +103,6 @@ impl<W: Machine> Connection<W> {
         }
     }
 
-    /// Takes note that the client hears nothing any more.
     pub(crate) fn mark_disconnected(&mut self) {
         self.disconnected = true;
     }
@@ -112,10 +111,10 @@ impl<W: Machine> Connection<W> {
         self.disconnected
     }
 
-    /// Of a client that hears nothing any more, takes what it said before, and hands the machine to `take` for what it asks.
-    /// Then the connection is over, unless the machine must be answered first; after that there may be more.
+    /// For a client that receives no more: receives what it sent before, and passes the machine to `take` to collect the
+    /// requests. Then the connection is over, unless the machine waits for answers; after those there may be more requests.
     pub(crate) fn take_rest(&mut self, now: Nanos, mut take: impl FnMut(&mut Transport<W>)) {
-        // A client that still speaks, and hears nothing, is not listened to for ever.
+        // Bounds the pieces that are received from a client that continues to send.
         const PIECES: usize = 1024;
         if !self.disconnected {
             return;
@@ -140,7 +139,7 @@ impl<W: Machine> Connection<W> {
         self.broken = true;
     }
 
-    /// Takes note for how long the client has asked for nothing, and ends a connection whose seat another client has got.
+    /// Records how long the client has sent no request, and ends the connection if another client has got its slot.
     pub(crate) fn note_idle(&mut self, idle: Nanos) {
         self.broken |= self.slot.note_idle(idle);
     }
@@ -149,24 +148,24 @@ impl<W: Machine> Connection<W> {
         self.slot.is_revoked()
     }
 
-    /// Whether it is to be dropped.
+    /// Whether the connection is to be dropped.
     pub(crate) fn is_over(&self) -> bool {
         self.broken || self.wire.is_over()
     }
 }
 
-/// A connection whose client has chosen a volume of a disk.
+/// A connection whose client has chosen an export.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) connection: Connection<Session>,
     pub(crate) volume: u32,
     pub(crate) promised: Option<Guarantee>,
     pub(crate) is_gone: bool,
-    /// Tells it from others that had its place before.
+    /// Distinguishes it from earlier connections with the same index.
     pub(crate) number: u64,
-    /// When the client said something last, or had something under way.
+    /// When the client last sent something or had a request in flight.
     pub(crate) active: Nanos,
-    /// Answers that were not sent yet: the last byte of each, and when it was due.
+    /// Answers not sent yet: the position of the last byte of each, and its deadline.
     unsent: VecDeque<(u64, Nanos)>,
 }
 
@@ -176,7 +175,7 @@ impl Link {
         Link { connection, volume, promised, is_gone: false, number: 0, active, unsent }
     }
 
-    /// Sees whether the client took too long, and for how long it has asked for nothing.
+    /// Applies the timeouts, and updates the idle time.
     pub(crate) fn sweep(&mut self, now: Nanos) {
         self.connection.wire.handle_timeout(now);
         if self.connection.wire.machine.in_flight() > 0 || self.connection.wire.has_output() {
@@ -200,12 +199,12 @@ impl Link {
         Link { promised, ..self }
     }
 
-    /// Notes an answer that was due then and is the last of what is to be sent.
+    /// Records the deadline of an answer whose last byte is the last one to be sent.
     pub(crate) fn note_due(&mut self, due: Nanos) {
         self.unsent.push_back((self.connection.wire.machine.said(), due));
     }
 
-    /// Takes when those answers were due that were sent by now.
+    /// Removes and returns the deadlines of answers that have been sent.
     pub(crate) fn take_sent(&mut self) -> impl ExactSizeIterator<Item = Nanos> + '_ {
         let taken = self.connection.wire.machine.taken();
         let count = self.unsent.iter().take_while(|(last, _)| *last <= taken).count();

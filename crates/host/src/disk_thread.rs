@@ -1,6 +1,6 @@
 //! An emulated disk in real time: its machine, served by an event loop.
 //!
-//! It begins to send answers a little early, because sending takes time, too ([`Lead`]).
+//! It starts to send answers slightly early, because sending takes time ([`Lead`]).
 
 use crate::connection::Link;
 use crate::disk::{Emulator, Outcome};
@@ -20,8 +20,8 @@ use std::time::Duration;
 pub struct Timing {
     /// Time before a deadline at which it stops sleeping and polls the clock.
     pub spin: Duration,
-    /// Whether it has real-time priority, and processors are kept from sleeping, where the system allows it. The thread of a disk that
-    /// takes no time never has it: it would then be woken for each request instead of for several.
+    /// Whether it requests real-time priority and keeps processors from sleeping. The thread of a disk that takes no time never
+    /// does: it would be woken for each request instead of for several.
     pub real_time: bool,
 }
 
@@ -31,7 +31,7 @@ impl Default for Timing {
     }
 }
 
-/// A disk that runs.
+/// A running disk.
 #[derive(Debug)]
 pub struct Disk {
     thread: ServiceThread<ServedDisk, DiskDetails>,
@@ -44,7 +44,7 @@ impl Disk {
     /// *Errors:* the system refuses a thread or a descriptor.
     pub fn start(name: &str, emulator: Emulator, clock: Clock, timing: Timing) -> io::Result<Disk> {
         let real_time = timing.real_time && emulator.has_deadlines();
-        // The drive has a queue of its own, as a real one has: it gets all requests.
+        // The emulated drive has a queue of its own, so it gets all requests.
         let settings = ThreadSettings { spin: timing.spin, real_time, max_in_flight_cost: u64::MAX };
         let (shared, service) = (shared::new(emulator, clock)?, DiskService::default());
         let thread = ServiceThread::start(format!("disk {name}"), service, shared, settings)?;
@@ -86,7 +86,7 @@ impl Drop for Disk {
 
 #[derive(Default)]
 struct DiskService {
-    /// Kept for its memory.
+    /// Kept to reuse its memory.
     replies: Vec<Reply>,
     lead: Lead,
 }
@@ -99,11 +99,11 @@ impl DiskService {
         links.take_arrived(&mut state.arrived, |_| {});
         state.served.emulator.handle_timeout(now);
         submit(links, state, now, real);
-        // Completions up to the time at which their answers are sent are included.
+        // Includes completions that are due by the time their answers are sent.
         state.served.emulator.handle_timeout(now + shared.clock.disk(lead));
         state.served.collect(&mut self.replies);
         if state.served.emulator.is_dark() {
-            // A disk without power answers nothing.
+            // A disk without power sends no answers.
             links.clear();
         }
         answer(links, state, real);
@@ -141,7 +141,7 @@ impl ThreadService for DiskService {
     }
 }
 
-/// Submits the queued requests to the disk, at its time and the real one.
+/// Submits the queued requests at disk time `now` and real time `real`.
 pub(crate) fn submit(links: &mut Links, state: &mut State<ServedDisk>, now: Nanos, real: Nanos) {
     links.begin_round();
     while let Some(QueuedRequest { answerable, volume, operation }) = links.next_request(real, state.stopping)
@@ -166,7 +166,7 @@ pub(crate) fn answer(links: &mut Links, state: &mut State<ServedDisk>, now: Nano
     }
 }
 
-/// Serves the connections, and records how late answers were sent. Returns when the first was sent, if any was.
+/// Serves the connections, and records the lateness of answers. Returns when the first was sent, if any was.
 pub(crate) fn settle(links: &mut Links, shared: &DiskShared) -> Option<Nanos> {
     let mut first = None;
     let note = |link: &mut Link| {

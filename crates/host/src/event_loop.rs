@@ -1,7 +1,7 @@
 //! The thread that serves connections, and its event loop: for an emulated disk and for a storage node ([`ThreadService`]).
 //!
-//! In each turn the service does what is due and sends replies. Then the thread sleeps until shortly before the next deadline and polls the
-//! clock for the rest, because a wake-up is some fifty microseconds late and reading the clock is not.
+//! In each iteration the service handles what is due and sends replies. Then the thread sleeps until shortly before the next
+//! deadline and polls the clock for the rest, because a wake-up is some 50 µs late.
 
 use crate::connection::Link;
 use crate::links::Links;
@@ -25,11 +25,11 @@ use std::time::Duration;
 pub(crate) struct State<T> {
     /// The state of the service itself.
     pub(crate) served: T,
-    /// Connections whose clients have just chosen the service.
+    /// Connections whose clients have just chosen an export of the service.
     pub(crate) arrived: Vec<Link>,
     /// Whether the service accepts no more requests.
     pub(crate) stopping: bool,
-    /// Whether its thread panicked, perhaps between two steps of a change: `served` is only read from then on.
+    /// Whether its thread panicked, perhaps in the middle of a change: `served` is only read from then on.
     pub(crate) broken: bool,
 }
 
@@ -56,7 +56,8 @@ impl<T, I> Shared<T, I> {
         Ok(Shared { state: Mutex::new(state), wake: event_counter()?, clock, info })
     }
 
-    /// A panic elsewhere leaves the state as it was between two calls. It stays in use, so that clients get an answer.
+    /// The state stays in use after a panic in another thread, which left it as it was between two calls, so that clients get an
+    /// answer.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,13 +66,13 @@ impl<T, I> Shared<T, I> {
         signal(&self.wake);
     }
 
-    /// Makes the service accept no more requests and begin to stop.
+    /// Stops the service: it accepts no more requests.
     pub(crate) fn request_stop(&self) {
         self.lock().stopping = true;
         self.wake();
     }
 
-    /// Hands a connection to the service's thread. It is closed if the thread stops.
+    /// Passes a connection to the service's thread. It is closed if the thread stops.
     pub(crate) fn adopt(&self, link: Link) {
         let mut state = self.lock();
         if !state.stopping {
@@ -82,7 +83,7 @@ impl<T, I> Shared<T, I> {
     }
 }
 
-/// A counter of events that epoll can wait for.
+/// An event counter that epoll can wait for.
 ///
 /// *Errors:* the system refuses it.
 pub(crate) fn event_counter() -> io::Result<OwnedFd> {
@@ -91,13 +92,13 @@ pub(crate) fn event_counter() -> io::Result<OwnedFd> {
 
 /// Makes an event counter readable.
 pub(crate) fn signal(counter: &OwnedFd) {
-    // It only fails when the counter is full, and then the thread is awake.
+    // Fails only if the counter is full; then the thread is awake.
     let _ = rustix::io::write(counter, &1u64.to_ne_bytes());
 }
 
 /// Makes an event counter unreadable until the next event.
 pub(crate) fn clear_signal(counter: &OwnedFd) {
-    // It only fails where there was no event.
+    // Fails only if there was no event.
     let _ = rustix::io::read(counter, &mut [0; 8]);
 }
 
@@ -111,34 +112,35 @@ pub(crate) trait ThreadService: Send + Sized + 'static {
         None
     }
 
-    /// Takes note that the descriptor became readable.
+    /// Handles the descriptor becoming readable.
     fn woken(&mut self) {}
 
-    /// Begins, in its thread.
+    /// Called first, in the service's thread.
     fn begin(&mut self, _state: &mut Self::State) {}
 
-    /// Does what is due and sends replies. Returns the time of the next call by the service's clock, or none once it has stopped.
+    /// Handles what is due and sends replies. Returns the time of the next call by the service's clock, or none once it has
+    /// stopped.
     fn run_due(&mut self, shared: &Shared<Self::State, Self::Info>, links: &mut Links) -> Option<Nanos>;
 
     /// Sends replies and takes new requests from the connections.
     fn settle(&mut self, shared: &Shared<Self::State, Self::Info>, links: &mut Links);
 
-    /// Fails all pending requests, after the thread has panicked.
+    /// Fails all pending requests after a panic of the thread.
     fn break_down(&mut self, shared: &Shared<Self::State, Self::Info>);
 }
 
-/// How a service's thread runs.
+/// Settings of a service's thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadSettings {
     /// Time before a deadline at which it stops sleeping and polls the clock.
     pub(crate) spin: Duration,
-    /// Whether it asks for real-time priority.
+    /// Whether it requests real-time priority.
     pub(crate) real_time: bool,
-    /// Cost of the requests that the service gets at a time, except for one of each connection.
+    /// Maximum cost of the requests at the service, except for one of each connection.
     pub(crate) max_in_flight_cost: u64,
 }
 
-/// A service's thread. Dropped, it stops.
+/// A service's thread. Dropping it stops the thread.
 pub(crate) struct ServiceThread<T, I> {
     pub(crate) shared: Arc<Shared<T, I>>,
     thread: Option<JoinHandle<()>>,
@@ -170,7 +172,7 @@ impl<T: Send + 'static, I: Send + Sync + 'static> ServiceThread<T, I> {
             realtime::set_timer_slack();
             let is_real_time = settings.real_time && realtime::set_realtime();
             report_ready.send(is_real_time).expect("the caller of `start` waits for this");
-            // The state after a panic is only read; the panic message was printed already.
+            // The state after a panic is only read; the panic hook has printed the message.
             if catch_unwind(AssertUnwindSafe(|| event_loop.run())).is_err() {
                 event_loop.break_down();
             }
@@ -186,7 +188,7 @@ impl<T, I> ServiceThread<T, I> {
     pub(crate) fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.shared.request_stop();
-            // A thread that panicked has left its state behind.
+            // A thread that panicked has left its state behind, so its result is not needed.
             let _ = thread.join();
         }
     }
@@ -204,36 +206,36 @@ impl<T, I> Drop for ServiceThread<T, I> {
     }
 }
 
-/// Events other than those of connections.
+/// Event number of the wake-up counter, above those of connections.
 const WAKE: u64 = u64::MAX;
 const COMMANDS_ENDED: u64 = u64::MAX - 1;
 
-/// What the thread owns.
+/// The state that the thread owns.
 struct EventLoop<S: ThreadService> {
-    // Dropped before `shared`, because the kernel may know its memory.
+    // Dropped before `shared`, because the kernel may have its memory registered.
     service: S,
     shared: Arc<Shared<S::State, S::Info>>,
     links: Links,
     spin: Duration,
-    /// Real time until which clients may take the last replies; set once the service has stopped.
+    /// Real time until which clients may receive the last replies; set once the service has stopped.
     drain_deadline: Option<Nanos>,
 }
 
 impl<S: ThreadService> EventLoop<S> {
-    /// Time that clients have to take the last replies.
+    /// Time for clients to receive the last replies.
     const DRAIN_TIME: Nanos = Nanos(5_000_000_000);
 
     fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
         self.service.begin(&mut self.shared.lock().served);
         while let Some(next) = self.service.run_due(&self.shared, &mut self.links).or_else(|| self.drain()) {
-            // Sockets are polled in each turn, so that no client has the thread for itself.
+            // Polls the sockets in each iteration, so that no client monopolises the thread.
             let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
             self.wait(next, &mut events);
         }
     }
 
-    /// When to check again whether clients have taken the last replies; none once they have, or the time is over.
+    /// When to check again whether clients have received the last replies; none once they have, or the time is over.
     fn drain(&mut self) -> Option<Nanos> {
         let clock = self.shared.clock;
         let Some(end) = self.drain_deadline else {
@@ -246,7 +248,7 @@ impl<S: ThreadService> EventLoop<S> {
         is_wanted.then(|| clock.now() + clock.disk(left))
     }
 
-    /// Fails all pending requests and closes all connections, because the service will not run any more.
+    /// Fails all pending requests and closes all connections, because the service cannot continue.
     fn break_down(&mut self) {
         let mut state = self.shared.lock();
         (state.stopping, state.broken) = (true, true);
@@ -263,7 +265,7 @@ impl<S: ThreadService> EventLoop<S> {
         let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
         let has_end = next < Nanos::MAX || !self.links.is_empty();
         events.clear();
-        // An interrupted wait is as good as an event.
+        // An interrupted wait counts as an event.
         let _ = epoll::wait(self.links.epoll(), spare_capacity(events), has_end.then_some(&timeout));
         let now = self.shared.clock.elapsed();
         for event in events {

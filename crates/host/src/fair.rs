@@ -1,19 +1,19 @@
-//! Requests of several clients on their way to one disk, handed out in fair shares.
+//! Shares a disk fairly among the requests of several clients.
 //!
-//! Each client has a queue of its own. Clients take turns (deficit round robin: Shreedhar and Varghese, SIGCOMM 1995): a turn
-//! adds [`QUANTUM`] to a client's credit, and a request goes when the credit covers its cost. So a client with a thousand large
-//! requests waits for its own credit, and a client with a small one waits for one round at most. The disk gets no more than a
-//! stated cost at a time, so that a newcomer does not queue behind all that came before it there.
+//! Each client has a queue. Clients take turns (deficit round robin: Shreedhar and Varghese, SIGCOMM 1995): a turn adds
+//! [`QUANTUM`] to a client's credit, and a request is dispatched when the credit covers its cost. So a client with a thousand
+//! large requests waits for its own credit, and a client with a small one waits for one round at most. A limit on the cost at the
+//! disk keeps the queue there short for new clients.
 
 use std::collections::VecDeque;
 
-/// Credit that a client gets a turn.
+/// Credit that a client gets per turn, in bytes of cost.
 const QUANTUM: u64 = 1 << 20;
 
-/// Cost that is handed out between two looks at the sockets. What it takes is some tens of milliseconds of copying at most.
+/// Cost dispatched between two polls of the sockets: at most some tens of milliseconds of copying.
 const ROUND: u64 = 64 << 20;
 
-/// A request of a higher cost is one of a few at the disk, even where it is its client's only one.
+/// Only a few requests above this cost are at the disk, even if each is its client's only one.
 const LARGE: u64 = 8 << 20;
 
 #[derive(Debug)]
@@ -24,29 +24,29 @@ struct Lane<T> {
     is_in_ring: bool,
 }
 
-/// Requests of clients, which are known by small numbers.
+/// Requests of clients, which are identified by small numbers.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     lanes: Vec<Lane<T>>,
-    /// Clients with requests that wait, in the order of their turns.
+    /// Clients with waiting requests, in the order of their turns.
     ring: VecDeque<usize>,
     waiting: usize,
-    /// Cost that the disk has, how much it may have, and what large requests have of it.
+    /// Cost at the disk, its limit, and the share of large requests.
     in_flight: u64,
     most: u64,
     large: u64,
-    /// What may still be handed out before sockets are looked at.
+    /// Cost that may still be dispatched in this round.
     round: u64,
 }
 
 impl<T> FairQueue<T> {
-    /// For a disk that gets no more than this cost at a time, but for one request of each client.
+    /// Limits the cost at the disk to `most`, except for one request of each client.
     pub(crate) fn new(most: u64) -> FairQueue<T> {
         let (lanes, ring) = (Vec::new(), VecDeque::new());
         FairQueue { lanes, ring, waiting: 0, in_flight: 0, most, large: 0, round: ROUND }
     }
 
-    /// Forgets all requests, those that the disk has too.
+    /// Removes all requests, those at the disk too.
     pub(crate) fn clear(&mut self) {
         *self = FairQueue::new(self.most);
     }
@@ -55,7 +55,7 @@ impl<T> FairQueue<T> {
         self.waiting == 0
     }
 
-    /// Whether the next round has a request to hand out.
+    /// Whether the next round can dispatch a request.
     pub(crate) fn is_ready(&self) -> bool {
         self.ring.iter().any(|client| {
             let lane = &self.lanes[*client];
@@ -76,12 +76,12 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Begins a round: sockets were looked at.
+    /// Begins a round, after the sockets were polled.
     pub(crate) fn begin_round(&mut self) {
         self.round = ROUND;
     }
 
-    /// The next request for the disk; none where the round is over, or the disk has enough.
+    /// The next request for the disk; none if the round is over, or the disk has reached its limit.
     pub(crate) fn next(&mut self) -> Option<T> {
         let mut held = 0;
         while self.round > 0 && held < self.ring.len() {
@@ -106,7 +106,7 @@ impl<T> FairQueue<T> {
         None
     }
 
-    /// Whether the disk may get a client's request now.
+    /// Whether a client's request may be dispatched now.
     fn may_dispatch(&self, lane: &Lane<T>, cost: u64) -> bool {
         let is_only_one = lane.in_flight == 0 && (cost <= LARGE || self.large == 0);
         is_only_one || self.in_flight.saturating_add(cost) <= self.most
@@ -124,14 +124,14 @@ impl<T> FairQueue<T> {
         Some(request)
     }
 
-    /// A client's request of this cost, which was handed out, is over.
+    /// Completes a client's dispatched request of this cost.
     pub(crate) fn end(&mut self, client: usize, cost: u64) {
         self.lanes[client].in_flight -= cost;
         self.in_flight -= cost;
         self.large -= large(cost);
     }
 
-    /// Takes out of what waits the requests of a client that `choose` chooses.
+    /// Removes a client's waiting requests that `choose` selects.
     pub(crate) fn withdraw(&mut self, client: usize, choose: impl Fn(&T) -> bool) -> Vec<T> {
         let Some(lane) = self.lanes.get_mut(client) else { return Vec::new() };
         let (chosen, kept) = lane.waiting.drain(..).partition(|(_, request)| choose(request));
@@ -141,7 +141,7 @@ impl<T> FairQueue<T> {
         chosen.into_iter().map(|(_, request)| request).collect()
     }
 
-    /// Takes out all requests of all clients that wait.
+    /// Removes the waiting requests of all clients.
     pub(crate) fn withdraw_all(&mut self) -> Vec<T> {
         (0..self.lanes.len()).flat_map(|client| self.withdraw(client, |_| true)).collect()
     }
@@ -158,7 +158,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// What is handed out in one round: the clients in their order.
+    /// The requests of one round, by client and cost.
     fn round(queue: &mut FairQueue<(usize, u64)>) -> Vec<(usize, u64)> {
         queue.begin_round();
         std::iter::from_fn(|| queue.next()).collect()
@@ -172,7 +172,7 @@ mod tests {
         }
         queue.push(10, 4096, (10, 4096));
         let first = round(&mut queue);
-        assert_eq!(first[0], (10, 4096), "nobody else has the credit for what it asks yet");
+        assert_eq!(first[0], (10, 4096), "no other client has the credit for its request yet");
         (0..5).for_each(|_| drop(round(&mut queue)));
         queue.push(10, 4096, (10, 4096));
         let mut order = (0..20).flat_map(|_| round(&mut queue)).map(|(client, _)| client);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// Clients that always have requests waiting get the same cost, but for what a turn and two requests are worth.
+        /// Clients that always have waiting requests get the same cost, within a turn and two requests.
         #[test]
         fn backlogged_clients_get_equal_shares(costs in prop::collection::vec(MIB / 2..40 * MIB, 2..12)) {
             let mut queue = FairQueue::new(u64::MAX);

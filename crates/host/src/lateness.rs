@@ -1,9 +1,9 @@
-//! How much later than the model said a request was answered: what tells how far a machine can be trusted.
+//! How much later than the model says requests are answered: a measure of whether a machine can be trusted.
 
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// The lateness of every request: real time from when the model was done until its answer had been handed to the system.
+/// Lateness of every request: real time from the model's completion until the answer was passed to the system.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     nanos: Histogram<u64>,
@@ -16,7 +16,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Longest lateness told apart from longer ones.
+    /// Longest lateness in nanoseconds that is recorded; longer ones count as this one.
     const MOST: u64 = 60_000_000_000;
 
     /// None yet.
@@ -25,17 +25,17 @@ impl Lateness {
         Lateness { nanos }
     }
 
-    /// Counts a request.
+    /// Records a request.
     pub fn record(&mut self, late: Duration) {
         self.nanos.saturating_record(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// How many requests there were.
+    /// Number of requests.
     pub fn count(&self) -> u64 {
         self.nanos.len()
     }
 
-    /// What this share of the requests (0 to 1) did not exceed; nothing where there was none.
+    /// The lateness that this share of the requests (0 to 1) did not exceed; zero if there are none.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_nanos(self.nanos.value_at_quantile(share))
     }

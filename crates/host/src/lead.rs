@@ -1,24 +1,23 @@
-//! How much before its time an answer has to be begun, so that whoever asked has it at its time.
+//! How long before its deadline an answer is begun, so that the client has it in time.
 
 use std::time::Duration;
 
-/// What handing over an answer takes as a rule: from the look at the clock that finds it due to the end of the call that
-/// hands it to the system, which wakes the client.
+/// Usual time to send an answer: from reading the clock that finds it due to the end of the system call that wakes the client.
 ///
-/// It is what a quarter of the last answers stayed below: most still come a little late, and few early.
+/// It is the lower quartile of the last ones: most answers then come slightly late, and few early.
 #[derive(Debug, Default)]
 pub(crate) struct Lead {
-    /// What the last ones took, in nanoseconds; in a ring.
+    /// The last times in nanoseconds, as a ring.
     took: [u64; Lead::WINDOW],
     seen: usize,
     nanos: u64,
 }
 
 impl Lead {
-    /// How many of the last ones count. Enough for a quarter of them, and soon full after a start.
+    /// Number of last times: enough for a quartile, and soon reached after a start.
     const WINDOW: usize = 32;
 
-    /// No answer is begun earlier than that, whatever handing over takes.
+    /// Maximum lead in nanoseconds.
     const MOST: u64 = 80_000;
 
     pub(crate) fn observe(&mut self, took: Duration) {

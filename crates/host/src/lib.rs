@@ -1,7 +1,7 @@
-//! *The same* with real bytes and the real clock: what the simulator does in virtual time, a program can have here.
+//! *The same* with real bytes and the real clock: a program gets from here what the simulator does in virtual time.
 //!
-//! The crates below this one call nothing of the operating system. This one and the command do; `clippy.toml` makes each such
-//! line say so.
+//! The crates below this one use nothing of the operating system. This one and the command do; `clippy.toml` requires each such
+//! line to say so.
 
 mod clock;
 mod connection;

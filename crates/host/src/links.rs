@@ -1,4 +1,4 @@
-//! The connections of a service's thread, which alone uses them.
+//! The connections of a service's thread; only this thread uses them.
 
 use crate::connection::Link;
 use crate::fair::FairQueue;
@@ -10,11 +10,11 @@ use slab::Slab;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// The connection that a request came from, and what its answer needs.
+/// The connection of a request, and what its answer needs.
 #[derive(Debug)]
 pub(crate) struct Answerable {
-    /// The connection's place and number. The place is the connection's until all its requests are answered, unless all connections are
-    /// dropped.
+    /// The connection's index and number. The index stays the connection's until all its requests are answered, unless all
+    /// connections are dropped.
     pub(crate) link: usize,
     pub(crate) number: u64,
     pub(crate) handle: ReplyHandle,
@@ -27,26 +27,26 @@ pub(crate) struct QueuedRequest {
     pub(crate) operation: Operation,
 }
 
-/// Connections by their place, and their requests for the disk.
+/// Connections by index, and their requests for the disk.
 pub(crate) struct Links {
     epoll: OwnedFd,
     links: Slab<Link>,
-    /// Places of those with something to send or to take note of.
+    /// Connections with something to send or to handle.
     touched: Vec<usize>,
-    /// Places of those that wait for memory that others hold.
+    /// Connections that wait for memory that others hold.
     short: Vec<usize>,
-    /// Requests that wait for the disk, by the places of their connections.
+    /// Requests that wait for the disk, by index of their connections.
     requests: FairQueue<QueuedRequest>,
     numbers: u64,
-    /// When all were last asked for their patience.
+    /// Time of the last sweep.
     swept: Nanos,
 }
 
 impl Links {
-    /// How often they are asked whether a client took too long.
+    /// Interval of the checks whether a client took too long.
     pub(crate) const SWEEP: Nanos = Nanos(1_000_000_000);
 
-    /// No connections yet. The disk gets requests of this cost at a time, except for one of each connection.
+    /// No connections yet. `max_in_flight_cost` limits the requests at the disk, except for one of each connection.
     ///
     /// *Errors:* the system refuses an epoll.
     pub(crate) fn new(max_in_flight_cost: u64) -> io::Result<Links> {
@@ -61,7 +61,7 @@ impl Links {
         })
     }
 
-    /// Waits for events of the connections, whose data are their places.
+    /// Waits for events of the connections; the event data are their indices.
     pub(crate) fn epoll(&self) -> &OwnedFd {
         &self.epoll
     }
@@ -78,13 +78,13 @@ impl Links {
         !self.requests.is_empty()
     }
 
-    /// Whether requests wait that the disk may have now.
+    /// Whether requests wait that may be dispatched now.
     pub(crate) fn has_ready_requests(&self) -> bool {
         self.requests.is_ready()
     }
 
-    /// How long to sleep at most while there are connections: clients must be asked whether they took too long, and those that
-    /// wait for memory whether there is any. Nobody tells when another disk's connections give some back.
+    /// Longest sleep while there are connections: timeouts must be checked, and whether memory is free for those that wait for
+    /// it, because connections of another disk free it without an event.
     pub(crate) fn longest_sleep(&self) -> Nanos {
         const MEMORY: Nanos = Nanos(5_000_000);
         match (self.links.is_empty(), self.short.is_empty()) {
@@ -94,12 +94,12 @@ impl Links {
         }
     }
 
-    /// Begins a round of requests, after which sockets are to be looked at.
+    /// Begins a round of requests, after which the sockets are polled.
     pub(crate) fn begin_round(&mut self) {
         self.requests.begin_round();
     }
 
-    /// Whether clients have not taken all that is for them.
+    /// Whether there is data that clients have not received.
     pub(crate) fn have_unsent(&self) -> bool {
         let mut connections = self.links.iter().map(|(_, link)| &link.connection);
         connections.any(|connection| connection.wire.has_output() && !connection.is_disconnected())
@@ -112,7 +112,7 @@ impl Links {
         self.short.clear();
     }
 
-    /// Takes those that have just chosen the disk; `greet` is told of each.
+    /// Adds the connections that have just chosen an export, and calls `greet` for each.
     pub(crate) fn take_arrived(&mut self, arrived: &mut Vec<Link>, mut greet: impl FnMut(&Link)) {
         for mut link in arrived.drain(..) {
             self.numbers += 1;
@@ -123,8 +123,8 @@ impl Links {
         }
     }
 
-    /// The next request for the disk, and its volume; none where the round is over or the disk has enough. One that is stopping
-    /// gets none any more, and clients hear so at this real time.
+    /// The next request for the disk, and its volume; none if the round is over or the disk has reached its limit. When stopping,
+    /// all requests are refused at this real time.
     pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<QueuedRequest> {
         if is_stopping {
             let refused = self.requests.withdraw_all();
@@ -133,7 +133,7 @@ impl Links {
         self.requests.next()
     }
 
-    /// Answers a request that the disk did not get.
+    /// Answers a request that was not dispatched.
     fn refuse(
         &mut self,
         now: Nanos,
@@ -144,7 +144,7 @@ impl Links {
         self.touched.push(place);
     }
 
-    /// Has `write` answer the session that asked, by the request's handle, if not all were dropped meanwhile.
+    /// Calls `write` with the session of the request, unless the connection has been dropped.
     pub(crate) fn answer(
         &mut self,
         Answerable { link: place, number, handle, cost }: Answerable,
@@ -163,7 +163,7 @@ impl Links {
     pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Nanos) {
         let Some(link) = self.links.get_mut(place) else { return };
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
-            // Nobody hears the answers. What was said before is still to be read.
+            // The client receives no answers. What it sent before is still to be read.
             link.connection.mark_disconnected();
         } else if flags.contains(EventFlags::IN) {
             link.active = now;
@@ -172,9 +172,9 @@ impl Links {
         self.touched.push(place);
     }
 
-    /// Sends what is to be sent, takes what was asked, and drops what is over. `sent` is told of each connection that has sent
-    /// something, `gone` of the number of each whose client has left, and once more when all is done that it had asked for. Of
-    /// what such a client asked for, only what changes the disk is done.
+    /// Sends pending data, takes new requests, and drops connections that are over. Calls `sent` for each connection that has
+    /// sent something, and `gone` with the number of each whose client has disconnected, again when its last request is done. Of
+    /// the requests of such a client, only those that change the disk are carried out.
     pub(crate) fn settle(&mut self, now: Nanos, mut sent: impl FnMut(&mut Link), mut gone: impl FnMut(u64)) {
         self.touched.append(&mut self.short);
         if now.since(self.swept) >= Links::SWEEP {
@@ -184,7 +184,7 @@ impl Links {
         }
         while let Some(place) = self.touched.pop() {
             let Some(link) = self.links.get_mut(place) else { continue };
-            // First, because a request may wait for room that replies take.
+            // First, because a request may wait for memory that replies hold.
             link.connection.send(now);
             if !link.connection.is_disconnected() {
                 sent(link);
@@ -192,7 +192,7 @@ impl Links {
             let (number, volume) = (link.number, link.volume);
             let is_disconnected = link.connection.is_disconnected();
             if is_disconnected {
-                // First, so that there is room for what is still in the socket.
+                // First, to free memory for what is still in the socket.
                 withdraw(&mut self.requests, now, place, link);
             }
             let mut take = |wire: &mut Transport<Session>| {
@@ -213,7 +213,7 @@ impl Links {
             if is_over {
                 withdraw(&mut self.requests, now, place, link);
                 link.connection.unwatch(&self.epoll);
-                // What it asked for takes memory until it is done, and counts as the client's so long.
+                // Its requests hold memory until they are done, and count as the client's until then.
                 let is_done = link.connection.wire.machine.in_flight() == 0;
                 if is_news || is_done {
                     gone(number);
@@ -234,7 +234,7 @@ impl Links {
     }
 }
 
-/// Drops what a client has asked for that nobody hears any more, but for what changes the disk.
+/// Removes the queued requests of a disconnected client, except for those that change the disk.
 fn withdraw(requests: &mut FairQueue<QueuedRequest>, now: Nanos, place: usize, link: &mut Link) {
     for request in requests.withdraw(place, |request| !changes(&request.operation)) {
         let handle = request.answerable.handle;
@@ -242,8 +242,8 @@ fn withdraw(requests: &mut FairQueue<QueuedRequest>, now: Nanos, place: usize, l
     }
 }
 
-/// What a request costs a disk, in bytes of a transfer that would take as long: a disk's arm and turn take some milliseconds for
-/// each, and a turn more where data go to the media.
+/// The cost of a request in bytes of a transfer that would take as long: each request takes the disk some milliseconds of
+/// positioning, and one to the media a revolution more.
 fn cost(operation: &Operation) -> u64 {
     const REQUEST: u64 = 256 << 10;
     const MEDIA: u64 = 1 << 20;
@@ -260,7 +260,7 @@ fn cost(operation: &Operation) -> u64 {
         }
 }
 
-/// Whether somebody notices that it was done, though nobody hears of it.
+/// Whether a request has an effect without its answer.
 fn changes(operation: &Operation) -> bool {
     match operation {
         Operation::Read { .. } | Operation::Prefetch { .. } | Operation::Allocation { .. } => false,
@@ -299,7 +299,7 @@ mod tests {
         (client, Link::new(Connection::new(server.into(), session, &Limits::default(), slot), 0))
     }
 
-    /// A disk of 1 MiB that takes no time, one connection of it, and that client's end.
+    /// A disk of 1 MiB that takes no time, a connection to it, and its client's end.
     fn disk() -> (DiskShared, Links, UnixStream) {
         let info = VolumeInfo { name: "d".to_string(), sectors: 2048, sector_bytes: 512 };
         let store = Store::memory(1 << 20).expect("unused memory is free");
@@ -321,14 +321,14 @@ mod tests {
     fn complete_requests_are_served_after_the_client_closes() {
         let (shared, mut links, mut client) = disk();
         client.set_nonblocking(true).expect("it is a socket");
-        // The last one is not complete; what the server cannot take at once is still in the socket.
+        // The last request is incomplete; those that exceed the server's limit are still in the socket.
         let write = |turn: u32| [request(1, turn * 512, 512), vec![turn as u8 + 1; 512]].concat();
         let said: Vec<u8> = (0..200).flat_map(write).chain(request(2, 0, 0)).chain(write(200)).collect();
         client.write_all(&said).expect("the other end has room");
         drop(client);
         links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
         settle(&mut links, &shared);
-        assert!(links.links[0].is_gone, "nobody is there any more, but for what was asked");
+        assert!(links.links[0].is_gone, "the client has gone, its requests are still there");
         let mut state = shared.lock();
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
         state.served.collect(&mut Vec::new());
@@ -366,7 +366,7 @@ mod tests {
     fn backlog_of_a_closed_client_is_served_completely() {
         let (shared, mut links, mut client) = disk();
         client.set_nonblocking(true).expect("it is a socket");
-        // More than a connection may have with the disk at a time, and among them what is refused.
+        // More requests than a connection may have at the disk, some of them invalid.
         let said: Vec<u8> =
             (0..2000).flat_map(|turn: u32| request(6 + (turn % 2 * 90) as u8, 0, 512)).collect();
         let said = [said, request(6, 512, 512).repeat(1500)].concat();
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn reads_of_a_disconnected_client_are_dropped_at_once() {
         let (shared, mut links, mut client) = disk();
-        // More than a connection may have with the disk at a time: the rest is in the socket.
+        // More requests than a connection may have at the disk: the rest stays in the socket.
         client.set_nonblocking(true).expect("it is a socket");
         let said: Vec<u8> = (0..2000).flat_map(|turn| request(0, turn, 512)).collect();
         client.write_all(&said).expect("the other end has room");
@@ -424,7 +424,7 @@ mod tests {
         links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
         let mut gone = Vec::new();
         links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
-        assert!(links.is_empty() && !links.has_requests(), "nobody waits for any of it any more");
+        assert!(links.is_empty() && !links.has_requests(), "no client waits for any of it");
         assert_eq!(gone, [1]);
 
         let (_client, second) = link();
@@ -435,7 +435,7 @@ mod tests {
         state.served.collect(&mut Vec::new());
         answer(&mut links, &mut state, Nanos::ZERO);
         assert_eq!(state.served.emulator.books(0).all().done, 0);
-        assert!(links.links[0].connection.wire.output().is_empty(), "the place is the newcomer's");
+        assert!(links.links[0].connection.wire.output().is_empty(), "the index is the new connection's");
     }
 
     #[test]
@@ -447,12 +447,12 @@ mod tests {
         let mut state = shared.lock();
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
         state.served.collect(&mut Vec::new());
-        assert_eq!(state.served.over.len(), 1, "it is done and not told");
+        assert_eq!(state.served.over.len(), 1, "it is done and not reported");
         links.clear();
         let (_client, second) = link();
         state.arrived.push(second);
         links.take_arrived(&mut state.arrived, |_| {});
         answer(&mut links, &mut state, Nanos::ZERO);
-        assert!(links.links[0].connection.wire.output().is_empty(), "the place is the newcomer's");
+        assert!(links.links[0].connection.wire.output().is_empty(), "the index is the new connection's");
     }
 }

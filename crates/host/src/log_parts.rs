@@ -1,7 +1,7 @@
-//! The parts of a server that the log tells apart: targets of its lines.
+//! The parts of a server in the log: targets of its lines.
 
-/// Who came, who was refused, who left, and why.
+/// Clients that connect, are refused, and disconnect, with the reason.
 pub const CLIENT: &str = "client";
 
-/// What disks fail to do.
+/// Failures of disks.
 pub const DISK: &str = "disk";

@@ -1,4 +1,4 @@
-//! Settings of the system that make wake-ups of a thread punctual.
+//! Settings of the system that make a thread's wake-ups punctual.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -19,8 +19,8 @@ pub(crate) fn set_realtime() -> bool {
     set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok()
 }
 
-/// Runs something short with real-time priority, where the system allows it: in a thread of its own, so that the caller's priority does
-/// not change.
+/// Runs something short with real-time priority, where the system allows it, in a thread of its own, so that the caller's
+/// priority does not change.
 pub(crate) fn with_realtime<R: Send>(what: impl Fn() -> R + Sync) -> R {
     let done = scope(|scope| {
         let run = || {
@@ -34,8 +34,8 @@ pub(crate) fn with_realtime<R: Send>(what: impl Fn() -> R + Sync) -> R {
     done.unwrap_or_else(what)
 }
 
-/// Keeps idle processors from sleeping until it is dropped, where the system allows it: a sleeping processor adds some fifty microseconds
-/// to each direction of a request, which are not part of a disk's response time. Idle processors spin instead, which costs power.
+/// Keeps idle processors from sleeping until it is dropped, where the system allows it: waking one adds some 50 µs to each
+/// direction of a request, which are not part of a disk's response time. Idle processors spin instead, which costs power.
 ///
 /// *Source:* the kernel's "PM Quality Of Service Interface": `/dev/cpu_dma_latency`, which root may open.
 #[derive(Debug)]
@@ -55,9 +55,9 @@ impl CpuLatencyLock {
     }
 }
 
-/// Sets the timer slack of the calling thread to 1 ns; the default lets timers fire up to 50 us late.
+/// Sets the timer slack of the calling thread to 1 ns; by default, timers fire up to 50 µs late.
 pub(crate) fn set_timer_slack() {
-    // It fails only on a kernel without timer slack; the lateness shows that.
+    // Fails only on a kernel without timer slack; the lateness shows that.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 

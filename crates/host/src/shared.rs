@@ -1,4 +1,4 @@
-//! An emulated disk as threads share it: its machine, the origins of its requests, and the lateness of its answers.
+//! An emulated disk shared by threads: its machine, the origins of its requests, and the lateness of its answers.
 //!
 //! A call from any thread submits at once and collects what is done by then, so that a disk that takes no time needs no second
 //! thread. Callers are answered while the disk is not locked.
@@ -17,9 +17,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// Somebody who waits for an operation.
+/// The caller of an operation, who gets its answer.
 pub trait Caller: Send {
-    /// The operation is over. Called once, from any thread.
+    /// Called once, from any thread, when the operation is over.
     fn answer(self: Box<Self>, result: Result<Answer, BlockError>);
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum RequestOrigin {
 }
 
 impl RequestOrigin {
-    /// Tells one that is no connection that nothing is done for it.
+    /// Refuses an operation of a caller that is no connection.
     fn refuse(self, error: BlockError) {
         match self {
             RequestOrigin::Caller(caller) => caller.answer(Err(error)),
@@ -46,7 +46,7 @@ impl RequestOrigin {
     }
 }
 
-/// Commands of a node that have ended, until its thread takes them.
+/// Ended commands of a node, until its thread takes them.
 #[allow(clippy::disallowed_types, reason = "a disk's thread tells a node's")]
 #[derive(Debug)]
 pub(crate) struct Ends {
@@ -81,10 +81,10 @@ impl Ends {
 pub(crate) struct ServedDisk {
     pub(crate) emulator: Emulator,
     origins: Slab<RequestOrigin>,
-    /// Answers to connections, which the disk's own thread has.
+    /// Answers to connections, which the disk's own thread serves.
     pub(crate) over: Vec<(Answerable, Nanos, Result<Outcome, BlockError>)>,
-    /// The deadline up to which the disk's own thread sleeps, or will once it has sent the answers: a thread that submits a request with an
-    /// earlier deadline wakes it.
+    /// The deadline up to which the disk's own thread sleeps, or will after sending the answers: a thread that submits a request
+    /// with an earlier deadline wakes it.
     pub(crate) asleep_until: Nanos,
 }
 
@@ -94,7 +94,7 @@ impl ServedDisk {
         self.emulator.submit(now, volume, operation, ticket);
     }
 
-    /// Takes what is over; answers may come at once.
+    /// Collects completed operations; some answers may be due at once.
     pub(crate) fn collect(&mut self, replies: &mut Vec<Reply>) {
         while let Some(Answered { ticket, at, result }) = self.emulator.poll_answer() {
             match self.origins.remove(ticket as usize) {
@@ -160,7 +160,7 @@ impl DiskShared {
         self.info.lateness.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers callers and notes how late they were told; when the first was, if any.
+    /// Answers callers and records the lateness; returns when the first was answered, if any.
     pub(crate) fn answer(&self, replies: &mut Vec<Reply>) -> Option<Nanos> {
         let mut first = None;
         for Reply { caller, due, result } in replies.drain(..) {
@@ -171,7 +171,7 @@ impl DiskShared {
         first
     }
 
-    /// Notes how late those were told by now whose requests were done at these times; the time now.
+    /// Records the lateness of answers with these deadlines; returns the time now.
     pub(crate) fn record_lateness(&self, dues: impl IntoIterator<Item = Nanos>) -> Nanos {
         let now = self.clock.now();
         let mut lateness = self.lateness();
@@ -180,12 +180,12 @@ impl DiskShared {
     }
 }
 
-/// A way to a disk, for any thread.
+/// A handle to a disk, for any thread.
 #[derive(Clone, Debug)]
 pub struct DiskHandle(pub(crate) Arc<DiskShared>);
 
 impl DiskHandle {
-    /// The volumes, in the order of their numbers.
+    /// The volumes, in the order of their indices.
     pub fn volumes(&self) -> &[VolumeInfo] {
         &self.0.info.volumes
     }
@@ -195,7 +195,7 @@ impl DiskHandle {
         self.0.clock
     }
 
-    /// Asks a volume for an operation; `caller` is answered when the model is done with it, perhaps before this returns.
+    /// Submits an operation on a volume; `caller` is answered when the model completes it, perhaps before this returns.
     pub fn submit(&self, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
         self.submit_all([(volume, operation, RequestOrigin::Caller(caller))]);
     }
@@ -222,12 +222,12 @@ impl DiskHandle {
         self.0.answer(&mut replies);
     }
 
-    /// Reads what was written last, without taking time.
+    /// Reads the newest data, in no time.
     pub(crate) fn read(&self, volume: u32, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
         self.0.lock().served.emulator.read(volume, offset, into)
     }
 
-    /// Looks at the machine as it is now. The disk stands still meanwhile: be brief.
+    /// Calls `look` with the emulator. The disk waits meanwhile: be brief.
     pub fn inspect<R>(&self, look: impl FnOnce(&Emulator) -> R) -> R {
         let mut state = self.0.lock();
         if !state.broken {
@@ -237,7 +237,7 @@ impl DiskHandle {
         look(&state.served.emulator)
     }
 
-    /// How late answers were so far.
+    /// Lateness of the answers so far.
     pub fn lateness(&self) -> Lateness {
         self.0.lateness().clone()
     }

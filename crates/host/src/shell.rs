@@ -1,11 +1,11 @@
-//! Words of commands that are printed for people to copy.
+//! Quotes words of commands that are printed for users to copy.
 
 use std::path::Path;
 
 /// A path as one word of a shell's command line.
 pub fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
-    // Only a NUL cannot be quoted, which no path has.
+    // Only NUL cannot be quoted, and no path contains it.
     shlex::try_quote(&path).map_or_else(|_| path.to_string(), |word| word.into_owned())
 }
 

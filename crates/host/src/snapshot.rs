@@ -1,4 +1,4 @@
-//! What a running disk shows of itself: a copy, so that whoever looks does not hold it up.
+//! A copy of a running disk's state, so that its reader does not delay the disk.
 
 use crate::disk::{Books, Emulator, Volume};
 use crate::{DiskHandle, Lateness, realtime};
@@ -23,17 +23,17 @@ pub struct Snapshot {
 pub struct VolumeSnapshot {
     /// Its name.
     pub name: String,
-    /// Bytes that are written and not on the media.
+    /// Dirty bytes.
     pub unwritten_bytes: u64,
-    /// What was asked of it so far.
+    /// Its statistics.
     pub books: Books,
 }
 
 impl DiskHandle {
-    /// The disk as it is now.
+    /// The disk at this moment.
     pub fn snapshot(&self) -> Snapshot {
         let clock = self.clock();
-        // The disk's own thread waits for who looks, who must therefore not wait for all others.
+        // The disk's own thread waits for the lock, so its holder must not wait for other processes.
         realtime::with_realtime(|| {
             let lateness = self.lateness();
             self.inspect(|emulator| Snapshot::capture(emulator, clock.now(), lateness))

@@ -1,4 +1,4 @@
-//! Where a block device lies on its disk, and which disk that is, as the system tells in sysfs.
+//! The location of a block device on its disk, and the disk's identity, from sysfs.
 
 #![allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
 
@@ -9,27 +9,26 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Bytes that sysfs counts in, whatever the disk.
+/// Unit of sysfs in bytes, for any disk.
 const UNIT: u64 = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Disk,
-    /// A loop device or a partition of it. What lies under it is a disk without a name.
+    /// A loop device or a partition of it. The disk below it has no name.
     Loop,
-    /// Made of other devices, as by device mapper, RAID and bcache.
+    /// Made of other devices: device mapper, RAID, bcache.
     Made,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     number: String,
-    /// Where it starts, as sysfs counts.
-    /// Bytes from the start of the disk.
+    /// Its start in bytes from the start of the disk.
     start: u64,
 }
 
-/// A block device, and where it lies.
+/// A block device and its location.
 #[derive(Clone, Debug)]
 pub struct DeviceLocation {
     name: String,
@@ -38,27 +37,27 @@ pub struct DeviceLocation {
     start: u64,
     /// Bytes of the device.
     bytes: u64,
-    /// Bytes of the whole disk, where the system tells.
+    /// Bytes of the whole disk, if the system reports them.
     disk_bytes: Option<u64>,
     /// Bytes of a block of the disk, and of a physical sector.
     block: Option<(u64, u64)>,
     names: (Option<String>, Option<String>),
 }
 
-/// Why it is not known where on the disk of a map a device lies.
+/// Why the location of a device on the disk of a map is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum LocationError {
     /// The system has no such device.
     #[error("it is no block device that the system tells of")]
     NoDevice,
-    /// A number that the system does not tell.
+    /// An attribute that sysfs lacks.
     #[error("the system does not tell {}", .0.display())]
     MissingAttribute(PathBuf),
-    /// Its blocks may lie anywhere.
+    /// A device made of others: its blocks may lie anywhere.
     #[error("{0} is made of other devices")]
     MadeOfOthers(String),
-    /// The disk has another size than that of the map.
+    /// The disk's size is not that of the map.
     #[error(
         "the map is of another disk, of {sectors} sectors of {sector_bytes} bytes; the disk of {name} has {bytes} bytes"
     )]
@@ -66,7 +65,7 @@ pub enum LocationError {
         name: String,
         /// Bytes of its disk.
         bytes: u64,
-        /// Sectors of the disk of the map.
+        /// Sectors of the map's disk.
         sectors: u64,
         /// Bytes of each.
         sector_bytes: u32,
@@ -78,15 +77,15 @@ pub enum LocationError {
         /// Bytes of a sector.
         sector_bytes: u32,
     },
-    /// The disk calls itself otherwise than the map says.
+    /// The disk's identity is not that of the map.
     #[error("{0}")]
     Foreign(#[from] ForeignMap),
 }
 
 impl DeviceLocation {
-    /// Looks a device up by its number. A loop device is the disk, or its part from `losetup --offset` on.
+    /// Finds a device by its number. A loop device counts as the disk, or as its part from `losetup --offset` on.
     ///
-    /// *Errors:* the system does not tell of it.
+    /// *Errors:* sysfs lacks the device or an attribute.
     pub fn find(device: u64) -> Result<DeviceLocation, LocationError> {
         let link = format!("/sys/dev/block/{}:{}", major(device), minor(device));
         DeviceLocation::read_folder(&fs::canonicalize(&link).map_err(|_| LocationError::NoDevice)?)
@@ -110,7 +109,7 @@ impl DeviceLocation {
         let offset = number(disk, "loop/offset").unwrap_or(0);
         let own = must(disk, "size")? * UNIT;
         let disk_bytes = match kind {
-            // Only the file says how far the disk goes beyond what the device shows of it.
+            // The device may show a part of the file, so the size of the disk is the file's.
             Kind::Loop => backing_bytes(disk).or((offset == 0).then_some(own)),
             _ => Some(own),
         };
@@ -138,21 +137,20 @@ impl DeviceLocation {
         self.bytes
     }
 
-    /// Whether only whoever made it knows what it shows: a whole loop device, over a disk or over one partition, and what is made of
+    /// Whether only its creator knows what it shows: a whole loop device, over a disk or over one partition, and a device made of
     /// others.
     pub fn may_be_any_part(&self) -> bool {
         self.kind == Kind::Made || (self.kind == Kind::Loop && self.part.is_none())
     }
 
-    /// What it calls itself, and its serial number. A partition has the name of its disk, and which part of it it is, so that the
-    /// map of the one is none of the other.
+    /// Its model and serial number. A partition's name has the disk's name and the partition's position, so that a map of one is
+    /// not taken for one of the other.
     pub(crate) fn own_names(&self) -> (Option<String>, Option<String>) {
         let (model, serial) = self.names.clone();
         (part_name(model.as_deref(), self.part.as_ref()), serial)
     }
 
-    /// Sectors of the device on the disk of a map: of a map of its whole disk those where it lies, of a map that was probed on this
-    /// very partition all.
+    /// The device's sectors on the disk of a map; all of them, if the map was probed on this very partition.
     ///
     /// *Errors:* the disk is another one, or its blocks lie elsewhere.
     pub fn on(&self, map: &Identity) -> Result<Range<Lbn>, LocationError> {
@@ -165,7 +163,7 @@ impl DeviceLocation {
         let sector = u64::from(map.sector_bytes);
         let name = self.name.clone();
         match self.disk_bytes {
-            // Names first: they tell more.
+            // Names first: their error is more specific.
             Some(bytes) if self.kind == Kind::Disk => {
                 map.admits(&self.identity(bytes, self.names.clone()))?
             }
@@ -181,9 +179,9 @@ impl DeviceLocation {
         Ok(Lbn(self.start / sector)..Lbn((self.start + self.bytes) / sector))
     }
 
-    /// Whether a map says of itself that it is of this partition.
+    /// Whether a map is of this partition by its name.
     fn is_all_of(&self, map: &Identity) -> bool {
-        // Of a partition the name is always told, so that names that differ are refused.
+        // A partition always has a name, so that different names are refused.
         self.part.is_some()
             && map.name.is_some()
             && map.admits(&self.identity(self.bytes, self.own_names())).is_ok()
@@ -201,20 +199,20 @@ fn is_made_of_others(disk: &Path) -> bool {
     disk.join("dm").exists() || has_any(disk.join("slaves"))
 }
 
-/// Bytes of the file that a loop device reads, of which the device may be a part.
+/// Bytes of a loop device's file; the device may show a part of it.
 fn backing_bytes(disk: &Path) -> Option<u64> {
     let path = fs::read_to_string(disk.join("loop/backing_file")).ok()?;
     let found = fs::metadata(path.trim_end_matches('\n')).ok()?;
     found.is_file().then_some(found.len())
 }
 
-/// Model and serial number of a disk, which the system tells of in this folder.
+/// Model and serial number of the disk of this sysfs folder.
 fn own_names(folder: &Path) -> (Option<String>, Option<String>) {
     let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(|name| text(folder, name));
     (text(folder, "device/model"), serial)
 }
 
-/// The name of a disk, or of a partition by its number and where it starts, which the system counts in 512 bytes.
+/// The name of a disk, or of a partition by its number and its start in units of 512 bytes.
 fn part_name(model: Option<&str>, part: Option<&Part>) -> Option<String> {
     let part = part.map(|Part { number, start }| format!("partition {number} from sector {start}"));
     match (model, part) {
@@ -223,7 +221,7 @@ fn part_name(model: Option<&str>, part: Option<&Part>) -> Option<String> {
     }
 }
 
-/// What the system tells of a device in a file of its folder.
+/// An attribute of a device: the text of a file in its folder.
 fn text(folder: &Path, name: &str) -> Option<String> {
     let text = fs::read_to_string(folder.join(name)).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
@@ -237,7 +235,7 @@ fn number(folder: &Path, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A folder as sysfs has one: files by their paths.
+    /// A folder like one of sysfs: contents of files by path.
     fn sysfs(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         for (path, text) in files {
@@ -249,7 +247,7 @@ mod tests {
     }
 
     fn location(folder: &tempfile::TempDir, device: &str) -> DeviceLocation {
-        DeviceLocation::read_folder(&folder.path().join(device)).expect("all is told")
+        DeviceLocation::read_folder(&folder.path().join(device)).expect("all attributes are there")
     }
 
     fn on(found: &DeviceLocation, sectors: u64, sector_bytes: u32) -> Option<(u64, u64)> {
@@ -299,7 +297,7 @@ mod tests {
         assert!(location(&folder, "loop1").may_be_any_part() && !part.may_be_any_part());
         image.close().expect("it can be removed");
         let part = location(&folder, "loop1/loop1p1");
-        assert_eq!(on(&part, 1 << 30, 512), Some((2148, 50)), "of a disk whose size is not told");
+        assert_eq!(on(&part, 1 << 30, 512), Some((2148, 50)), "a disk without a known size");
     }
 
     #[test]

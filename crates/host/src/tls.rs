@@ -1,4 +1,4 @@
-//! TLS as its settings say: certificates and keys from PEM files.
+//! TLS settings: certificates and keys from PEM files.
 
 use crate::TlsUse;
 use headstack_nbd::Tls;
@@ -44,11 +44,11 @@ fn yes() -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientCertificates {
-    /// They are not asked for one.
+    /// Not requested.
     None,
-    /// They may; an invalid one closes the connection.
+    /// Requested; an invalid one closes the connection.
     Optional,
-    /// They must.
+    /// Required.
     Required,
 }
 
@@ -62,7 +62,7 @@ pub enum TlsError {
     /// Certificate and key do not match, or cannot be used.
     #[error("{key}: {error}")]
     Unfit { key: &'static str, error: String },
-    /// Clients are to show certificates and nobody signs them.
+    /// Clients are to present certificates, and no authority is given.
     #[error("clients: certificates are {wanted} and `client_ca` names no file with who signs them")]
     NoAuthority { wanted: &'static str },
 }
@@ -70,7 +70,7 @@ pub enum TlsError {
 impl TlsSettings {
     /// Reads the files.
     ///
-    /// *Errors:* a file that cannot be read or has not what it should have; a key of another certificate.
+    /// *Errors:* a file cannot be read or has the wrong contents; the key does not match the certificate.
     pub fn load(&self) -> Result<Tls, TlsError> {
         let chain = certificates("certificate", &self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key)
@@ -84,7 +84,7 @@ impl TlsSettings {
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|error| unfit("key", &error))?;
-        // A connection to a disk lasts; one that could be taken up again would have to be kept.
+        // Connections to a disk are long; resumption would only require the server to keep sessions.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Tls { config: Arc::new(config), required: self.required })
@@ -115,7 +115,7 @@ fn file(key: &'static str, path: &Path, error: String) -> TlsError {
     TlsError::File { key, path: path.to_path_buf(), error }
 }
 
-/// All certificates of a file, of which there must be one.
+/// All certificates of a file; at least one.
 fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = || CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>();
     let found = read().map_err(|error| file(key, path, error.to_string()))?;

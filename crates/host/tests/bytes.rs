@@ -186,7 +186,7 @@ fn run(emulator: &mut Emulator, steps: &[Step]) -> (History, Nanos) {
 /// Turns the disk until all is answered, each time this late; when that was.
 fn finish(emulator: &mut Emulator, history: &mut History, mut now: Nanos, late: u64) -> Nanos {
     while emulator.outstanding() > 0 {
-        now = now.max(emulator.poll_timeout().expect("operations are under way")) + Nanos(late);
+        now = now.max(emulator.poll_timeout().expect("operations are in flight")) + Nanos(late);
         emulator.handle_timeout(now);
         take(emulator, history);
     }

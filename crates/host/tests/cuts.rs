@@ -72,7 +72,7 @@ impl Run {
             while self.emulator.outstanding() < CLIENTS {
                 self.ask();
             }
-            let next = self.emulator.poll_timeout().expect("requests are under way");
+            let next = self.emulator.poll_timeout().expect("requests are in flight");
             if next > end {
                 return;
             }

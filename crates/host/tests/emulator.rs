@@ -16,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 fn finish(emulator: &mut Emulator) -> Vec<Answered> {
     let mut over = Vec::new();
     while emulator.outstanding() > 0 {
-        let next = emulator.poll_timeout().expect("operations are under way");
+        let next = emulator.poll_timeout().expect("operations are in flight");
         emulator.handle_timeout(next);
         over.extend(std::iter::from_fn(|| emulator.poll_answer()));
     }
@@ -36,7 +36,7 @@ fn operation_takes_the_time_of_the_model() {
         device.submit(now, Request::read(Lbn(lbn), 8)).expect("the queue is empty");
         emulator.submit(now, 0, Operation::Read { offset: lbn * 512, bytes: 4096, fua: false }, ticket);
         let completion = loop {
-            let next = device.poll_timeout().expect("a read is under way");
+            let next = device.poll_timeout().expect("a read is in flight");
             device.handle_timeout(next);
             if let Some(completion) = device.poll_completion() {
                 break completion;
@@ -299,5 +299,5 @@ fn snapshot_reports_operations_and_their_times() {
     let (view, activity) = snapshot.drives[0];
     assert_eq!(activity.reads.iter().sum::<u64>(), 20);
     assert_eq!((view.queued, snapshot.outstanding, snapshot.is_dark), (0, 0, false));
-    assert!(snapshot.at >= reads.time, "the disk's time goes on");
+    assert!(snapshot.at >= reads.time, "the disk's time continues");
 }

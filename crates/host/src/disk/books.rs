@@ -1,25 +1,25 @@
-//! What clients asked of a volume so far, and how long it took by the model.
+//! Counts and response times (by the model) of a volume's operations.
 
 use crate::Operation;
 use headstack_model::Nanos;
 use headstack_sim::stats::TimeHistogram;
 use std::iter::Sum;
 
-/// What kind of operation was asked for.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes from the disk, or into its cache.
+    /// Transfers bytes from the disk, or prefetches them into its cache.
     Read,
-    /// Bytes to the disk, zeros too.
+    /// Writes bytes to the disk, zeros included.
     Write,
-    /// All that was written, to the media.
+    /// Writes all dirty data to the media.
     Flush,
-    /// Blocks that are not needed any more.
+    /// Discards blocks.
     Trim,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Flush, Kind::Trim];
 
     /// Its name: `read`, `write`, `flush` or `trim`.
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an operation and its bytes; none for a question that costs the disk nothing.
+    /// The kind of an operation and its bytes; none for a query that costs the disk no time.
     pub(crate) fn from_operation(operation: &Operation) -> Option<(Kind, u64)> {
         Some(match operation {
             Operation::Read { bytes, .. } => (Kind::Read, u64::from(*bytes)),
@@ -46,15 +46,15 @@ impl Kind {
     }
 }
 
-/// Operations of one kind that came back.
+/// Completed operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Count {
     pub done: u64,
     pub failed: u64,
-    /// Bytes of those that were done.
+    /// Bytes of the operations that succeeded.
     pub bytes: u64,
-    /// Their response times by the model, together.
+    /// Sum of their response times by the model.
     pub time: Nanos,
 }
 
@@ -69,7 +69,7 @@ impl Sum for Count {
     }
 }
 
-/// Operations of a volume.
+/// Statistics of a volume.
 #[derive(Clone, Debug)]
 pub struct Books {
     counts: [Count; Kind::ALL.len()],
@@ -81,18 +81,18 @@ impl Books {
         Books { counts: Default::default(), responses: TimeHistogram::with_digits(2) }
     }
 
-    /// Operations of a kind.
+    /// The operations of one kind.
     pub fn count_of(&self, kind: Kind) -> &Count {
         &self.counts[kind as usize]
     }
 
-    /// Operations of all kinds; bytes are those that were transferred, which trimmed ones are not.
+    /// The operations of all kinds; the bytes are those transferred, without trimmed ones.
     pub fn all(&self) -> Count {
         let sum: Count = self.counts.iter().copied().sum();
         Count { bytes: sum.bytes - self.count_of(Kind::Trim).bytes, ..sum }
     }
 
-    /// Response times of all that was done.
+    /// Response times of all operations that succeeded.
     pub fn responses(&self) -> &TimeHistogram {
         &self.responses
     }

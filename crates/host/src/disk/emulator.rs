@@ -1,4 +1,4 @@
-//! Operations in bytes on their way through the model and back.
+//! An emulated disk without its clock: it maps operations in bytes to requests of the model, and completes them.
 
 use super::books::{Books, Kind};
 use super::machine::{Ended, Machine};
@@ -11,34 +11,34 @@ use headstack_sim::{Engine, Outcome as Ending};
 use slab::Slab;
 use std::collections::VecDeque;
 
-/// Misbehaviour of an emulated disk as a whole.
+/// Faults of an emulated disk as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmulatorFaults {
-    /// Its power goes at this time.
+    /// When its power is cut.
     pub power_cut: Option<Nanos>,
-    /// It says at once that a flush is done, and takes no notice of FUA: as disks that lie do.
+    /// It acknowledges flushes at once and ignores FUA, as some real disks do.
     pub ignore_flush: bool,
 }
 
-/// What came of an operation.
+/// Result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done.
+    /// The operation succeeded.
     Done,
-    /// These bytes can be had by [`Emulator::read`] now.
+    /// [`Emulator::read`] returns these bytes now.
     Read {
-        /// The volume.
+        /// Index of the volume.
         volume: u32,
         /// First byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         bytes: u32,
     },
-    /// Where data and holes are.
+    /// Extents of data and holes.
     Allocation(Vec<StatusExtent>),
 }
 
-/// An operation that is over.
+/// A completed operation.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Answered {
@@ -47,7 +47,7 @@ pub struct Answered {
     pub result: Result<Outcome, BlockError>,
 }
 
-/// Disks that share nothing with any other, their bytes, and what is under way.
+/// Disks that share nothing with any other, their bytes, and the pending operations.
 #[derive(Debug)]
 pub struct Emulator {
     machine: Machine,
@@ -56,19 +56,19 @@ pub struct Emulator {
     faults: EmulatorFaults,
     pending: Slab<Pending>,
     answered: VecDeque<Answered>,
-    /// How far it was turned. A time before counts as this one: whoever turns it a little ahead, so as to tell in time what
-    /// is done, may be asked for something meanwhile.
+    /// Time reached. An earlier `now` counts as this one: a caller runs the model slightly ahead to send answers in time, and may
+    /// submit a request meanwhile.
     now: Nanos,
-    /// Whether operations end with the piece that is under way.
+    /// Whether operations end with the piece in flight.
     stopping: bool,
     dark: bool,
 }
 
 impl Emulator {
-    /// Emulates the volumes of an engine, which come in its order.
+    /// Emulates the volumes of an engine, in the engine's order.
     ///
-    /// *Errors:* a power cut of a volume of which the model cannot tell what is on its media (an array, or a drive behind a
-    /// page cache or a controller's memory): its name.
+    /// *Errors:* a power cut of a volume whose model does not know what is on its media (an array, or a drive behind a page cache
+    /// or a controller's memory): the volume's name.
     pub fn new(
         mut engine: Engine,
         mut volumes: Vec<Volume>,
@@ -108,22 +108,22 @@ impl Emulator {
         &self.volumes
     }
 
-    /// The model, to look at; none where there is none.
+    /// The model; none for the null disk.
     pub fn engine(&self) -> Option<&Engine> {
         self.machine.engine()
     }
 
-    /// Whether it answers at its time and not as soon as it can.
+    /// Whether answers have deadlines, rather than being sent as soon as possible.
     pub(crate) fn has_deadlines(&self) -> bool {
         self.engine().is_some()
     }
 
-    /// What was asked of a volume so far.
+    /// Statistics of a volume.
     pub fn books(&self, volume: u32) -> &Books {
         &self.books[volume as usize]
     }
 
-    /// Operations under way.
+    /// Number of pending operations.
     pub fn outstanding(&self) -> usize {
         self.pending.len()
     }
@@ -133,7 +133,7 @@ impl Emulator {
         self.dark
     }
 
-    /// Reads what was written last, without taking time.
+    /// Reads the newest data, in no time.
     ///
     /// *Errors:* beyond the end of the volume; no power.
     pub fn read(&self, volume: u32, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
@@ -143,7 +143,7 @@ impl Emulator {
         self.volumes[volume as usize].read(offset, into)
     }
 
-    /// Takes an operation for a volume; it comes back from [`Emulator::poll_answer`] under its ticket.
+    /// Submits an operation on a volume; [`Emulator::poll_answer`] returns it with its ticket.
     pub fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, ticket: u64) {
         self.handle_timeout(now);
         let now = self.now;
@@ -167,7 +167,7 @@ impl Emulator {
         }
     }
 
-    /// Does all that is due up to `now`.
+    /// Handles all that is due up to `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
         match self.faults.power_cut {
             Some(at) if at <= now => self.cut_power(at),
@@ -185,7 +185,7 @@ impl Emulator {
         }
     }
 
-    /// Has volumes lose what their drives lose when they die.
+    /// Drops the dirty data of volumes whose drives have died.
     fn bury(&mut self) {
         let Some(engine) = self.machine.engine_mut() else { return };
         for (number, volume) in self.volumes.iter_mut().enumerate() {
@@ -196,19 +196,18 @@ impl Emulator {
         }
     }
 
-    /// The next operation that is over.
+    /// The next completed operation.
     pub fn poll_answer(&mut self) -> Option<Answered> {
         self.answered.pop_front()
     }
 
-    /// When there is something to do; `None` while only an operation can change anything.
+    /// When [`Emulator::handle_timeout`] is due; `None` if only a new operation can change anything.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let next = self.machine.poll_timeout().filter(|_| !self.dark);
         next.into_iter().chain(self.faults.power_cut).min()
     }
 
-    /// Cuts the power: what is not on the media is lost, what is under way ends as on a dead disk, and so does all that
-    /// comes. The access under way is torn between two blocks.
+    /// Cuts the power: dirty data are lost, pending and later operations fail. The access in progress is torn between two blocks.
     pub fn cut_power(&mut self, now: Nanos) {
         self.faults.power_cut = None;
         if self.dark {
@@ -228,15 +227,14 @@ impl Emulator {
         }
     }
 
-    /// Has operations end with the piece that is under way; those of which then something is left fail.
+    /// Ends operations with the piece in flight; those with pieces left fail.
     pub fn stop_long_tasks(&mut self) {
         self.stopping = true;
     }
 
-    /// Puts all that is written on the media, as an orderly end does, whatever time it would take. What a dead drive held is
-    /// lost all the same.
+    /// Writes all dirty data to the media, in no model time, for an orderly end. The data of a dead drive stay lost.
     ///
-    /// *Errors:* there is no room left for it.
+    /// *Errors:* no space is left for the data.
     pub fn finish_writing(&mut self) -> Result<(), BlockError> {
         let all = self.volumes.iter_mut().map(|volume| {
             volume.settle(0, u64::MAX, Nanos::MAX);
@@ -245,7 +243,7 @@ impl Emulator {
         all.fold(Ok(()), Result::and)
     }
 
-    /// What the model has to do for an operation, and what is answered then. Bytes that come with it are taken.
+    /// The model's task for an operation, and its outcome. Copies the bytes that come with it.
     fn begin(&mut self, volume: u32, operation: Operation) -> Result<(Task, Outcome), BlockError> {
         let (now, lies) = (self.now, self.faults.ignore_flush);
         let place = &mut self.volumes[volume as usize];
@@ -257,7 +255,7 @@ impl Emulator {
             Operation::Write { .. } | Operation::WriteZeroes { .. } | Operation::Flush => {
                 place.try_again()?
             }
-            // The model hears of the others, and says when they fail.
+            // The model handles the other operations, and reports their failure.
             Operation::Trim { .. } | Operation::Allocation { .. } if place.is_dead() => {
                 return Err(BlockError::Dead);
             }
@@ -294,7 +292,7 @@ impl Emulator {
         })
     }
 
-    /// Gives the model the next piece of an operation, or ends it.
+    /// Submits the next piece of an operation to the model, or completes the operation.
     fn start_next_piece(&mut self, now: Nanos, slot: usize) {
         let pending = &mut self.pending[slot];
         let place = &mut self.volumes[pending.volume as usize];
@@ -325,8 +323,8 @@ impl Emulator {
         }
     }
 
-    /// A piece is done: the last one ends the operation when the model said so, others are followed now, unless it cannot go
-    /// on: the store does not take what is on the media, or the disk stops.
+    /// Handles a completed piece. The last one completes the operation at the model's time; others are followed by the next
+    /// piece, unless the store refuses the data on the media or the disk is stopping.
     fn end_piece(&mut self, now: Nanos, at: Nanos, slot: usize) {
         let Some(pending) = self.pending.get(slot) else { return };
         let is_last = pending.task.is_over();
@@ -338,7 +336,7 @@ impl Emulator {
         }
     }
 
-    /// Brings the stores up to what is on the media.
+    /// Updates all stores to what is on the media.
     fn settle_media(&mut self) {
         let Some(engine) = self.machine.engine_mut() else { return };
         for (number, volume) in self.volumes.iter_mut().enumerate() {
@@ -354,7 +352,7 @@ impl Emulator {
     }
 }
 
-/// Brings a volume's store up to what is on its media.
+/// Updates a volume's store to what is on its media.
 fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) {
     let block = u64::from(volume.info().sector_bytes);
     while let Some(written) = engine.poll_media_write(number) {
@@ -362,7 +360,7 @@ fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) {
     }
 }
 
-/// What a client is told where the model did not do it.
+/// The error for a client whose operation the model did not carry out.
 fn refusal(ending: Ending) -> Option<BlockError> {
     match ending {
         Ending::Done => None,
@@ -393,7 +391,7 @@ mod tests {
             match emulator.poll_answer() {
                 Some(answered) => return answered.result,
                 None => {
-                    let next = emulator.poll_timeout().expect("it is under way");
+                    let next = emulator.poll_timeout().expect("it is in flight");
                     emulator.handle_timeout(next);
                 }
             }
@@ -403,7 +401,7 @@ mod tests {
     #[test]
     fn host_write_failure_is_reported_until_the_store_recovers() {
         let write = |fua| Operation::Write { offset: 0, data: vec![1; 4096], fua };
-        // Through the cache and past it: a write-back drive and one that has none.
+        // A write-back drive, and a drive without a write cache.
         for (name, through) in [("st2000dm006", false), ("atlas-10k", true)] {
             let mut emulator = drive(name);
             assert_eq!(ask(&mut emulator, write(false)), Ok(Outcome::Done));

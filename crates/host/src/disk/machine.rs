@@ -1,4 +1,4 @@
-//! What says when a request is done: a rig of the simulator turned by hand, or the null disk that takes no time.
+//! What decides when a request is done: a rig of the simulator, stepped by its caller, or the null disk, which takes no time.
 
 use headstack_model::{Nanos, Request};
 use headstack_sim::{Completion, Engine, Finished, Observer, Outcome};
@@ -40,7 +40,6 @@ impl Machine {
         Machine { engine: None, inbox: Inbox::default(), ended: VecDeque::new() }
     }
 
-    /// The rig's engine; none for the null disk.
     pub(super) fn engine(&self) -> Option<&Engine> {
         self.engine.as_deref()
     }
@@ -68,7 +67,7 @@ impl Machine {
         self.ended.pop_front()
     }
 
-    /// When there is something to do; `None` while only a request can change anything.
+    /// When the next step is due; `None` if only a new request can change anything.
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
         self.engine().and_then(Engine::next_event)
     }

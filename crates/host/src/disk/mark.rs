@@ -1,18 +1,17 @@
-//! The mark behind a disk's bytes in a file: which disk they are of.
+//! The mark in a store's file that says which disk its bytes belong to.
 //!
-//! It stands at the end of the file, so that the bytes before it are the disk's, at their places, for any program, and so
-//! that it survives what copies a file: `cp`, `scp`, `tar`, with holes or without. (Extended attributes and a file beside do
-//! not.) A page of zeros but for three lines: what it is, the disk, its bytes.
+//! It follows the disk's bytes at the end of the file, so that other programs find those at their offsets, and `cp`, `scp` and
+//! `tar` copy it (an extended attribute or a second file would be lost). It is a page of zeros but for three lines: format, disk,
+//! size in bytes.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of the mark: a whole sector of any disk.
+/// Size of the mark: a whole number of sectors of any disk.
 const MARK_BYTES: u64 = 4096;
-/// Its first line.
 const FIRST_LINE: &str = "headstack disk 1";
-/// The longest name of a disk that it holds.
+/// Longest name of a disk, in bytes.
 const OWNER_BYTES: usize = 2048;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +21,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// The mark at the end of a file of this length, if it has one.
+    /// The mark at the end of a file of this length, if there is one.
     pub(super) fn read_from(file: &File, length: u64) -> io::Result<Option<Mark>> {
         let Some(start) = length.checked_sub(MARK_BYTES) else { return Ok(None) };
         let mut page = [0; MARK_BYTES as usize];
@@ -38,7 +37,7 @@ impl Mark {
         Ok(mark.filter(|mark| mark.bytes == start))
     }
 
-    /// Puts it behind the bytes, which makes the file as long as it has to be.
+    /// Writes the mark behind the bytes, extending the file.
     pub(super) fn write(&self, file: &File) -> io::Result<()> {
         let text = format!("{FIRST_LINE}\ndisk {}\nbytes {}\n", self.owner(), self.bytes);
         let mut page = text.into_bytes();
@@ -46,9 +45,9 @@ impl Mark {
         file.write_all_at(&page, self.bytes)
     }
 
-    /// Whether the bytes of this mark are those of a disk.
+    /// Checks that the file holds the data of this disk.
     ///
-    /// *Errors:* they are another's.
+    /// *Errors:* the data are another disk's.
     pub(super) fn admits(&self, disk: &Mark) -> io::Result<()> {
         if self.bytes == disk.bytes && self.owner == disk.owner() {
             return Ok(());
@@ -65,7 +64,7 @@ impl Mark {
         ))
     }
 
-    /// What is said of a file of this length that holds no disk.
+    /// The error for a file of this length without a mark.
     pub(super) fn refuse(&self, held: u64) -> io::Error {
         let message = format!(
             "it holds {held} bytes and no data of a disk, and {} has {}; name a file that is not there, and it is made (an \

@@ -1,15 +1,13 @@
-//! The emulated disk without its clock: a machine that is told the time, and the bytes it keeps.
+//! The emulated disk without its clock: the caller gives the time, and the disk keeps the bytes.
 //!
-//! The model alone says when an operation is done; the bytes are kept by a [`Store`] at full speed. What the model's drive
-//! has taken and not put on its media is held apart from the store, which is therefore at every time what the media hold:
-//! a power cut is to forget the rest.
+//! The model alone decides when an operation is done; a [`Store`] keeps the bytes, as fast as the host can. Dirty data of the
+//! modelled drive are kept apart, so that the store always holds what is on the media: a power cut drops the rest.
 //!
-//! What the store does not take because the host has no room is kept beside it, and whoever writes or flushes is told so until it
-//! does.
+//! Data that the store refuses because the host has no space are kept in memory, and writes and flushes fail until the store
+//! takes them.
 //!
-//! *Assumptions:* of data that overwrote each other in a drive's cache, those are on the media that the model says went, by
-//! when they were submitted to the drive. Where several had been asked for by then, because one waited before the drive or
-//! they came at the same time, the youngest of them count.
+//! *Assumptions:* where data in a drive's cache overwrote each other, the model says which were destaged, by the time of their
+//! submission to the drive. Of several submitted by then (one waited, or they came at the same time) the youngest count.
 //!
 //! Not modelled: data that a failing disk garbles; time that TRIM takes.
 

@@ -1,6 +1,6 @@
-//! What a disk's bytes are kept in: a sparse file, or memory that behaves like one.
+//! Storage of a disk's bytes: a sparse file, or memory that behaves like one.
 //!
-//! A hole reads as zeros and takes no room. Times are not modelled here; the file is as fast as its host makes it.
+//! A hole reads as zeros and takes no space. The store has no model of time; the host determines its speed.
 
 use super::mark::Mark;
 use super::unwritten::Content;
@@ -19,7 +19,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Keeps `bytes` in memory; what was never written takes none.
+    /// A store of `bytes` in memory; bytes never written take no space.
     ///
     /// *Errors:* the system has no such memory.
     pub fn memory(bytes: u64) -> io::Result<Store> {
@@ -28,15 +28,15 @@ impl Store {
         Ok(Store { file, bytes })
     }
 
-    /// Keeps `bytes` in a sparse file, which is made where it is not there; what it holds already stays. Behind the bytes
-    /// stands a mark that says whose they are. A file of just these bytes and no mark, as of a real disk, gets one;
-    /// whether it was so is said.
+    /// A store of `bytes` in a sparse file, which is created if missing; its contents stay. A mark behind the bytes names the
+    /// disk. A file of exactly this size without a mark, as an image of a real disk, gets one; the second result says whether it
+    /// did.
     ///
-    /// *Errors:* the file cannot be opened or made, or another program has it as its store; it has another disk's data, or
-    /// none of any disk.
+    /// *Errors:* the file cannot be opened or created, or another program uses it as a store; it has another disk's data, or none
+    /// of any disk.
     pub fn file(path: &Path, bytes: u64, owner: &str) -> io::Result<(Store, bool)> {
         let mut options = OpenOptions::new();
-        // What is no file must not be opened to be looked at: a pipe would wait for ever.
+        // Only regular files are opened: opening a pipe could wait forever.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
         }
@@ -53,7 +53,7 @@ impl Store {
         Ok((Store { file, bytes }, unmarked))
     }
 
-    /// The same bytes, which nobody can change any more.
+    /// The same bytes, read-only.
     #[cfg(test)]
     pub(super) fn read_only(&self) -> Store {
         use std::os::fd::AsRawFd;
@@ -62,13 +62,13 @@ impl Store {
         Store { file, bytes: self.bytes }
     }
 
-    /// How many bytes it keeps.
+    /// Its size.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     pub(super) fn room(&self) -> u64 {
-        // The file is open: its length and the like are at hand.
+        // The file is open, so its metadata can be read.
         self.file.metadata().map_or(self.bytes, |metadata| metadata.blocks() * 512)
     }
 
@@ -76,7 +76,7 @@ impl Store {
         self.file.read_exact_at(into, offset).map_err(|_| BlockError::Medium)
     }
 
-    /// Zeros take no room, unless they have to.
+    /// Writes data; zeros become holes where they may.
     pub(super) fn keep(&self, offset: u64, content: &Content) -> Result<(), BlockError> {
         match content {
             Content::Data(data) => self.write(offset, data),
@@ -94,7 +94,7 @@ impl Store {
         self.file.write_all_at(data, offset).map_err(full)
     }
 
-    /// Makes a run read as zeros, and gives its room back where it can.
+    /// Makes a run read as zeros, and frees its space where possible.
     pub(super) fn clear(&self, offset: u64, bytes: u64) -> Result<(), BlockError> {
         if bytes == 0 || self.punch(offset, bytes) {
             return Ok(());
@@ -102,7 +102,6 @@ impl Store {
         self.fill(offset, bytes)
     }
 
-    /// Writes zeros.
     fn fill(&self, offset: u64, bytes: u64) -> Result<(), BlockError> {
         static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let mut at = offset;
@@ -114,13 +113,13 @@ impl Store {
         Ok(())
     }
 
-    /// Makes a hole; says whether the file system can.
+    /// Makes a hole; returns whether the file system can.
     fn punch(&self, offset: u64, bytes: u64) -> bool {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         rustix::fs::fallocate(&self.file, flags, offset, bytes).is_ok()
     }
 
-    /// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then.
+    /// Extents of data and holes from `offset` on, at most `most`; the list may end early.
     pub(super) fn allocation(&self, offset: u64, bytes: u64, most: usize) -> Vec<StatusExtent> {
         crate::node::allocation(&self.file, offset, bytes, most)
     }

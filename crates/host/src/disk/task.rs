@@ -1,4 +1,4 @@
-//! What the model has to do for an operation: a run of blocks, piece by piece.
+//! The model's work for an operation: a run of blocks, submitted in pieces.
 
 use super::Outcome;
 use super::books::Kind;
@@ -15,22 +15,22 @@ pub(super) struct Pending {
     pub(super) begun: Nanos,
 }
 
-/// Blocks `next..end` are still to be asked of the model.
+/// Blocks `next..end` are not submitted yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) op: Op,
     pub(super) fua: bool,
-    /// Of zeros, which go out with each piece: whether they may be kept as a hole.
+    /// For zeros, which are written with each piece: whether they may become a hole.
     pub(super) zeros: Option<bool>,
     pub(super) next: u64,
     pub(super) end: u64,
 }
 
 impl Task {
-    /// Longest piece that the model gets at once; longer runs go one piece after the other, as a host would split them.
+    /// Longest piece in bytes; a longer run is split, as a host splits it.
     const PIECE_BYTES: u64 = 4 << 20;
 
-    /// Nothing to do: over at once.
+    /// Completes at once.
     pub(super) const NOTHING: Task = Task { op: Op::Read, fua: false, zeros: None, next: 0, end: 0 };
     pub(super) const FLUSH: Task = Task { op: Op::Flush, end: 1, ..Task::NOTHING };
 
@@ -53,7 +53,7 @@ impl Task {
     }
 }
 
-/// A volume in which operations lie: the size of a block, and of all of it.
+/// Block size and size of the volume on which operations lie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) block: u64,
@@ -63,16 +63,16 @@ pub(super) struct Extent {
 impl Extent {
     /// The task on all blocks that the bytes touch.
     ///
-    /// *Errors:* none, or beyond the end.
+    /// *Errors:* no bytes, or beyond the end.
     pub(super) fn around(&self, offset: u64, bytes: u64, task: Task) -> Result<Task, BlockError> {
         let end = offset.checked_add(bytes).filter(|end| bytes > 0 && *end <= self.total);
         let end = end.ok_or(BlockError::Invalid)?;
         Ok(Task { next: offset / self.block, end: end.div_ceil(self.block), ..task })
     }
 
-    /// The task on blocks that begin and end as the bytes do.
+    /// The task on these bytes, which must be whole blocks.
     ///
-    /// *Errors:* as [`Extent::around`]; a block in part.
+    /// *Errors:* as [`Extent::around`]; a partial block.
     pub(super) fn exactly(&self, offset: u64, bytes: u64, task: Task) -> Result<Task, BlockError> {
         match (offset % self.block, bytes % self.block) {
             (0, 0) => self.around(offset, bytes, task),

@@ -1,9 +1,9 @@
-//! What a drive has taken and not put on its media: the data that a power cut loses.
+//! The dirty data of a drive: what a power cut loses.
 //!
-//! An access puts on the media what the cache held when it began. Data that were overwritten since stay here under the younger
-//! ones until it is known which of them went; each bears the time at which the drive's host took it. Data that were taken
-//! at the same time are not told apart, nor are those that come when [`Unwritten::OLDER`] runs are kept: the younger ones
-//! then count as of the older ones' time.
+//! An access writes to the media what the cache held when the access began. Overwritten data therefore stay here, under the
+//! younger data, until the model says which of them were written; each run has the time at which the drive took it. Data taken at
+//! the same time are not distinguished, nor are further versions once [`Unwritten::OLDER`] runs are kept: the younger data then
+//! count as taken at the older ones' time.
 
 use headstack_model::Nanos;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) enum Content {
     Data(Vec<u8>),
     Zeros {
         bytes: u64,
-        /// Whether they may be kept as a hole.
+        /// Whether they may become a hole.
         may_trim: bool,
     },
 }
@@ -74,7 +74,7 @@ impl Run {
         Run { first: at, content: self.content.split_off(at - self.first), since: self.since }
     }
 
-    /// Cuts off what lies before `start` and from `end` on.
+    /// Removes the parts before `start` and from `end` on, and returns them.
     fn cut(&mut self, start: u64, end: u64) -> impl Iterator<Item = Run> + use<> {
         let after = (self.end() > end).then(|| self.split_off(end));
         let before = (self.first < start).then(|| {
@@ -85,35 +85,35 @@ impl Run {
     }
 }
 
-/// Runs of bytes: the youngest of each place, and those that they overwrote.
+/// Runs of bytes: the youngest of each block, and the overwritten ones.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
-    /// The youngest, which lie apart from each other, by first byte.
+    /// The youngest runs by first byte; they do not overlap.
     runs: BTreeMap<u64, Run>,
-    /// What lies under them, the older before the younger; of one place none is as old as another.
+    /// Overwritten runs, older before younger; no byte has two runs of the same time.
     older: Vec<Run>,
     bytes: u64,
     room: u64,
 }
 
 impl Unwritten {
-    /// The longest run of data, so that little is moved when it is cut.
+    /// Longest run of data in bytes, which bounds the copying when a run is cut.
     const CHUNK: usize = 64 << 10;
 
-    /// How many overwritten runs are kept apart.
+    /// Maximum number of overwritten runs.
     const OLDER: usize = 256;
 
-    /// How many bytes there are, each place counted once.
+    /// Number of dirty bytes, each counted once.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How much memory they take; zeros take none.
+    /// Memory taken by the data; zeros take none.
     pub(super) fn room(&self) -> u64 {
         self.room + self.older.iter().map(|run| run.content.room()).sum::<u64>()
     }
 
-    /// Takes bytes at `now`, over what it had there.
+    /// Inserts bytes taken at `now` over older ones.
     pub(super) fn insert(&mut self, now: Nanos, offset: u64, content: Content) {
         let (end, mut since) = (offset + content.bytes(), now);
         for run in self.take_youngest(offset, end, Nanos::MAX) {
@@ -138,8 +138,8 @@ impl Unwritten {
         }
     }
 
-    /// What goes to the media of `start..end` when a drive writes there what it was given by `until`; the youngest such of
-    /// each place, which is dropped here with all that is older.
+    /// What reaches the media in `start..end` when a drive writes what it had taken by `until`: the youngest such run of each
+    /// byte. It and all older ones are removed.
     pub(super) fn settle(&mut self, start: u64, end: u64, until: Nanos) -> Vec<Run> {
         let mut settled = self.take_youngest(start, end, until);
         for run in &settled {
@@ -157,7 +157,7 @@ impl Unwritten {
         self.settle(start, end, Nanos::MAX);
     }
 
-    /// Lays the youngest of what it has over bytes that were read from `offset` on.
+    /// Copies the youngest data over bytes that were read from `offset` on.
     pub(super) fn overlay(&self, offset: u64, read: &mut [u8]) {
         let end = offset + read.len() as u64;
         for (from, to, run) in self.touching(offset, end) {
@@ -182,7 +182,7 @@ impl Unwritten {
         self.runs.insert(run.first, run);
     }
 
-    /// Takes out the youngest runs of `start..end`, as far as they are no younger than `until`.
+    /// Removes and returns the youngest runs of `start..end` that were taken by `until`.
     fn take_youngest(&mut self, start: u64, mut end: u64, until: Nanos) -> Vec<Run> {
         let mut taken = Vec::new();
         while let Some((&first, run)) = self.runs.range(..end).next_back() {
@@ -201,7 +201,7 @@ impl Unwritten {
         taken
     }
 
-    /// Takes out overwritten runs of `start..end` of wanted times, in their order.
+    /// Removes and returns overwritten runs of `start..end` of wanted times, in their order.
     fn take_older(&mut self, start: u64, end: u64, wanted: impl Fn(Nanos) -> bool) -> Vec<Run> {
         let mut taken = Vec::new();
         if !self.older.iter().any(|run| run.touches(start, end) && wanted(run.since)) {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each place has its versions, the oldest first.
+        /// The reference keeps all versions of each byte, the oldest first.
         #[test]
         fn unwritten_data_matches_an_array_of_versions(steps in prop::collection::vec(step(), 1..40)) {
             let (mut unwritten, mut now) = (Unwritten::default(), 0);
@@ -302,7 +302,7 @@ mod tests {
             unwritten.insert(Nanos(turn), 0, Content::Data(vec![turn as u8; 512]));
         }
         assert!(unwritten.room() <= 512 * (Unwritten::OLDER as u64 + 1), "{}", unwritten.room());
-        // The first ones are still told apart; of the last, the youngest stands for all.
+        // The first ones are still distinguished; of the last, the youngest stands for all.
         assert_eq!(unwritten.settle(0, 512, Nanos(7))[0].content, Content::Data(vec![7; 512]));
         assert_eq!(
             unwritten.settle(0, 512, Nanos(9_000))[0].content,

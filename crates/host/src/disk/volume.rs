@@ -1,4 +1,4 @@
-//! A volume's bytes: those on the media, and those that its drive still has to put there.
+//! A volume's bytes: those on the media, and the dirty ones of its drive.
 
 use super::store::Store;
 use super::unwritten::{Content, Unwritten};
@@ -6,27 +6,27 @@ use crate::{BlockError, StatusExtent};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 
-/// A disk that clients see.
+/// A disk as clients see it.
 #[derive(Debug)]
 pub struct Volume {
     info: VolumeInfo,
     store: Store,
-    /// What is on the media and the store did not take.
+    /// Data on the media that the store refused.
     owed: Unwritten,
     unwritten: Unwritten,
     failed: Option<BlockError>,
     is_dead: bool,
-    /// Whether the model tells what is on the media; otherwise all that is written is there at once.
+    /// Whether the model knows what is on the media; otherwise writes reach the store at once.
     pub(super) tells_media: bool,
 }
 
 impl Volume {
-    /// Most stretches in an answer about allocation.
+    /// Maximum number of extents in a block status answer.
     const MAX_EXTENTS: usize = 4096;
 
     /// A volume whose bytes `store` keeps.
     ///
-    /// Panics where the two differ in size.
+    /// Panics if their sizes differ.
     pub fn new(info: VolumeInfo, store: Store) -> Volume {
         assert_eq!(info.bytes(), store.bytes(), "the store is made for the volume");
         Volume {
@@ -45,17 +45,17 @@ impl Volume {
         &self.info
     }
 
-    /// Bytes that are written and not on the media.
+    /// Dirty bytes.
     pub fn unwritten_bytes(&self) -> u64 {
         self.unwritten.bytes()
     }
 
-    /// How much room its bytes take on the host; what is in holes takes none.
+    /// Space that its bytes take on the host; holes take none.
     pub fn kept_bytes(&self) -> u64 {
         self.store.room() + self.owed.room() + self.unwritten.room()
     }
 
-    /// Reads what is on the media: what is left when the power goes.
+    /// Reads what is on the media: what remains after a power cut.
     ///
     /// *Errors:* beyond the end of the volume.
     pub fn read_media(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
@@ -64,14 +64,14 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads what was written last.
+    /// Reads the newest data.
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
         self.read_media(offset, into)?;
         self.unwritten.overlay(offset, into);
         Ok(())
     }
 
-    /// Takes bytes at `now`. A dead drive takes none, of which its model tells.
+    /// Takes bytes at `now`. A dead drive takes none; its model reports that.
     pub(super) fn write(&mut self, now: Nanos, offset: u64, content: Content) -> Result<(), BlockError> {
         if self.is_dead {
             return Ok(());
@@ -89,8 +89,8 @@ impl Volume {
         self.store.clear(offset, bytes)
     }
 
-    /// A run of blocks is on the media now, with data that the drive was given by `submitted`. What the store does not take
-    /// is owed to it.
+    /// A run of blocks is on the media now, with the data that the drive had taken by `submitted`. Data that the store refuses
+    /// are kept in `owed`.
     pub(super) fn settle(&mut self, start: u64, end: u64, submitted: Nanos) {
         for run in self.unwritten.settle(start, end, submitted) {
             self.keep(run.first, run.content);
@@ -105,14 +105,14 @@ impl Volume {
         }
     }
 
-    /// Why the store does not have all that is on the media, if it has not.
+    /// Why the store lacks data that are on the media, if it does.
     pub(super) fn failed(&self) -> Option<BlockError> {
         self.failed
     }
 
-    /// Gives the store once more what it did not take.
+    /// Retries what the store refused.
     ///
-    /// *Errors:* it does not take it now either.
+    /// *Errors:* the store refuses it again.
     pub(super) fn try_again(&mut self) -> Result<(), BlockError> {
         if self.failed.take().is_some() {
             for run in self.owed.settle(0, u64::MAX, Nanos::MAX) {
@@ -126,7 +126,7 @@ impl Volume {
         self.is_dead
     }
 
-    /// Its drive is dead from now on, and what was not on the media lost.
+    /// Marks the drive dead and drops its dirty data.
     pub(super) fn die(&mut self) {
         self.is_dead = true;
         self.forget();
@@ -136,7 +136,7 @@ impl Volume {
         self.unwritten = Unwritten::default();
     }
 
-    /// Has it a store that takes nothing; the one that it had.
+    /// Replaces the store by a read-only one, and returns the old one.
     #[cfg(test)]
     pub(super) fn be_read_only(&mut self) -> Store {
         let refusing = self.store.read_only();
@@ -164,7 +164,7 @@ impl Volume {
     }
 }
 
-/// The stretches of `start..end` with these runs of data, which may overlap.
+/// The extents of `start..end` with these runs of data, which may overlap.
 fn reported(start: u64, end: u64, data: &[(u64, u64)]) -> Vec<StatusExtent> {
     let mut extents: Vec<StatusExtent> = Vec::new();
     let mut add = |bytes: u64, hole: bool| match extents.last_mut() {

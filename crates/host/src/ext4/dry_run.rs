@@ -10,27 +10,27 @@ use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// The file that shows what mke2fs makes of its options is no larger.
+/// Maximum size in bytes of the file in which mke2fs shows the effect of its options.
 pub(super) const DRY_RUN_BYTES: u64 = 64 << 30;
 
-/// What mke2fs makes of the options alone, without any block left out.
+/// The file system that mke2fs makes of the options if no block is excluded.
 pub(super) struct Plain {
     pub(super) shape: Shape,
     pub(super) inodes: u64,
 }
 
-/// Learns it from a sparse file of its own. Numbers that belong to the size of the disk are those of the disk.
+/// Determines it with a sparse file. Numbers that depend on the size are those of the disk.
 pub(super) fn plain(plan: &Plan<'_>, options: &Options) -> Result<Plain, Ext4Error> {
     let blocks = plan.exclusion.blocks();
     let some = blocks.min(DRY_RUN_BYTES / plan.block_bytes);
     let scratch_file = scratch_file(some * plan.block_bytes).map_err(no_scratch_file)?;
-    // So many inodes may be too many for a smaller disk.
+    // The requested number of inodes may be too high for a smaller disk.
     let options_here = if some == blocks { options.clone() } else { options.without("-N") };
     let said = mke2fs(plan, &options_here, scratch_file.path(), some)?;
     if said.code != 0 {
         return Err(refused(said.complaint()));
     }
-    // On the disk itself it only says whether it would, and with how many inodes.
+    // With `-n`, mke2fs on the disk itself only reports the number of inodes.
     let said = mke2fs(plan, &options.clone().with_flag("-n"), plan.target, blocks)?;
     if said.code != 0 {
         return Err(refused(said.complaint()));
@@ -45,12 +45,12 @@ fn inodes_announced(out: &str) -> Option<u64> {
     line.strip_suffix(" inodes")?.rsplit(' ').next()?.parse().ok()
 }
 
-/// That mke2fs refuses it before the disk is touched.
+/// The error if mke2fs refuses before the disk is touched.
 pub(super) fn refused(said: String) -> Ext4Error {
     Ext4Error::DryRun { program: "mke2fs", said }
 }
 
-/// Runs mke2fs on a file or device of so many blocks.
+/// Runs mke2fs on a file or device of `blocks` blocks.
 pub(super) fn mke2fs(
     plan: &Plan<'_>,
     options: &Options,
@@ -70,29 +70,29 @@ pub(super) fn fault(plan: &Plan<'_>, path: &Path) -> Result<Option<String>, Ext4
     Ok((said.code != 0).then(|| said.complaint()))
 }
 
-/// A sparse file of so many bytes, to try something in.
+/// A temporary sparse file of `bytes` bytes.
 pub(super) fn scratch_file(bytes: u64) -> Result<NamedTempFile, io::Error> {
     let file = NamedTempFile::new()?;
     file.as_file().set_len(bytes)?;
     Ok(file)
 }
 
-/// The fault where there must be such a file.
+/// The error if there can be no such file.
 pub(super) fn no_scratch_file(error: io::Error) -> Ext4Error {
     Ext4Error::ScratchFile { folder: std::env::temp_dir(), error }
 }
 
-/// What became of a trial in a sparse file as long as the disk.
+/// Result of a dry run in a sparse file as long as the disk.
 pub(super) enum Trial<T> {
-    /// mke2fs made it.
+    /// mke2fs succeeded.
     Done(T),
-    /// mke2fs refused, and said why.
+    /// mke2fs refused, with its message.
     Refused(String),
     /// No file can be as long as the disk.
     Impossible(DryRunSkipped),
 }
 
-/// Has mke2fs make it in a sparse file.
+/// Runs mke2fs on a sparse file.
 pub(super) fn formatted(plan: &Plan<'_>, options: &Options) -> Result<Trial<NamedTempFile>, Ext4Error> {
     let blocks = plan.exclusion.blocks();
     let scratch_file = match scratch_file(blocks * plan.block_bytes) {
@@ -108,9 +108,9 @@ pub(super) fn formatted(plan: &Plan<'_>, options: &Options) -> Result<Trial<Name
     })
 }
 
-/// Has mke2fs make it in a sparse file, and e2fsck check it.
+/// Runs mke2fs on a sparse file, and e2fsck on the result.
 ///
-/// *Errors:* e2fsck finds it wrong.
+/// *Errors:* e2fsck finds a fault.
 pub(super) fn tried(plan: &Plan<'_>, options: &Options) -> Result<Trial<()>, Ext4Error> {
     let scratch_file = match formatted(plan, options)? {
         Trial::Done(scratch_file) => scratch_file,

@@ -1,4 +1,4 @@
-//! Where the files of an image or a device lie, and their paths.
+//! Locations and paths of the files of an image or a device.
 
 use super::{Ext4Error, make, tools};
 use crate::probe::user;
@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Calls `visit` for every file, folder and journal of an image or a device; returns the bytes of a block.
+/// Calls `visit` for every file, folder and journal of an image or a device; returns the block size in bytes.
 ///
-/// *Errors:* it is in use or no ext4, or its extents cannot be.
+/// *Errors:* it is in use, is no ext4, or has invalid extents.
 pub fn each(path: &Path, visit: impl FnMut(Inode)) -> Result<u64, Ext4Error> {
     let file = open_unused(path)?;
     tools::look_for(&["debugfs"])?;
@@ -20,7 +20,7 @@ pub fn each(path: &Path, visit: impl FnMut(Inode)) -> Result<u64, Ext4Error> {
     Ok(filesystem.shape().block_bytes)
 }
 
-/// Opens an image or device that is not in use, for reading.
+/// Opens an unused image or device for reading.
 fn open_unused(path: &Path) -> Result<File, Ext4Error> {
     let wrong = |error: io::Error| Ext4Error::Target { path: path.to_path_buf(), error };
     let in_use = |by: String| Ext4Error::InUse { path: path.to_path_buf(), by };
@@ -40,7 +40,7 @@ fn open_unused(path: &Path) -> Result<File, Ext4Error> {
     }
 }
 
-/// Paths of inodes, as far as they have one.
+/// Paths of the inodes that have one.
 ///
 /// *Errors:* debugfs cannot be run.
 pub fn paths(path: &Path, inodes: &[u32]) -> Result<Vec<(u32, String)>, Ext4Error> {
@@ -51,7 +51,7 @@ pub fn paths(path: &Path, inodes: &[u32]) -> Result<Vec<(u32, String)>, Ext4Erro
     let said =
         tools::run("debugfs", &["-R".as_ref(), format!("ncheck {numbers}").as_ref(), path.as_os_str()])?;
     let lines = said.out.lines().filter_map(|line| line.split_once('\t'));
-    // debugfs puts a second `/` before what lies in the root.
+    // debugfs prints a second `/` before names in the root.
     let path = |path: &str| format!("/{}", path.trim_start_matches('/'));
     Ok(lines.filter_map(|(inode, named)| Some((inode.trim().parse().ok()?, path(named)))).collect())
 }

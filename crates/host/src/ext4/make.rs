@@ -1,4 +1,4 @@
-//! Making the file system, by either method.
+//! Makes the file system, by either method.
 
 use super::dry_run::{self, Trial};
 use super::method::{self, Chosen, Reason, list_file, text};
@@ -12,41 +12,42 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// What was made.
+/// The file system that was made.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Made {
     pub method: ExclusionMethod,
     pub reason: Reason,
     pub blocks: u64,
-    /// Blocks to leave out.
+    /// Blocks to exclude.
     pub listed: u64,
-    /// Those of them that hold metadata, and are not left out.
+    /// Blocks to exclude that hold metadata, and so are not excluded.
     pub metadata: u64,
-    /// Blocks that the list of those left out takes itself.
+    /// Blocks of the list itself.
     pub list_blocks: u64,
     pub inodes: u64,
-    /// Inodes that mke2fs gives it by the same options where no block is left out.
+    /// Inodes that mke2fs makes with the same options if no block is excluded.
     pub plain_inodes: u64,
-    /// What e2fsck found wrong; nothing where it is clean.
+    /// What e2fsck found wrong; none if it is clean.
     pub fault: Option<String>,
 }
 
 impl Made {
-    /// Blocks that are left out.
+    /// Excluded blocks.
     pub fn excluded(&self) -> u64 {
         self.listed - self.metadata
     }
 
-    /// The share of the space that is given up.
+    /// Excluded blocks as a share of the space.
     pub fn share(&self) -> f64 {
         (self.excluded() + self.list_blocks) as f64 / self.blocks as f64
     }
 }
 
-/// Makes it, and has it checked. Where it is asked to end after the disk was touched, nothing is left there that looks like a file system.
+/// Makes the file system and checks it. If cancelled after the disk was touched, it leaves nothing there that looks like a file
+/// system.
 ///
-/// *Errors:* all that keeps it from being made; only [`Ext4Error::Spoiled`] comes after the disk was touched.
+/// *Errors:* whatever prevents it; only [`Ext4Error::Spoiled`] comes after the disk was touched.
 pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
     tools::look_for(&["mke2fs", "e2fsck", "debugfs"])?;
     let options = Options::parse(plan.options)?;
@@ -77,7 +78,7 @@ fn erase_partial(path: &Path) -> Ext4Error {
     Ext4Error::Spoiled(Box::new(done.err().unwrap_or(Ext4Error::Interrupted)))
 }
 
-/// What is on the disk now, of which so many blocks of the list hold metadata, and so many hold the list.
+/// The file system on the disk now, with these numbers of listed blocks that hold metadata and of blocks of the list.
 fn inspected(
     plan: &Plan<'_>,
     chosen: &Chosen,
@@ -87,7 +88,7 @@ fn inspected(
     let file = open(plan.target)?;
     let made = Filesystem::open(&file)?.shape().clone();
     let (blocks, inodes) = (made.blocks, made.inodes);
-    // It may leave a last piece of the disk away that is too short for a group.
+    // mke2fs may omit a last piece of the disk that is too short for a group.
     let listed =
         plan.exclusion.iter().filter(|block| (made.first_block..blocks).contains(block)).count() as u64;
     drop(file);
@@ -99,7 +100,7 @@ fn inspected(
     Ok(Made { method, reason, blocks, listed, metadata, list_blocks, inodes, plain_inodes, fault })
 }
 
-/// Has mke2fs make it on the disk, marked as one not to be trusted: blocks are still to be left out.
+/// Runs mke2fs on the disk, and marks the result as invalid until blocks are excluded.
 fn format_target(plan: &Plan<'_>, options: &Options) -> Result<File, Ext4Error> {
     ext4::erase_head(&open(plan.target)?)?;
     let said = dry_run::mke2fs(plan, options, plan.target, plan.exclusion.blocks())?;
@@ -111,7 +112,7 @@ fn format_target(plan: &Plan<'_>, options: &Options) -> Result<File, Ext4Error> 
     Ok(file)
 }
 
-/// By the list of bad blocks; gives how many of them hold metadata, and how many blocks the list takes.
+/// Excludes by the list of bad blocks; returns how many listed blocks hold metadata, and the blocks of the list.
 fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u64, u64), Ext4Error> {
     let file = format_target(plan, options)?;
     let there = shape.first_block..Filesystem::open(&file)?.shape().blocks;
@@ -135,8 +136,8 @@ fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u
     Ok((rest().count() as u64 - free.len() as u64, held.div_ceil(pointers)))
 }
 
-/// Makes the hidden file in a sparse file first. Of a disk that is larger than such a file may be only the number of inodes that
-/// is asked for is tried: the rest of the options was, on a smaller one.
+/// Makes the hidden file in a sparse file first. Of a disk larger than such a file can be, only the requested number of inodes is
+/// tried: the other options were, on a smaller file.
 ///
 /// *Errors:* what would fail on the disk, and what e2fsck finds wrong.
 fn dry_run_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Error> {
@@ -160,10 +161,10 @@ fn dry_run_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Err
     dry_run::fault(plan, scratch_file.path())?.map_or(Ok(()), |fault| Err(Ext4Error::Unclean(fault)))
 }
 
-/// By a file that holds them; gives how many hold metadata, and how many blocks the file's tree takes.
+/// Excludes by the hidden file; returns how many listed blocks hold metadata, and the blocks of the file's extent tree.
 fn by_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(u64, u64), Ext4Error> {
     drop(format_target(plan, options)?);
-    // Of a file: debugfs gives a block to what it reads from a device.
+    // From a regular file: debugfs would allocate a block for what it reads from a device.
     let nothing = NamedTempFile::new().map_err(Ext4Error::File)?;
     debugfs(plan.target, &["-w", "-R", &format!("write \"{}\" {HIDDEN_FILE}", text(nothing.path()))])?;
     let (inode, said) = holder(plan.target)?;
@@ -172,7 +173,7 @@ fn by_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(u64, u64), Ext4
     Ok((held.used, held.tree_blocks))
 }
 
-/// The inode of the file that holds blocks, if there is one; and what debugfs said.
+/// The inode of the hidden file, if there is one, and the output of debugfs.
 pub(super) fn holder(path: &Path) -> Result<(Option<u32>, Said), Ext4Error> {
     let said = debugfs(path, &["-R", &format!("stat /{HIDDEN_FILE}")])?;
     let inode = said.out.split_whitespace().skip_while(|word| *word != "Inode:").nth(1);
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn skipped_trials_are_reported() {
         let mut tracks = TrackMap::new();
-        // 2⁶³ bytes: no file is as long.
+        // 2⁶³ bytes, longer than a file can be.
         tracks.push(1 << 31, 1 << 23);
         let view = tracks.view(Lbn(0), 1 << 54);
         let exclusion = Exclusion::new(view, 4096, 512, Boundaries::Every).expect("whole sectors");
@@ -240,7 +241,7 @@ mod tests {
         };
         assert!(dry_run_hidden_file(&plan, &Options::default()).is_ok());
         assert_eq!(reported.borrow().len(), 1, "{reported:?}");
-        // Whether there is room for so many inodes is not tried either.
+        // A number of inodes is not tried either.
         let options =
             Options::parse(&["-N".to_string(), "100".to_string()]).expect("it is an option of mke2fs");
         assert!(dry_run_hidden_file(&plan, &options).is_ok());

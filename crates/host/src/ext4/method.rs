@@ -1,11 +1,11 @@
-//! How an ext4 excludes blocks: the list of bad blocks where that costs no inodes, else the hidden file.
+//! How an ext4 excludes blocks: the list of bad blocks if that costs no inodes, else the hidden file.
 //!
-//! mke2fs lays each group's table of inodes in one piece, and no block of it may be bad. Where tracks are shorter than that table (2 MiB
-//! for the usual 8,192 inodes of 256 bytes), a list of bad blocks leaves room for shorter tables only, and so for fewer inodes. The
-//! hidden file is filled after mke2fs has laid its tables, and costs none.
+//! mke2fs lays each group's table of inodes in one run without bad blocks. Where tracks are shorter than that table (2 MiB for
+//! the usual 8,192 inodes of 256 bytes), a list of bad blocks leaves room only for shorter tables with fewer inodes. The hidden
+//! file is filled after mke2fs has laid the tables, and costs none.
 //!
-//! Groups so short that their tables fit would keep the inodes, too. They are not made: descriptors of a hundred thousand groups would lie
-//! on blocks at boundaries themselves.
+//! Groups with tables that fit would keep the inodes, too, but the descriptors of a hundred thousand groups would themselves span
+//! track boundaries.
 
 use super::Ext4Error;
 use super::dry_run::{Trial, formatted, refused, tried};
@@ -17,40 +17,40 @@ use std::io::Write;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Bytes of the longest list of bad blocks: the inode that holds it is no large file.
+/// Maximum bytes of the list of bad blocks: its inode is not a large file.
 const MOST_BAD_BYTES: u64 = (1 << 31) - 1;
-/// Gaps of a length that is seldom are not waited for: tables lie elsewhere.
+/// Gap lengths that occur at most this often, or in at most a quarter of the gaps, are ignored: tables can lie elsewhere.
 const SELDOM: u64 = 64;
-/// Options of mke2fs that say how many inodes there are.
+/// Options of mke2fs that set the number of inodes.
 const INODE_OPTIONS: [&str; 4] = ["-N", "-i", "-g", "-T"];
 
-/// Why this method was chosen.
+/// Why a method was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The user asked for it.
+    /// The user requested it.
     Asked,
     /// The list of bad blocks holds all blocks and costs no inodes.
     ListSuffices,
-    /// There are more blocks than the list holds.
+    /// There are more blocks than the list can hold.
     ListTooShort {
-        /// How many it holds.
+        /// Blocks that the list can hold.
         most: u64,
     },
-    /// The list is for less than 2³² blocks.
+    /// The list supports less than 2³² blocks.
     DiskTooLarge,
-    /// A group's table of inodes does not fit between two blocks that are left out.
+    /// A group's table of inodes does not fit between two excluded blocks.
     ListCostsInodes {
         /// Blocks of the table.
         table_blocks: u64,
     },
-    /// Whether the list costs inodes is not known, as it cannot be tried beside the disk.
+    /// Whether the list costs inodes is unknown, because no dry run is possible.
     ListUntried,
 }
 
 pub(super) enum Chosen {
     List {
         options: Options,
-        /// Named by the options; there until mke2fs has read it.
+        /// A file that the options name; kept until mke2fs has read it.
         _list: NamedTempFile,
         reason: Reason,
     },
@@ -74,9 +74,9 @@ impl Chosen {
     }
 }
 
-/// Chooses the method that was requested, or the one that costs nothing.
+/// The requested method, or the one that costs no inodes.
 ///
-/// *Errors:* the list cannot hold the blocks and was asked for; mke2fs cannot make it so.
+/// *Errors:* the list was requested and cannot hold the blocks; mke2fs refuses.
 pub(super) fn choose(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<Chosen, Ext4Error> {
     let limit = limit_of_list(plan);
     match (plan.method, limit) {
@@ -105,7 +105,7 @@ pub(super) fn choose(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Resul
     }
 }
 
-/// Why the list cannot hold the blocks, if so.
+/// Why the list cannot hold the blocks, if it cannot.
 fn limit_of_list(plan: &Plan<'_>) -> Option<Reason> {
     let most = MOST_BAD_BYTES / plan.block_bytes;
     match () {
@@ -122,11 +122,11 @@ fn with_list(
     shape: &Shape,
 ) -> Result<(Options, NamedTempFile), Ext4Error> {
     let list = list_file(plan.exclusion.iter().filter(|block| is_taken(shape, *block)))?;
-    // Reserved descriptors of copies would meet bad blocks.
+    // Descriptors reserved for growth would meet bad blocks in the copies.
     Ok((options.with_feature("^resize_inode").with("-l", text(list.path())), list))
 }
 
-/// A list for mke2fs and e2fsck.
+/// A list file for mke2fs and e2fsck.
 pub(super) fn list_file(blocks: impl Iterator<Item = u64>) -> Result<NamedTempFile, Ext4Error> {
     let file = NamedTempFile::new().map_err(Ext4Error::File)?;
     let mut out = std::io::BufWriter::new(file);
@@ -140,7 +140,7 @@ pub(super) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Whether mke2fs takes a bad block there: not where it may put copies of the superblock, nor in a last group that it may leave away.
+/// Whether mke2fs accepts a bad block there: not where it may put copies of the superblock, nor in a last group that it may omit.
 pub(super) fn is_taken(shape: &Shape, block: u64) -> bool {
     if block < shape.first_block {
         return false;
@@ -152,12 +152,12 @@ pub(super) fn is_taken(shape: &Shape, block: u64) -> bool {
     block - shape.group_start(group) >= head && (!is_last || shape.blocks_in(group) > tail)
 }
 
-/// The options, if a group's table of inodes fits between two blocks that are left out; else with as many inodes as fit. Where that
-/// cannot be tried, a table is as long as the usual gap.
+/// The options, if a group's table of inodes fits between two excluded blocks; else with as many inodes as fit. Without a dry
+/// run, a table gets the length of the usual gap.
 ///
-/// *Errors:* mke2fs cannot make it, however few there are, or not as many as the options ask for.
+/// *Errors:* mke2fs refuses any number of inodes, or the number that the options request does not fit.
 fn with_tables_that_fit(plan: &Plan<'_>, options: Options, shape: &Shape) -> Result<Options, Ext4Error> {
-    // mke2fs has a multiple of eight inodes in a group, and whole blocks of them.
+    // mke2fs makes a multiple of eight inodes per group, in whole blocks.
     let unit = (plan.block_bytes / shape.inode_bytes).max(8);
     let with_inodes = |units: u64| options.clone().with("-N", (units * unit * shape.groups()).to_string());
     let usual = shape.group_inodes / unit;
@@ -188,7 +188,7 @@ fn with_tables_that_fit(plan: &Plan<'_>, options: Options, shape: &Shape) -> Res
     }
 }
 
-/// The shortest run of blocks between two that are left out, of those that come often.
+/// The shortest run of blocks between two excluded ones, among those that occur often.
 fn usual_gap(list: impl Iterator<Item = u64>) -> u64 {
     let mut gaps: BTreeMap<u64, u64> = BTreeMap::new();
     let (mut next, mut all) = (0, 0);

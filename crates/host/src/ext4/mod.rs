@@ -1,11 +1,10 @@
-//! ext4 whose data keep to the tracks: made by mke2fs, with the blocks at track boundaries taken from the start.
+//! ext4 whose data stay within tracks: made by mke2fs, with the blocks at track boundaries excluded from the start.
 //!
-//! There are two methods. The list of bad blocks (`mke2fs -l`) is what everyone knows: no file and no table ever lies on such a block. It
-//! holds 524,287 blocks of 4 KiB, is for less than 2³² blocks, and costs inodes where tracks are shorter than their tables. Else a
-//! hidden file holds the blocks, which has no limit; tables that mke2fs has laid before stay where they are.
+//! There are two methods. The list of bad blocks (`mke2fs -l`) is the standard one: no file and no table ever lies on such a
+//! block. It holds 524,287 blocks of 4 KiB, supports less than 2³² blocks, and costs inodes where tracks are shorter than the
+//! tables. A hidden file has no such limit, but tables that mke2fs has laid on listed blocks stay there.
 //!
-//! Everything that may be wrong is looked for first, so that a refusal leaves the disk as it was: even mke2fs does its work beside it,
-//! in a sparse file, before it may touch the disk.
+//! Everything that can fail is checked first, with mke2fs in a sparse file, so that a refusal leaves the disk as it was.
 
 mod dry_run;
 pub mod inodes;
@@ -27,35 +26,35 @@ use headstack_tracks::exclude::OddBlock;
 use std::io;
 use std::path::PathBuf;
 
-/// The file that holds blocks, in the root of its file system.
+/// The file that holds excluded blocks, in the root of its file system.
 pub const HIDDEN_FILE: &str = ".headstack-excluded";
 
-/// Why no such file system is made.
+/// Why no file system is made.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Ext4Error {
-    /// It cannot be opened or looked at.
+    /// The target cannot be opened or inspected.
     #[error("{}: {error}", path.display())]
     Target { path: PathBuf, error: io::Error },
-    /// Somebody uses it.
+    /// The target is in use.
     #[error("{} is in use ({by})", path.display())]
     InUse { path: PathBuf, by: String },
-    /// It is not the disk of the map, or not that part of it.
+    /// The target is not the disk of the map, or not that part of it.
     #[error("{}: {why}", path.display())]
     OtherDisk { path: PathBuf, why: String },
-    /// It is not known where on the disk of the map it lies, or is on another disk.
+    /// The location of the target on the disk of the map is unknown, or it is on another disk.
     #[error("{}: {error}", path.display())]
     LocationError { path: PathBuf, error: LocationError },
-    /// There is something on it.
+    /// The target is not empty.
     #[error("{} holds {what}: --force makes a file system there all the same", path.display())]
     NotEmpty { path: PathBuf, what: String },
-    /// Blocks that are no whole sectors.
+    /// The block size is no multiple of the sector size.
     #[error("{0}")]
     OddBlock(#[from] OddBlock),
-    /// Blocks of a size that ext4 has not.
+    /// A block size that ext4 does not support.
     #[error("blocks of {0} bytes: ext4 has blocks of 1024, 2048 or 4096 bytes")]
     BlockSize(u64),
-    /// Too many for the list of bad blocks.
+    /// Too many excluded blocks for the list of bad blocks.
     #[error(
         "{excluded} blocks to leave out: a list of bad blocks holds {most}; --method hidden-file holds any number"
     )]
@@ -65,32 +64,32 @@ pub enum Ext4Error {
         "{blocks} blocks: a list of bad blocks is for less than 2^32; --method hidden-file is for any number"
     )]
     TooLarge { blocks: u64 },
-    /// An option that is this module's to give.
+    /// An option that this module sets itself.
     #[error("the option {0} of mke2fs is not allowed: the map and the options before -- set what it sets")]
     Option(String),
-    /// An option that would do more than make the file system, or less than this module promises.
+    /// An option that affects more than the file system, or breaks what this module ensures.
     #[error("the option {option} of mke2fs is not allowed: {why}")]
     HarmfulOption { option: String, why: &'static str },
-    /// What is on the disk is no ext4 that is supported, or is incomplete.
+    /// What is on the disk is no supported ext4, or is incomplete.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// A program that is not here.
+    /// A program that is not installed.
     #[error("{0} is not here (package e2fsprogs; blkid: util-linux)")]
     Missing(&'static str),
-    /// No file to try it in.
+    /// No temporary file for the dry run.
     #[error("{}: no sparse file for a dry run: {error}", folder.display())]
     ScratchFile { folder: PathBuf, error: io::Error },
-    /// A program that failed before it touched the disk.
+    /// A program that failed before the disk was touched.
     #[error("{program} cannot make this file system (dry run in a sparse file): {said}")]
     DryRun { program: &'static str, said: String },
-    /// Somebody asked for the end.
+    /// The user cancelled.
     #[error("it was interrupted")]
     Interrupted,
     /// What e2fsck found wrong before the disk was touched.
     #[error("e2fsck finds errors in this file system (dry run in a sparse file): {0}")]
     Unclean(String),
-    /// Something failed after the disk was touched.
-    #[error("what is on the disk now is no good, make it anew: {0}")]
+    /// A failure after the disk was touched.
+    #[error("what is on the disk now is no good, make the file system again: {0}")]
     Spoiled(Box<Ext4Error>),
     /// A program that failed.
     #[error("{program} failed: {said}")]

@@ -1,10 +1,10 @@
-//! Options of mke2fs that somebody gives.
+//! The user's options of mke2fs.
 
 use super::Ext4Error;
 
-/// Options that say what is said elsewhere, or make something else.
+/// Options that repeat a setting of the plan, or make something else.
 const REFUSED: [&str; 8] = ["-b", "-l", "-c", "-n", "-S", "-t", "-V", "-C"];
-/// Options with a word of their own behind them.
+/// Options that take a value.
 const WITH_VALUE: &str = "bCEegGIiJlLmMNOorTtUzd";
 /// Why `-d` is refused.
 const TOO_EARLY: &str =
@@ -21,7 +21,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Takes them apart.
+    /// Parses the words.
     ///
     /// *Errors:* an option that is not allowed, or a word that is no option.
     pub(super) fn parse(words: &[String]) -> Result<Options, Ext4Error> {
@@ -68,7 +68,7 @@ impl Options {
         self
     }
 
-    /// The same with another word in the list of features, of which mke2fs takes the last list only.
+    /// A copy with another feature in the list of features: mke2fs uses the last list only.
     pub(super) fn with_feature(&self, feature: &str) -> Options {
         let mut features: Vec<String> = Vec::new();
         features.extend(
@@ -78,14 +78,14 @@ impl Options {
         self.without("-O").with("-O", features.join(","))
     }
 
-    /// As words for mke2fs.
+    /// As arguments of mke2fs.
     pub(super) fn words(&self) -> Vec<String> {
         let words = self.given.iter().flat_map(|(option, value)| [Some(option.clone()), value.clone()]);
         words.flatten().collect()
     }
 }
 
-/// What an option does beyond the file system, or to where its data lie.
+/// What an option does outside the file system, or to the location of its data.
 fn harm(option: &str, value: &str) -> Option<&'static str> {
     let is_elsewhere = |part: &str| part.split('=').next().is_some_and(|key| key.trim() == "device");
     match option {

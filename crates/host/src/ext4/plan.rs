@@ -1,34 +1,34 @@
-//! What file system is to be made, and how.
+//! Which file system to make, and how.
 
 use headstack_tracks::exclude::Exclusion;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is to be made.
+/// The file system to make.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// The image or the device, which [`check`](super::check) found good.
+    /// The image or device, which [`check`](super::check) accepted.
     pub target: &'a Path,
-    /// What it leaves out.
+    /// The excluded blocks.
     pub exclusion: Exclusion<'a>,
-    /// Bytes of a block.
+    /// Block size in bytes.
     pub block_bytes: u64,
-    /// The method; where it is not given, the list of bad blocks if that holds all blocks and costs no inodes, else the hidden file.
+    /// The method. Default: the list of bad blocks if it holds all blocks and costs no inodes, else the hidden file.
     pub method: Option<ExclusionMethod>,
     /// Options of mke2fs.
     pub options: &'a [String],
-    /// Told of what is not tried before the disk is touched, when that is known.
+    /// Called with each dry run that is skipped, before the disk is touched.
     pub tell: &'a dyn Fn(DryRunSkipped),
-    /// Whether somebody wants it to end.
+    /// Whether the user has cancelled.
     pub is_cancelled: &'a dyn Fn() -> bool,
 }
 
-/// What keeps blocks from being used.
+/// How blocks are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExclusionMethod {
     /// The list of bad blocks.
     BadBlocks,
-    /// A file that holds them.
+    /// A hidden file that holds them.
     HiddenFile,
 }
 
@@ -38,9 +38,9 @@ pub enum DryRunSkipped {
     /// The dry run of the file system.
     #[error("no dry run of this file system: {} takes no file that long ({error})", folder.display())]
     All {
-        /// Where files for a time are.
+        /// The folder of temporary files.
         folder: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The dry run of the hidden file.

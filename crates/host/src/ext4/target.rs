@@ -1,4 +1,4 @@
-//! Whether a file system may be made on a disk: that it is the one of the map, that nobody uses it, and that it is empty.
+//! Checks whether a file system may be made on a disk: it is the disk of the map, is not in use, and is empty.
 
 use super::{Ext4Error, tools};
 use crate::probe::user;
@@ -11,14 +11,14 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-/// Where on which disk the file system is to lie.
+/// The location of the file system on a disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The disk of the map.
     pub disk: &'a Identity,
     /// First sector of the partition.
     pub start: u64,
-    /// How many it has.
+    /// Sectors of the partition.
     pub sectors: u64,
 }
 
@@ -28,10 +28,10 @@ impl Place<'_> {
     }
 }
 
-/// Looks at an image or a device. An image, a whole loop device and what is made of other devices hold the partition and nothing else; any
-/// other device must be the one that is meant, on the disk of the map.
+/// Checks an image or a device. An image, a whole loop device, and a device made of other devices hold the partition and nothing
+/// else; any other device must be this partition of the disk of the map.
 ///
-/// *Errors:* another disk, another part of it, something that is in use, and, unless `may_hold` says so, what holds something.
+/// *Errors:* another disk or another part of it; it is in use; it is not empty, unless `may_hold`.
 pub fn check(path: &Path, place: &Place<'_>, may_hold: bool) -> Result<(), Ext4Error> {
     let wrong = |error: io::Error| Ext4Error::Target { path: path.to_path_buf(), error };
     let found = rustix::fs::stat(path).map_err(|error| wrong(error.into()))?;
@@ -101,10 +101,10 @@ enum Held {
     This(String),
 }
 
-/// What blkid means by its exit code and what it prints; nothing where it could not look.
+/// The meaning of blkid's exit code and output; none if blkid could not read the device.
 ///
-/// *Source:* blkid(8): `-p` looks at the device itself; exit code 2 is that nothing was found, 8 that several things were. Of a
-/// partition it prints its entry in the table (`PART_ENTRY_…`) and ends with 0, whether the partition is empty or not.
+/// *Source:* blkid(8): `-p` probes the device itself; exit code 2 means that nothing was found, 8 that several things were. For a
+/// partition it prints its entry in the table (`PART_ENTRY_…`) and exits with 0, whether the partition is empty or not.
 fn held(code: i32, out: &str) -> Option<Held> {
     let reported = |key: &str| out.lines().find_map(|line| line.strip_prefix(key));
     match (code, reported("TYPE="), reported("PTTYPE=")) {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn device_other_than_the_mapped_disk_is_rejected() {
-        // Looking changes nothing, so it may be any disk of this machine.
+        // Reading changes nothing, so any disk of this machine serves.
         #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
         let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());

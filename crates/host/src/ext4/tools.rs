@@ -1,4 +1,4 @@
-//! Running the programs that know ext4.
+//! Runs the programs of e2fsprogs.
 
 use super::Ext4Error;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
@@ -11,18 +11,18 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Where they are looked for; the path of a user may leave out those of the system.
+/// Folders of the programs; a user's `PATH` may lack those of the system.
 const FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// How long after its start, and then how often, is looked whether a program has ended.
+/// First delay, and the delay from then on, between checks whether a program has ended.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
-/// Characters of what a program said that are passed on.
+/// Maximum characters of a program's output in an error.
 const MOST_SAID: usize = 400;
 
 pub(super) struct Said {
-    /// How it ended; a signal is -1.
+    /// Exit code; -1 after a signal.
     pub(super) code: i32,
     pub(super) out: String,
     pub(super) err: String,
@@ -31,7 +31,7 @@ pub(super) struct Said {
 impl Said {
     pub(super) fn complaint(&self) -> String {
         let lines = self.err.lines().chain(self.out.lines()).map(str::trim).filter(|line| !line.is_empty());
-        // The first is its version.
+        // The first line is its version.
         let is_version = |line: &str| {
             ["mke2fs 1.", "e2fsck 1.", "debugfs 1."].iter().any(|version| line.starts_with(version))
         };
@@ -41,7 +41,7 @@ impl Said {
     }
 }
 
-/// Looks whether all these programs are here.
+/// Checks that all these programs are installed.
 ///
 /// *Errors:* the first that is not.
 pub(super) fn look_for(programs: &[&'static str]) -> Result<(), Ext4Error> {
@@ -52,14 +52,14 @@ pub(super) fn look_for(programs: &[&'static str]) -> Result<(), Ext4Error> {
     }
 }
 
-/// Runs one, whatever comes of it.
+/// Runs a program; a failure exit is not an error.
 ///
 /// *Errors:* it cannot be started.
 pub(super) fn run<S: AsRef<OsStr>>(program: &'static str, args: &[S]) -> Result<Said, Ext4Error> {
     run_unless(program, args, &|| false)
 }
 
-/// The same, ended once somebody asks for it.
+/// As [`run`], but ends the program when cancelled.
 ///
 /// *Errors:* it cannot be started, or was ended.
 pub(super) fn run_unless<S: AsRef<OsStr>>(
@@ -67,7 +67,7 @@ pub(super) fn run_unless<S: AsRef<OsStr>>(
     args: &[S],
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Said, Ext4Error> {
-    // In files, which take all that it says while nobody reads.
+    // The output goes to files, because a full pipe would block the program.
     let (out, to_out) = said().map_err(Ext4Error::File)?;
     let (err, to_err) = said().map_err(Ext4Error::File)?;
     let mut command = command(program, args);
@@ -89,7 +89,7 @@ pub(super) fn run_unless<S: AsRef<OsStr>>(
     Ok(Said { code: status.code().unwrap_or(-1), out, err })
 }
 
-/// A file for what a program says, to read from and to hand over.
+/// A file for a program's output: one handle to read, one to pass on.
 fn said() -> io::Result<(File, File)> {
     let file = tempfile::tempfile()?;
     let other = file.try_clone()?;
@@ -103,15 +103,15 @@ fn text(mut file: File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A program that does not outlive this one: what it would go on to make would be taken for whole. Keys that end the one do not reach
-/// the other.
+/// A command that does not outlive this process: a result that it finished alone would be taken for complete. Signals from the
+/// terminal do not reach it.
 fn command<S: AsRef<OsStr>>(program: &str, args: &[S]) -> Command {
     let mut command = Command::new(program);
     command.args(args).env("PATH", FOLDERS).env("LC_ALL", "C").stdin(Stdio::null()).process_group(0);
     let parent = getpid();
     let die_with_parent = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have gone before that was said.
+        // The parent may have ended before this.
         if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     };
     // SAFETY: between fork and exec it makes three system calls and allocates nothing.

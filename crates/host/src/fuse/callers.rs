@@ -1,4 +1,4 @@
-//! Who waits in the kernel for an operation, and how the answer is put.
+//! Callers that pass answers to the kernel.
 
 use crate::{Answer, BlockError, Caller, DiskHandle, Operation, StatusExtent};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
@@ -46,7 +46,7 @@ impl Caller for Writer {
     }
 }
 
-/// Looks for the next data, or the next hole, from a place on.
+/// Finds the next data or hole from an offset on.
 pub(super) struct Seeker {
     pub(super) reply: ReplyLseek,
     pub(super) disk: DiskHandle,
@@ -57,7 +57,7 @@ pub(super) struct Seeker {
 }
 
 impl Seeker {
-    /// Asks on; the end of the file counts as a hole.
+    /// Queries the next part; the end of the file counts as a hole.
     pub(super) fn seek(self) {
         if self.at < self.end {
             let operation = Operation::Allocation { offset: self.at, bytes: self.end - self.at };

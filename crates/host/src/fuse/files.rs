@@ -1,4 +1,4 @@
-//! The folder and its files, as the kernel asks for them.
+//! The folder and its files, as FUSE operations.
 
 use super::MountError;
 use super::callers::{Seeker, Writer};
@@ -22,7 +22,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// How many of `bytes` from `offset` on are on the disk.
+    /// How many of `bytes` from `offset` on lie on the disk.
     fn within(&self, offset: u64, bytes: u64) -> u64 {
         self.info.bytes().saturating_sub(offset).min(bytes)
     }
@@ -36,17 +36,16 @@ pub(super) struct Files {
     for_all: bool,
 }
 
-/// Requests that the kernel hands over before it waits for answers; its own limit, 12, would be the longest queue that the
-/// disk sees.
+/// Requests that the kernel sends before it waits for answers; its default of 12 would limit the disk's queue.
 const IN_FLIGHT: u16 = 4096;
 
-/// Most bytes in one write.
+/// Maximum bytes of a write.
 const MAX_WRITE: u32 = 1 << 20;
 
-/// The number of the first file.
+/// Inode number of the first file.
 const FIRST: u64 = INodeNo::ROOT.0 + 1;
 
-/// How long the kernel may keep what it was told of names, which never change, and of sizes on the host.
+/// How long the kernel may cache names, which never change, and below it, sizes on the host.
 const NAMES_STAY: Duration = Duration::from_secs(3600);
 const SIZES_STAY: Duration = Duration::from_secs(1);
 
@@ -102,7 +101,7 @@ impl Files {
             uid: self.owner.0,
             gid: self.owner.1,
             rdev: 0,
-            // Programs that gather bytes until they have as many then write whole blocks.
+            // Programs that buffer by this size then write whole blocks.
             blksize: disk.map_or(4096, |disk| disk.info.sector_bytes.max(4096)),
             flags: 0,
         })
@@ -112,7 +111,7 @@ impl Files {
 impl Filesystem for Files {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for wish in [InitFlags::FUSE_ASYNC_DIO, InitFlags::FUSE_PARALLEL_DIROPS] {
-            // An old kernel is slower without.
+            // Older kernels lack it, and are slower.
             let _ = config.add_capabilities(wish);
         }
         let limits = [
@@ -142,7 +141,7 @@ impl Filesystem for Files {
         }
     }
 
-    /// A disk's size is what it is, and so are its owner and its mode; times may be given and are not kept.
+    /// A disk's size, owner and mode are fixed; times are accepted and ignored.
     fn setattr(
         &self,
         _: &Request,
@@ -195,7 +194,7 @@ impl Filesystem for Files {
         }
     }
 
-    /// As on a block device, what goes beyond the end is cut off, and nothing can be written there.
+    /// As on a block device, a write beyond the end is cut off, or fails at the end.
     fn write(
         &self,
         _: &Request,
@@ -223,7 +222,7 @@ impl Filesystem for Files {
         disk.handle.submit(disk.volume, Operation::Flush, Box::new(reply));
     }
 
-    /// Holes are what the disk needs no more, zeros are written; room is never set aside.
+    /// Holes discard blocks, zeros are written; space is never reserved.
     fn fallocate(
         &self,
         _: &Request,
@@ -278,7 +277,7 @@ impl Filesystem for Files {
         reply.ok();
     }
 
-    /// A loop device takes the size of a block for the smallest run that it may discard.
+    /// A loop device uses this block size as its discard granularity.
     fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
         let block = self.disk(ino).or(self.disks.first()).map_or(512, |disk| disk.info.sector_bytes);
         let bytes: u64 = self.disks.iter().map(|disk| disk.info.bytes()).sum();

@@ -1,10 +1,11 @@
-//! Disks as files (FUSE): a folder with one file a volume, which a loop device turns into a block device with the disk's timing.
+//! Disks as files (FUSE): a folder with one file per volume, which a loop device turns into a block device with the disk's
+//! timing.
 //!
-//! Every access is direct, so that the disk sees what a client asks for and no page cache answers in its place. Accesses are
-//! whole blocks, as a disk knows nothing else: what wants to write single bytes takes a loop device, whose page cache reads,
-//! changes and writes as it does on a real disk. Reads may begin and end anywhere; the drive reads the blocks around.
+//! Every access is direct, so that the disk gets each request and no page cache answers it. Writes are whole blocks; a program
+//! that writes single bytes uses a loop device, whose page cache reads, modifies and writes as on a real disk. Reads may begin
+//! and end anywhere; the drive reads the blocks around.
 //!
-//! Source: Linux, `Documentation/filesystems/fuse` and `fuse(4)`; the crate `fuser` speaks the protocol.
+//! Source: Linux, `Documentation/filesystems/fuse` and `fuse(4)`; the crate `fuser` implements the protocol.
 
 mod callers;
 mod files;
@@ -22,16 +23,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::{Builder, JoinHandle};
 
-/// How disks are mounted.
+/// Options of a mount.
 #[derive(Clone, Copy, Debug)]
 pub struct MountOptions {
-    /// Whether other users may use the files: root's mounts, and those of anybody where `/etc/fuse.conf` says `user_allow_other`.
+    /// Whether other users may use the files: for root's mounts, and for all where `/etc/fuse.conf` says `user_allow_other`.
     pub allow_other: bool,
-    /// Threads that take requests from the kernel.
+    /// Threads that receive requests from the kernel.
     pub threads: usize,
-    /// Whether they go before all that is not real-time, where the system allows it: a disk's thread must never wait for
-    /// one that holds the disk and does not run. For disks that take no time they never do, since each request would then wake
-    /// a thread of its own instead of coming with others.
+    /// Whether these threads request real-time priority: a disk's thread must not wait for one that holds the disk's lock and is
+    /// not scheduled. For disks that take no time they never do, because each request would then wake a thread instead of coming
+    /// with others.
     pub real_time: bool,
 }
 
@@ -45,22 +46,22 @@ impl Default for MountOptions {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum MountError {
-    /// The kernel has no FUSE, or does not give it.
+    /// The kernel has no FUSE, or refuses access to it.
     #[error("/dev/fuse: {0} ({hint})", hint = remedy(.0))]
     Device(io::Error),
-    /// There is no folder to mount on.
+    /// The folder does not exist.
     #[error("{}: {error} (a mount needs a folder that is there)", folder.display())]
     Folder { folder: PathBuf, error: io::Error },
     /// A program mounted something there and died.
     #[error("{}: a mount whose program is gone (remove it with `fusermount3 -u {}`)", folder.display(), quoted(folder))]
     Stale { folder: PathBuf },
-    /// Two volumes have one name, or one has a name that no file can have.
+    /// Two volumes have the same name, or one has a name that no file can have.
     #[error("volume `{0}` cannot be a file: names must differ and have no `/`")]
     Name(String),
-    /// Nobody who may mount is there to do it.
+    /// No helper program (`fusermount3`) is installed.
     #[error("mounting needs root, or the program fusermount3 (Debian: package fuse3)")]
     NeedsHelper,
-    /// Who mounts may not let others in.
+    /// The user may not allow others to use the mount.
     #[error("others may use mounts of root's only, or where /etc/fuse.conf has the line `user_allow_other`")]
     Others,
     /// The system refused.
@@ -68,7 +69,7 @@ pub enum MountError {
     Refused { folder: PathBuf, error: io::Error },
 }
 
-/// What helps where the kernel's FUSE cannot be had.
+/// The remedy if the kernel's FUSE is not available.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "who is not root needs it open to all: `chmod 666 /dev/fuse`",
@@ -76,21 +77,21 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What became of a mount.
+/// Result of an unmount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmounted {
-    /// It is gone.
+    /// The mount is gone.
     Gone,
-    /// Its folder is free, but somebody (a loop device?) still has a file of it open, and is served until the file is closed or
-    /// this process ends.
+    /// The folder is free, but a file of it is still open (by a loop device?), and is served until it is closed or this process
+    /// ends.
     StillUsed,
 }
 
-/// Disks that are mounted; dropping it unmounts them, whether they are in use or not.
+/// Mounted disks; dropping it unmounts them, in use or not.
 #[derive(Debug)]
 pub struct Mount {
     folder: PathBuf,
-    /// The connection to the kernel, to see whether it still stands.
+    /// The connection to the kernel, to check whether it is still up.
     device: OwnedFd,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -115,7 +116,7 @@ impl Mount {
         let device = session.as_fd().try_clone_to_owned().map_err(refused)?;
         let has_deadlines = disks.iter().any(|disk| disk.inspect(|emulator| emulator.has_deadlines()));
         let run = move || {
-            // The threads that it starts inherit it.
+            // The threads started below inherit the priority.
             if options.real_time && has_deadlines {
                 realtime::set_realtime();
             }
@@ -125,20 +126,20 @@ impl Mount {
         Ok(Mount { folder, device, thread: Some(thread) })
     }
 
-    /// Where it is.
+    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether it still stands: anybody may unmount what they mounted.
+    /// Whether it is still mounted: users may unmount what they mounted.
     pub fn is_mounted(&self) -> bool {
         let mut fds = [PollFd::new(&self.device, PollFlags::empty())];
-        // The kernel says so once nobody can use it any more; a failing call says nothing.
+        // The kernel reports an error event once no client can use it; a failed call says nothing.
         let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
         !fds[0].revents().contains(PollFlags::ERR)
     }
 
-    /// Unmounts the disks; where they are in use their folder becomes free at once all the same.
+    /// Unmounts the disks; the folder becomes free at once even if they are in use.
     pub fn unmount(mut self) -> Unmounted {
         self.end()
     }
@@ -151,7 +152,7 @@ impl Mount {
         if self.is_mounted() {
             return Unmounted::StillUsed;
         }
-        // How it ended does not matter any more.
+        // The thread's result no longer matters.
         let _ = thread.join();
         Unmounted::Gone
     }
@@ -163,7 +164,7 @@ impl Drop for Mount {
     }
 }
 
-/// The folder in full, if something can be mounted on it.
+/// The absolute path of the folder, if it can be a mount point.
 fn checked(folder: &Path) -> Result<PathBuf, MountError> {
     let wrong = |error: io::Error| match error.kind() {
         io::ErrorKind::NotConnected => MountError::Stale { folder: folder.to_path_buf() },
@@ -192,12 +193,12 @@ fn config(options: MountOptions) -> Config {
     config
 }
 
-/// Takes a mount out of the tree of files, in use or not.
+/// Detaches a mount from the file tree, in use or not.
 fn detach(folder: &Path) {
     if rustix::mount::unmount(folder, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW).is_ok() {
         return;
     }
-    // Who is not root has it done by the program that mounted it. If that fails too, the mount is seen to be in use.
+    // Without root, the helper that mounted it unmounts it. If that fails too, the mount is reported as in use.
     let mut command = Command::new("fusermount3");
     command.args(["-u", "-q", "-z", "--"]).arg(folder).stdin(Stdio::null()).stderr(Stdio::null());
     let _ = command.status();

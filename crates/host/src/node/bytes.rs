@@ -1,27 +1,27 @@
-//! Memory that a device can transfer to and from: in whole pages.
+//! Page-aligned memory for device transfers.
 
 use memmap2::{MmapMut, MmapOptions};
 use std::io;
 
-/// A size in pages that is a power of two has a list of its own up to this one, 64 MiB.
+/// Sizes that are a power of two pages have free lists, up to 64 MiB.
 const CLASSES: usize = 15;
 
 const PAGE: usize = 4096;
 
-/// Memory in whole pages, zero until it is written.
+/// Page-aligned memory, zero until it is written.
 ///
-/// *Errors:* the system has not that much.
+/// *Errors:* the system has too little memory.
 pub(super) fn memory(bytes: u64) -> io::Result<MmapMut> {
     let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
     MmapOptions::new().len(bytes.max(1).next_multiple_of(PAGE)).map_anon()
 }
 
-/// The same of what a request or a thread needs.
+/// As [`memory`], for a request or a thread.
 pub(crate) fn pages(bytes: usize) -> MmapMut {
     memory(bytes as u64).expect("the system has memory for a request")
 }
 
-/// Memory for requests, of which some is kept for the next.
+/// Buffers for requests, some of them kept for reuse.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: [Vec<MmapMut>; CLASSES],
@@ -34,7 +34,7 @@ impl Pool {
         Pool { free: Default::default(), kept: 0, most }
     }
 
-    /// Room for so many bytes at least, of no meaning yet.
+    /// A buffer of at least this size, with undefined contents.
     pub(super) fn allocate(&mut self, bytes: usize) -> MmapMut {
         let class = class(bytes);
         match self.free.get_mut(class).and_then(Vec::pop) {
@@ -74,7 +74,7 @@ mod tests {
         pool.give(first);
         pool.give(second);
         pool.give(pages(4096));
-        assert_eq!(pool.kept, 24 << 10, "the last is given back to the system");
+        assert_eq!(pool.kept, 24 << 10, "the last is returned to the system");
         assert_eq!(pool.allocate(12 << 10).as_ptr(), place);
         assert_eq!((pool.kept, pool.allocate(1).len()), (8192, 4096));
     }

@@ -19,31 +19,31 @@ use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 
-/// Why there is no node.
+/// Why a node cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// A key of its configuration has a value that it cannot have.
+    /// A key of the configuration is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The stream memory cannot be had.
+    /// The stream memory cannot be allocated.
     #[error("no {bytes} bytes of stream memory: {error}")]
     Memory {
-        /// How much it was to be.
+        /// Its size.
         bytes: u64,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// The node of one disk. A request carries a ticket of the owner's until it is answered.
+/// The node of one disk. A request has a ticket of the owner's until it is answered.
 #[derive(Debug)]
 pub struct NodeCore<T> {
     streams: Streams,
     shape: Shape,
     memory: MmapMut,
-    /// Requests at the scheduler; their keys are its tickets.
+    /// Requests at the scheduler, by its tickets.
     requests: Slab<NodeRequest<T>>,
-    /// Answers without the scheduler: of rejected requests and of hints.
+    /// Answers that bypass the scheduler: of rejected requests and of hints.
     ready: VecDeque<Answered<T>>,
     pool: Pool,
 }
@@ -70,7 +70,7 @@ impl<T> NodeRequest<T> {
 enum Content {
     None,
     Written(Vec<u8>),
-    /// Bytes to be written, or that were read, in whole pages for the device.
+    /// Bytes to write, or that were read, in whole pages for the device.
     Buffer(MmapMut),
     Left,
     Found(Vec<StatusExtent>),
@@ -79,7 +79,7 @@ enum Content {
 impl<T> NodeCore<T> {
     /// A node for a disk.
     ///
-    /// *Errors:* a key of the configuration is out of its range, or asks for more memory than there is.
+    /// *Errors:* a key of the configuration is out of range, or requires more memory than there is.
     pub fn new(config: Config, shape: Shape) -> Result<NodeCore<T>, NodeError> {
         let most = usize::try_from(config.direct_bytes).unwrap_or(usize::MAX);
         let streams = Streams::new(config, shape.bytes)?;
@@ -94,7 +94,7 @@ impl<T> NodeCore<T> {
         })
     }
 
-    /// Has requests of streams end where these say.
+    /// Sets the track boundaries at which requests of streams end.
     pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
         self.streams.set_boundaries(boundaries);
     }
@@ -104,12 +104,12 @@ impl<T> NodeCore<T> {
         self.shape
     }
 
-    /// The scheduler, to look at.
+    /// The scheduler.
     pub fn streams(&self) -> &Streams {
         &self.streams
     }
 
-    /// Requests that are not answered yet.
+    /// Number of pending requests.
     pub fn outstanding(&self) -> usize {
         self.requests.len() + self.ready.len()
     }
@@ -159,7 +159,7 @@ impl<T> NodeCore<T> {
         if is_whole && is_inside { Ok(()) } else { Err(BlockError::Invalid) }
     }
 
-    /// Takes the end of a command of the disk.
+    /// Reports the end of a command of the disk.
     pub fn end(&mut self, now: Nanos, command: Command, result: Result<Ended, BlockError>) {
         let result = result.map(|ended| {
             let content = match ended {
@@ -175,7 +175,7 @@ impl<T> NodeCore<T> {
         self.streams.handle_end(now, command.id, result);
     }
 
-    /// Does what is due at this time.
+    /// Handles what is due at this time.
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.streams.handle_timeout(now);
     }
@@ -185,17 +185,17 @@ impl<T> NodeCore<T> {
         self.streams.poll_timeout()
     }
 
-    /// Guarantees a client a rate and a response time ([`Streams::set_guarantee`]).
+    /// Sets a client's guaranteed rate and response time ([`Streams::set_guarantee`]).
     pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
         self.streams.set_guarantee(client, guarantee);
     }
 
-    /// Forgets a client that has disconnected. Its requests are still answered.
+    /// Forgets a disconnected client. Its requests are still answered.
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.streams.forget(now, client);
     }
 
-    /// The next action for the owner. To be called until there is none, after each other call.
+    /// The next action for the owner. Call it after each other call, until it returns none.
     pub fn poll_action(&mut self) -> Option<Action<T>> {
         if let Some(answered) = self.ready.pop_front() {
             return Some(Action::Answer(answered));

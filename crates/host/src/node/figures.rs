@@ -1,4 +1,4 @@
-//! What a node's thread takes note of, for who looks: when the disk had commands, and how long clients waited.
+//! Statistics of a node's thread: how long the disk had commands, and how long clients waited.
 
 use hdrhistogram::Histogram;
 use headstack_model::Nanos;
@@ -6,7 +6,7 @@ use headstack_model::Nanos;
 #[derive(Debug, Default)]
 pub(super) struct Busy {
     commands: usize,
-    /// How much there was up to `since`, when that was last counted.
+    /// Time counted up to `since`.
     time: Nanos,
     since: Nanos,
 }
@@ -31,31 +31,31 @@ impl Busy {
     }
 }
 
-/// A client's requests at a moment, and how long they took.
+/// A client's requests and response times at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientView {
-    /// The client, as streams name it.
+    /// The client's number, as in streams.
     pub client: u64,
-    /// Requests that were answered.
+    /// Answered requests.
     pub requests: u64,
-    /// Half of them took no longer.
+    /// Median of the response times.
     pub p50: Nanos,
-    /// Of a hundred 99 took no longer.
+    /// 99th percentile of the response times.
     pub p99: Nanos,
 }
 
-/// Response times by client, in a memory that is bounded.
+/// Response times by client, in bounded memory.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
-    /// By the place of its connection, with its number, since a place is another's once it has gone.
+    /// By the connection's index, with its number, because an index is reused.
     clients: Vec<Option<(u64, Histogram<u32>)>>,
 }
 
 impl Responses {
-    /// Clients whose times are kept, each in 10 KiB; of those beyond there are none.
+    /// Maximum number of clients with response times, each in 10 KiB.
     const MOST: usize = 256;
 
-    /// What is told apart: microseconds, up to half an hour, to two digits.
+    /// Range of the histograms in microseconds: half an hour, to two digits.
     const LONGEST: u64 = 1_800_000_000;
 
     pub(super) fn record(&mut self, link: usize, number: u64, took: Nanos) {

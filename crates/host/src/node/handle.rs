@@ -1,4 +1,4 @@
-//! A node as other threads see it: what they ask of it, and what they share with its thread.
+//! A node as other threads see it: handle, view, and the state shared with its thread.
 
 use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
@@ -12,7 +12,7 @@ use headstack_nbd::{BlockSizes, Export};
 use headstack_policy::streams::Streams;
 use std::sync::Arc;
 
-/// A way to a node, for any thread.
+/// A handle to a node, for any thread.
 #[derive(Clone, Debug)]
 pub struct NodeHandle(pub(crate) Arc<NodeShared>);
 
@@ -23,17 +23,17 @@ pub struct NodeView {
     pub at: Nanos,
     pub outstanding: usize,
     pub connections: usize,
-    /// Whether its thread has failed: it serves nobody any more.
+    /// Whether its thread has failed and serves no requests.
     pub has_failed: bool,
     pub books: Books,
     /// Time in which the disk had a command.
     pub busy: Nanos,
-    /// How long clients waited; of some hundreds, where there are more.
+    /// Response times of clients, limited to some hundreds of them.
     pub clients: Vec<ClientView>,
 }
 
 impl NodeHandle {
-    /// Makes the node accept no more requests and begin to stop, as [`super::Node::stop`] does, which then waits for less.
+    /// Begins to stop the node, so that a later [`super::Node::stop`] waits for less: it accepts no more requests.
     pub fn request_stop(&self) {
         self.0.request_stop();
     }
@@ -43,7 +43,7 @@ impl NodeHandle {
         &self.0.info.name
     }
 
-    /// What its disk is, in one line.
+    /// Description of its disk in one line.
     pub fn title(&self) -> &str {
         &self.0.info.title
     }
@@ -58,7 +58,7 @@ impl NodeHandle {
         self.0.clock
     }
 
-    /// The node as it is now.
+    /// The node at this moment.
     pub fn view(&self) -> NodeView {
         let at = self.0.clock.now();
         let state = self.0.lock();
@@ -73,12 +73,12 @@ impl NodeHandle {
         }
     }
 
-    /// Inspects the scheduler. The node's thread waits meanwhile.
+    /// Calls `look` with the scheduler. The node's thread waits meanwhile.
     pub fn inspect<R>(&self, look: impl FnOnce(&Streams) -> R) -> R {
         look(self.0.lock().served.core.streams())
     }
 
-    /// What clients are told of it: all that it serves.
+    /// The export as announced to clients, with all features of the node.
     pub fn export(&self, name: &str) -> Export {
         let Shape { bytes, block_bytes: minimum, read_only } = self.0.info.shape;
         let usual = Export::new(name, bytes);
@@ -87,7 +87,7 @@ impl NodeHandle {
     }
 }
 
-/// A client's request at the core. The flush before the end has none.
+/// A client's request at the core. The final flush has no client.
 #[derive(Debug)]
 pub(super) struct PendingRequest {
     pub(super) answerable: Answerable,
@@ -104,7 +104,7 @@ pub(crate) struct ServedNode {
     pub(super) books: Books,
     pub(super) busy: Busy,
     pub(super) responses: Responses,
-    /// How the last flush ended, once it has.
+    /// Result of the last flush, once it has ended.
     pub(super) flushed: Option<Result<(), BlockError>>,
 }
 

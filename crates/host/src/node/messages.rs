@@ -9,9 +9,9 @@ use memmap2::MmapMut;
 /// Size and properties of a node's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Its block: offsets and lengths are multiples of it.
+    /// Its block size: offsets and lengths are multiples of it.
     pub block_bytes: u32,
     /// Whether it rejects writes.
     pub read_only: bool,
@@ -20,28 +20,28 @@ pub struct Shape {
 /// An action for the owner of the core.
 #[derive(Debug)]
 pub enum Action<T> {
-    /// Begin a command of the disk, at the latest after the other actions. A read goes into [`NodeCore::buffer`], a write comes from
-    /// [`NodeCore::data`].
+    /// Begin a command of the disk, at the latest after the other actions. A read goes into [`NodeCore::buffer`], a write comes
+    /// from [`NodeCore::data`].
     Start(Command),
-    /// A request is over.
+    /// A request has completed.
     Answer(Answered<T>),
 }
 
-/// How a command ended well.
+/// How a command succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It is done.
     Done,
-    /// The bytes of a read for a request ([`Command::is_for_request`]) were left on the disk, from which the answer copies them.
+    /// The bytes of a read for a request ([`Command::is_for_request`]) stay on the disk; the answer copies them from there.
     Left,
-    /// The extents that were found.
+    /// The extents found.
     BlockStatus(Vec<StatusExtent>),
 }
 
-/// A request that is over.
+/// A completed request.
 #[derive(Debug)]
 pub struct Answered<T> {
-    /// The ticket that it was submitted with.
+    /// The ticket from its submission.
     pub ticket: T,
     /// The result.
     pub result: Result<Outcome, BlockError>,
@@ -56,12 +56,12 @@ pub enum Outcome {
     Read {
         /// First byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
         /// Where the bytes are.
         data: ReadData,
     },
-    /// Which bytes are data and which are holes.
+    /// Extents of data and holes.
     BlockStatus(Vec<StatusExtent>),
 }
 

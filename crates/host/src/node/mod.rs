@@ -1,8 +1,8 @@
 //! The storage node: real bytes of one disk, read and written through the stream scheduler.
 //!
-//! [`NodeCore`] is a machine: it has the scheduler, its stream memory and the bytes of each request, and knows no clock, no
-//! thread and no disk. A [`Node`] turns it in real time, in a thread that also has the connections of its clients, over a
-//! [`Backend`]: a device or file, memory, or an emulated disk of this process.
+//! [`NodeCore`] is a state machine: it has the scheduler, its stream memory and the bytes of each request, but no clock, thread
+//! or disk. A [`Node`] runs it in real time, in a thread that also serves the connections of its clients, on a [`Backend`]: a
+//! device or file, memory, or an emulated disk of this process.
 
 mod backend;
 pub(crate) mod bytes;

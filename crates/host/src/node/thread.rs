@@ -19,7 +19,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A node that runs. Dropped, it stops as by [`Node::stop`].
+/// A running node. Dropping it stops it as [`Node::stop`] does.
 #[derive(Debug)]
 pub struct Node {
     thread: ServiceThread<ServedNode, NodeDetails>,
@@ -28,7 +28,7 @@ pub struct Node {
 impl Node {
     /// Starts the thread of a disk's node.
     ///
-    /// *Errors:* a key of the configuration is out of its range; the system refuses a thread or a descriptor.
+    /// *Errors:* a key of the configuration is out of range; the system refuses a thread or a descriptor.
     pub fn start(name: &str, Backend { drive, tracks, .. }: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let mut core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
@@ -61,18 +61,18 @@ impl Node {
     }
 }
 
-/// The client of the flush before the end.
+/// Client number of the final flush.
 const OWN_CLIENT: u64 = u64::MAX;
 
-/// Cost of requests that the core has at a time, except for one of each connection: some 250 small ones, which is more than disks
-/// have queues for, or two of the largest.
+/// Maximum cost of the requests at the core, except for one of each connection: some 250 small ones, more than the queues of
+/// disks hold, or two of the largest.
 const MAX_IN_FLIGHT_COST: u64 = 68 << 20;
 
 struct NodeService {
     drive: Box<dyn Drive>,
     /// Connections that have closed, until the core forgets them.
     gone: Vec<u64>,
-    /// Kept for its memory.
+    /// Kept to reuse its memory.
     ends: Ends,
 }
 
@@ -109,7 +109,7 @@ impl ThreadService for NodeService {
 }
 
 impl NodeService {
-    /// Does what is due. Returns the time of the next call, or none once the node has stopped.
+    /// Handles what is due. Returns the time of the next call, or none once the node has stopped.
     fn advance(
         &mut self,
         state: &mut State<ServedNode>,
@@ -157,7 +157,7 @@ impl WakeUp<'_> {
         }
     }
 
-    /// Hands all new commands to the disk, and takes those that end at once.
+    /// Passes all new commands to the disk, and takes those that end at once.
     fn issue(&mut self) {
         loop {
             self.service.drive.issue(&mut self.state.core);
@@ -263,7 +263,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// A disk that its first command breaks.
+    /// A disk whose first command makes it panic.
     struct Broken;
 
     impl Drive for Broken {
@@ -315,7 +315,7 @@ mod tests {
         node.handle().0.adopt(link);
         let read = [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 0][..], &[0; 16], &[0, 0, 2, 0]].concat();
         client.write_all(&read).expect("it reads");
-        assert_eq!(client.read(&mut [0; 1]).expect("it is closed in order"), 0, "nobody serves it");
+        assert_eq!(client.read(&mut [0; 1]).expect("it is closed in order"), 0, "no server is left");
         assert!(node.handle().view().has_failed);
         assert_eq!(node.stop(), Err(BlockError::Dead));
     }

@@ -1,16 +1,16 @@
-//! Where a disk's tracks begin, for the scheduler of its streams.
+//! Track boundaries of a disk, for its stream scheduler.
 
 use headstack_model::Lbn;
 use headstack_policy::streams::Boundaries;
 use headstack_tracks::TrackMap;
 
-/// The tracks of a disk, in bytes.
+/// The track map of a disk, in bytes.
 #[derive(Debug)]
 pub(super) struct Tracks {
     map: TrackMap,
     /// Bytes of a block of the map.
     sector_bytes: u64,
-    /// Bytes that places are multiples of.
+    /// Boundaries are rounded down to multiples of this many bytes.
     block_bytes: u64,
 }
 
@@ -23,7 +23,7 @@ impl Tracks {
 impl Boundaries for Tracks {
     fn next_boundary(&self, after: u64) -> u64 {
         let mut lbn = Lbn(after / self.sector_bytes);
-        // A boundary within a block of the disk is taken to be before it, which may be no further than `after`.
+        // A boundary within a block is rounded down, perhaps to no more than `after`.
         while let Some(next) = self.map.next_boundary(lbn) {
             let bytes = next.0 * self.sector_bytes;
             let whole = bytes - bytes % self.block_bytes;

@@ -1,4 +1,4 @@
-//! A block device or a file that answers probes: calls past the page cache, each in a thread of its own.
+//! A block device or a file that answers probes: direct I/O calls in threads.
 
 use super::{Opened, Options, Over, ProbeError, Task, TaskResult, physical_sectors, start, user, wait_until};
 use crate::Clock;
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, PoisonError};
 
-/// Blocks of a file.
+/// Block size of a file in bytes.
 const FILE_BLOCK: u32 = 512;
 
 pub(super) fn open(path: &Path, options: Options) -> Result<Opened, ProbeError> {
@@ -77,7 +77,7 @@ fn info(file: &File, is_device: bool, options: Options) -> Result<DiskInfo, Wron
     })
 }
 
-/// What people call it, and what it calls itself.
+/// The name to show, and the disk's identity.
 fn names(path: &Path, number: Option<u64>, info: &DiskInfo) -> (String, Identity) {
     let found = number.and_then(|number| DeviceLocation::find(number).ok());
     let (name, serial) = found.map(|found| found.own_names()).unwrap_or_default();
@@ -117,7 +117,7 @@ impl Worker {
         let mut room = pages(1 << 20);
         loop {
             let (task, issued) = {
-                // Held while it waits: what comes behind is asked behind.
+                // Waits with the lock held, so that commands are taken in order.
                 let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
                 let Ok(task) = taken.recv() else { return };
                 self.prepare(&task, &mut room);
@@ -131,7 +131,7 @@ impl Worker {
         }
     }
 
-    /// First byte and length of what is asked.
+    /// First byte and length of a command.
     fn byte_range(&self, command: &ProbeCommand) -> (u64, usize) {
         let bytes = u64::from(self.info.sector_bytes);
         match command {
@@ -142,7 +142,7 @@ impl Worker {
         }
     }
 
-    /// Has room for it, with the data of a write in it.
+    /// Sizes the buffer for a command, and fills in the data of a write.
     fn prepare(&self, task: &Task, room: &mut MmapMut) {
         let (_, length) = self.byte_range(&task.probe.command);
         if length > room.len() {
@@ -184,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// Goes on until all bytes are transferred; beyond the end of a disk there are none.
+    /// Repeats `step` until all bytes are transferred; beyond the end of a disk there are none.
     fn whole(&self, bytes: usize, mut step: impl FnMut(usize) -> Result<usize, Errno>) -> Result<(), Errno> {
         let mut done = 0;
         while done < bytes {
@@ -207,11 +207,11 @@ mod tests {
     use headstack_probe::{Disk, Extraction, drive};
     use std::os::unix::fs::FileExt;
 
-    /// A file with a pattern in it, on a file system that takes direct I/O; nothing where there is none.
+    /// A file with a pattern, on a file system with direct I/O; none if there is none.
     fn file() -> Option<tempfile::TempPath> {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("there is room");
         file.as_file().write_all_at(&pattern(), 0).expect("there is room");
-        // Nobody else may have it open.
+        // No other handle may be open.
         let file = file.into_temp_path();
         let direct = OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&file);
         if direct.is_err() {
@@ -251,7 +251,7 @@ mod tests {
             (outcomes, in_time)
         });
         let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-        found.expect("it answers").expect("nobody ends it")
+        found.expect("it answers").expect("it is not cancelled")
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         let reported = RealDisk::open(&path, Options::default()).expect_err("it is open").to_string();
         assert!(reported.contains("has it open"), "{reported}");
         drop(reader);
-        RealDisk::open(&path, Options::default()).expect("nobody else has it open");
+        RealDisk::open(&path, Options::default()).expect("no other program has it open");
     }
 
     #[test]

@@ -1,13 +1,12 @@
-//! Real disks that answer probes: block devices, files and NBD exports, by the machine's clock.
+//! Real disks that answer probes: block devices, files and NBD exports, timed by the machine's clock.
 //!
-//! A probe goes to a thread that waits for its time, takes the time, hands it over, and takes the time again when it is done. Those
-//! threads go before all that is not real-time, where the system allows it, so that the times are the disk's and not the
-//! machine's.
+//! A thread waits for the time of a probe, reads the clock, issues the probe, and reads the clock again when it is done. These
+//! threads request real-time priority, so that the times are the disk's and not the machine's.
 //!
-//! A disk is only read, unless it may be written. Then a write puts there what was there before, which is read first and kept; so
-//! whatever happens its contents stay as they were. What somebody else writes there meanwhile is lost: a block device is opened so
-//! that nothing else on the machine mounts or claims it, a file while nobody has it open; an NBD export cannot be kept from others.
-//! Where a way to a disk cannot make writes end on the media (no FUA), such writes are refused rather than timed in a cache.
+//! A disk is only read, unless writes are allowed. Then a write writes back what was there, which is read first and kept, so that
+//! the contents stay as they were. A concurrent write of another program would be lost: a block device is therefore opened
+//! exclusively, and a file only if no other program has it open; an NBD export cannot be protected. Where writes cannot be forced
+//! to the media (no FUA), such probes are refused, because they would time a cache.
 
 mod device;
 mod nbd;
@@ -28,16 +27,16 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// How a disk is probed.
+/// How to probe a disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Bytes of a physical sector; what the disk tells where it is not given.
+    /// Bytes of a physical sector. Default: what the disk reports.
     pub physical_bytes: Option<u32>,
-    /// Probes under way at a time; 1 where it is not given.
+    /// Maximum number of probes in flight. Default: 1.
     pub depth: Option<usize>,
     /// Whether it may be written.
     pub writes: bool,
-    /// Whether its threads stay as others are.
+    /// Whether its threads keep normal priority.
     pub no_real_time: bool,
 }
 
@@ -45,29 +44,29 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ProbeError {
-    /// A device or a file that cannot be opened, or stopped answering.
+    /// A device or file that cannot be opened, or stopped answering.
     #[error("{}: {error}", path.display())]
     Device { path: PathBuf, error: io::Error },
     /// It is in use.
     #[error("{} is in use ({by}): probe a disk that nothing else uses", path.display())]
     InUse { path: PathBuf, by: String },
-    /// A size of physical sectors that cannot be.
+    /// An invalid size of physical sectors.
     #[error("physical sectors of {met} bytes: they are 1, 2, 4, 8 or more blocks of {block} bytes")]
     Physical {
         met: u32,
         /// Bytes of a block.
         block: u32,
     },
-    /// A smallest block that cannot be.
+    /// A minimum block size that is not supported.
     #[error("blocks of at least {met} bytes: NBD has powers of two up to 64 KiB")]
     Block { met: u32 },
-    /// A server that does not serve.
+    /// The server refused, or failed.
     #[error("{uri}: {error}")]
     Nbd { uri: String, error: ClientError },
-    /// Writing was asked for where it is not possible.
+    /// Writes were requested and are not possible.
     #[error("{name} takes no writes")]
     ReadOnly { name: String },
-    /// The thread that answers has gone.
+    /// The thread that answers has ended.
     #[error("{name} does not answer any more")]
     Gone { name: String },
 }
@@ -88,7 +87,7 @@ struct Over {
 
 type TaskResult = Result<Over, ProbeError>;
 
-/// The number of what is asked beside the probes.
+/// Number of a command that is not a probe.
 const ASIDE: u64 = u64::MAX;
 
 /// A real disk.
@@ -97,23 +96,23 @@ pub struct RealDisk {
     info: DiskInfo,
     name: String,
     identity: Identity,
-    /// Closed when the threads are to end.
+    /// Closed to end the threads.
     tasks: Option<Sender<Task>>,
     over: Receiver<TaskResult>,
     threads: Vec<JoinHandle<()>>,
     ready: VecDeque<(Probe, Answer)>,
     kept: BTreeMap<(u64, u32), Vec<u8>>,
-    /// What was asked before.
+    /// The previous command.
     before: Option<ProbeCommand>,
     is_real_time: bool,
-    /// Whether a write can be told to end on the media.
+    /// Whether writes can be forced to the media (FUA).
     to_media: bool,
     flushes: bool,
     clock: Clock,
     _cpu_latency: CpuLatencyLock,
 }
 
-/// Bytes of what was there that are kept.
+/// Maximum bytes of kept contents.
 const KEPT: usize = 64 << 20;
 
 struct Opened {
@@ -130,7 +129,7 @@ struct Opened {
 }
 
 impl RealDisk {
-    /// Opens a block device or a file, past the page cache.
+    /// Opens a block device or a file for direct I/O.
     ///
     /// *Errors:* it is in use, cannot be opened or does not fit the options.
     pub fn open(path: &Path, options: Options) -> Result<RealDisk, ProbeError> {
@@ -139,7 +138,7 @@ impl RealDisk {
 
     /// Connects to an NBD export.
     ///
-    /// *Errors:* there is none, or it does not fit the options.
+    /// *Errors:* there is no such export, or it does not fit the options.
     pub fn connect(uri: &NbdUri, options: Options) -> Result<RealDisk, ProbeError> {
         nbd::connect(uri, options).map(|opened| RealDisk::new(opened, options))
     }
@@ -165,17 +164,17 @@ impl RealDisk {
         }
     }
 
-    /// What people call it.
+    /// The name to show.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What tells it from other disks, wherever it is found.
+    /// Identity of the disk, wherever it is attached.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether its threads go before all that is not real-time.
+    /// Whether its threads have real-time priority.
     pub fn is_real_time(&self) -> bool {
         self.is_real_time
     }
@@ -207,7 +206,7 @@ impl RealDisk {
         self.over.recv().map_err(|_| self.gone())?
     }
 
-    /// Asks something beside the probes and waits for it.
+    /// Executes a command that is not a probe, and waits for it.
     fn execute_aside(&mut self, command: ProbeCommand, keeps: bool) -> Result<Over, ProbeError> {
         let probe = Probe { number: ASIDE, command, at: Nanos::ZERO };
         self.hand_over(Task { probe, data: Vec::new(), keeps })?;
@@ -220,7 +219,7 @@ impl RealDisk {
         }
     }
 
-    /// What lies where a write was asked for: known from before, else read now. The arm is then sent back to where it was.
+    /// The contents where a write goes: kept from before, else read now. The arm is then sent back to where it was.
     fn content(&mut self, lbn: Lbn, sectors: u32) -> Result<Option<Vec<u8>>, ProbeError> {
         if let Some(content) = self.kept.get(&(lbn.0, sectors)) {
             return Ok(Some(content.clone()));
@@ -283,7 +282,7 @@ impl Drop for RealDisk {
     fn drop(&mut self) {
         self.tasks = None;
         for thread in self.threads.drain(..) {
-            // One that failed has nothing to tell.
+            // The result of a thread that failed is not needed.
             let _ = thread.join();
         }
     }
@@ -296,7 +295,7 @@ fn physical_sectors(met: u32, block: u32) -> Result<u32, ProbeError> {
     }
 }
 
-/// How long before its time a thread stops to sleep and watches the clock instead.
+/// Time before a deadline at which a thread stops sleeping and polls the clock.
 const SPIN: Duration = Duration::from_micros(120);
 
 /// Waits until a time, to the microsecond.
@@ -314,7 +313,7 @@ fn wait_until(clock: &Clock, at: Nanos) {
     }
 }
 
-/// Starts a thread that answers; it says whether it goes first.
+/// Starts a thread that answers; it reports whether it has real-time priority.
 fn start(
     name: &str,
     options: Options,
@@ -323,7 +322,7 @@ fn start(
 ) -> io::Result<JoinHandle<()>> {
     let begin = move || {
         realtime::set_timer_slack();
-        // Nobody asks any more where the disk could not be opened after all.
+        // Fails only if the disk could not be opened after all.
         let _ = tell.send(!options.no_real_time && realtime::set_realtime());
         run();
     };

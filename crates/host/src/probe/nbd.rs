@@ -1,4 +1,4 @@
-//! An NBD export that answers probes: a thread that asks and one that takes the replies.
+//! An NBD export that answers probes: one thread sends requests, another receives replies.
 
 use super::{Opened, Options, Over, ProbeError, Task, TaskResult, physical_sectors, start, wait_until};
 use crate::Clock;
@@ -14,13 +14,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// How long a server may take for anything: longer than a disk that tries again and again.
+/// Timeout of a server: longer than a disk's retries.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Bytes of the largest block that a server may insist on.
+/// Largest minimum block size of a server, in bytes.
 const MOST_BLOCK: u32 = 64 << 10;
 
-/// A connection, of which each thread has a half.
+/// A connection; each thread has a handle.
 #[derive(Debug)]
 enum Stream {
     Tcp(TcpStream),
@@ -100,7 +100,7 @@ pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeErr
     talk(stream, place, &uri.export, options)
 }
 
-/// Chooses the export, and starts the threads that ask and that take replies.
+/// Negotiates the export, and starts the threads that send and receive.
 fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Result<Opened, ProbeError> {
     let wrong = |error: ClientError| ProbeError::Nbd { uri: place.clone(), error: plain(error) };
     let export = client::choose(&mut stream, export).map_err(wrong)?;
@@ -130,7 +130,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
     };
     let (tell_lost, is_lost) = (tell_over.clone(), lost.clone());
     let fail = move |error: io::Error| {
-        // Nobody asks any more where nobody hears it.
+        // Fails only if the receiver has ended.
         let _ = tell_lost.send(Err(is_lost(error.into())));
     };
     let sends = move || send(asks, &clock, &info, fua, (&taken, &tell_sent), fail);
@@ -146,7 +146,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
     Ok(Opened { info, identity, name, tasks, over, threads, is_real_time, to_media, flushes, clock })
 }
 
-/// Bytes of a block that a server with this smallest one takes.
+/// Block size in bytes for a server with this minimum.
 ///
 /// *Source:* "The NBD protocol", block size constraints: a power of two of at most 64 KiB.
 fn block_bytes(minimum: u32) -> Result<u32, ProbeError> {
@@ -157,7 +157,7 @@ fn block_bytes(minimum: u32) -> Result<u32, ProbeError> {
     }
 }
 
-/// Sends what is asked, each at its time, until nothing more will be or the connection takes nothing more.
+/// Sends each command at its time, until there are no more or the connection fails.
 fn send(
     mut stream: Stream,
     clock: &Clock,
@@ -181,13 +181,13 @@ fn send(
         bytes.append(&mut task.data);
         cookie += 1;
         wait_until(clock, task.probe.at);
-        // Whoever takes the replies has to know of it before one can come.
+        // The receiver has to know of it before the reply can come.
         let requested = SentTask { task, issued: clock.now() };
         if tell.send(requested).is_err() {
             break;
         }
         if let Err(error) = stream.write_all(&bytes) {
-            // Told before whoever takes the replies meets the end.
+            // Reported before the receiver meets the end of the connection.
             fail(error);
             break;
         }
@@ -209,7 +209,7 @@ fn plain(error: ClientError) -> ClientError {
     io::Error::new(error.kind(), words).into()
 }
 
-/// First byte and length of what is asked.
+/// First byte and length of a command.
 fn byte_range(command: &ProbeCommand, info: &DiskInfo) -> (u64, u32) {
     match command {
         ProbeCommand::Read { lbn, sectors, .. } | ProbeCommand::Write { lbn, sectors, .. } => {
@@ -219,7 +219,7 @@ fn byte_range(command: &ProbeCommand, info: &DiskInfo) -> (u64, u32) {
     }
 }
 
-/// Takes replies until the connection ends.
+/// Receives replies until the connection ends.
 fn receive(
     mut stream: Stream,
     clock: &Clock,
@@ -288,12 +288,12 @@ mod tests {
                 return;
             }
             let count = stream.read(handshake.input_space()).expect("the client speaks");
-            assert!(count > 0, "the client goes on");
+            assert!(count > 0, "the client continues");
             handshake.filled(Nanos::ZERO, count);
         }
     }
 
-    /// Takes a request with its data, and says that it is done.
+    /// Receives a request with its data, and acknowledges it.
     fn answer(stream: &mut UnixStream) -> Option<Heard> {
         let mut head = [0; 28];
         stream.read_exact(&mut head).ok()?;
@@ -310,8 +310,8 @@ mod tests {
         Some((command, flags, length))
     }
 
-    /// A server of this export that answers so many requests, and then takes nothing more until the client ends; and a disk
-    /// that is probed there.
+    /// A server of this export that answers `most` requests and then receives nothing until the client ends; and a disk that is
+    /// probed there.
     fn served(export: Export, most: usize, timeout: Option<Duration>) -> (RealDisk, JoinHandle<Vec<Heard>>) {
         let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
         ours.set_write_timeout(timeout).expect("it is no zero");
@@ -350,7 +350,7 @@ mod tests {
             assert_eq!(requested(&mut disk, read), Ok(Outcome::Done));
             drop(disk);
             let heard = server.join().expect("it serves");
-            // What is written there was read before.
+            // Written contents were read first.
             let expected: &[Heard] = match fua {
                 true => &[(0, 0, 4096), (1, 1, 4096), (1, 0, 4096), (0, 1, 512)],
                 false => &[(0, 0, 4096), (1, 0, 4096), (0, 0, 512)],
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn stalled_server_times_out() {
-        // More than sockets hold.
+        // More than the sockets buffer.
         let write = ProbeCommand::Write { lbn: Lbn(0), sectors: 32 << 10, to_media: false };
         let (mut disk, server) = served(Export::new("disk", 1 << 30), 1, Some(Duration::from_millis(20)));
         let reported = requested(&mut disk, write).expect_err("it is not taken");

@@ -1,6 +1,6 @@
-//! Who uses a block device: mounts, swap, and devices that are made of it.
+//! Finds the users of a block device: mounts, swap, and devices made of it.
 
-#![allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+#![allow(clippy::disallowed_methods, reason = "the system describes its devices in files")]
 
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// What uses a device or one of its partitions, if anything is known to.
+/// The user of a device or of one of its partitions, if known.
 pub(crate) fn user_of(number: u64) -> Option<String> {
     let folder = Path::new("/sys/dev/block").join(text(number));
     let mut parts = BTreeSet::from([text(number)]);
@@ -30,14 +30,18 @@ pub(crate) fn user_of(number: u64) -> Option<String> {
     })
 }
 
-/// Whether a file is open elsewhere, as that of a running machine or of a loop device is. Where the file system cannot tell, it is not.
+/// Whether a file is open elsewhere, as the image of a running virtual machine or a loop device. If the file system cannot tell,
+/// it is not.
 ///
-/// *Source:* fcntl(2), F_SETLEASE: a write lease is given only on a file that nobody else has open.
+/// *Source:* fcntl(2), F_SETLEASE: a write lease is granted only on a file that no other process has open.
 pub(crate) fn has_file(file: &File) -> bool {
-    // A program that somebody is just starting has all that they have open, for a moment.
+    // For a moment, a program that is being started has all open files of its parent.
     let looks = [0, 20, 60, 200, 500].map(Duration::from_millis);
     looks.into_iter().all(|pause| {
-        #[allow(clippy::disallowed_methods, reason = "whoever has it only in passing is waited for")]
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "waits for programs that have it open only for a moment"
+        )]
         thread::sleep(pause);
         is_elsewhere(file)
     })
@@ -50,7 +54,7 @@ fn is_elsewhere(file: &File) -> bool {
     };
     let is_refused = lease(libc::F_WRLCK) < 0;
     let is_elsewhere = is_refused && io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
-    // Else whoever opens it later would wait for us.
+    // A lease would delay a later open of the file.
     lease(libc::F_UNLCK);
     is_elsewhere
 }
@@ -80,7 +84,7 @@ fn device_number(path: &Path) -> Option<String> {
     rustix::fs::stat(path).ok().map(|found| text(found.st_rdev))
 }
 
-/// Adds the numbers of the partitions of a device, and the names of what is made of it or them.
+/// Adds the numbers of a device's partitions, and the names of devices made of it or them.
 fn scan_folder(folder: &Path, parts: &mut BTreeSet<String>, holders: &mut Vec<String>) {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -100,7 +104,7 @@ fn scan_folder(folder: &Path, parts: &mut BTreeSet<String>, holders: &mut Vec<St
 
 /// Where one of these devices is mounted.
 ///
-/// *Source:* proc(5), /proc/pid/mountinfo: the third field is the device's number, the fifth the place.
+/// *Source:* proc(5), /proc/pid/mountinfo: the third field is the device's number, the fifth the mount point.
 fn mounted(mounts: &str, numbers: &BTreeSet<String>) -> Option<String> {
     mounts.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(' ').collect();

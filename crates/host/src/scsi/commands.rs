@@ -7,7 +7,7 @@ use super::CommandError;
 use headstack_model::Lbn;
 use std::fmt;
 
-/// Code of the diagnostic pages that translate addresses.
+/// Code of the Translate Address diagnostic pages.
 pub const TRANSLATE_ADDRESS: u8 = 0x40;
 
 const RECEIVE: &str = "RECEIVE DIAGNOSTIC RESULTS";
@@ -16,7 +16,7 @@ const DEFECTS: &str = "READ DEFECT DATA(12)";
 /// A command descriptor block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What it is called.
+    /// Its name in the standard.
     pub name: &'static str,
     bytes: [u8; 16],
     length: usize,
@@ -34,13 +34,13 @@ impl Command {
         &self.bytes[..self.length]
     }
 
-    /// SEND DIAGNOSTIC of a page of so many bytes (PF), and no self-test.
+    /// SEND DIAGNOSTIC of a page of `length` bytes (PF), without a self-test.
     pub fn send_diagnostic(length: u16) -> Command {
         let [high, low] = length.to_be_bytes();
         Command::new("SEND DIAGNOSTIC", &[0x1D, 0x10, 0, high, low, 0])
     }
 
-    /// RECEIVE DIAGNOSTIC RESULTS of a page (PCV), up to so many bytes.
+    /// RECEIVE DIAGNOSTIC RESULTS of a page (PCV), at most `most` bytes.
     pub fn receive_diagnostic(page: u8, most: u16) -> Command {
         let [high, low] = most.to_be_bytes();
         Command::new(RECEIVE, &[0x1C, 0x01, page, high, low, 0])
@@ -51,7 +51,7 @@ impl Command {
         Command::new("READ CAPACITY(10)", &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    /// READ CAPACITY(16): SERVICE ACTION IN(16), action 0x10, up to so many bytes.
+    /// READ CAPACITY(16): SERVICE ACTION IN(16), action 0x10, at most `most` bytes.
     pub fn read_capacity_16(most: u32) -> Command {
         let mut bytes = [0; 16];
         (bytes[0], bytes[1]) = (0x9E, 0x10);
@@ -59,7 +59,7 @@ impl Command {
         Command::new("READ CAPACITY(16)", &bytes)
     }
 
-    /// READ DEFECT DATA(12) of both lists, the first one and the grown one, up to so many bytes.
+    /// READ DEFECT DATA(12) of both lists, primary and grown, at most `most` bytes.
     pub fn read_defect_data_12(format: DefectFormat, most: u32) -> Command {
         let mut bytes = [0; 12];
         (bytes[0], bytes[1]) = (0xB7, 0x18 | format as u8);
@@ -68,14 +68,14 @@ impl Command {
     }
 }
 
-/// How defects are told.
+/// Address format of a list of defects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefectFormat {
     /// Cylinder, head and sector.
     PhysicalSector = 0b101,
 }
 
-/// An address as translation knows it, in eight bytes.
+/// An address in eight bytes, as in the translation pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Address {
@@ -83,7 +83,7 @@ pub enum Address {
     Short(u32),
     /// A block.
     Long(u64),
-    /// A place; the cylinder has 24 bits and the head eight.
+    /// A physical sector; the cylinder has 24 bits and the head eight.
     Physical { cylinder: u32, head: u32, sector: u32 },
 }
 
@@ -95,12 +95,12 @@ impl Address {
     /// Format of [`Address::Physical`].
     pub const PHYSICAL: u8 = 0b101;
 
-    /// A block, by the shortest format that it fits.
+    /// A block, in the shortest format that can hold it.
     pub fn block(lbn: Lbn) -> Address {
         u32::try_from(lbn.0).map_or(Address::Long(lbn.0), Address::Short)
     }
 
-    /// The block, if it is one.
+    /// The block, if it is an address of one.
     pub fn lbn(&self) -> Option<Lbn> {
         match *self {
             Address::Short(lbn) => Some(Lbn(u64::from(lbn))),
@@ -117,7 +117,7 @@ impl Address {
         }
     }
 
-    /// Its bytes; none where a place is too large for its fields.
+    /// Its bytes; none if a number is too large for its field.
     pub fn bytes(&self) -> Option<[u8; 8]> {
         match *self {
             Address::Short(lbn) => Some((u64::from(lbn) << 32).to_be_bytes()),
@@ -130,7 +130,7 @@ impl Address {
         }
     }
 
-    /// The address of a format; none where the format is another.
+    /// The address in this format; none for any other format.
     fn decode(format: u8, bytes: [u8; 8]) -> Option<Address> {
         let bits = u64::from_be_bytes(bytes);
         match format {
@@ -146,25 +146,25 @@ impl Address {
     }
 }
 
-/// The page that asks for a translation of an address into a format.
+/// The page that requests the translation of an address into a format.
 ///
-/// *Errors:* a place that does not fit.
+/// *Errors:* an address that does not fit.
 pub fn translate_page(supplied: Address, format: u8) -> Result<[u8; 14], CommandError> {
     let address = supplied.bytes().ok_or_else(|| CommandError::Answer {
         command: "SEND DIAGNOSTIC",
         what: format!("{supplied:?} does not fit 24 bits of cylinder and 8 of head"),
     })?;
     let mut page = [0; 14];
-    // Behind the first four bytes, the page is ten long.
+    // Page length: ten bytes after the first four.
     (page[0], page[3]) = (TRANSLATE_ADDRESS, 10);
     (page[4], page[5]) = (supplied.format(), format);
     page[6..].copy_from_slice(&address);
     Ok(page)
 }
 
-/// The addresses in the page that answers. One block may lie at several places, and none may lie at a place.
+/// The addresses in the page of the answer. A block may have several, and a physical sector none.
 ///
-/// *Errors:* another page, a shorter one than it says, and a format that is not known.
+/// *Errors:* another page, one shorter than its length says, and an unknown format.
 pub fn translated(bytes: &[u8]) -> Result<Vec<Address>, CommandError> {
     let wrong = |what: String| CommandError::Answer { command: RECEIVE, what };
     let head: [u8; 4] =
@@ -187,17 +187,17 @@ pub fn translated(bytes: &[u8]) -> Result<Vec<Address>, CommandError> {
     addresses.iter().map(address).collect()
 }
 
-/// Blocks of a disk.
+/// Capacity of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Capacity {
     pub sectors: u64,
-    /// Bytes in each.
+    /// Bytes of a block.
     pub sector_bytes: u32,
     pub physical_sectors: u32,
 }
 
-/// What READ CAPACITY(10) answers.
+/// The capacity from the answer of READ CAPACITY(10).
 ///
 /// *Errors:* too few bytes, and a disk too large for this command.
 pub fn capacity_10(bytes: &[u8]) -> Result<Capacity, CommandError> {
@@ -214,7 +214,7 @@ pub fn capacity_10(bytes: &[u8]) -> Result<Capacity, CommandError> {
     })
 }
 
-/// What READ CAPACITY(16) answers.
+/// The capacity from the answer of READ CAPACITY(16).
 ///
 /// *Errors:* too few bytes, and a disk of 2⁶⁴ blocks.
 pub fn capacity_16(bytes: &[u8]) -> Result<Capacity, CommandError> {
@@ -229,16 +229,16 @@ pub fn capacity_16(bytes: &[u8]) -> Result<Capacity, CommandError> {
     Ok(Capacity { sectors, sector_bytes, physical_sectors: 1 << exponent })
 }
 
-/// Bytes of the list of defects that follow its head.
+/// Length in bytes of the defect list after its header.
 ///
 /// *Errors:* too few bytes.
 pub fn defect_bytes(bytes: &[u8]) -> Result<u32, CommandError> {
     number(DEFECTS, bytes, 4, 4).map(|length| length as u32)
 }
 
-/// Cylinder, head and sector of the defects in a list.
+/// Cylinder, head and sector of each defect in a list.
 ///
-/// *Errors:* a list that is shorter than it says, and one in another format, as disks may choose.
+/// *Errors:* a list shorter than its length says, or in another format, which disks may choose.
 pub fn defects(bytes: &[u8]) -> Result<Vec<(u32, u32, u32)>, CommandError> {
     let length = defect_bytes(bytes)? as usize;
     let list = bytes.get(8..8 + length).ok_or_else(|| short(DEFECTS, bytes, 8 + length))?;
@@ -251,7 +251,7 @@ pub fn defects(bytes: &[u8]) -> Result<Vec<(u32, u32, u32)>, CommandError> {
     if !rest.is_empty() {
         return Err(wrong(format!("byte 4: a list of {length} bytes; each defect has 8")));
     }
-    // So the standard marks a whole track; how many sectors that are, nothing here says.
+    // The standard's mark of a whole track; its number of sectors is not given here.
     let place = |bytes: &[u8; 8]| match Address::decode(Address::PHYSICAL, *bytes) {
         Some(Address::Physical { cylinder, head, sector: u32::MAX }) => Err(wrong(format!(
             "the whole track of cylinder {cylinder}, head {head} is a defect; only single sectors are understood"
@@ -272,14 +272,14 @@ pub struct Sense {
 }
 
 impl Sense {
-    /// Key of a command or a field that the disk does not know, or that is out of its range.
+    /// ILLEGAL REQUEST: a command or field that is unknown or out of range.
     pub const ILLEGAL_REQUEST: u8 = 5;
-    /// Key of a command that was carried out after all.
+    /// RECOVERED ERROR: the command succeeded after recovery.
     pub const RECOVERED_ERROR: u8 = 1;
-    /// Key of news that the disk had to tell before the command, which it did not carry out.
+    /// UNIT ATTENTION: the disk reports an event, and did not carry out the command.
     pub const UNIT_ATTENTION: u8 = 6;
 
-    /// Sense data, in fixed or descriptor format; all 0 where there are none.
+    /// Decodes sense data in fixed or descriptor format; all 0 if there are none.
     pub fn decode(bytes: &[u8]) -> Sense {
         let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
         match at(0) & 0x7F {
@@ -308,7 +308,7 @@ impl fmt::Display for Sense {
     }
 }
 
-/// A number of up to eight bytes, the highest first.
+/// A big-endian number of up to eight bytes.
 fn number(command: &'static str, bytes: &[u8], at: usize, length: usize) -> Result<u64, CommandError> {
     let field = bytes.get(at..at + length).ok_or_else(|| short(command, bytes, at + length))?;
     Ok(field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))

@@ -1,8 +1,8 @@
-//! Real SCSI disks that say where their blocks lie: SCSI commands through Linux's `SG_IO`.
+//! Real SCSI disks that report where their blocks are: SCSI commands through Linux's `SG_IO`.
 //!
-//! [`Translator`] answers what an extraction asks of places (`Locate`, `BlockAt`, `Defects`); [`Translating`] puts it beside a disk
-//! that answers everything else. [`commands`] makes and reads the bytes and knows no system; [`sg`] hands them to a device.
-//! Only reading commands and the one that asks for a translation are sent: nothing on the disk changes.
+//! [`Translator`] answers an extraction's queries of places (`Locate`, `BlockAt`, `Defects`); [`Translating`] combines it with a
+//! disk that answers all other commands. [`commands`] encodes and decodes bytes without the system; [`sg`] passes them to a
+//! device. Only reading commands and the request of a translation are sent: nothing on the disk changes.
 //!
 //! Source: T10 SPC-4 (SEND DIAGNOSTIC, RECEIVE DIAGNOSTIC RESULTS, sense data) and SBC-3 (READ CAPACITY, READ DEFECT DATA,
 //! Translate Address diagnostic pages, address formats); Linux `include/scsi/sg.h`.
@@ -18,16 +18,16 @@ use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use std::collections::VecDeque;
 use std::io;
 
-/// Bytes asked for of a translation.
+/// Maximum bytes of the answer to a translation.
 const TRANSLATION_BYTES: u16 = 256;
-/// Most bytes of a list of defects.
+/// Maximum bytes of a defect list.
 const MOST_DEFECT_BYTES: u32 = 1 << 24;
 
 /// What carries SCSI commands to a disk.
 pub trait Transport {
-    /// Carries out a command, with data to the disk or room for what comes back; says how many bytes came.
+    /// Carries out a command, with data to the disk or space for its answer; returns the number of bytes received.
     ///
-    /// *Errors:* what keeps it from being carried out, or the disk's refusal.
+    /// *Errors:* the command could not be carried out, or the disk refused it.
     fn run(&mut self, command: &Command, data: Data<'_>) -> Result<usize, CommandError>;
 }
 
@@ -36,7 +36,7 @@ pub trait Transport {
 pub enum Data<'a> {
     /// Bytes to the disk.
     Out(&'a [u8]),
-    /// Room for bytes from it.
+    /// Space for bytes from the disk.
     In(&'a mut [u8]),
 }
 
@@ -44,10 +44,10 @@ pub enum Data<'a> {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum CommandError {
-    /// The system could not hand it over.
+    /// The system could not send it.
     #[error("{command}: {error}")]
     System { command: &'static str, error: io::Error },
-    /// It never came to the disk, or the disk did not answer.
+    /// It did not reach the disk, or the disk did not answer.
     #[error("{command}: the host adapter answers {host:#06x}, its driver {driver:#06x}")]
     Lost { command: &'static str, host: u16, driver: u16 },
     /// The disk refused it.
@@ -57,38 +57,35 @@ pub enum CommandError {
     #[error(
         "SCSI commands go to the whole disk of {sectors} blocks of {bytes} bytes, and this is a part of it or another: {here} of {here_bytes}"
     )]
-    /// Blocks of the disk that takes commands.
-    /// Bytes in each.
-    /// Blocks of what is read.
-    /// Bytes in each.
+    /// Capacity of the disk that takes commands, and of what is read.
     Elsewhere { sectors: u64, bytes: u32, here: u64, here_bytes: u32 },
-    /// Its answer makes no sense.
+    /// The answer is invalid.
     #[error("{command}: {what}")]
     Answer { command: &'static str, what: String },
 }
 
 impl CommandError {
-    /// Whether the disk knows the command and takes it to be out of its range, or does not know it.
+    /// Whether the disk does not know the command, or takes it to be out of range.
     pub fn is_illegal_request(&self) -> bool {
         matches!(self, CommandError::Refused { sense, .. } if sense.key == Sense::ILLEGAL_REQUEST)
     }
 }
 
-/// Asks a disk where its blocks lie.
+/// Queries a disk for the places of its blocks.
 #[derive(Debug)]
 pub struct Translator<T> {
     transport: T,
 }
 
 impl<T: Transport> Translator<T> {
-    /// A disk that commands are carried to.
+    /// A translator for a disk.
     pub fn new(transport: T) -> Translator<T> {
         Translator { transport }
     }
 
-    /// Blocks of the disk, and how long they are.
+    /// Capacity of the disk.
     ///
-    /// *Errors:* the disk's, by the longer command, and where it does not know that one, by the shorter.
+    /// *Errors:* the disk's, to the longer command, or if it does not know that one, to the shorter.
     pub fn capacity(&mut self) -> Result<Capacity, CommandError> {
         let mut bytes = [0; 32];
         let long = Command::read_capacity_16(32);
@@ -102,16 +99,16 @@ impl<T: Transport> Translator<T> {
         }
     }
 
-    /// A disk that translates addresses, as it does for its first block.
+    /// Checks that the disk translates addresses, with its first block.
     ///
-    /// *Errors:* what it answers else.
+    /// *Errors:* any other answer.
     pub fn tried(mut self) -> Result<Translator<T>, CommandError> {
         self.locate(Lbn(0)).map(|_| self)
     }
 
-    /// A disk that has the blocks of what is read.
+    /// Checks that the disk has the capacity of `info`.
     ///
-    /// *Errors:* [`CommandError::Elsewhere`], and what it answers to the question for its capacity.
+    /// *Errors:* [`CommandError::Elsewhere`], and those of [`Translator::capacity`].
     pub fn for_disk(mut self, info: &DiskInfo) -> Result<Translator<T>, CommandError> {
         let Capacity { sectors, sector_bytes: bytes, .. } = self.capacity()?;
         let (here, here_bytes) = (info.sectors, info.sector_bytes);
@@ -123,7 +120,7 @@ impl<T: Transport> Translator<T> {
 
     /// Cylinder, head and sector of a block.
     ///
-    /// *Errors:* a disk that does not translate, or answers otherwise.
+    /// *Errors:* a disk that does not translate, or an invalid answer.
     pub fn locate(&mut self, lbn: Lbn) -> Result<(u32, u32, u32), CommandError> {
         let supplied = Address::block(lbn);
         let found = self.translate(supplied, Address::PHYSICAL)?;
@@ -136,9 +133,9 @@ impl<T: Transport> Translator<T> {
         }
     }
 
-    /// The block at a place; none where the disk says that the place does not exist, or holds none.
+    /// The block at a place; none if the disk reports that the place does not exist or holds no block.
     ///
-    /// *Errors:* all else that the disk answers.
+    /// *Errors:* any other answer of the disk.
     pub fn block_at(&mut self, cylinder: u32, head: u32, sector: u32) -> Result<Option<Lbn>, CommandError> {
         let supplied = Address::Physical { cylinder, head, sector };
         let found = match self.translate(supplied, Address::SHORT) {
@@ -157,7 +154,7 @@ impl<T: Transport> Translator<T> {
         commands::translated(&bytes[..length])
     }
 
-    /// Cylinder, head and sector of the defects that were there from the beginning and that have grown.
+    /// Cylinder, head and sector of the primary and grown defects.
     ///
     /// *Errors:* the disk's, and a list in another format.
     pub fn defects(&mut self) -> Result<Vec<(u32, u32, u32)>, CommandError> {
@@ -174,7 +171,7 @@ impl<T: Transport> Translator<T> {
         commands::defects(&list[..length])
     }
 
-    /// Answers a question about places; nothing where it is about something else.
+    /// Answers a query of places; none for other commands.
     pub fn answer(&mut self, command: &ProbeCommand) -> Option<Outcome> {
         let found = match *command {
             ProbeCommand::Locate(lbn) => {
@@ -193,7 +190,7 @@ impl<T: Transport> Translator<T> {
     }
 }
 
-/// A disk that answers probes, and beside it what translates.
+/// A disk that answers probes, with a translator.
 #[derive(Debug)]
 pub struct Translating<D, T> {
     disk: D,
@@ -203,7 +200,7 @@ pub struct Translating<D, T> {
 }
 
 impl<D: ProbeTarget, T: Transport> Translating<D, T> {
-    /// Puts a translator beside a disk, whose answers are of this clock.
+    /// Combines a disk with a translator, whose answers have the times of this clock.
     pub fn new(disk: D, translator: Translator<T>, clock: Clock) -> Translating<D, T> {
         Translating { disk, translator, answered: VecDeque::new(), clock }
     }

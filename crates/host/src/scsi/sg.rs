@@ -1,7 +1,7 @@
-//! Linux's `SG_IO`: a SCSI command for a device, and what became of it.
+//! Linux's `SG_IO`: sends a SCSI command to a device, and returns its result.
 //!
-//! This is a place with `unsafe`, since the kernel gets addresses: those of the command, its data and the room for sense data,
-//! which all outlive the call.
+//! This is a place with `unsafe`, because the kernel gets the addresses of the command, its data and the sense data, which all
+//! outlive the call.
 //!
 //! Source: Linux `include/scsi/sg.h`; the SCSI generic how-to, <https://sg.danny.cz/sg/p/sg_v3_ho.html>.
 
@@ -19,9 +19,9 @@ const TO_DEVICE: i32 = -2;
 const FROM_DEVICE: i32 = -3;
 /// The status that comes with sense data.
 const CHECK_CONDITION: u8 = 2;
-/// How long a disk may take.
+/// Timeout of a command.
 const TIMEOUT_MS: u32 = 60_000;
-/// The driver says that there are sense data: no fault of its own.
+/// The driver reports that there are sense data, which is no failure.
 const DRIVER_SENSE: u16 = 0x08;
 
 /// `struct sg_io_hdr`, version 3.
@@ -58,7 +58,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a device for reading. Diagnostics ask for the right to do raw I/O, as root has it.
+    /// Opens a device for reading. Diagnostics require `CAP_SYS_RAWIO`, which root has.
     ///
     /// *Errors:* the system's.
     pub fn open(path: &Path) -> io::Result<Device> {
@@ -72,7 +72,7 @@ impl Transport for Device {
     fn run(&mut self, command: &Command, data: Data<'_>) -> Result<usize, CommandError> {
         let name = command.name;
         let (direction, address, length) = match data {
-            // The kernel only reads what goes to the device.
+            // The kernel only reads the data to the device.
             Data::Out(bytes) => (TO_DEVICE, bytes.as_ptr().cast_mut(), bytes.len()),
             Data::In(room) => (FROM_DEVICE, room.as_mut_ptr(), room.len()),
         };
@@ -108,8 +108,8 @@ impl Transport for Device {
                 duration: 0,
                 info: 0,
             };
-            // SAFETY: the header has the layout of `struct sg_io_hdr`; command, data and sense are borrowed until the call is over,
-            // with the lengths that it says, and only data from the device and sense are written, both of which are mutable.
+            // SAFETY: the header has the layout of `struct sg_io_hdr`. Command, data and sense are borrowed until the call returns, with
+            // the lengths in the header; only data from the device and sense are written, and both are mutable.
             let done = unsafe { libc::ioctl(self.file.as_raw_fd(), SG_IO as _, &raw mut header) };
             if done < 0 {
                 return Err(CommandError::System { command: name, error: io::Error::last_os_error() });
@@ -135,12 +135,12 @@ impl Transport for Device {
     }
 }
 
-/// What becomes of a command that a disk did not simply carry out.
+/// Result of a command that did not simply succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It was carried out, with trouble that is over.
+    /// Carried out, after recovery.
     Done,
-    /// The disk had news; the command is to come again.
+    /// The disk reported an event; the command is to be repeated.
     Again,
     Refused,
 }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn header_has_the_kernel_layout() {
-        // 88 bytes on machines of 64 bits, with the status behind eight fields and three addresses.
+        // 88 bytes on 64-bit machines, with the status after eight fields and three addresses.
         #[cfg(target_pointer_width = "64")]
         assert_eq!((size_of::<Header>(), std::mem::offset_of!(Header, status)), (88, 64));
         assert_eq!(std::mem::offset_of!(Header, data), 16);
@@ -169,7 +169,7 @@ mod tests {
     fn recovered_error_succeeds_and_unit_attention_is_retried() {
         let of = |status, key| fate(status, Sense { key, code: 0, qualifier: 0 });
         assert_eq!((of(2, 1), of(2, 6), of(2, 5)), (Fate::Done, Fate::Again, Fate::Refused));
-        // Busy, whatever lies where sense data would.
+        // Busy, whatever is in the sense buffer.
         assert_eq!(of(8, 1), Fate::Refused);
     }
 

@@ -1,4 +1,4 @@
-//! Bytes as the standards have them, and a disk that takes commands as bytes and answers from a layout.
+//! Bytes as in the standards, and a disk that decodes commands and answers from a layout.
 
 use super::*;
 use commands::{TRANSLATE_ADDRESS, translate_page, translated};
@@ -32,7 +32,7 @@ fn translate_pages_match_the_standard_bytes() {
     let answer = [0x40, 0, 0, 18, 0, 0x45, 1, 2, 3, 4, 0, 0, 5, 6, 0, 0, 9, 1, 0, 0, 0, 7];
     let second = Address::Physical { cylinder: 9, head: 1, sector: 7 };
     assert_eq!(translated(&answer).expect("it is whole"), [place, second]);
-    // No block lies there.
+    // No block is there.
     assert_eq!(translated(&[0x40, 0, 0, 2, 5, 0]).expect("it is whole"), []);
 }
 
@@ -166,7 +166,9 @@ where
     let clock = Clock::new(1.0).expect("real time is a speed");
     let mut disk = Translating::new(disk, Translator::new(Target::new(spec)), clock);
     let mut extraction = Extraction::new(disk.info(), extractor);
-    drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail").expect("nobody ends it")
+    drive::run(&mut extraction, &mut disk, |_, _, _| true)
+        .expect("it cannot fail")
+        .expect("it is not cancelled")
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The server's thread: it accepts, does the handshakes, and hands each connection to the disk that its client chose.
+//! The server's thread: it accepts clients, handles the handshakes, and passes each connection to the disk that its client chose.
 
 use super::guarantees::Doors;
 use super::listen::{Listener, TlsUse, room_for};
@@ -19,15 +19,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Clients that are greeted before others are looked after.
+/// Clients accepted before other events are handled.
 const AT_ONCE: usize = 64;
 
 const MAIL: u64 = u64::MAX;
 
-/// The first listener's number; the others are below it.
+/// Event number of the first listener; those of the others are below it.
 const LISTEN: u64 = u64::MAX - 1;
 
-/// Most listeners.
+/// Maximum number of listeners.
 const LISTENERS: u64 = 1 << 16;
 
 pub(super) struct Accepting {
@@ -71,7 +71,7 @@ impl Accepting {
         loop {
             events.clear();
             let timeout = (!self.greeted.is_empty()).then_some(&second);
-            // Interrupted, it looks again.
+            // An interrupted wait is repeated.
             let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), timeout);
             let now = self.clock.elapsed();
             for event in &events {
@@ -97,7 +97,7 @@ impl Accepting {
         }
     }
 
-    /// Takes what the server's owner wants; whether that is the end.
+    /// Handles the commands of the server's owner; returns whether to end.
     fn read_mail(&mut self) -> bool {
         let _ = rustix::io::read(&self.mail.wake, &mut [0; 8]);
         let mut letter = self.mail.lock();
@@ -109,16 +109,16 @@ impl Accepting {
         letter.is_stopping
     }
 
-    /// Greets those who wait at a listener, or sends them away where there are too many.
+    /// Accepts clients that wait at a listener, and refuses those above the limits.
     fn accept(&mut self, listener: usize, now: Nanos) {
-        // Of those that are left, epoll tells again.
+        // epoll reports the remaining clients again.
         for _ in 0..AT_ONCE {
             match self.listeners[listener].accept() {
                 Ok((socket, origin, client)) => self.greet(listener, socket, (origin, client), now),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
-                    // No descriptor is left, or the client has gone already. Others must get time to close theirs.
+                    // No descriptor is left, or the client has already disconnected. Others get time to close theirs.
                     #[allow(clippy::disallowed_methods, reason = "the system said that there is no more")]
                     std::thread::sleep(Duration::from_millis(1));
                     return;
@@ -150,7 +150,7 @@ impl Accepting {
         self.advance(place, now);
     }
 
-    /// Does what a handshake can do now; hands the connection over where it is done.
+    /// Advances a handshake; passes the connection on when it is done.
     fn advance(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.greeted.get_mut(place) else { return };
         connection.receive(now);
@@ -185,7 +185,7 @@ fn report_choice(connection: &Connection<Handshake>, export: &str) {
     info!(target: log_parts::CLIENT, "{client}: uses export `{export}`{tls}{names}");
 }
 
-/// Says in the log how a connection ended whose client chose nothing.
+/// Logs why a connection ended before its client chose an export.
 fn report_end(connection: &Connection<Handshake>) {
     let client = connection.client();
     match connection.wire.ending() {

@@ -1,4 +1,4 @@
-//! Where a server listens, as people write it.
+//! Addresses of a server, as text.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 use std::fmt;
@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What an export's name in a URI cannot have as it is (RFC 3986, 2.3).
+/// Characters to escape in an export's name in a URI (RFC 3986, 2.3).
 const NO_NAME: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The same of a path behind a URI's question mark.
+/// Characters to escape in a path in a URI's query.
 const NO_PATH: AsciiSet = NO_NAME.remove(b'/');
 
-/// Where a server listens.
+/// An address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A TCP port of one address of the machine.

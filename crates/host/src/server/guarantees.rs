@@ -1,4 +1,4 @@
-//! Promises that a disk makes to the clients of an export, and gives to no more than it can keep.
+//! Guarantees to the clients of an export, limited to what the disk can keep.
 
 use headstack_model::Nanos;
 use headstack_nbd::{Gate, Permit};
@@ -8,19 +8,19 @@ use headstack_policy::streams::Guarantee as Promised;
 use std::sync::Mutex;
 use std::sync::{Arc, PoisonError};
 
-/// The promises of a disk, for all exports of it.
+/// The guarantees of a disk, for all its exports.
 #[derive(Clone, Debug)]
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
 pub struct Promises(Arc<Mutex<Admission>>);
 
 impl Promises {
-    /// Of a disk that can do so much.
+    /// No guarantees yet, of a disk with this ability.
     #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
     pub fn new(ability: Ability) -> Promises {
         Promises(Arc::new(Mutex::new(Admission::new(ability))))
     }
 
-    /// Looks at what is promised.
+    /// Calls `look` with the guarantees given.
     pub fn inspect<R>(&self, look: impl FnOnce(&Admission) -> R) -> R {
         look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -32,16 +32,16 @@ impl Promises {
     }
 }
 
-/// What each connection to an export is promised, and by which disk.
+/// The guarantee of each connection to an export, and its disk.
 #[derive(Clone, Debug)]
 pub struct Guaranteed {
-    /// What is promised.
+    /// The guarantee.
     pub guarantee: Guarantee,
-    /// Who keeps it.
+    /// The guarantees of its disk.
     pub promises: Promises,
 }
 
-/// A promise to a connection, until that ends.
+/// The guarantee of a connection, until the connection ends.
 #[derive(Debug)]
 struct Held {
     promises: Promises,
@@ -56,12 +56,12 @@ impl Drop for Held {
     }
 }
 
-/// Lets clients choose an export where what it promises can be kept.
+/// Admits clients to an export if the disk can keep its guarantee.
 #[derive(Debug)]
 pub(super) struct Doors(pub(super) Vec<Option<Guaranteed>>);
 
 impl Doors {
-    /// What the clients of an export are promised, as the scheduler knows it.
+    /// The guarantee to each client of an export, as the scheduler gets it.
     pub(super) fn promised(&self, export: usize) -> Option<Promised> {
         let Guarantee { rate_bytes_per_s, response_ms } = self.0[export].as_ref()?.guarantee;
         Some(Promised { rate: rate_bytes_per_s, response: Nanos::from_ms(response_ms) })

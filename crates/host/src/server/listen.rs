@@ -1,4 +1,4 @@
-//! Listening sockets, and what the system is asked for so that many clients can come.
+//! Listening sockets, and the system's settings for many clients.
 
 use super::Address;
 use headstack_nbd::{Origin, Tls};
@@ -13,33 +13,33 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Connections that may wait to be accepted. NBD servers speak first: a client beyond a short queue would wait for ever.
+/// Connections that may wait to be accepted. NBD servers send first, so a client beyond a short queue would wait forever.
 const BACKLOG: i32 = 4096;
 
-/// A socket at which clients come.
+/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     address: Address,
     is_own: bool,
-    /// How its clients speak TLS, where that is not as for all.
+    /// Overrides the use of TLS for its clients.
     tls: Option<TlsUse>,
 }
 
-/// How the clients of one listener speak TLS.
+/// Use of TLS by the clients of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsUse {
-    /// They do not.
+    /// Not offered.
     Off,
-    /// They may.
+    /// Allowed.
     Optional,
-    /// They must.
+    /// Required.
     Required,
 }
 
 impl TlsUse {
-    /// What holds for a listener's clients, of what holds for all.
+    /// The TLS settings of a listener's clients, from those for all clients.
     pub(super) fn tls_for(wanted: Option<TlsUse>, all: Option<&Tls>) -> Option<Tls> {
         let tls = all?.clone();
         match wanted {
@@ -53,7 +53,7 @@ impl TlsUse {
 impl Listener {
     /// Listens at an address.
     ///
-    /// *Errors:* it cannot be had, or is in use.
+    /// *Errors:* it is not available, or in use.
     pub fn bind(address: &Address) -> io::Result<Listener> {
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
         let (socket, name) = match address {
@@ -77,29 +77,29 @@ impl Listener {
         Listener::from_socket(socket, address, true)
     }
 
-    /// A socket that listens there, with its file or without.
+    /// A listening socket, with its file or without.
     pub(super) fn from_socket(socket: Socket, address: Address, is_own: bool) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
         Ok(Listener { socket, address, is_own, tls: None })
     }
 
-    /// The same, whose clients speak TLS in a way of their own.
+    /// Overrides the use of TLS for its clients.
     pub fn with_tls(mut self, tls: Option<TlsUse>) -> Listener {
         self.tls = tls;
         self
     }
 
-    /// How its clients speak TLS, where that is not as for all.
+    /// The override of the use of TLS, if any.
     pub(super) fn tls(&self) -> Option<TlsUse> {
         self.tls
     }
 
-    /// Where it listens: with the port that it got where any was asked for.
+    /// The address, with the port that the system chose if it was 0.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Takes a client that waits; where it comes from, and in words for the log.
+    /// Accepts a client; returns its origin, and its name for the log.
     pub(super) fn accept(&self) -> io::Result<(Socket, Origin, String)> {
         let (socket, name) = self.socket.accept()?;
         settle(&socket);
@@ -132,8 +132,8 @@ impl Drop for Listener {
     }
 }
 
-/// Whether a path is a socket that nobody listens at, which a server left that died. Whatever else is there is not ours, and
-/// neither is a socket of which that cannot be said: one of another kind, or one that is too busy to answer.
+/// Whether a path is a socket without a listener, left by a server that died. Anything else belongs to another program, and so
+/// does a socket in doubt: one of another kind, or one that is too busy to answer.
 fn is_abandoned(path: &Path, name: &SockAddr) -> io::Result<bool> {
     if !path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
         return Ok(false);
@@ -143,30 +143,29 @@ fn is_abandoned(path: &Path, name: &SockAddr) -> io::Result<bool> {
     Ok(socket.connect(name).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
 }
 
-/// Files that are left for disks, their data and whatever else the process opens.
+/// Files reserved for disks, their data and other uses of the process.
 const OTHER_FILES: u64 = 64;
 
-/// Most files that the process asks to have open. What it starts inherits it, and some programs try each number.
+/// Maximum number of open files that the process requests. Its child processes inherit it, and some try each number.
 const MOST_FILES: u64 = 1 << 16;
 
-/// Has the system let the process open more files; how many connections of `most` there is room for then.
+/// Raises the limit of open files; returns how many of `most` connections it allows.
 pub(super) fn room_for(most: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let allowed = maximum.map_or(MOST_FILES, |maximum| maximum.min(MOST_FILES));
     if current.is_some_and(|current| current < allowed) {
-        // Where it is refused there are fewer connections.
+        // If refused, there are fewer connections.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum });
     }
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     most.min(usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX))
 }
 
-/// Time for a client's machine to say that it got what was sent.
+/// Time for a client's machine to acknowledge data.
 const TAKEN_FOR_GONE: Duration = Duration::from_secs(150);
 
-/// Has small replies sent at once, and a client noticed whose machine is gone: after a minute in which it says nothing it is
-/// asked, and after nine questions without an answer it is left. While it has not said that it got all data it is not asked,
-/// and left after a time of its own. Only TCP has, and needs, any of these.
+/// Sends small replies at once, and detects clients whose machine is gone: after a minute of silence it gets keep-alive probes,
+/// and is dropped after nine without an answer, or if it does not acknowledge data in time. Only TCP has, and needs, these.
 fn settle(socket: &Socket) {
     let timeout =
         TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(10));

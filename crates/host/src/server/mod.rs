@@ -1,5 +1,5 @@
-//! The NBD server: one thread that listens, does the handshakes, and hands each connection to the thread of the disk that
-//! its client chose.
+//! The NBD server: one thread listens, handles the handshakes, and passes each connection to the thread of the disk that its
+//! client chose.
 
 mod accept;
 mod address;
@@ -24,17 +24,17 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-#[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
+#[allow(clippy::disallowed_types, reason = "the server's thread receives changes")]
 use std::sync::Mutex;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// An export and what is behind it.
+/// An export and its target.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// What clients are told.
+    /// The export as announced to clients.
     pub export: Export,
-    /// What serves them.
+    /// What serves it.
     pub target: Target,
 }
 
@@ -45,7 +45,7 @@ pub enum Target {
     Disk {
         /// The disk.
         disk: DiskHandle,
-        /// The number of its volume.
+        /// Index of its volume.
         volume: u32,
     },
     /// A storage node.
@@ -53,7 +53,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether it is to answer at its time and not as soon as it can.
+    /// Whether answers have deadlines, rather than being sent as soon as possible.
     fn has_deadlines(&self) -> bool {
         match self {
             Target::Disk { disk, .. } => disk.inspect(|emulator| emulator.has_deadlines()),
@@ -76,24 +76,24 @@ impl Target {
     }
 }
 
-/// What holds for all clients of a server.
+/// Settings for all clients of a server.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// What one connection may hold and how long it may take.
+    /// Limits of memory and time per connection.
     pub limits: Limits,
-    /// Connections at a time, an eighth of which is for sockets in the file system alone; who comes beyond is sent away, unless
-    /// an idle one gives way. The process may have that many files open from then on, where the system allows it; where not,
-    /// there are fewer connections.
+    /// Maximum number of connections, an eighth of them reserved for Unix sockets; further clients are refused, unless an idle
+    /// one is replaced. The process raises its limit of open files accordingly; if the system refuses, there are fewer
+    /// connections.
     pub connections: usize,
-    /// Connections at a time from one address of a network, of IPv6 from all with the same first 64 bits.
+    /// Maximum number of connections from one network address; IPv6 addresses count by their first 64 bits.
     pub connections_per_address: usize,
-    /// After how long without a request a connection gives way where another client finds no seat.
+    /// Time without a request after which a new client may replace a connection if no slot is free.
     pub idle: Nanos,
-    /// Bytes of requests that all connections hold together, if they are counted.
+    /// Bytes of requests that all connections may hold together, if limited.
     pub budget: Option<Budget>,
-    /// Exports that promise each of their clients something, by name. Who comes when a promise more cannot be kept is refused.
+    /// Guarantees to each client of an export, by its name. A client is refused if its guarantee cannot be kept.
     pub guarantees: BTreeMap<String, Guaranteed>,
-    /// How TLS is spoken, where it is.
+    /// TLS settings, if it is offered.
     pub tls: Option<Tls>,
 }
 
@@ -112,7 +112,7 @@ impl Default for Rules {
 }
 
 #[derive(Debug)]
-#[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
+#[allow(clippy::disallowed_types, reason = "the server's thread receives changes")]
 struct Mail {
     letter: Mutex<Letter>,
     wake: OwnedFd,
@@ -131,7 +131,7 @@ impl Mail {
 
     fn send(&self, write: impl FnOnce(&mut Letter)) {
         write(&mut self.lock());
-        // It only fails when the counter is full, and then the thread is awake.
+        // Fails only if the counter is full; then the thread is awake.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }
@@ -146,10 +146,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves whoever comes to these sockets.
+    /// Serves the clients of these listeners.
     ///
-    /// *Errors:* exports that cannot be; the system has no thread, or none of what one sleeps on.
-    #[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
+    /// *Errors:* invalid exports; the system refuses a thread or its descriptors.
+    #[allow(clippy::disallowed_types, reason = "the server's thread receives changes")]
     pub fn start(listeners: Vec<Listener>, served: Vec<Served>, rules: Rules) -> io::Result<Server> {
         let all: Vec<Export> = served.iter().map(|served| served.export.clone()).collect();
         let exports = checked(all.clone())?;
@@ -169,15 +169,15 @@ impl Server {
         Ok(Server { addresses, exports: all, mail, thread })
     }
 
-    /// Where it listens: with the ports that it got where any was asked for.
+    /// Its addresses, with the ports that the system chose where they were 0.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Has these rules hold for clients that come from now on, but for their budget and their guarantees, which stay; and lets these see
-    /// the exports, which are found by their names. Clients that have chosen an export keep it.
+    /// Applies rules to clients that connect from now on, except for budget and guarantees, which stay; and sets who may use each
+    /// export, by name. Clients that have chosen an export keep it.
     ///
-    /// *Errors:* exports that cannot be.
+    /// *Errors:* invalid exports.
     pub fn change(&self, rules: Rules, allow: &BTreeMap<String, Vec<Allow>>) -> io::Result<()> {
         let mut exports = self.exports.clone();
         for export in &mut exports {

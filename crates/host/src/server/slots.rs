@@ -1,4 +1,4 @@
-//! Limits of connections: in all, from the network, and per address; and which idle connection a new client replaces.
+//! Limits of connections: in total, from the network, and per address; and which idle connection a new client replaces.
 
 use headstack_model::Nanos;
 use slab::Slab;
@@ -21,7 +21,7 @@ pub(crate) struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// Limits with this number in all, one eighth of which is reserved for Unix sockets.
+    /// Limits for `all` connections, one eighth of them reserved for Unix sockets.
     pub(crate) fn new(all: usize, address: usize, idle_limit: Nanos) -> ConnectionLimits {
         ConnectionLimits { all, network: all - all / 8, address, idle_limit }
     }
@@ -83,8 +83,8 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl ConnectionSlots {
-    /// Acquires a slot for a client of this address. If all are taken, it replaces an idle client: the longest idle one of the address
-    /// with the most slots.
+    /// Acquires a slot for a client of this address. If all are taken, it replaces an idle client: the longest idle one of the
+    /// address with the most slots.
     ///
     /// *Errors:* all are taken, and no client is idle for long enough.
     pub(crate) fn acquire(
@@ -155,7 +155,7 @@ impl SlotTable {
 }
 
 impl ConnectionSlot {
-    /// Notes how long its client has been idle. Returns whether another client has the slot by now.
+    /// Records the client's idle time. Returns whether another client has the slot by now.
     pub(crate) fn note_idle(&self, idle: Nanos) -> bool {
         self.state.idle_ms.store(idle.0 / 1_000_000, Ordering::Relaxed);
         self.is_revoked()
@@ -169,14 +169,14 @@ impl ConnectionSlot {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        // Slots are revoked under the lock: the number may belong to another client by now.
+        // Slots are revoked under the lock: the number may be another client's by now.
         if !self.is_revoked() {
             taken.remove(self.number);
         }
     }
 }
 
-/// The key of an address: its first 64 bits for IPv6, because a client usually has a whole 64-bit prefix.
+/// The key of an address: for IPv6 its first 64 bits, because a client usually has a whole 64-bit prefix.
 fn prefix64(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

@@ -1,4 +1,4 @@
-//! What systemd hands over and is told.
+//! Sockets from systemd, and notifications to it.
 //!
 //! *Source:* sd_listen_fds(3), sd_notify(3).
 
@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 impl Listener {
-    /// The sockets that systemd listens at for this process (socket activation), of which there may be none. To be asked for once.
+    /// The sockets that systemd listens at for this process (socket activation), perhaps none. Call it once.
     ///
     /// *Errors:* one of them is neither a TCP nor a Unix stream socket.
     pub fn handed_over() -> io::Result<Vec<Listener>> {
@@ -32,14 +32,13 @@ fn adopt_socket(found: &mut ListenFd, place: usize) -> io::Result<Option<Listene
     Listener::from_socket(Socket::from(unix), Address::Unix(path), false).map(Some)
 }
 
-/// Tells systemd, if that waits for it, that clients are served from now on.
+/// Notifies systemd, if it waits for that, that clients are served now.
 pub fn tell_ready() {
-    // Nobody who waits is told nothing.
+    // Fails only if systemd does not wait.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
 }
 
-/// Tells systemd, if that asks for it, that the process is about to end.
+/// Notifies systemd, if it waits for that, that the process is about to end.
 pub fn tell_stopping() {
-    // As above.
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
 }

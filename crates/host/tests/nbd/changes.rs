@@ -76,7 +76,7 @@ fn changed_rules_apply_to_new_clients_only() {
     let allow = [("d".to_string(), nobody)].into();
     setup.server.change(Rules::default(), &allow).expect("the exports are the same");
     let refused = (0..100_000).find(|_| choice(path) == UNKNOWN);
-    assert!(refused.is_some(), "the export is hidden from newcomers");
+    assert!(refused.is_some(), "the export is hidden from new clients");
     old.write_all(&request(0, READ, 7, 0, 512)).expect("it reads");
     assert_eq!(hear(&mut old, 16 + 512)[..16], simple(OK, 7));
     let all = [("d".to_string(), Vec::new())].into();

@@ -237,7 +237,7 @@ const KINDS: [(&str, Mischief); 25] = [
         say(&mut stream, &request(0, READ, 7, 0, MIB).repeat(500));
         let _ = stream.read(&mut [0; 4096]);
     }),
-    ("a farewell behind a thousand reads", |victim| {
+    ("a disconnect behind a thousand reads", |victim| {
         let mut stream = victim.unix();
         say(&mut stream, &[large_reads(1000), request(0, DISC, 0, 0, 0)].concat());
     }),

@@ -220,7 +220,7 @@ fn errors_of_an_emulated_disk_reach_clients() {
     disk.handle().cut_power();
     assert_eq!(ask(&mut stream, 0, READ, 1 << 20, 512), simple(EIO, 9));
     assert_eq!(ask(&mut stream, 0, FLUSH, 0, 0), simple(EIO, 9));
-    assert!(setup.node.stop().is_err(), "nobody knows what is on the media");
+    assert!(setup.node.stop().is_err(), "the contents of the media are unknown");
 }
 
 #[test]

@@ -111,5 +111,5 @@ fn small_requests_never_wait_for_shared_memory() {
     hear(&mut good, 32 << 20);
     drop((idle, good));
     let free = (0..100_000_000).find(|_| budget.spent() == 0);
-    assert!(free.is_some(), "{} bytes are never given back", budget.spent());
+    assert!(free.is_some(), "{} bytes are never released", budget.spent());
 }

@@ -235,7 +235,7 @@ fn socket_of_a_dead_server_is_reused_and_one_in_use_rejected() {
     let path = setup.path.with_extension("left");
     drop(std::os::unix::net::UnixListener::bind(&path).expect("the path is free"));
     assert!(path.exists(), "a listener leaves its file");
-    let listener = Listener::bind(&Address::Unix(path.clone())).expect("nobody listens there");
+    let listener = Listener::bind(&Address::Unix(path.clone())).expect("no server listens there");
     drop(Server::start(vec![listener], vec![served], Rules::default()).expect("it can be served"));
     assert!(!path.exists(), "a server takes its file along");
     drop(setup.server);

@@ -412,7 +412,7 @@ fn request_timeout_restarts_once_reading_resumes() {
     // The disk takes longer than a client may.
     let late = Nanos::from_secs(10);
     server.handle_timeout(late);
-    assert_eq!((server.ending(), server.poll_timeout()), (None, None), "it could not go on");
+    assert_eq!((server.ending(), server.poll_timeout()), (None, None), "it could not continue");
     let answer = |server: &mut Transport<Session>, handle| {
         server.machine.answer_read(late, handle, |room| {
             room.fill(1);

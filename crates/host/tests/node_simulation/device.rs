@@ -93,7 +93,7 @@ impl Device {
         self.emulator.handle_timeout(now);
         while let Some(answered) = self.emulator.poll_answer() {
             let id = answered.ticket as u32;
-            let in_flight = self.in_flight.get_mut(&id).expect("it is under way");
+            let in_flight = self.in_flight.get_mut(&id).expect("it is in flight");
             let result = answered.result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
                 Outcome::Allocation(extents) => Ok(Ended::BlockStatus(extents)),
@@ -126,7 +126,7 @@ impl Device {
     pub(crate) fn run_out(&mut self, now: Nanos) {
         let mut now = now;
         while self.emulator.outstanding() > 0 {
-            now = self.emulator.poll_timeout().expect("operations are under way").max(now);
+            now = self.emulator.poll_timeout().expect("operations are in flight").max(now);
             self.emulator.handle_timeout(now);
         }
     }

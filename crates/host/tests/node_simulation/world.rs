@@ -169,7 +169,7 @@ impl World {
             }
             self.now = self.now.max(next);
         }
-        assert!(self.pending.is_empty(), "nothing goes on, and {:?} are not answered", self.pending);
+        assert!(self.pending.is_empty(), "nothing happens, and {:?} are not answered", self.pending);
         self.finish();
         self.books()
     }
@@ -336,7 +336,7 @@ impl World {
             }
             (Ok(Outcome::BlockStatus(extents)), Want::BlockStatus { blocks, .. }) => {
                 let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
-                assert_eq!(bytes, blocks * BLOCK, "all of it is told");
+                assert_eq!(bytes, blocks * BLOCK, "all of it is reported");
             }
             (
                 Ok(outcome @ (Outcome::Done | Outcome::BlockStatus(_))),
@@ -458,7 +458,7 @@ impl World {
     fn settle(&mut self, want: Want) {
         self.submit(self.numbers, want);
         while !self.pending.is_empty() {
-            let next = self.next().expect("what was asked goes on");
+            let next = self.next().expect("a pending request progresses");
             self.now = self.now.max(next);
             self.step();
         }

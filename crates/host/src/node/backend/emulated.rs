@@ -1,4 +1,4 @@
-//! An emulated disk of the same process, whose own thread says when a command ends.
+//! An emulated disk of the same process, whose own thread reports the ends of commands.
 
 use super::{Drive, Ends};
 use crate::disk::Outcome;
@@ -16,7 +16,7 @@ pub(super) struct Emulated {
     volume: u32,
     ended_at_disk: Arc<DiskEnds>,
     taken: Vec<(u32, Operation, RequestOrigin)>,
-    /// Kept for its memory.
+    /// Kept to reuse its memory.
     over: Vec<(Command, Result<Outcome, BlockError>)>,
 }
 
@@ -47,7 +47,7 @@ impl Drive for Emulated {
     }
 
     fn woken(&mut self) {
-        // It only fails where there is nothing.
+        // Fails only if there is nothing to read.
         let _ = rustix::io::read(&self.ended_at_disk.wake, &mut [0; 8]);
     }
 

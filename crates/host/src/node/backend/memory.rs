@@ -1,4 +1,4 @@
-//! A disk in memory. Nothing is kept of what was never written, or was trimmed whole.
+//! A disk in memory. Bytes never written, or trimmed in whole chunks, take none.
 
 use super::{Drive, Ends};
 use crate::StatusExtent;
@@ -8,7 +8,7 @@ use headstack_policy::streams::{Command, RequestKind};
 use memmap2::{Advice, MmapMut};
 use std::os::fd::BorrowedFd;
 
-/// What memory is had by at a time: a huge page, because reads anywhere cost mostly the search for their pages.
+/// Unit of allocation: a huge page, because most of the cost of random reads is the page lookup.
 const CHUNK: usize = 2 << 20;
 
 #[derive(Debug)]
@@ -54,15 +54,15 @@ impl Memory {
     }
 }
 
-/// Memory of a chunk. The system ends the program where it has none, as for all memory.
+/// The system ends the program if it has no memory, as for any allocation.
 fn zeros() -> MmapMut {
     let chunk = MmapMut::map_anon(CHUNK).expect("a mapping of memory fails where there is none left");
-    // Where the system has no huge pages, it is slower.
+    // Without huge pages it is slower.
     let _ = chunk.advise(Advice::HugePage);
     chunk
 }
 
-/// The chunks that a run lies in: of each its number, the run's first byte in it, and how many.
+/// The chunks of a run: number, first byte of the run in it, and bytes.
 fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = offset + bytes;
     let mut at = offset;

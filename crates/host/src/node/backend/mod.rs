@@ -1,4 +1,4 @@
-//! What a node's bytes are on.
+//! The disks of a node.
 
 mod emulated;
 mod memory;
@@ -25,14 +25,14 @@ use uring::Uring;
 
 pub(crate) type Ends = Vec<(Command, Result<Ended, BlockError>)>;
 
-/// A disk's commands, carried out. One thread has it.
+/// Carries out a disk's commands. One thread owns it.
 pub(crate) trait Drive: Send {
     fn shape(&self) -> Shape;
 
-    /// What is told of it: one line.
+    /// A description in one line.
     fn title(&self) -> String;
 
-    /// Begins, in the thread that has it from then on.
+    /// Called first, in the thread that owns it from then on.
     fn begin(&mut self, _core: &mut Core) {}
 
     fn wake(&self) -> Option<BorrowedFd<'_>>;
@@ -43,21 +43,21 @@ pub(crate) trait Drive: Send {
 
     fn issue(&mut self, core: &mut Core);
 
-    /// Adds what has ended by now. Bytes that were read are where the core wants them by then.
+    /// Adds the commands that have ended. The bytes of reads are in the core's buffers by then.
     fn take_ended(&mut self, core: &mut Core, ends: &mut Ends);
 
-    /// Reads what a command left with the disk ([`Ended::Left`]).
+    /// Reads the bytes that a command left on the disk ([`Ended::Left`]).
     fn fetch(&self, offset: u64, into: &mut [u8]);
 }
 
 /// How a block device or a file is opened as a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// Whether it is not to be written.
+    /// Whether to reject writes.
     pub read_only: bool,
-    /// Whether transfers go through the system's page cache.
+    /// Whether transfers use the system's page cache.
     pub buffered: bool,
-    /// Whether threads wait for the system where io_uring would not.
+    /// Whether to use threads with blocking calls instead of io_uring.
     pub threads: bool,
 }
 
@@ -79,8 +79,7 @@ impl Backend {
         Backend { drive, tracks: None, notes }
     }
 
-    /// The same disk, of which it is known where its tracks begin: requests of streams end there. `sector_bytes` are those of a
-    /// block of the map.
+    /// The same disk with known track boundaries: requests of streams end there. `sector_bytes` is the block size of the map.
     ///
     /// *Errors:* the map is of a disk of another size.
     pub fn with_tracks(mut self, map: TrackMap, sector_bytes: u32) -> io::Result<Backend> {
@@ -94,9 +93,9 @@ impl Backend {
         Ok(self)
     }
 
-    /// A disk in memory, whose zeros take no room; to measure what a node costs.
+    /// A disk in memory that is zero and takes no memory until written; it measures the cost of a node.
     ///
-    /// *Errors:* a size that is no number of blocks of 512 bytes.
+    /// *Errors:* the size is no multiple of 512 bytes.
     pub fn memory(bytes: u64) -> io::Result<Backend> {
         if bytes == 0 || !bytes.is_multiple_of(u64::from(Memory::BLOCK)) {
             let message = format!("a disk of {bytes} bytes: it must be a multiple of {}", Memory::BLOCK);
@@ -107,15 +106,15 @@ impl Backend {
 
     /// A volume of an emulated disk of this process.
     ///
-    /// *Errors:* the system has nothing to be woken by.
+    /// *Errors:* the system refuses an event counter.
     pub fn emulated(disk: DiskHandle, volume: u32) -> io::Result<Backend> {
         Ok(Backend::new(Box::new(Emulated::new(disk, volume)?), Vec::new()))
     }
 
-    /// A block device or a file. Nobody else may have it: not mounted, not another's disk.
+    /// A block device or a file, for exclusive use: not mounted, and not another program's disk.
     ///
-    /// *Errors:* there is nothing that can be a disk, it is in use ([`io::ErrorKind::ResourceBusy`]; of a program that has just ended
-    /// the system may let go some moments later), or the system refuses it. They tell the path.
+    /// *Errors:* the path is nothing that can be a disk; it is in use ([`io::ErrorKind::ResourceBusy`]; the system may release it
+    /// some moments after a program has ended); the system refuses it. Each names the path.
     pub fn open(path: &Path, opening: Opening) -> io::Result<Backend> {
         let mut notes = Vec::new();
         let place = Place::open(path, opening, &mut notes)?;
@@ -136,7 +135,7 @@ impl Backend {
         Uring::new(place).map_err(|(place, error)| (place, Some(error)))
     }
 
-    /// What is not as it was asked for, a line each.
+    /// What differs from the request, a line each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -146,7 +145,7 @@ impl Backend {
         self.drive.shape()
     }
 
-    /// What it is, in one line.
+    /// A description in one line.
     pub fn title(&self) -> String {
         self.drive.title()
     }

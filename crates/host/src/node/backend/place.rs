@@ -1,4 +1,4 @@
-//! A block device or a file as a disk: how it is opened, and what is done with it besides transfers.
+//! A block device or a file as a disk: how it is opened, and all operations except transfers.
 
 use super::Opening;
 use crate::node::bytes::pages;
@@ -11,23 +11,23 @@ use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// A block device or a file that is open.
+/// An open block device or file.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) file: File,
     pub(super) shape: Shape,
     pub(super) title: String,
-    /// Whether transfers go past the system's page cache. Their bytes must lie in whole blocks of memory then.
+    /// Whether transfers bypass the system's page cache. Their memory must then be whole aligned blocks.
     pub(super) direct: bool,
 }
 
-/// Blocks that transfers past the page cache are tried with, the smallest first.
+/// Block sizes tried for direct transfers, the smallest first.
 const BLOCKS: [u32; 4] = [512, 1024, 2048, 4096];
 
 impl Place {
-    /// Opens what is at a path; adds to `notes` what is not as it was asked for.
+    /// Opens a path; adds to `notes` what differs from the request.
     ///
-    /// *Errors:* there is nothing, or nothing that can be a disk; it is in use; the system refuses it. They tell the path.
+    /// *Errors:* nothing there that can be a disk; it is in use; the system refuses it. Each names the path.
     pub(super) fn open(path: &Path, opening: Opening, notes: &mut Vec<String>) -> io::Result<Place> {
         let title = path.display().to_string();
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{title}: {error}"));
@@ -59,7 +59,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Has transfers go past the page cache, in the smallest blocks that do.
+    /// Makes transfers bypass the page cache, with the smallest block that the system accepts.
     fn go_direct(&mut self) -> io::Result<()> {
         let flags = fcntl_getfl(&self.file)?;
         fcntl_setfl(&self.file, flags | OFlags::DIRECT)?;
@@ -81,7 +81,7 @@ impl Place {
         Err(refused)
     }
 
-    /// Makes a run zeros, or gives its room back; what the system does not know is not done.
+    /// Makes a run zeros, or discards it. Does nothing if the system does not support it.
     pub(super) fn allocate(&self, offset: u64, bytes: u64, may_trim: bool) -> Result<(), Errno> {
         rustix::fs::fallocate(&self.file, change(may_trim), offset, bytes)
     }
@@ -90,17 +90,17 @@ impl Place {
         allocation(&self.file, offset, bytes, Place::MAX_EXTENTS)
     }
 
-    /// Most stretches told of at once.
+    /// Maximum number of extents in an answer.
     const MAX_EXTENTS: usize = 128;
 }
 
-/// How the system is asked for zeros.
+/// The system's flags for zeros.
 pub(super) fn change(may_trim: bool) -> FallocateFlags {
     let how = if may_trim { FallocateFlags::PUNCH_HOLE } else { FallocateFlags::ZERO_RANGE };
     how | FallocateFlags::KEEP_SIZE
 }
 
-/// Whether the system does not know how to do something there, as opposed to having failed.
+/// Whether the error means that the system does not support the operation, as opposed to a failure.
 pub(super) fn is_unknown(error: Errno) -> bool {
     [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOSYS, Errno::NODEV].contains(&error)
 }
@@ -115,8 +115,7 @@ pub(super) fn failure(error: Errno) -> BlockError {
     }
 }
 
-/// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then. What
-/// tells of no holes has none.
+/// Extents of data and holes from `offset` on, at most `most`; the list may end early. Without support for holes, all is data.
 pub(crate) fn allocation(file: &File, offset: u64, bytes: u64, most: usize) -> Vec<StatusExtent> {
     let (mut at, end, mut extents) = (offset, offset + bytes, Vec::new());
     while at < end && extents.len() < most {
@@ -138,9 +137,9 @@ fn wrong(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// Opens a file for nobody else, for reading alone where no more is allowed; whether it is.
+/// Opens a file exclusively, read-only if writing is not allowed; returns whether it is.
 fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool)> {
-    // Of a device, the kernel then refuses one that is mounted, or in another's hands.
+    // For a device, the kernel then refuses one that is mounted or claimed.
     let flags = if is_device { OFlags::EXCL } else { OFlags::empty() };
     let open =
         |write| OpenOptions::new().read(true).write(write).custom_flags(flags.bits() as i32).open(path);
@@ -166,13 +165,13 @@ fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool
     }
 }
 
-/// Who has a lock of a file, where the system tells.
+/// The owner of a file's lock, if the system reports it.
 fn holder(file: &File) -> String {
-    #[allow(clippy::disallowed_methods, reason = "the system tells of locks in a file")]
+    #[allow(clippy::disallowed_methods, reason = "the system lists locks in a file")]
     let reported = std::fs::read_to_string("/proc/locks");
     let process =
         reported.ok().zip(file.metadata().ok()).and_then(|(locks, found)| process_of(&locks, &found));
-    #[allow(clippy::disallowed_methods, reason = "the system tells of processes in files")]
+    #[allow(clippy::disallowed_methods, reason = "the system describes processes in files")]
     let name = process.and_then(|process| std::fs::read_to_string(format!("/proc/{process}/comm")).ok());
     match (process, name) {
         (Some(process), Some(name)) => {
@@ -183,7 +182,7 @@ fn holder(file: &File) -> String {
     }
 }
 
-/// The process that has a lock of a file, by the system's list: `1: FLOCK ADVISORY WRITE 7012 fe:01:1835 0 EOF`.
+/// The process with a lock of a file, from lines of `/proc/locks`: `1: FLOCK ADVISORY WRITE 7012 fe:01:1835 0 EOF`.
 fn process_of(locks: &str, file: &Metadata) -> Option<u32> {
     let (device, inode) = (file.dev(), file.ino());
     let place = format!("{:02x}:{:02x}:{inode}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -195,10 +194,10 @@ fn process_of(locks: &str, file: &Metadata) -> Option<u32> {
     locks.lines().find_map(of)
 }
 
-/// Whether a block device takes no writes, as the system tells it: some can be opened for writing all the same.
+/// Whether the system reports a block device as read-only: some such devices can still be opened for writing.
 fn is_protected(number: u64) -> bool {
     let path = format!("/sys/dev/block/{}:{}/ro", rustix::fs::major(number), rustix::fs::minor(number));
-    #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+    #[allow(clippy::disallowed_methods, reason = "the system describes its devices in files")]
     let reported = std::fs::read_to_string(path);
     reported.is_ok_and(|reported| reported.trim() == "1")
 }
@@ -219,7 +218,7 @@ mod tests {
     fn refused(path: &Path) -> String {
         let opened = Place::open(path, Opening::default(), &mut Vec::new());
         let reported = opened.expect_err("it is no disk").to_string();
-        reported.strip_prefix(&format!("{}: ", path.display())).expect("the path is told").to_string()
+        reported.strip_prefix(&format!("{}: ", path.display())).expect("the error names the path").to_string()
     }
 
     #[test]
@@ -234,7 +233,7 @@ mod tests {
         file.set_len(1000).expect("there is room");
         assert_eq!(refused(&path), "it has 1000 bytes, where blocks of 512 are served");
         file.set_len(4096).expect("there is room");
-        file.try_lock().expect("nobody has it");
+        file.try_lock().expect("the file is not locked");
         let own = std::process::id();
         let reported = refused(&path);
         assert!(

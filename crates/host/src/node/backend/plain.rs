@@ -1,6 +1,6 @@
-//! A block device or a file by calls that wait, on some threads: for systems that refuse io_uring.
+//! A block device or a file by blocking calls in threads: for systems that refuse io_uring.
 //!
-//! Threads have memory of their own, and bytes are copied to and from the core's.
+//! Each thread has a buffer, and bytes are copied between it and the core's memory.
 
 use super::place::{Place, failure, is_unknown};
 use super::{Drive, Ends};
@@ -20,19 +20,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Threads of a disk, and so commands that it has at a time.
+/// Threads of a disk, and so its maximum number of commands in flight.
 const THREADS: usize = 8;
 
-/// Memory that is kept for the next commands.
+/// Bytes of buffer kept for the next commands.
 const KEPT: usize = 8 << 20;
 
-/// Zeros that are written at a time where the system makes none.
+/// Bytes of zeros per write, if the system cannot make zeros.
 const ZEROS: usize = 1 << 20;
 
 pub(super) struct Plain {
     place: Arc<Place>,
     wake: Arc<OwnedFd>,
-    /// Closed when the threads are to end.
+    /// Closed to end the threads.
     tasks: Option<Sender<Task>>,
     over: Receiver<Over>,
     threads: Vec<JoinHandle<()>>,
@@ -51,9 +51,9 @@ struct Over {
 }
 
 impl Plain {
-    /// Starts threads for what is open.
+    /// Starts the threads of an open disk.
     ///
-    /// *Errors:* the system has none.
+    /// *Errors:* the system refuses a thread.
     #[allow(clippy::disallowed_types, reason = "threads share what is to be done")]
     pub(super) fn new(place: Place) -> io::Result<Plain> {
         let (tasks, taken) = channel::<Task>();
@@ -67,7 +67,7 @@ impl Plain {
                     let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(mut task) = next else { return };
                     let result = carry_out(&place, &mut task);
-                    // Nobody hears it any more where the node has gone.
+                    // Fails only if the node has ended.
                     let _ = tell.send(Over { task, result });
                     let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
                 }
@@ -98,7 +98,7 @@ fn carry_out(place: &Place, Task { command, room }: &mut Task) -> Result<Ended, 
             Err(error) => return Err(failure(error)),
         },
         RequestKind::Trim { offset, bytes } => match place.allocate(offset, bytes, true) {
-            // A trim is a wish.
+            // A trim is a hint.
             Err(error) if !is_unknown(error) => return Err(failure(error)),
             _ => {}
         },
@@ -131,7 +131,7 @@ fn fill(place: &Place, offset: u64, bytes: u64, fua: bool) -> Result<(), BlockEr
     Ok(())
 }
 
-/// Goes on until all bytes are transferred. `step` is told how many were, and says how many more it did.
+/// Repeats `step` until all bytes are transferred. `step` gets the number done so far, and returns how many more it did.
 fn transfer(bytes: u64, mut step: impl FnMut(usize) -> Result<usize, Errno>) -> Result<(), BlockError> {
     let mut done = 0;
     while done < bytes as usize {
@@ -161,7 +161,7 @@ impl Drive for Plain {
     }
 
     fn woken(&mut self) {
-        // It only fails where there is nothing.
+        // Fails only if there is nothing to read.
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
     }
 
@@ -205,7 +205,7 @@ impl Drop for Plain {
     fn drop(&mut self) {
         self.tasks = None;
         for thread in self.threads.drain(..) {
-            // One that failed has nothing to tell.
+            // The result of a thread that failed is not needed.
             let _ = thread.join();
         }
     }

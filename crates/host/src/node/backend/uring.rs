@@ -1,4 +1,4 @@
-//! A block device or a file by io_uring: commands are handed to the system together, and no thread waits for any.
+//! A block device or a file by io_uring: commands are passed to the system in batches, and no thread waits for one.
 //!
 //! The kernel gets addresses of memory, which is `unsafe`. That memory stays in place until the command has completed: the stream
 //! memory lives as long as the core, a request's buffer until the request is answered, and this drive waits for all commands
@@ -20,16 +20,16 @@ use rustix::io::{Errno, ReadWriteFlags};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Commands handed over at once; more take several calls, and so do ends that came meanwhile.
+/// Commands per submission; more take several calls, as do more completions.
 const ENTRIES: u32 = 256;
 
-/// Largest piece of memory that the kernel takes note of beforehand.
+/// Largest piece of memory, in bytes, that the kernel registers.
 const PINNED: usize = 1 << 30;
 
-/// Zeros that are written at a time where the system makes none.
+/// Bytes of zeros per write, if the system cannot make zeros.
 const ZEROS: usize = 1 << 20;
 
-/// `IORING_ENTER_GETEVENTS`: has the kernel put ends where they are taken from.
+/// `IORING_ENTER_GETEVENTS`: makes the kernel post completions to the ring.
 const GET_EVENTS: u32 = 1;
 
 pub(super) struct Uring {
@@ -41,9 +41,9 @@ pub(super) struct Uring {
     in_flight: usize,
     entries: Vec<Entry>,
     ended: Ends,
-    /// Whether the kernel has told of ends that it has not put there yet.
+    /// Whether the kernel has signalled completions that are not posted yet.
     is_woken: bool,
-    /// The stream memory that the kernel knows: its first address and its length.
+    /// The registered stream memory: its first address and its length.
     pinned: (usize, usize),
     zeros: MmapMut,
 }
@@ -55,14 +55,14 @@ struct Job {
     stage: Stage,
     /// The address of its first byte.
     address: usize,
-    /// Bytes that are done.
+    /// Bytes transferred so far.
     done: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Transfer,
-    /// Room is given back, or made zeros, by the system.
+    /// The system discards or zeroes a run.
     Allocate,
     /// Zeros are written.
     Zeros,
@@ -70,7 +70,7 @@ enum Stage {
 }
 
 impl Uring {
-    /// A ring for what is open. It is begun in the thread that has it from then on.
+    /// A ring for an open disk. [`Drive::begin`] is called in the thread that owns it from then on.
     ///
     /// *Errors:* the system has none, or allows none.
     pub(super) fn new(place: Place) -> Result<Uring, (Place, io::Error)> {
@@ -96,7 +96,7 @@ impl Uring {
         builder.setup_r_disabled();
         let mut quick = builder.clone();
         quick.setup_single_issuer().setup_defer_taskrun();
-        // Kernels before 6.1 do not know those.
+        // Kernels before 6.1 lack these flags.
         let ring = quick.build(ENTRIES).or_else(|_| builder.build(ENTRIES))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         ring.submitter().register_eventfd(wake.as_raw_fd())?;
@@ -104,13 +104,13 @@ impl Uring {
         Ok((ring, wake))
     }
 
-    /// Hands over what is to be, and takes what ended.
+    /// Submits queued commands, and takes completions.
     fn enter(&mut self) {
         loop {
             let mut queue = self.ring.submission();
             while let Some(entry) = self.entries.last() {
-                // SAFETY: addresses in it are of the stream memory, of a request's room or of `zeros`, which outlive the
-                // command, as the head of this file says; nobody touches them before its end is told.
+                // SAFETY: its addresses are in the stream memory, a request's buffer or `zeros`, which outlive the command (see
+                // the head of this file); no other code uses them before the completion is reported.
                 if unsafe { queue.push(entry) }.is_err() {
                     break;
                 }
@@ -118,11 +118,11 @@ impl Uring {
             }
             let waiting = queue.len() as u32;
             drop(queue);
-            // SAFETY: it hands over what was pushed, and no argument.
+            // SAFETY: it submits what was pushed, without an argument.
             let entered = unsafe { self.ring.submitter().enter::<()>(waiting, 0, GET_EVENTS, None) };
             match entered {
                 Ok(_) => {}
-                // Ends have to be taken first, or it was interrupted.
+                // Completions have to be taken first, or the call was interrupted.
                 Err(error) if is_passing(&error) => {}
                 Err(error) => panic!("{}: io_uring: {error}", self.place.title),
             }
@@ -134,7 +134,7 @@ impl Uring {
         }
     }
 
-    /// Takes what the kernel has put there.
+    /// Takes the posted completions.
     fn reap(&mut self) {
         loop {
             let next = self.ring.completion().next();
@@ -199,7 +199,7 @@ impl Uring {
         }
     }
 
-    /// The piece of memory that the kernel knows and these bytes lie in.
+    /// The registered piece of memory that contains these bytes.
     fn pinned(&self, address: usize, bytes: usize) -> Option<u16> {
         let (first, length) = self.pinned;
         let from = address.checked_sub(first).filter(|from| from + bytes <= length)?;
@@ -213,7 +213,7 @@ fn allocate(offset: u64, bytes: u64, may_trim: bool) -> Entry {
     opcode::Fallocate::new(Fixed(0), bytes).offset(offset).mode(mode).build()
 }
 
-/// The flag of a write that is to be on the media by its end.
+/// The flag of a write that must be on the media when it completes.
 fn durably(fua: bool) -> i32 {
     if fua { ReadWriteFlags::DSYNC.bits() as i32 } else { 0 }
 }
@@ -223,7 +223,7 @@ fn is_passing(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
 }
 
-/// What a command goes on with after the kernel's word; nothing once it is done.
+/// The next stage of a command after the kernel's result; none once it is done.
 fn next_stage(mut job: Job, reported: i32, direct: bool) -> Result<Option<Job>, BlockError> {
     let result = u64::try_from(reported).map_err(|_| Errno::from_raw_os_error(-reported));
     let (bytes, fua) = match job.command.kind {
@@ -235,7 +235,7 @@ fn next_stage(mut job: Job, reported: i32, direct: bool) -> Result<Option<Job>, 
     match (job.stage, result) {
         (_, Err(Errno::INTR | Errno::AGAIN)) => Ok(Some(job)),
         (Stage::Allocate, Err(error)) if is_unknown(error) => {
-            // A trim is a wish.
+            // A trim is a hint.
             job.stage = Stage::Zeros;
             Ok(matches!(job.command.kind, RequestKind::Zero { .. }).then_some(job))
         }
@@ -244,7 +244,7 @@ fn next_stage(mut job: Job, reported: i32, direct: bool) -> Result<Option<Job>, 
         (Stage::Transfer | Stage::Zeros, Ok(done)) => {
             job.done += done;
             match job.done < bytes {
-                // What lies behind the end of a file that became shorter is not in whole blocks.
+                // A file that became shorter ends in a partial block.
                 true if direct && !done.is_multiple_of(512) => Err(BlockError::Medium),
                 true => Ok(Some(job)),
                 false => Ok(None),
@@ -276,7 +276,7 @@ impl Drive for Uring {
         let pieces: Vec<libc::iovec> = memory.chunks_mut(PINNED).map(piece).collect();
         // SAFETY: the stream memory lives as long as the core, which outlives this.
         let registered = unsafe { self.ring.submitter().register_buffers(&pieces) };
-        // Refused (RLIMIT_MEMLOCK), the kernel looks each address up.
+        // If refused (RLIMIT_MEMLOCK), the kernel looks up each address.
         if registered.is_ok() {
             self.pinned = known;
         }
@@ -287,7 +287,7 @@ impl Drive for Uring {
     }
 
     fn woken(&mut self) {
-        // It only fails where there is nothing.
+        // Fails only if there is nothing to read.
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         self.is_woken = true;
     }
@@ -312,7 +312,7 @@ impl Drive for Uring {
 
     fn issue(&mut self, _core: &mut Core) {
         if !self.entries.is_empty() {
-            // They are handed over from the end.
+            // Entries are submitted from the end.
             self.entries.reverse();
             self.enter();
         }
@@ -332,13 +332,13 @@ impl Drive for Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // Those that were never handed over are not waited for.
+        // Entries that were never submitted are not waited for.
         self.in_flight -= self.entries.len() + self.ring.submission().len();
         while self.in_flight > 0 {
-            // SAFETY: it hands nothing over, and no argument.
+            // SAFETY: it submits nothing, without an argument.
             let entered = unsafe { self.ring.submitter().enter::<()>(0, 1, GET_EVENTS, None) };
             if entered.is_err_and(|error| !is_passing(&error)) {
-                // What it may still read and write would be another's memory.
+                // The kernel may still access memory that would be freed.
                 std::process::abort();
             }
             self.in_flight -= self.ring.completion().count();

@@ -5,7 +5,7 @@ use headstack_policy::streams::{Command, TransferBuffer};
 use memmap2::MmapMut;
 
 impl<T> NodeCore<T> {
-    /// Copies the bytes of a read; returns false, and copies none, where they are still on the disk.
+    /// Copies the bytes of a read; returns false, without a copy, if they are still on the disk.
     pub fn fill(&self, data: &ReadData, into: &mut [u8]) -> bool {
         match data {
             ReadData::Left => return false,
@@ -23,7 +23,7 @@ impl<T> NodeCore<T> {
         true
     }
 
-    /// Takes back the memory of a read whose bytes were copied, or are not needed.
+    /// Releases the memory of a read whose bytes were copied or are not needed.
     pub fn release(&mut self, data: ReadData) {
         match data {
             ReadData::Staged(pieces) => self.streams.release(&pieces),
