@@ -1,4 +1,4 @@
-//! Who may see an export.
+//! Who may use an export.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,45 +9,45 @@ use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// A client, as far as it is known who that is.
+/// What is known about a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
-    /// Where it comes from.
+    /// Where it connects from.
     pub origin: Origin,
-    /// Whom its certificate names.
+    /// The names in its certificate.
     pub names: Vec<String>,
 }
 
-/// Where a client comes from.
+/// Where a client connects from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
-    /// An address of a network.
+    /// A network address.
     Network(IpAddr),
-    /// A process of this machine, and whose it is.
+    /// A process of this machine.
     Local {
-        /// The user's number.
+        /// Its user ID.
         uid: u32,
     },
 }
 
-/// Clients of a kind.
+/// A rule that allows clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Allow {
-    /// Those of a network's addresses.
+    /// Clients with an address in this network.
     Network(IpNet),
-    /// Those at a socket in the file system.
+    /// Clients of a Unix socket.
     Unix,
-    /// A user's, at a socket in the file system.
+    /// Processes of a user, at a Unix socket.
     Uid(u32),
-    /// Those whose certificate names this: as the common name of its subject, or a DNS name or a mail address besides.
+    /// Clients whose certificate has this name: the common name of its subject, or a DNS name or mail address.
     Certificate(String),
 }
 
-/// A text that names no clients.
+/// A text that is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{met}` allows nobody: write an address, a network (10.0.0.0/8), unix, uid:NUMBER or cert:NAME")]
 pub struct AllowError {
@@ -111,7 +111,7 @@ impl JsonSchema for Allow {
 impl Allow {
     pub(crate) fn holds_for(&self, peer: &Peer) -> bool {
         match (self, peer.origin) {
-            // An IPv4 client of a socket for both comes with an address of IPv6.
+            // At a socket for both, an IPv4 client has an IPv6 address.
             (Allow::Network(network), Origin::Network(address)) => network.contains(&address.to_canonical()),
             (Allow::Unix, Origin::Local { .. }) => true,
             (Allow::Uid(wanted), Origin::Local { uid }) => *wanted == uid,

@@ -1,49 +1,49 @@
-//! What a client asks of a disk in bytes, and what it gets: the words between every way in (NBD, a file) and a disk.
+//! Operations on a disk in bytes, and their results: the interface between every protocol (NBD, FUSE) and a disk.
 
-/// What is asked. Places and lengths are in bytes, multiples of a block.
+/// An operation. Offsets and lengths are in bytes, multiples of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Operation {
-    /// Bytes from the disk.
+    /// Reads bytes.
     Read {
         /// First byte.
         offset: u64,
         bytes: u32,
         fua: bool,
     },
-    /// Bytes to the disk.
+    /// Writes bytes.
     Write {
         /// First byte.
         offset: u64,
         data: Vec<u8>,
-        /// Done once they are on the media.
+        /// Whether it completes only once the data are on the media.
         fua: bool,
     },
-    /// Zeros to the disk.
+    /// Writes zeros.
     WriteZeroes {
         /// First byte.
         offset: u64,
         bytes: u64,
-        /// Whether the room may be given back to whoever keeps the data.
+        /// Whether the space may be freed.
         may_trim: bool,
-        /// Done once they are on the media.
+        /// Whether it completes only once the data are on the media.
         fua: bool,
     },
-    /// What is there is not needed any more, and reads as zeros.
+    /// Discards bytes, which then read as zeros.
     Trim {
         /// First byte.
         offset: u64,
         bytes: u64,
     },
-    /// Into the drive's cache, for a read to come.
+    /// Reads bytes into the drive's cache.
     Prefetch {
         /// First byte.
         offset: u64,
         bytes: u64,
     },
-    /// All that was written, to the media.
+    /// Writes all dirty data to the media.
     Flush,
-    /// Where data are and where holes.
+    /// Reports extents of data and holes.
     Allocation {
         /// First byte.
         offset: u64,
@@ -51,22 +51,22 @@ pub enum Operation {
     },
 }
 
-/// A run of bytes that are all kept, or all a hole that reads as zeros.
+/// A run of bytes that are all data, or all a hole that reads as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusExtent {
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Whether nothing is kept for them.
+    /// Whether it is a hole.
     pub hole: bool,
 }
 
-/// What came of an operation.
+/// Result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done.
+    /// It succeeded.
     Done,
     /// The bytes that were read.
     Data(Vec<u8>),
-    /// What [`Operation::Allocation`] asked for, from its first byte on.
+    /// The extents from the first byte of [`Operation::Allocation`] on.
     Allocation(Vec<StatusExtent>),
 }

@@ -1,17 +1,17 @@
-//! Memory for the requests of all connections together.
+//! The memory for requests of all connections together.
 //!
-//! A connection has [`OWN`] bytes by itself; what it holds beyond that it takes from the budget, and gives back as clients take
-//! replies. Where the budget is spent a connection reads no further request until others have given enough back, which
-//! whoever has the connection finds out by asking again. So all connections together hold no more than the budget and, each, [`OWN`];
-//! and a client of small requests is served whatever others hold.
+//! A connection has [`OWN`] bytes itself; it takes more from the budget, and returns them as the client receives replies. If the
+//! budget is used up, a connection reads no further request until others have returned enough, which its owner finds out by
+//! polling. So all connections together hold at most the budget and, each, [`OWN`]; and small requests are served whatever others
+//! hold.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that a connection may hold without asking.
+/// Bytes that each connection may hold outside the budget.
 const OWN: usize = 256 << 10;
 
-/// Bytes of reads, writes and untaken replies that all connections may hold. Cheap to clone; all copies are one.
+/// Bytes of reads, writes and unsent replies that all connections may hold. A clone is the same budget.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Purse>);
 
@@ -22,20 +22,20 @@ struct Purse {
 }
 
 impl Budget {
-    /// Bytes of the largest request: a budget of fewer would let nobody ask for it.
+    /// Bytes of the largest request, which must fit.
     pub const LEAST: usize = 32 << 20;
 
-    /// A budget of so many bytes, besides what each connection has by itself.
+    /// A budget of `bytes`, in addition to the own bytes of each connection.
     pub fn new(bytes: usize) -> Budget {
         Budget(Arc::new(Purse { bytes, spent: AtomicUsize::new(0) }))
     }
 
-    /// How many bytes there are.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.0.bytes
     }
 
-    /// How many of them are in use.
+    /// Bytes in use.
     pub fn spent(&self) -> usize {
         self.0.spent.load(Ordering::Relaxed)
     }
@@ -63,7 +63,7 @@ impl Share {
         Share { budget, taken: 0 }
     }
 
-    /// Whether a connection that holds so many bytes may hold `more`; they are taken then.
+    /// Whether a connection that holds `held` bytes may hold `more`; if so, takes them.
     pub(super) fn allows(&mut self, held: usize, more: usize) -> bool {
         let Some(budget) = &self.budget else { return true };
         let lacking = (held + more).saturating_sub(OWN + self.taken);
@@ -72,7 +72,7 @@ impl Share {
         is_there
     }
 
-    /// Gives back what a connection does not need that holds so many bytes.
+    /// Returns what a connection that holds `held` bytes no longer needs.
     pub(super) fn settle(&mut self, held: usize) {
         let Some(budget) = &self.budget else { return };
         let surplus = self.taken.saturating_sub(held.saturating_sub(OWN));
@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Connections that ask for and end requests as they like hold no more than is said, and small requests always go.
+        /// Connections that begin and end requests at random stay within the bound, and small requests always pass.
         #[test]
         fn shared_bound_holds_and_small_requests_always_pass(
             steps in prop::collection::vec((0..8usize, any::<bool>(), 1..600_000usize), 1..400),

@@ -1,12 +1,12 @@
-//! Bytes on their way: put in at one end, taken out at the other, without an allocation in the steady state.
+//! A byte queue that does not allocate in the steady state.
 
-/// Room that is kept of a burst.
+/// Capacity in bytes that is kept after a burst.
 const KEPT: usize = 1 << 20;
 
-/// A queue of bytes that lie in one piece.
+/// A queue of bytes in contiguous memory.
 #[derive(Debug)]
 pub(super) struct Buffer {
-    /// Room; what lies outside `begin..end` is of no meaning.
+    /// Memory; what lies outside `begin..end` is undefined.
     room: Vec<u8>,
     begin: usize,
     end: usize,
@@ -41,8 +41,8 @@ impl Buffer {
         }
     }
 
-    /// Gives back the room of a burst, where nothing is on its way. Not after each, since the next may follow at once and
-    /// fresh memory is dear.
+    /// Frees the memory of a burst if the queue is empty. Not after each burst, because the next may follow at once and fresh
+    /// memory is expensive.
     pub(super) fn release(&mut self) {
         if self.is_empty() && self.room.len() > KEPT {
             self.room = vec![0; KEPT];
@@ -54,7 +54,7 @@ impl Buffer {
         self.len() < self.room.len()
     }
 
-    /// All room that is left behind the bytes.
+    /// The free memory behind the bytes.
     pub(super) fn space(&mut self) -> &mut [u8] {
         if self.begin > 0 {
             self.room.copy_within(self.begin..self.end, 0);
@@ -63,17 +63,17 @@ impl Buffer {
         &mut self.room[self.end..]
     }
 
-    /// Takes in what was put at the beginning of [`space`](Buffer::space).
+    /// Appends the first `bytes` of [`space`](Buffer::space).
     pub(super) fn commit(&mut self, bytes: usize) {
         assert!(bytes <= self.room.len() - self.end, "no more can be put in than there is room");
         self.end += bytes;
     }
 
-    /// Room for exactly so many bytes behind the others, of which [`commit`](Buffer::commit) takes in what was put there.
+    /// Space for exactly this many bytes behind the others; [`commit`](Buffer::commit) appends what was written there.
     pub(super) fn reserve(&mut self, bytes: usize) -> &mut [u8] {
         let needed = self.len() + bytes;
         if self.end + bytes > self.room.len() {
-            // Moving is cheap where much was taken out; otherwise the room doubles, so that neither is done often.
+            // Moving is cheap if much was removed; otherwise the memory doubles, so that both are rare.
             if self.begin >= self.len() && needed <= self.room.len() {
                 self.room.copy_within(self.begin..self.end, 0);
             } else {
@@ -86,7 +86,6 @@ impl Buffer {
         &mut self.room[self.end..self.end + bytes]
     }
 
-    /// Puts bytes behind the others.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.reserve(bytes.len()).copy_from_slice(bytes);
         self.commit(bytes.len());

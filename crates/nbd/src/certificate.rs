@@ -1,10 +1,10 @@
-//! Whom a certificate names.
+//! The names in a certificate.
 
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// The names in a certificate, in DER, that was found good: the common name of its subject, and the DNS names and mail addresses
-/// it stands for besides. Of one that cannot be taken apart there are none.
+/// The names in a verified certificate in DER: the common name of its subject, and its DNS names and mail addresses. None if it
+/// cannot be parsed.
 pub(super) fn names(der: &[u8]) -> Vec<String> {
     let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
     let subject = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());

@@ -1,7 +1,7 @@
-//! The other end of the protocol: what a client says to choose an export and to read and write it.
+//! The client's side of the protocol: choosing an export, requests and replies.
 //!
-//! It speaks fixed newstyle with simple replies, which is all that a probe needs; no TLS, no structured replies. Sockets belong to
-//! whoever calls.
+//! It uses fixed newstyle with simple replies, which is all that a probe needs; no TLS, no structured replies. The caller owns
+//! the sockets.
 //!
 //! *Source:* "The NBD protocol", doc/proto.md of the NetworkBlockDevice project.
 
@@ -9,30 +9,30 @@ use super::proto::{self, Fields};
 use super::{BlockSizes, Export};
 use std::io::{self, Read, Write};
 
-/// Why a server does not serve.
+/// Why there is no export.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ClientError {
-    /// The connection.
+    /// The connection failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It speaks something else.
+    /// The server uses another protocol.
     #[error("{what} {met:#x} does not belong to the NBD protocol (newstyle); is the server an NBD server?")]
     Magic { what: &'static str, met: u64 },
-    /// It refuses the export.
+    /// The server refuses the export.
     #[error("the server refuses export `{export}`: {message}")]
     Refused { export: String, message: String },
-    /// It goes on telling.
+    /// The server sends replies without end.
     #[error("the server tells {reported} things of export `{export}` and comes to no end")]
     Endless { export: String, reported: usize },
 }
 
-/// Longest message that a server may send before the transmission.
+/// Longest message in bytes that a server may send before the transmission.
 const MOST: u32 = 64 << 10;
-/// Messages that a server may send before the transmission: there are not so many kinds of them.
+/// Number of messages that a server may send before the transmission; more than there are kinds of them.
 const MOST_REPLIES: usize = 64;
 
-/// Kinds of refusals that say no more than their number.
+/// Errors that carry no message.
 const REFUSALS: [(u32, &str); 4] = [
     (proto::REP_ERR_UNSUP, "it does not know NBD_OPT_GO"),
     (proto::REP_ERR_POLICY, "it is not for this client"),
@@ -46,9 +46,9 @@ fn read_array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Chooses an export by its name, the first where that is empty; what the server tells of it.
+/// Chooses an export by name (an empty name is the first), and returns its properties.
 ///
-/// *Errors:* the connection breaks, the server speaks something else or refuses.
+/// *Errors:* the connection fails, or the server uses another protocol or refuses.
 pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, ClientError> {
     for (what, magic) in ["greeting", "kind of handshake"].into_iter().zip(proto::GREETING) {
         let met = u64::from_be_bytes(read_array(stream)?);
@@ -69,7 +69,7 @@ pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, Cl
     said.extend((asked.len() as u16).to_be_bytes());
     asked.iter().for_each(|item| said.extend(item.to_be_bytes()));
     stream.write_all(&said)?;
-    // What is not told is not served.
+    // What the server does not announce is not served.
     let mut export = Export {
         read_only: true,
         rotational: false,
@@ -114,7 +114,7 @@ fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), ClientError> {
     Ok((kind, data))
 }
 
-/// Takes up what the server tells; what is too short tells nothing.
+/// Stores the announced properties; ignores data that are too short.
 fn inform(export: &mut Export, data: &[u8]) {
     let mut fields = Fields(data);
     match fields.u16() {
@@ -142,14 +142,14 @@ fn inform(export: &mut Export, data: &[u8]) {
     }
 }
 
-/// Something to ask of the export. Places and lengths are in bytes.
+/// A request to the export. Offsets and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// To read, from the media if so told.
+    /// Read, with FUA if `true`.
     Read(u64, u32, bool),
-    /// To write what follows, to the media if so told.
+    /// Write the data that follow, with FUA if `true`.
     Write(u64, u32, bool),
-    /// To bring what was written to the media.
+    /// Write all dirty data to the media.
     Flush,
 }
 
@@ -170,10 +170,10 @@ pub fn request(cookie: u64, command: Command) -> [u8; 28] {
     bytes
 }
 
-/// Waits for the head of a reply: the request's cookie, and its error, 0 where there is none. Behind that of a read without
-/// an error its data follow.
+/// Receives the header of a reply: the request's cookie, and its error, 0 if none. The data follow the header of a successful
+/// read.
 ///
-/// *Errors:* the connection breaks, or something else comes.
+/// *Errors:* the connection fails, or something else arrives.
 pub fn reply(stream: &mut impl Read) -> Result<(u64, u32), ClientError> {
     let head = read_array::<16>(stream)?;
     let mut fields = Fields(&head);
@@ -246,7 +246,7 @@ mod tests {
         assert!(matches!(choose(&mut short, ""), Err(ClientError::Io(_))));
     }
 
-    /// A server that says the same again and again.
+    /// A server that repeats the same message.
     struct Endless {
         greeting: io::Cursor<Vec<u8>>,
         said: Vec<u8>,

@@ -1,20 +1,20 @@
-//! What a server offers, and how a client is told of it.
+//! The exports of a server, and how they are announced.
 
 use std::sync::Arc;
 
 use super::access::Allow;
 use super::proto::{self, NAME_BYTES};
 
-/// Block sizes that a client is told to keep to.
+/// Block sizes that clients must comply with.
 ///
 /// *Units:* bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSizes {
-    /// Places and lengths are multiples of it.
+    /// Offsets and lengths are multiples of it.
     pub minimum: u32,
-    /// Multiples of it are quick.
+    /// Multiples of it are fast.
     pub preferred: u32,
-    /// Most that one read or write may transfer.
+    /// Maximum bytes of a read or write.
     pub maximum: u32,
 }
 
@@ -26,24 +26,24 @@ pub struct Export {
     pub description: String,
     /// Its size, in whole minimum blocks.
     pub bytes: u64,
-    /// What requests must keep to.
+    /// Its block sizes.
     pub blocks: BlockSizes,
     pub read_only: bool,
     pub rotational: bool,
     pub flush: bool,
     pub fua: bool,
     pub trim: bool,
-    /// Whether WRITE_ZEROES is served.
+    /// Whether WRITE_ZEROES is supported.
     pub write_zeroes: bool,
-    /// Whether several connections see one disk, so that a FLUSH by one holds for all.
+    /// Whether all connections see one cache, so that a FLUSH by one holds for all.
     pub multi_conn: bool,
     pub cache: bool,
-    /// Who may see and use it: whoever is named by any of these, or all where there is none.
+    /// Who may use it: a client that matches any of these, or all if it is empty.
     pub allow: Vec<Allow>,
 }
 
 impl Export {
-    /// An export that does all that can be done, with blocks of 512 bytes and transfers of up to 32 MiB.
+    /// An export with all features, blocks of 512 bytes and transfers of up to 32 MiB.
     pub fn new(name: &str, bytes: u64) -> Export {
         Export {
             name: name.to_string(),
@@ -62,7 +62,7 @@ impl Export {
         }
     }
 
-    /// What the client is told it may use.
+    /// The transmission flags.
     pub(super) fn flags(&self, structured: bool) -> u16 {
         let pairs = [
             (true, proto::EXPORT_HAS_FLAGS),
@@ -103,14 +103,14 @@ impl Export {
     }
 }
 
-/// What a server offers; the first is what a client gets that asks for none by name. Cheap to clone.
+/// A server's exports; the first is the default. A clone shares them.
 #[derive(Clone, Debug)]
 pub struct Exports(Arc<[Export]>);
 
 impl Exports {
-    /// Takes exports together.
+    /// Combines exports.
     ///
-    /// *Errors:* where there is none, two have the same name, or one is not what the protocol allows.
+    /// *Errors:* there is none, two have the same name, or one breaks a limit of the protocol.
     pub fn new(exports: Vec<Export>) -> Result<Exports, ExportError> {
         if exports.is_empty() {
             return Err(ExportError::None);
@@ -124,13 +124,13 @@ impl Exports {
         Ok(Exports(exports.into()))
     }
 
-    /// All of them, in order.
+    /// All exports, in order.
     pub fn all(&self) -> &[Export] {
         &self.0
     }
 }
 
-/// What is wrong with an export.
+/// What is wrong with the exports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ExportError {
@@ -140,7 +140,7 @@ pub enum ExportError {
     /// Two have the same name.
     #[error("two exports are named `{name}`")]
     Twice { name: String },
-    /// A text that the protocol cannot carry.
+    /// A text longer than the protocol allows.
     #[error("an export's {what} of {bytes} bytes: at most {allowed} are allowed, none of them zero")]
     Text { what: &'static str, bytes: usize, allowed: usize },
     /// A minimum block size that the protocol does not allow.
@@ -155,7 +155,7 @@ pub enum ExportError {
          preferred block size, or the export's if that is less"
     )]
     Maximum { name: String, met: u32, minimum: u32 },
-    /// A size not in whole blocks.
+    /// A size that is no whole number of blocks.
     #[error("export `{name}`: {met} bytes are not a multiple of its minimum block size {minimum}")]
     Size { name: String, met: u64, minimum: u32 },
 }

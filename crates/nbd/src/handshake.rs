@@ -1,4 +1,4 @@
-//! The handshake: a client chooses an export, and how it is to be spoken with.
+//! The handshake: a client chooses an export and negotiates options.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::session::Session;
 use super::visible::VisibleExports;
 use super::{Gate, Machine, Permit, Tls, Wire};
 
-/// Replies that a client may leave lying before it is read from again.
+/// Bytes of replies that a client may leave unread before the server stops reading its options.
 const UNTAKEN: usize = 64 << 10;
 
 /// A connection whose client has not yet chosen an export.
@@ -38,17 +38,17 @@ pub struct Handshake {
     chosen: Option<usize>,
     tls: TlsOffer,
     hung_up: bool,
-    /// Why the client did not get what it wanted last.
+    /// Why the client's last option was refused.
     refusal: Option<String>,
     ending: Option<Ending>,
     deadline: Nanos,
 }
 
-/// TLS as the server offers it, and how far it has come.
+/// The TLS that the server offers, and its state.
 #[derive(Debug, Default)]
 struct TlsOffer {
     offered: Option<Tls>,
-    /// Whether TLS begins now: nothing is read until the caller has [taken](Machine::take_tls) it.
+    /// Whether TLS begins now: nothing is read until the caller has called [`take_tls`](Machine::take_tls).
     begins: bool,
     secure: bool,
 }
@@ -74,7 +74,7 @@ impl TlsOffer {
 enum Reading {
     Flags,
     Options,
-    /// The data of an option that is not served, and what is answered then.
+    /// The data of an option that is not supported, and the reply that follows.
     Refused {
         option: u32,
         left: u64,
@@ -83,7 +83,7 @@ enum Reading {
 }
 
 impl Handshake {
-    /// Greets a client.
+    /// A handshake that begins with the greeting.
     pub fn new(exports: Exports, limits: Limits, now: Nanos) -> Handshake {
         let mut outbox = Buffer::with_room(1 << 10);
         for magic in proto::GREETING {
@@ -113,48 +113,48 @@ impl Handshake {
         }
     }
 
-    /// Says who the client is.
+    /// Sets the client's identity.
     pub fn with_peer(self, peer: Peer) -> Handshake {
         Handshake { peer, ..self }
     }
 
-    /// Has somebody decide whether there is room for one client more.
+    /// Sets the gate that limits clients.
     pub fn with_gate(self, gate: Option<Arc<dyn Gate>>) -> Handshake {
         Handshake { gate, ..self }
     }
 
-    /// Has the session share a budget with others.
+    /// Sets the budget of the session.
     pub fn with_budget(self, budget: Option<Budget>) -> Handshake {
         Handshake { budget, ..self }
     }
 
-    /// Offers TLS, or demands it.
+    /// Offers TLS, or requires it.
     pub fn with_tls(self, tls: Option<Tls>) -> Handshake {
         Handshake { tls: TlsOffer { offered: tls, ..TlsOffer::default() }, ..self }
     }
 
-    /// Who the client is.
+    /// The client's identity.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// Whether TLS is spoken.
+    /// Whether TLS is in use.
     pub fn is_secure(&self) -> bool {
         self.tls.secure
     }
 
-    /// Why the client did not get what it wanted, where it was told so since the last time this was asked.
+    /// Why an option of the client was refused since the last call, if one was.
     pub fn take_refusal(&mut self) -> Option<String> {
         self.refusal.take()
     }
 
-    /// The place among the exports of the one that the client chose.
+    /// The index of the chosen export.
     pub fn chosen(&self) -> Option<usize> {
         self.chosen
     }
 
-    /// Goes on with the transmission, where an export was chosen. What was received beyond the handshake, and what was
-    /// not yet sent of it, goes along.
+    /// Begins the transmission, if an export was chosen. Bytes received beyond the handshake, and replies not yet sent, move to
+    /// the session.
     pub fn into_session(self, now: Nanos) -> Option<Session> {
         let export = self.chosen?;
         let terms = self.choice.terms(export);
@@ -179,12 +179,12 @@ impl Handshake {
         }
     }
 
-    /// Whether there is anything to be settled yet, as things are.
+    /// Whether options are still negotiated.
     fn is_open(&self) -> bool {
         self.ending.is_none() && self.chosen.is_none() && !self.tls.begins
     }
 
-    /// Takes one thing from the input; whether there may be more.
+    /// Handles one item of the input; returns whether there may be more.
     fn step(&mut self) -> Result<bool, Breach> {
         match &mut self.reading {
             Reading::Flags => self.take_flags(),
@@ -272,7 +272,7 @@ impl Handshake {
             match self.choice.answer(shown, limits, (option, data), outbox, enter) {
                 Ok(chosen) => self.chosen = chosen,
                 Err(message) if option == proto::OPT_GO => self.refusal = Some(message),
-                // It only asked.
+                // It was only a query.
                 Err(_) => {}
             }
         }
@@ -280,7 +280,7 @@ impl Handshake {
         Ok(true)
     }
 
-    /// Has the data of an option passed over, after which it is refused.
+    /// Skips the data of an option, and then refuses it.
     fn pass_over(&mut self, OptionHeader { option, length }: OptionHeader, reply: u32) -> bool {
         self.inbox.consume(OptionHeader::BYTES);
         self.options += 1;
@@ -293,7 +293,7 @@ impl Handshake {
         let refusal = self.tls.refusal(length);
         let (reply, message) = refusal.map_or((proto::REP_ACK, ""), |text| (proto::REP_ERR_INVALID, text));
         if refusal.is_none() {
-            // Whoever put in what follows was not asked for a certificate.
+            // The sender of these bytes was not asked for a certificate.
             if !self.inbox.is_empty() {
                 return Err(Breach::BeforeTls { bytes: self.inbox.len() });
             }
@@ -367,7 +367,7 @@ impl Machine for Handshake {
     fn secured(&mut self, names: Option<Vec<String>>) {
         self.tls.secure = true;
         self.peer.names = names.unwrap_or_default();
-        // What was settled before may have been settled by anybody.
+        // Options from before TLS may be anyone's.
         self.choice = Choice::default();
     }
 

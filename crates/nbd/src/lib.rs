@@ -1,4 +1,5 @@
-//! *What do client and server of a network block device say to each other?* The NBD protocol as machines: bytes in, bytes out.
+//! *What do client and server of a network block device say to each other?* The NBD protocol as state machines: bytes in, bytes
+//! out.
 #![doc = include_str!("../README.md")]
 
 mod access;
@@ -37,24 +38,24 @@ use std::sync::Arc;
 use headstack_model::Nanos;
 use rustls::ServerConfig;
 
-/// How a server speaks TLS.
+/// A server's use of TLS.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// Its certificate, and whose it takes.
+    /// The server's certificate, and the client certificates that it accepts.
     pub config: Arc<ServerConfig>,
-    /// Whether nothing else is served.
+    /// Whether clients without TLS are refused.
     pub required: bool,
 }
 
-/// Who decides whether one client more may choose an export.
+/// Decides whether another client may choose an export.
 pub trait Gate: fmt::Debug + Send + Sync {
-    /// Lets a client in, with what it holds meanwhile.
+    /// Admits a client; it keeps the permit until its connection ends.
     ///
-    /// *Errors:* there is no room for it, in words for the client.
+    /// *Errors:* there is no capacity for it, as a message for the client.
     fn enter(&self, export: usize) -> Result<Option<Permit>, String>;
 }
 
-/// What a client holds that was let in, until its connection ends.
+/// The permit of an admitted client, held until its connection ends.
 pub type Permit = Box<dyn Held>;
 
 /// Anything that a connection can hold.
@@ -62,27 +63,27 @@ pub trait Held: fmt::Debug + Send {}
 
 impl<T: fmt::Debug + Send> Held for T {}
 
-/// One end of a connection, to be kept going by whoever has the socket.
+/// One end of a connection; the owner of the socket moves the bytes.
 pub trait Wire {
-    /// Whether more input is wanted now. While it is not, nothing is to be read from the client, who then waits.
+    /// Whether to read input now. If not, the owner must not read, so that the client waits.
     fn wants_input(&self) -> bool;
 
-    /// Where the next bytes from the client go; not empty while input is wanted.
+    /// Space for the next input; not empty while input is wanted.
     fn input_space(&mut self) -> &mut [u8];
 
-    /// Tells that so many bytes were put at the beginning of [`input_space`](Wire::input_space).
+    /// Reports that the first `bytes` of [`input_space`](Wire::input_space) were filled.
     fn filled(&mut self, now: Nanos, bytes: usize);
 
-    /// Tells that the client sends no more. What it asked for before is still answered.
+    /// Reports the end of input. Earlier requests are still answered.
     fn input_ended(&mut self);
 
-    /// What is to be sent to the client.
+    /// The bytes to send to the client.
     fn output(&mut self) -> &[u8];
 
-    /// Whether there is anything to be sent.
+    /// Whether there are bytes to send.
     fn has_output(&self) -> bool;
 
-    /// Tells that so many bytes from the beginning of [`output`](Wire::output) were sent.
+    /// Reports that the first `bytes` of [`output`](Wire::output) were sent.
     fn sent(&mut self, now: Nanos, bytes: usize);
 
     /// Why the connection ends, as soon as that is known.
@@ -91,22 +92,21 @@ pub trait Wire {
     /// Whether the connection is to be closed now.
     fn is_over(&self) -> bool;
 
-    /// When to come back with [`handle_timeout`](Wire::handle_timeout), if nothing else happens before.
+    /// When to call [`handle_timeout`](Wire::handle_timeout), if no other call comes before.
     fn poll_timeout(&self) -> Option<Nanos>;
 
-    /// Ends the connection of a client that took too long, and gives back memory that a burst took. To be called now and
-    /// then at other times too, in seconds.
+    /// Ends the connection of a client that took too long, and frees memory after a burst. Call it also every few seconds.
     fn handle_timeout(&mut self, now: Nanos);
 }
 
-/// One whose bytes a [`Transport`] carries.
+/// A [`Wire`] whose bytes a [`Transport`] carries.
 pub trait Machine: Wire {
-    /// How TLS is to begin behind what is now to be sent, where it was just agreed on.
+    /// The TLS settings, once TLS was negotiated; it begins after the present output.
     fn take_tls(&mut self) -> Option<Tls>;
 
-    /// Tells that the bytes cross within TLS from now on, and whom the client's certificate names if it has a good one.
+    /// Reports that TLS is in use from now on, with the names in the client's certificate if it is valid.
     fn secured(&mut self, names: Option<Vec<String>>);
 
-    /// Ends the connection for a reason that lies beneath the machine.
+    /// Ends the connection because of a failure below the machine.
     fn fail(&mut self, breach: Breach);
 }

@@ -1,30 +1,30 @@
-//! What a client may ask of a server's memory and patience, and how a connection ends.
+//! Limits of memory and time of a connection, and how it ends.
 
 use headstack_model::Nanos;
 
-/// What one connection may hold and how long it may take.
+/// Limits of memory and time of one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the greeting to the choice of an export.
+    /// Time from the greeting to the choice of an export.
     pub handshake: Nanos,
-    /// From a request's first byte to its last, while the server reads.
+    /// Time from a request's first byte to its last, while the server reads.
     pub request: Nanos,
-    /// From one byte of a reply that the client takes to the next.
+    /// Time between bytes of a reply that the client receives.
     pub reply: Nanos,
-    /// Longest option whose data are kept. The data of a longer one are passed over.
+    /// Longest option data in bytes; longer data are skipped.
     pub option_bytes: u32,
-    /// Options before an export is chosen.
+    /// Maximum number of options before an export is chosen.
     pub options: u32,
-    /// Queries for metadata contexts in one option.
+    /// Maximum number of queries for metadata contexts in one option.
     pub queries: u32,
-    /// Requests that are with the disk at a time.
+    /// Maximum number of requests at the disk.
     pub requests: usize,
-    /// Bytes of writes and reads that are with the disk, and of replies that the client has not taken. A request waits
-    /// until it fits, but a single one always does.
+    /// Maximum bytes of writes and reads at the disk, and of unsent replies. A request waits until it fits, but a single one
+    /// always does.
     pub held_bytes: usize,
-    /// Longest payload of a refused write that is passed over. A longer one ends the connection.
+    /// Longest payload in bytes of a refused write that is skipped. A longer one ends the connection.
     pub payload_bytes: u32,
-    /// Stretches told of in one reply to a question for the allocation.
+    /// Maximum number of extents in a block status reply.
     pub extents: usize,
 }
 
@@ -48,72 +48,72 @@ impl Default for Limits {
 /// Why a connection ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The client took its leave by the protocol. What is under way is still answered.
+    /// The client sent a disconnect. Pending requests are still answered.
     Disconnected,
-    /// The client sends no more. What is under way is still answered.
+    /// The client closed its side. Pending requests are still answered.
     HungUp,
-    /// The client did what no answer mends: the connection is closed at once.
+    /// The client broke the protocol: the connection is closed at once.
     Broken(Breach),
 }
 
-/// What a client did that ends its connection.
+/// The breach of protocol that ends a connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Breach {
     /// Flags that the server did not offer.
     #[error("client flags {met:#x}, where bits 0 and 1 are allowed")]
     ClientFlags { met: u32 },
-    /// What should be an option is none.
+    /// An option without the magic number.
     #[error("an option begins with {met:#018x}, not with the magic number of options")]
     OptionMagic {
         /// Its first eight bytes.
         met: u64,
     },
-    /// Anything but the choice of an export, from a client of the old newstyle handshake.
+    /// An option other than the choice of an export, from a client of the old newstyle handshake.
     #[error("option {met} from a client without the fixed newstyle handshake, which allows option 1 alone")]
     OptionBeforeFixed { met: u32 },
-    /// The choice of an export that is not there, in the form that has no answer for it.
+    /// The choice of an unknown export by `EXPORT_NAME`, which has no error reply.
     #[error("no export `{met}`{hint}")]
     UnknownExport {
         met: String,
-        /// The end of the message: the nearest known name.
+        /// End of the message: the nearest known name.
         hint: String,
     },
-    /// The choice of an export by a name too long to be looked at, in the form that has no answer for it.
+    /// The choice of an export by a name that is too long, by `EXPORT_NAME`.
     #[error("an export's name of {bytes} bytes, where {allowed} are allowed")]
     LongName { bytes: u32, allowed: u32 },
-    /// Option after option, and no choice.
+    /// Too many options before the choice.
     #[error("more than {allowed} options")]
     Options { allowed: u32 },
-    /// The choice of an export as it is, in the form that has no answer, where TLS must come first.
+    /// The choice of an export by `EXPORT_NAME` without TLS, where TLS is required.
     #[error("an export chosen without TLS, which must come first")]
     TlsRequired,
-    /// Bytes sent after the wish for TLS, before it was granted: they are not within it, whoever sent them.
+    /// Bytes sent after STARTTLS and before its reply: they are not protected by TLS, so anyone may have sent them.
     #[error("{bytes} bytes between the wish for TLS and its beginning")]
     BeforeTls { bytes: usize },
     /// TLS failed.
     #[error("TLS: {error}")]
     Tls { error: String },
-    /// The choice of an export that promises more than its disk can keep, in the form that has no answer for it.
+    /// The choice by `EXPORT_NAME` of an export whose guarantee the disk cannot keep.
     #[error("no room for one client more: {message}")]
     Full { message: String },
-    /// What should be a request is none.
+    /// A request without the magic number.
     #[error("a request begins with {met:#010x}, not with the magic number of requests")]
     RequestMagic {
         /// Its first four bytes.
         met: u32,
     },
-    /// A write of more bytes than are even passed over.
+    /// A write with more payload than is skipped.
     #[error("a write of {bytes} bytes, where {allowed} are allowed")]
-    /// How many bytes the client was to send.
+    /// Bytes of the payload.
     Payload { bytes: u32, allowed: u32 },
     /// No export chosen in time.
     #[error("no export chosen in time")]
     SlowHandshake,
-    /// A request begun, and not completed in time.
+    /// A request was not completed in time.
     #[error("a request was not completed in time")]
     SlowRequest,
-    /// Replies not taken in time.
+    /// Replies were not received in time.
     #[error("replies were not taken in time")]
     SlowReader,
 }

@@ -1,4 +1,4 @@
-//! The options of the handshake, and what is answered to each.
+//! The options of the handshake, and their replies.
 
 use super::buffer::Buffer;
 use super::export::Export;
@@ -10,14 +10,13 @@ use super::visible::VisibleExports;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OptionHeader {
     pub(super) option: u32,
-    /// Bytes of data that follow.
     pub(super) length: u32,
 }
 
 impl OptionHeader {
     pub(super) const BYTES: usize = 16;
 
-    /// The header that the bytes begin with, if they are enough.
+    /// Parses a header, if there are enough bytes.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<OptionHeader>, Breach> {
         let mut fields = Fields(bytes);
         let Some(magic) = fields.u64() else { return Ok(None) };
@@ -45,7 +44,7 @@ impl OptionHeader {
     }
 }
 
-/// Why an option fails, as its reply says it.
+/// The error reply to an option.
 struct Failure {
     reply: u32,
     message: String,
@@ -58,7 +57,7 @@ fn invalid(message: &str) -> Failure {
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     structured: bool,
-    /// The export whose allocation was asked for last.
+    /// The export of the last negotiated allocation context.
     allocation: Option<usize>,
 }
 
@@ -68,7 +67,7 @@ impl Choice {
         Terms { structured, allocation: structured && self.allocation == Some(export) }
     }
 
-    /// Chooses an export in the old form, which has no room for an error.
+    /// Chooses an export by `EXPORT_NAME`, which has no error reply.
     pub(super) fn by_name(
         &self,
         shown: VisibleExports<'_>,
@@ -90,9 +89,9 @@ impl Choice {
         Ok(index)
     }
 
-    /// Answers an option that has answers; the export, where one is chosen by it.
+    /// Replies to an option; returns the export, if the option chooses one.
     ///
-    /// *Errors:* what the client was refused with.
+    /// *Errors:* the error reply to the client.
     pub(super) fn answer(
         &mut self,
         shown: VisibleExports<'_>,
@@ -142,7 +141,7 @@ impl Choice {
         };
         let Export { bytes, blocks, .. } = export;
         put(proto::INFO_EXPORT, [&bytes.to_be_bytes(), &export.flags(self.structured).to_be_bytes(), &[]]);
-        // Told to all, since the disk has no blocks smaller than these.
+        // Sent to all clients, because the disk has no smaller blocks.
         put(
             proto::INFO_BLOCK_SIZE,
             [&blocks.minimum.to_be_bytes(), &blocks.preferred.to_be_bytes(), &blocks.maximum.to_be_bytes()],
@@ -190,7 +189,7 @@ impl Choice {
         }
         let (index, _) = find(shown, name)?;
         if wanted {
-            // A number has a meaning only where contexts are settled.
+            // The ID has a meaning only when contexts are set.
             let id = if settle { proto::CONTEXT_ID } else { 0 };
             let parts = [&id.to_be_bytes(), proto::CONTEXT.as_bytes()];
             put_option_reply(out, option, proto::REP_META_CONTEXT, &parts);
@@ -200,7 +199,7 @@ impl Choice {
     }
 }
 
-/// The name and the list of items asked for, of a question for an export.
+/// The name of the export and the requested information of an option's data.
 fn information(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Fields(data);
     let name = fields.string()?;

@@ -1,11 +1,10 @@
-//! The numbers of the protocol, and how its fields are read and written: big-endian, without padding.
+//! The constants of the protocol, and its fields: big-endian, without padding.
 
 use super::buffer::Buffer;
 
-/// Longest string.
 pub(super) const NAME_BYTES: usize = 4096;
 
-/// What a server says first: two magic numbers.
+/// The greeting: two magic numbers.
 pub(super) const GREETING: [u64; 2] = [0x4e42_444d_4147_4943, OPTION_MAGIC];
 pub(super) const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
 pub(super) const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
@@ -16,11 +15,11 @@ pub(super) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 /// Zeros after the export's size and flags, for clients that did not decline them.
 pub(super) const PADDING: [u8; 124] = [0; 124];
 
-/// Flags of both sides of the handshake.
+/// Flags of the handshake, of both sides.
 pub(super) const FIXED_NEWSTYLE: u16 = 1 << 0;
 pub(super) const NO_ZEROES: u16 = 1 << 1;
 
-/// What the client is told of an export.
+/// Transmission flags of an export.
 pub(super) const EXPORT_HAS_FLAGS: u16 = 1 << 0;
 pub(super) const EXPORT_READ_ONLY: u16 = 1 << 1;
 pub(super) const EXPORT_SEND_FLUSH: u16 = 1 << 2;
@@ -44,7 +43,7 @@ pub(super) const OPT_STRUCTURED_REPLY: u32 = 8;
 pub(super) const OPT_LIST_META_CONTEXT: u32 = 9;
 pub(super) const OPT_SET_META_CONTEXT: u32 = 10;
 
-/// Kinds of replies to options.
+/// Types of option replies.
 pub(super) const REP_ACK: u32 = 1;
 pub(super) const REP_SERVER: u32 = 2;
 pub(super) const REP_INFO: u32 = 3;
@@ -56,16 +55,16 @@ pub(super) const REP_ERR_TLS_REQD: u32 = (1 << 31) + 5;
 pub(super) const REP_ERR_UNKNOWN: u32 = (1 << 31) + 6;
 pub(super) const REP_ERR_TOO_BIG: u32 = (1 << 31) + 9;
 
-/// What can be asked about an export.
+/// Information about an export.
 pub(super) const INFO_EXPORT: u16 = 0;
 pub(super) const INFO_NAME: u16 = 1;
 pub(super) const INFO_DESCRIPTION: u16 = 2;
 pub(super) const INFO_BLOCK_SIZE: u16 = 3;
 
-/// The one metadata context, and the number it goes by.
+/// The only metadata context, and its ID.
 pub(super) const CONTEXT: &str = "base:allocation";
 pub(super) const CONTEXT_ID: u32 = 1;
-/// A stretch of it that is a hole and reads as zeros.
+/// Status flags of a hole that reads as zeros.
 pub(super) const HOLE_OF_ZEROS: u32 = 0b11;
 
 /// Commands of the transmission.
@@ -85,7 +84,7 @@ pub(super) const FLAG_DF: u16 = 1 << 2;
 pub(super) const FLAG_REQ_ONE: u16 = 1 << 3;
 pub(super) const FLAG_FAST_ZERO: u16 = 1 << 4;
 
-/// Kinds of structured replies, and the flag of the last one.
+/// Types of structured replies, and the flag of the last one.
 pub(super) const CHUNK_DONE: u16 = 1 << 0;
 pub(super) const CHUNK_OFFSET_DATA: u16 = 1;
 pub(super) const CHUNK_BLOCK_STATUS: u16 = 5;
@@ -103,11 +102,11 @@ pub(super) enum Errno {
     Shutdown = 108,
 }
 
-/// Fields taken one after the other from bytes.
+/// Parses fields from bytes.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// So many bytes, or nothing where there are fewer.
+    /// The next `bytes` bytes, or none if there are fewer.
     pub(super) fn take_bytes(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
@@ -132,7 +131,7 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A string after its length.
+    /// A string with its length before it.
     pub(super) fn string(&mut self) -> Option<&'a [u8]> {
         let bytes = self.u32()?;
         self.take_bytes(usize::try_from(bytes).ok()?)
@@ -143,7 +142,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes a reply to an option, whose data are given in parts.
+/// Writes an option reply with the data of `parts`.
 pub(super) fn put_option_reply(out: &mut Buffer, option: u32, reply: u32, parts: &[&[u8]]) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let length = u32::try_from(length).expect("replies to options are short");

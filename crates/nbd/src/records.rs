@@ -1,7 +1,7 @@
-//! The TLS of a connection: records in and out, and what they say.
+//! The TLS of a connection: it encrypts and decrypts records.
 //!
-//! What is kept is bounded: [`INBOX`] of records that came, as much of what they said, and of what is to be sent the records of
-//! [`BATCH`] bytes and as much again of TLS itself.
+//! Memory is bounded: [`INBOX`] of received records, as much of decrypted bytes, and for sending the records of [`BATCH`] bytes
+//! and as much again of TLS itself.
 //!
 //! *Source:* RFC 8446.
 
@@ -20,35 +20,35 @@ use super::buffer::Buffer;
 use super::certificate;
 use super::limits::{Breach, Ending};
 
-/// Room for records that were received: the largest message of a TLS handshake fits.
+/// Bytes of received records: the largest TLS handshake message fits.
 const INBOX: usize = 72 << 10;
 
-/// Bytes of the machine that are sealed together, in some records.
+/// Bytes of the machine's output that are encrypted together.
 const BATCH: usize = 64 << 10;
 
-/// What records take besides their bytes, with some to spare.
+/// Margin in bytes for the overhead of records.
 const HEADS: usize = 1 << 10;
 
-/// The TLS of a connection, from the side of the server.
+/// The server's side of TLS on a connection.
 pub(super) struct Records {
     connection: UnbufferedServerConnection,
     inbox: Buffer,
-    /// What they said, for which the machine has no room yet.
+    /// Decrypted bytes for which the machine has no space yet.
     said: Buffer,
     outbox: Buffer,
-    /// What of the machine's bytes the outbox begins with.
+    /// The machine's bytes at the start of the outbox.
     batch: Option<Batch>,
-    /// Whether the machine was told whom it speaks with.
+    /// Whether the machine has got the client's identity.
     open: bool,
-    /// Whether the client was told that nothing more comes.
+    /// Whether the close alert was sent.
     closed: bool,
-    /// Whether the client sends no more, and whether the machine was told so, behind all that was said.
+    /// Whether the client has closed its side, and whether the machine knows, after all its bytes.
     ended: bool,
     is_end_reported: bool,
     failure: Option<Ending>,
     /// Since when the rest of a record is awaited.
     incomplete: Option<Nanos>,
-    /// Whether nothing was read, for want of room, when that was last looked at: the client cannot send the rest meanwhile.
+    /// Whether reading was stopped for lack of space at the last check: the client cannot send the rest meanwhile.
     stalled: bool,
     now: Nanos,
 }
@@ -62,30 +62,30 @@ impl fmt::Debug for Records {
     }
 }
 
-/// Bytes of the machine that were sealed, and how far they have got.
+/// Bytes of the machine that were encrypted, and how many were sent.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     bytes: usize,
-    /// Of these the machine was told that they were sent.
+    /// How many of them were reported to the machine as sent.
     acknowledged: usize,
     sealed: usize,
     sent: usize,
 }
 
-/// What is to be done after a step of the TLS machine.
+/// What follows a step of the TLS state machine.
 enum Next {
     Again,
-    /// The handshake is over, and all records are open that have come.
+    /// The handshake is over, and all received records are decrypted.
     Open,
-    /// More must come first.
+    /// More records must arrive first.
     Wait,
     Fail(String),
 }
 
 impl Records {
-    /// TLS from now on; `plain` is the last that the client hears without it.
+    /// Begins TLS; `plain` is the last unencrypted output.
     ///
-    /// *Errors:* a configuration that cannot serve, in words.
+    /// *Errors:* the configuration is invalid.
     pub(super) fn begin(config: Arc<ServerConfig>, plain: &[u8], now: Nanos) -> Result<Records, String> {
         let connection = UnbufferedServerConnection::new(config).map_err(|error| error.to_string())?;
         let mut outbox = Buffer::with_room(BATCH + HEADS);
@@ -111,7 +111,7 @@ impl Records {
         self.failure.as_ref()
     }
 
-    /// Whether there is room for records, and for what they say.
+    /// Whether there is space for records and their decrypted bytes.
     pub(super) fn has_room(&self) -> bool {
         let is_done = self.failure.is_some() || self.ended;
         !is_done && self.said.is_empty() && self.outbox.len() <= 2 * BATCH && self.inbox.has_space()
@@ -133,8 +133,7 @@ impl Records {
         self.hand_on(machine);
     }
 
-    /// Gives the machine what was said before and it had no room for, and tells of the end behind that; whether there was
-    /// anything that it took.
+    /// Passes the machine decrypted bytes that it had no space for, and then the end of input; returns whether it took any.
     pub(super) fn hand_on(&mut self, machine: &mut impl Machine) -> bool {
         let taken = give(machine, self.now, self.said.bytes());
         self.said.consume(taken);
@@ -146,7 +145,7 @@ impl Records {
         taken > 0 || is_news
     }
 
-    /// Opens all records that have come, and hands on what they say.
+    /// Decrypts all received records, and passes their bytes on.
     fn open_all(&mut self, machine: &mut impl Machine) {
         let before = self.inbox.len();
         self.settle(machine);
@@ -158,7 +157,7 @@ impl Records {
         };
     }
 
-    /// Does all that can be done with what has come; whether the client may be spoken to.
+    /// Processes all that has arrived; returns whether output to the client is possible.
     fn settle(&mut self, machine: &mut impl Machine) -> bool {
         while self.failure.is_none() {
             match self.step(machine) {
@@ -173,7 +172,7 @@ impl Records {
                 Next::Wait => return false,
                 Next::Fail(error) => {
                     self.failure = Some(Ending::Broken(Breach::Tls { error }));
-                    // An alert says why, as far as the client still listens.
+                    // Sends an alert with the reason, as far as the client still receives.
                     while self.connection.wants_write() {
                         self.step(machine);
                     }
@@ -187,7 +186,7 @@ impl Records {
         let Records { connection, inbox, said, outbox, open, ended, now, .. } = self;
         let UnbufferedStatus { discard, state } = connection.process_tls_records(inbox.bytes_mut());
         let next = match state {
-            // Before anything is heard, the machine is told who speaks.
+            // The machine gets the client's identity before its first byte.
             Ok(ConnectionState::ReadTraffic(_)) if !*open => Next::Open,
             Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                 while let Some(Ok(record)) = traffic.next_record() {
@@ -213,11 +212,11 @@ impl Records {
             Err(error) => Next::Fail(error.to_string()),
         };
         inbox.consume(discard);
-        // A server could speak before it knows who listens.
+        // A server could send before it knows the client.
         if matches!(next, Next::Open) && connection.is_handshaking() { Next::Wait } else { next }
     }
 
-    /// Seals what the machine has to say, or the end where it has no more; nothing while records wait to be sent.
+    /// Encrypts the machine's output, or the close alert after its end; nothing while records wait to be sent.
     pub(super) fn seal(&mut self, machine: &mut impl Machine) {
         if !self.open || self.closed || self.failure.is_some() || !self.outbox.is_empty() {
             return;
@@ -241,7 +240,7 @@ impl Records {
             Ok(ConnectionState::WriteTraffic(mut traffic)) => put(&mut self.outbox, BATCH + HEADS, |room| {
                 traffic.encrypt(bytes, room).map_err(Shortage::from)
             }),
-            // Nobody listens any more.
+            // The client receives no more.
             Ok(_) => Err("TLS is closed".to_string()),
             Err(error) => Err(error.to_string()),
         };
@@ -259,20 +258,20 @@ impl Records {
         self.outbox.bytes()
     }
 
-    /// Whether there is nothing more to say, after a machine that is over.
+    /// Whether there is nothing more to send, once the machine is over.
     pub(super) fn is_closed(&self) -> bool {
         self.closed || !self.open || self.failure.is_some()
     }
 
-    /// So many bytes of records were sent; the machine is told of its own in proportion.
+    /// Reports that `bytes` of records were sent; the machine gets its share of them.
     pub(super) fn sent(&mut self, machine: &mut impl Machine, now: Nanos, bytes: usize) {
         self.now = now;
         self.outbox.consume(bytes);
         let Some(batch) = &mut self.batch else { return };
         batch.sent = batch.sealed.min(batch.sent + bytes);
-        // Both are at most some BATCH.
+        // Both are at most about BATCH.
         let due = batch.bytes * batch.sent / batch.sealed;
-        // A machine that is broken has nothing to say any more.
+        // A machine that is broken has no more output.
         let acknowledged = (due - batch.acknowledged).min(machine.output().len());
         batch.acknowledged = due;
         if batch.sent == batch.sealed {
@@ -283,7 +282,7 @@ impl Records {
         }
     }
 
-    /// Until when the rest of a record may come, of a client that has begun one and is listened to.
+    /// The deadline for the rest of a record, if one has begun and input is read.
     pub(super) fn deadline(&self, timeout: Nanos) -> Option<Nanos> {
         let since = self.incomplete.filter(|_| self.open && !self.stalled);
         since.map(|since| since.saturating_add(timeout))
@@ -293,14 +292,14 @@ impl Records {
         self.stalled = true;
     }
 
-    /// The client is listened to, perhaps again: then it has all its time.
+    /// Input is read, perhaps again: the client gets the full time.
     pub(super) fn listen(&mut self, now: Nanos) {
         if std::mem::replace(&mut self.stalled, false) {
             self.incomplete = self.incomplete.map(|_| now);
         }
     }
 
-    /// Goes on by another clock, and with another machine.
+    /// Continues with another clock and another machine.
     pub(super) fn rebase(&mut self, now: Nanos) {
         (self.now, self.incomplete, self.is_end_reported) = (now, self.incomplete.map(|_| now), false);
     }
@@ -316,7 +315,7 @@ impl Records {
     }
 }
 
-/// Gives a machine as much as it takes; how many bytes that were.
+/// Passes a machine as many bytes as it has space for; returns their number.
 fn give(machine: &mut impl Machine, now: Nanos, bytes: &[u8]) -> usize {
     let mut given = 0;
     while given < bytes.len() && machine.wants_input() {
@@ -329,7 +328,7 @@ fn give(machine: &mut impl Machine, now: Nanos, bytes: &[u8]) -> usize {
     given
 }
 
-/// Why bytes were not put into the room there was.
+/// Why bytes did not fit into the space.
 enum Shortage {
     Room(InsufficientSizeError),
     Other(String),
@@ -353,7 +352,7 @@ impl From<EncryptError> for Shortage {
     }
 }
 
-/// Puts bytes behind others, with room for so many at first, then for as many as it takes; how many there were.
+/// Appends what `write` writes into space of `room` bytes at first, then of the required size; returns the number of bytes.
 fn put(
     out: &mut Buffer,
     room: usize,

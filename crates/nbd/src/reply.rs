@@ -1,4 +1,4 @@
-//! Replies to requests, written where they wait to be sent.
+//! Encodes replies into the output buffer.
 
 use super::buffer::Buffer;
 use super::proto::{self, Errno};
@@ -16,7 +16,7 @@ impl From<BlockError> for Errno {
     }
 }
 
-/// The one form without chunks: an error or none.
+/// A simple reply, with an error or 0.
 fn simple_header(error: u32, cookie: u64) -> [u8; 16] {
     let mut header = [0; 16];
     header[..4].copy_from_slice(&proto::SIMPLE_REPLY_MAGIC.to_be_bytes());
@@ -25,7 +25,7 @@ fn simple_header(error: u32, cookie: u64) -> [u8; 16] {
     header
 }
 
-/// The head of a chunk, the last of its reply.
+/// The header of a reply's last chunk.
 fn chunk_header(kind: u16, cookie: u64, payload: usize) -> [u8; 20] {
     let payload = u32::try_from(payload).expect("chunks are shorter than 4 GiB, as transfers are");
     let mut header = [0; 20];
@@ -37,12 +37,12 @@ fn chunk_header(kind: u16, cookie: u64, payload: usize) -> [u8; 20] {
     header
 }
 
-/// It is done. The short form is allowed whatever was agreed on, where no data are to be sent.
+/// A success. The simple form is always allowed for replies without data.
 pub(super) fn done(out: &mut Buffer, cookie: u64) {
     out.push(&simple_header(0, cookie));
 }
 
-/// It failed; the message reaches clients that agreed on structured replies.
+/// A failure; only structured replies carry the message.
 pub(super) fn error(out: &mut Buffer, structured: bool, cookie: u64, error: Errno, message: &str) {
     if !structured {
         return out.push(&simple_header(error as u32, cookie));
@@ -54,7 +54,7 @@ pub(super) fn error(out: &mut Buffer, structured: bool, cookie: u64, error: Errn
     out.push(message.as_bytes());
 }
 
-/// Bytes that were read, put where they are sent from by `read`.
+/// The data of a read, which `read` writes directly into the output buffer.
 pub(super) fn data(
     out: &mut Buffer,
     structured: bool,
@@ -76,7 +76,7 @@ pub(super) fn data(
     out.commit(head + bytes);
 }
 
-/// Where data are and where holes, from the request's first byte on and no further than its last.
+/// Extents from the request's first byte to at most its last.
 pub(super) fn extents(out: &mut Buffer, cookie: u64, reported: &[StatusExtent], bytes: u32, most: usize) {
     let descriptors = || Descriptors { reported, left: u64::from(bytes) }.take(most.max(1));
     let count = descriptors().count();
@@ -89,7 +89,7 @@ pub(super) fn extents(out: &mut Buffer, cookie: u64, reported: &[StatusExtent], 
     }
 }
 
-/// Stretches as a reply tells them: neighbours of a kind joined, none empty, none beyond the request.
+/// Extents for a reply: neighbours of a kind are merged, none is empty, none is beyond the request.
 struct Descriptors<'a> {
     reported: &'a [StatusExtent],
     left: u64,

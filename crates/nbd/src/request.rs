@@ -1,18 +1,17 @@
-//! What a client may ask of an export, and what it is told where it may not.
+//! Requests: which are allowed, and how others are refused.
 
 use super::export::Export;
 use super::limits::Breach;
 use super::proto::{self, Errno, Fields};
 use crate::Operation;
 
-/// A request up to its payload.
 pub(super) const HEADER_BYTES: usize = 28;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// Replies come in chunks that tell their own length.
+    /// Replies are structured.
     pub(super) structured: bool,
-    /// The client may ask for the allocation.
+    /// The client may request block status.
     pub(super) allocation: bool,
 }
 
@@ -20,7 +19,7 @@ pub(super) struct Terms {
 pub(super) struct Header {
     flags: u16,
     command: u16,
-    /// The client's own name for the request, which its reply carries.
+    /// The client's ID of the request, which its reply repeats.
     pub(super) cookie: u64,
     pub(super) offset: u64,
     pub(super) length: u32,
@@ -58,11 +57,11 @@ impl Header {
         if self.command == proto::CMD_WRITE { self.length as usize } else { 0 }
     }
 
-    /// Bytes of memory that the request takes until it is answered.
+    /// Bytes of memory that the request holds until it is answered.
     pub(super) fn weight(&self) -> usize {
         match self.command {
             proto::CMD_READ | proto::CMD_WRITE => self.length as usize,
-            // Stretches of sixteen bytes and their way out: of so many only where there are so many.
+            // Extents of sixteen bytes and their encoding, for as many as the length allows.
             proto::CMD_BLOCK_STATUS => (self.length as usize / 512).clamp(1, 4096) * 24,
             _ => 0,
         }
@@ -101,7 +100,7 @@ impl Header {
         if self.has(proto::FLAG_FAST_ZERO) { Err(Refusal::SlowZeroes) } else { Ok(()) }
     }
 
-    /// Whether the command was offered, and the flags that it may have besides FUA.
+    /// Whether the command was offered, and its allowed flags other than FUA.
     fn offered(&self, export: &Export, terms: Terms) -> Result<(bool, u16), Refusal> {
         Ok(match self.command {
             proto::CMD_READ if terms.structured => (true, proto::FLAG_DF),
@@ -139,7 +138,7 @@ impl Header {
         Ok(())
     }
 
-    /// What the disk is asked, of a request that was found good.
+    /// The operation of a valid request.
     pub(super) fn operation(&self, data: Vec<u8>) -> Operation {
         let Header { offset, length, .. } = *self;
         let (fua, bytes) = (self.has(proto::FLAG_FUA), u64::from(length));
@@ -147,7 +146,7 @@ impl Header {
             proto::CMD_READ => Operation::Read { offset, bytes: length, fua },
             proto::CMD_WRITE => Operation::Write { offset, data, fua },
             proto::CMD_FLUSH => Operation::Flush,
-            // The one way of making the zeros that a trim leaves behind last.
+            // Only this writes zeros that FUA makes durable.
             proto::CMD_TRIM if fua => Operation::WriteZeroes { offset, bytes, may_trim: true, fua },
             proto::CMD_TRIM => Operation::Trim { offset, bytes },
             proto::CMD_CACHE => Operation::Prefetch { offset, bytes },
@@ -160,7 +159,7 @@ impl Header {
     }
 }
 
-/// Why a request is not passed on to the disk.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("unknown command {met}")]

@@ -11,10 +11,10 @@ use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
 use super::{Machine, Permit, Tls, Wire};
 use crate::{Answer, BlockError, Operation};
 
-/// Room for requests that are read together.
+/// Bytes of input that are read together.
 const INBOX: usize = 256 << 10;
 
-/// Longest payload that is read together with other requests and copied; a longer one is read in place.
+/// Longest payload in bytes that is read with other requests and copied; a longer one is read in place.
 const COPIED: usize = 64 << 10;
 
 /// A client's request to the disk.
@@ -22,11 +22,11 @@ const COPIED: usize = 64 << 10;
 pub struct Request {
     /// What its answer needs.
     pub handle: ReplyHandle,
-    /// The operation. It lies within the export, in whole blocks.
+    /// The operation, within the export and in whole blocks.
     pub operation: Operation,
 }
 
-/// What the reply to a request needs. It travels with the request, and cannot be copied, so that nothing is answered twice:
+/// What the reply to a request needs. It cannot be copied, so that no request is answered twice:
 ///
 /// ```compile_fail,E0382
 /// # use headstack_nbd::{Answer, ReplyHandle, Session};
@@ -40,15 +40,15 @@ pub struct ReplyHandle {
     cookie: u64,
     offset: u64,
     length: u32,
-    /// Bytes of memory that the request takes.
+    /// Bytes of memory that the request holds.
     weight: usize,
     shape: Shape,
 }
 
 /// The transmission over one connection.
 ///
-/// After [`filled`](Wire::filled), [`input_ended`](Wire::input_ended), an answer or [`sent`](Wire::sent) there may be
-/// requests to take with [`next_request`](Session::next_request), until it gives none.
+/// After [`filled`](Wire::filled), [`input_ended`](Wire::input_ended), an answer or [`sent`](Wire::sent) call
+/// [`next_request`](Session::next_request) until it returns none.
 #[derive(Debug)]
 pub struct Session {
     exports: Exports,
@@ -57,27 +57,27 @@ pub struct Session {
     limits: Limits,
     inbox: Buffer,
     outbox: Buffer,
-    /// Bytes of replies that the client took.
+    /// Bytes of replies that the client has received.
     taken: u64,
     reading: Reading,
     in_flight: usize,
-    /// Bytes of requests that are with the disk, or on their way in.
+    /// Bytes of requests that are at the disk or being read.
     held: usize,
-    /// What of a budget it has taken for these, and for replies.
+    /// What it has taken from a budget for these and for replies.
     share: Share,
-    /// What was given to it when it was let in.
+    /// The permit of its admission.
     _permit: Option<Permit>,
-    /// Whether the next request waits until others are out of the way.
+    /// Whether the next request waits until others have completed.
     blocked: bool,
-    /// Whether that is for memory that other connections hold.
+    /// Whether it waits for memory that other connections hold.
     lacks_memory: bool,
     hung_up: bool,
     ending: Option<Ending>,
-    /// The last time told.
+    /// Latest time given.
     now: Nanos,
     /// Since when the rest of a request is awaited.
     incomplete: Option<Nanos>,
-    /// Since when the client has taken nothing of what is to be sent.
+    /// Since when the client has received nothing of the output.
     untaken: Option<Nanos>,
 }
 
@@ -90,15 +90,15 @@ enum Reading {
 
 enum Step {
     Request(Request),
-    /// Something was dealt with; there may be more.
+    /// Something was processed; there may be more.
     Again,
     Starved,
-    /// Others must be out of the way first.
+    /// Others must complete first.
     Blocked,
 }
 
 impl Session {
-    /// Goes on where a handshake ended, with what it had received and not sent.
+    /// Continues after a handshake, with its unprocessed input and unsent output.
     pub(super) fn new(
         (exports, export): (Exports, usize),
         terms: Terms,
@@ -136,42 +136,42 @@ impl Session {
         Session { share: Share::new(budget), ..self }
     }
 
-    /// Has it hold something until it ends.
+    /// Keeps a permit until it ends.
     pub(super) fn holding(self, _permit: Option<Permit>) -> Session {
         Session { _permit, ..self }
     }
 
-    /// The place among the exports of the one that the client chose.
+    /// The index of the client's export.
     pub fn export(&self) -> usize {
         self.export
     }
 
-    /// How many bytes of replies there were so far.
+    /// Total bytes of replies.
     pub fn said(&self) -> u64 {
         self.taken + self.outbox.len() as u64
     }
 
-    /// How many of these the client took.
+    /// Bytes of replies that the client has received.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The name of the export that the client chose.
+    /// The name of the client's export.
     pub fn export_name(&self) -> &str {
         &self.chosen().name
     }
 
-    /// Whether the next request waits for memory that other connections hold: it is to be asked for again before long.
+    /// Whether the next request waits for memory that other connections hold; if so, the owner has to retry soon.
     pub fn lacks_memory(&self) -> bool {
         self.blocked && self.lacks_memory
     }
 
-    /// How many requests are with the disk.
+    /// Number of requests at the disk.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// The next request for the disk. What is refused is answered on the way.
+    /// The next request for the disk. Invalid requests are answered with an error.
     pub fn next_request(&mut self) -> Option<Request> {
         while self.ending.is_none() {
             match self.step() {
@@ -216,7 +216,7 @@ impl Session {
         });
     }
 
-    /// Answers a read by having its bytes put where they are sent from. All of the room is to be filled.
+    /// Answers a read whose bytes `read` writes directly into the output buffer; it must fill all of the space.
     pub fn answer_read(
         &mut self,
         now: Nanos,
@@ -250,7 +250,7 @@ impl Session {
         &self.exports.all()[self.export]
     }
 
-    /// Whether a request that takes so many bytes of memory may go on now.
+    /// Whether a request that needs `weight` bytes of memory may proceed now.
     fn has_room_for(&mut self, weight: usize) -> bool {
         let held = self.held + self.outbox.len();
         let fits = held + weight <= self.limits.held_bytes || held == 0;
@@ -259,7 +259,7 @@ impl Session {
         is_within && !self.lacks_memory
     }
 
-    /// Gives back what it does not hold any more.
+    /// Returns unused memory to the budget.
     fn settle(&mut self) {
         self.share.settle(self.held + self.outbox.len());
     }
@@ -288,7 +288,7 @@ impl Session {
         }
     }
 
-    /// Takes the request that the inbox begins with, or as much of it as can be taken.
+    /// Takes the first request of the inbox, or as much of it as possible.
     fn begin(&mut self) -> Result<Step, Breach> {
         let Some((bytes, rest)) = self.inbox.bytes().split_first_chunk::<HEADER_BYTES>() else {
             return Ok(Step::Starved);
@@ -341,7 +341,7 @@ impl Session {
         self.untaken.get_or_insert(self.now);
     }
 
-    /// Reads no more; what was begun and cannot be completed is dropped.
+    /// Reads no more; an incomplete request is dropped.
     fn end(&mut self, ending: Ending) {
         if let Reading::Payload { header, .. } = &self.reading {
             self.held -= header.weight();

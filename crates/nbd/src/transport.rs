@@ -1,7 +1,7 @@
-//! How the bytes of a machine cross the socket: as they are, or within TLS once the client has asked for it.
+//! Carries the bytes of a machine over the socket: in the clear, or in TLS once the client has requested it.
 //!
-//! Bytes that came before the TLS handshake are never taken for ones that came within it: the machine refuses what follows
-//! a STARTTLS at once, and what comes later must be TLS.
+//! Bytes received before the TLS handshake are never taken for bytes within it: the machine refuses what follows a STARTTLS at
+//! once, and later bytes must be TLS.
 
 use headstack_model::Nanos;
 
@@ -10,10 +10,10 @@ use super::records::Records;
 use super::session::{Request, Session};
 use super::{Machine, Tls, Wire};
 
-/// A machine, and the way of its bytes.
+/// A machine with its transport.
 #[derive(Debug)]
 pub struct Transport<W> {
-    /// Who speaks.
+    /// The machine.
     pub machine: W,
     /// Time for a record to be completed.
     timeout: Nanos,
@@ -21,12 +21,12 @@ pub struct Transport<W> {
 }
 
 impl<W: Machine> Transport<W> {
-    /// A machine whose bytes cross as they are until it takes up TLS.
+    /// A machine in the clear until it begins TLS.
     pub fn new(machine: W, limits: &Limits) -> Transport<W> {
         Transport { machine, timeout: limits.request, records: None }
     }
 
-    /// The same way for another machine, which goes on where this one ended, by a clock that says `now`.
+    /// The same transport for another machine, which continues where this one ended, by a clock that says `now`.
     pub fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Transport<T>> {
         let Transport { machine, timeout, mut records } = self;
         if let Some(records) = &mut records {
@@ -35,7 +35,7 @@ impl<W: Machine> Transport<W> {
         Some(Transport { machine: change(machine)?, timeout, records })
     }
 
-    /// Takes note whether the client is listened to, by a clock that says `now` where one does.
+    /// Records whether input is read, at time `now` if it is.
     fn note_stall(&mut self, now: Option<Nanos>) {
         let is_read = self.wants_input();
         let Some(records) = &mut self.records else { return };
@@ -46,7 +46,7 @@ impl<W: Machine> Transport<W> {
         }
     }
 
-    /// Goes over to TLS where the machine has just agreed to it.
+    /// Switches to TLS if the machine has just negotiated it.
     fn upgrade(&mut self, now: Nanos) {
         let Some(Tls { config, .. }) = self.machine.take_tls() else { return };
         let plain = self.machine.output();
@@ -62,13 +62,13 @@ impl<W: Machine> Transport<W> {
 }
 
 impl Transport<Session> {
-    /// The next request for the disk. What is refused is answered on the way.
+    /// The next request for the disk. Invalid requests are answered with an error.
     pub fn next_request(&mut self) -> Option<Request> {
         loop {
             if let Some(request) = self.machine.next_request() {
                 return Some(request);
             }
-            // The machine may have room again for what came with the last record.
+            // The machine may have space again for bytes of the last record.
             let records = self.records.as_mut()?;
             if !records.hand_on(&mut self.machine) {
                 self.note_stall(None);
@@ -134,7 +134,7 @@ impl<W: Machine> Wire for Transport<W> {
         match &mut self.records {
             Some(records) => {
                 records.sent(&mut self.machine, now, bytes);
-                // What came may have waited until replies were taken.
+                // Bytes may have waited until replies were sent.
                 records.hand_on(&mut self.machine);
                 self.note_stall(Some(now));
             }

@@ -1,4 +1,4 @@
-//! Where an NBD server is, as people write it.
+//! NBD URIs.
 //!
 //! *Source:* "NBD URI specification", doc/uri.md of the NetworkBlockDevice project.
 
@@ -6,21 +6,21 @@ use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The place of an export: `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`.
+/// The URI of an export: `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NbdUri {
-    /// Where its server listens.
+    /// The address of its server.
     pub server: NbdServer,
-    /// Its name; the first one where it is empty.
+    /// Its name; empty for the first export.
     pub export: String,
 }
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NbdServer {
-    /// A host and a port of it.
+    /// Host and port.
     Tcp(String),
-    /// A socket in the file system.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -31,7 +31,7 @@ pub struct UriError {
     met: String,
 }
 
-/// The port of NBD.
+/// The default port.
 const PORT: &str = "10809";
 
 impl FromStr for NbdUri {
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Option<NbdUri> {
     if host.is_empty() || host.starts_with(':') || export.contains('?') {
         return None;
     }
-    // Of an IPv6 address in brackets the colons are none before a port.
+    // The colons of a bracketed IPv6 address do not precede a port.
     let has_port = host.rsplit_once(']').map_or(host, |(_, behind)| behind).contains(':');
     let host = if has_port { host.to_string() } else { format!("{host}:{PORT}") };
     Some(NbdUri { server: NbdServer::Tcp(host), export: plain(export)? })

@@ -4,7 +4,7 @@ use crate::access::Peer;
 use crate::export::{Export, Exports};
 use headstack_model::spec::did_you_mean;
 
-/// Exports as a client sees them: one that it may not use is left out.
+/// The exports without those that the client may not use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VisibleExports<'a> {
     pub(crate) exports: &'a Exports,
@@ -25,11 +25,11 @@ impl<'a> VisibleExports<'a> {
         named.or_else(|| self.all().next().filter(|_| name.is_empty()))
     }
 
-    /// An unknown name as a message shows it, and the hint that ends the message.
+    /// An unknown name as shown in a message, and the hint at the end of the message.
     pub(crate) fn unknown(self, name: &[u8]) -> (String, String) {
         let text = String::from_utf8_lossy(name);
         let met: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-        // A message is a string of the protocol too, and as short.
+        // A message has the same length limit as any string of the protocol.
         let short = self.all().map(|(_, export)| export.name.as_str()).filter(|name| name.len() <= 256);
         let hint = did_you_mean(&met, short);
         (met, hint)
