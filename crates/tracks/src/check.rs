@@ -1,26 +1,26 @@
-//! Compares a map with the truth.
+//! Compares a map with the true boundaries.
 
 use crate::{Track, TrackMap};
 
-/// How a map differs from the truth.
+/// Differences between a map and the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Boundaries that there are.
+    /// True boundaries.
     pub boundaries: u64,
-    /// Those of them that the map does not have.
+    /// True boundaries that the map lacks.
     pub missed: u64,
-    /// Boundaries of the map that are none.
+    /// Boundaries of the map that are not true.
     pub false_ones: u64,
 }
 
 impl Agreement {
-    /// Share of the boundaries that the map has.
+    /// Share of the true boundaries that the map has.
     pub fn exact_share(&self) -> f64 {
         1.0 - self.missed as f64 / self.boundaries.max(1) as f64
     }
 }
 
-/// Compares the beginnings of all tracks but the first.
+/// Compares the starts of all tracks but the first.
 pub fn compare(map: &TrackMap, truth: &TrackMap) -> Agreement {
     let mut agreement = Agreement { boundaries: truth.tracks().saturating_sub(1), ..Agreement::default() };
     let (mut found, mut real) = (map.iter().skip(1).peekable(), truth.iter().skip(1).peekable());

@@ -4,7 +4,7 @@ use crate::map::View;
 use headstack_model::Lbn;
 use std::ops::Range;
 
-/// What tracks the extents of some data touch, as a partition sees them.
+/// How many tracks and boundaries some extents of a partition touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Crossings {
@@ -12,17 +12,17 @@ pub struct Crossings {
     pub sectors: u64,
     /// Tracks that hold any of the blocks, each counted once.
     pub tracks: u64,
-    /// Track boundaries within extents: how often the heads change over in reading each extent from end to end.
+    /// Track boundaries within extents: head switches when each extent is read from end to end.
     pub crossings: u64,
     /// Extents that begin a track.
     pub on_track: u64,
 }
 
 impl Crossings {
-    /// Counts what some extents touch. Where a file system has blocks of several sectors, an extent begins a track if it begins
-    /// less than such a block behind the boundary, for no block of it can begin nearer.
+    /// Counts the crossings of extents. If a file system has blocks of several sectors, an extent that begins less than one block
+    /// behind a boundary begins a track, because no block of it can begin nearer.
     ///
-    /// *Errors:* the first extent, in the order of the disk, that reaches beyond the partition.
+    /// *Errors:* the first extent, in disk order, that reaches beyond the partition.
     pub fn count(
         view: &View<'_>,
         block_sectors: u64,
@@ -31,9 +31,9 @@ impl Crossings {
         let mut sorted = extents.to_vec();
         sorted.sort_by_key(|extent| (extent.start, extent.end));
         let mut counted = Crossings::default();
-        // A partition that begins within a track has a part of it first, which no block begins.
+        // A partition that begins within a track has a partial track first, which no block begins.
         let begins_a_track = view.first_boundary() == Some(Lbn(0));
-        // Files may share blocks: what lies below was counted.
+        // Files may share blocks; blocks below this one are already counted.
         let mut next_new = Lbn(0);
         for extent in sorted.into_iter().filter(|extent| !extent.is_empty()) {
             if extent.end.0 > view.sectors() {

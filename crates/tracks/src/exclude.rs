@@ -1,24 +1,24 @@
-//! Blocks of a file system that its data must leave out, so that none of its extents crosses a track boundary.
+//! Blocks that a file system must not use, so that none of its extents crosses a track boundary.
 //!
-//! An allocator that knows nothing of tracks still keeps to them where the blocks between them are taken: an extent ends where the
-//! next block is not free. A block that spans a boundary is always one of those. Where a boundary falls on a block's end no block
-//! spans it, as on disks whose tracks hold whole blocks; then the last block before it can be taken in its place.
+//! An allocator without track maps stays within tracks if the blocks between them are used: an extent ends where the next block
+//! is not free. A block that spans a boundary is always excluded. If a boundary falls on the end of a block, no block spans it,
+//! as on disks whose tracks hold whole blocks; then the last block before it can be excluded instead.
 //!
-//! *Source:* J. Schindler, J. L. Griffin, C. R. Lumb, G. R. Ganger, "Track-aligned Extents: Matching Access Patterns to Disk Drive
-//! Characteristics", FAST 2002, section 4.2 (excluded blocks). That a whole block is taken where none spans is this module's.
+//! *Source:* J. Schindler, J. L. Griffin, C. R. Lumb, G. R. Ganger, "Track-aligned Extents: Matching Access Patterns to Disk
+//! Drive Characteristics", FAST 2002, section 4.2 (excluded blocks). Excluding a whole block where none spans is an addition.
 
 use crate::map::View;
 
-/// At which boundaries a block is left out.
+/// At which boundaries a block is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boundaries {
-    /// At those that a block spans: the block itself.
+    /// Boundaries that a block spans: that block.
     Spanned,
-    /// At all: where none spans it, the block that ends with the track.
+    /// All: if no block spans the boundary, the block that ends there.
     Every,
 }
 
-/// Why blocks of this size cannot lie on a disk.
+/// A block size that is no whole number of sectors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("blocks of {block_bytes} bytes are no whole sectors of {sector_bytes} bytes")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -27,10 +27,10 @@ pub struct OddBlock {
     pub sector_bytes: u32,
 }
 
-/// The blocks that a file system on a partition leaves out.
+/// The excluded blocks of a file system on a partition.
 ///
-/// *Shapes:* the first block begins with the partition, and only whole blocks are part of the file system. A list of any length takes
-/// no memory: it is worked out from the map each time.
+/// *Shapes:* the first block begins with the partition, and only whole blocks belong to the file system. The list takes no
+/// memory: it is computed from the map each time.
 #[derive(Clone, Copy, Debug)]
 pub struct Exclusion<'a> {
     view: View<'a>,
@@ -39,9 +39,9 @@ pub struct Exclusion<'a> {
 }
 
 impl<'a> Exclusion<'a> {
-    /// What a file system with blocks of so many bytes leaves out.
+    /// The excluded blocks of a file system with this block size in bytes.
     ///
-    /// *Errors:* a block that is not a whole number of sectors.
+    /// *Errors:* the block size is no whole number of sectors.
     pub fn new(
         view: View<'a>,
         block_bytes: u64,
@@ -60,7 +60,7 @@ impl<'a> Exclusion<'a> {
         self.view.sectors() / self.block_sectors
     }
 
-    /// The blocks to leave out, in ascending order and each once.
+    /// The excluded blocks in ascending order, each once.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<'a> {
         let (size, every, blocks) = (self.block_sectors, self.boundaries == Boundaries::Every, self.blocks());
         let boundaries = self.view.iter().map(|track| track.first.0).filter(|first| *first > 0);
@@ -74,7 +74,7 @@ impl<'a> Exclusion<'a> {
             .filter(move |block| last.replace(*block) != Some(*block))
     }
 
-    /// How many they are.
+    /// Number of excluded blocks.
     pub fn count(&self) -> u64 {
         self.iter().count() as u64
     }
@@ -87,7 +87,7 @@ mod tests {
     use headstack_model::Lbn;
     use proptest::prelude::*;
 
-    /// First sectors of the tracks of a partition, as it counts them, but for its own first.
+    /// First sectors of a partition's tracks, relative to it, without its own first.
     fn boundaries(map: &TrackMap, start: u64, sectors: u64) -> Vec<u64> {
         let firsts = map.iter().map(|track| track.first.0);
         firsts
@@ -119,7 +119,7 @@ mod tests {
             prop_assert_eq!(spanned.iter().collect::<Vec<_>>(), &expected[..]);
             prop_assert_eq!((spanned.count(), spanned.blocks()), (expected.len() as u64, sectors / size));
 
-            // What runs of blocks are left cross no boundary, and nothing is left out but beside one.
+            // The remaining runs of blocks cross no boundary, and only blocks at boundaries are excluded.
             let every: Vec<u64> = of(Boundaries::Every).iter().collect();
             prop_assert!(every.is_sorted_by(|one, next| one < next));
             for block in 0..sectors / size {

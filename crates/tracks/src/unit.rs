@@ -1,18 +1,18 @@
-//! How one constant unit suits tracks of many lengths: what stripe hints of a file system can do for it.
+//! How well one constant unit fits tracks of many lengths, as for the stripe hints of a file system.
 
 use crate::map::View;
 use headstack_model::Lbn;
 
-/// What becomes of requests of one size that begin at multiples of it.
+/// The fit of requests of one size that begin at multiples of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Fit {
     /// Blocks of a request.
     pub unit: u64,
-    /// Requests that the partition holds.
+    /// Requests that fit in the partition.
     pub requests: u64,
     pub tracks: u64,
-    /// Tracks that begin and end at a multiple of the unit, so that no request crosses out of them.
+    /// Tracks whose ends are both multiples of the unit, so that no request crosses them.
     pub tracks_fit: u64,
     pub boundaries: u64,
     /// Boundaries at a multiple of the unit, which no request crosses.
@@ -20,7 +20,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// How a unit suits the tracks of a partition.
+    /// The fit of a unit to the tracks of a partition.
     pub fn measure(view: &View<'_>, unit: u64) -> Fit {
         assert!(unit > 0, "a request has blocks");
         let mut fit = Fit {
@@ -41,7 +41,7 @@ impl Fit {
             }
         }
         fit.boundaries = fit.tracks.saturating_sub(1);
-        // The partition begins at a multiple of anything, and not at a boundary between two of its tracks.
+        // The partition's start is a multiple of any unit, but no boundary between two of its tracks.
         fit.avoided = fit.avoided.saturating_sub(1);
         fit
     }
@@ -51,40 +51,40 @@ impl Fit {
         self.avoided as f64 / self.boundaries.max(1) as f64
     }
 
-    /// Share of the tracks that requests do not cross out of.
+    /// Share of the tracks that no request crosses the ends of.
     pub fn share_fit(&self) -> f64 {
         self.tracks_fit as f64 / self.tracks.max(1) as f64
     }
 
-    /// Boundaries crossed for each request.
+    /// Boundaries crossed per request.
     pub fn crossed(&self) -> f64 {
         (self.boundaries - self.avoided) as f64 / self.requests.max(1) as f64
     }
 
-    /// Boundaries that requests of the size would cross, one for each, if they began anywhere.
+    /// Boundaries that a request of this size crosses if it begins anywhere.
     pub fn crossed_anywhere(&self) -> f64 {
         self.boundaries as f64 * self.unit as f64 / (self.requests * self.unit).max(1) as f64
     }
 
-    /// Boundaries spared for each request: small units avoid more boundaries, but small requests seldom meet one.
+    /// Crossings saved per request: small units avoid more boundaries, but small requests seldom meet one.
     pub fn spared(&self) -> f64 {
         self.avoided as f64 / self.requests.max(1) as f64
     }
 }
 
-/// The unit that spares a request the most crossings, of the multiples of `step` up to `most`; the longest of equals.
+/// The unit that saves the most crossings per request, among the multiples of `step` up to `most`; the longest of equals.
 pub fn best(view: &View<'_>, step: u64, most: u64) -> Option<Fit> {
     let fits = (1..=most / step).map(|steps| Fit::measure(view, steps * step));
     fits.max_by(|one, other| one.spared().total_cmp(&other.spared()))
 }
 
-/// How many of `first`, `first + step`, … (`count` of them) are multiples of `unit`.
+/// How many of the `count` numbers `first`, `first + step`, … are multiples of `unit`.
 fn multiples(first: u64, step: u64, count: u64, unit: u64) -> u64 {
     let common = gcd(step, unit);
     if !first.is_multiple_of(common) {
         return 0;
     }
-    // first + k step = 0 (mod unit), all divided by what they have in common: then step has an inverse.
+    // first + k step = 0 (mod unit), divided by the common divisor: then step has an inverse.
     let unit = unit / common;
     let missing = (unit - first / common % unit) % unit;
     let k = (u128::from(missing) * u128::from(inverse(step / common % unit, unit)) % u128::from(unit)) as u64;
@@ -95,7 +95,7 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-/// What times `value` is 1 modulo `modulus`, to which it has no divisor in common (extended Euclid).
+/// The inverse of `value` modulo `modulus`, which are coprime (extended Euclid).
 fn inverse(value: u64, modulus: u64) -> u64 {
     let (mut rest, mut next) = (i128::from(modulus), i128::from(value));
     let (mut of_rest, mut of_next) = (0i128, 1i128);
@@ -107,12 +107,12 @@ fn inverse(value: u64, modulus: u64) -> u64 {
     of_rest.rem_euclid(i128::from(modulus)) as u64
 }
 
-/// The longest track of a partition, as far as it reaches; 0 of none.
+/// The longest track of a partition, cut at its ends; 0 if there is none.
 pub fn longest_track(view: &View<'_>) -> u64 {
     view.runs().map(|run| u64::from(run.sectors)).max().unwrap_or(0)
 }
 
-/// Whether the partition begins with a track, from which multiples are counted.
+/// Whether the partition begins with a track; multiples count from there.
 pub fn begins_a_track(view: &View<'_>) -> bool {
     view.first_boundary() == Some(Lbn(0))
 }
@@ -166,7 +166,7 @@ mod tests {
         let fit = best(&view, 8, longest_track(&view)).expect("there are units");
         assert_eq!((fit.unit, fit.tracks_fit, fit.avoided, fit.crossed()), (528, 900, 899, 0.0));
         assert!(begins_a_track(&view));
-        // Off by a sector, no multiple of a block meets a boundary.
+        // With an offset of one sector, no multiple of a block is a boundary.
         let view = map.view(Lbn(527), 528 * 900);
         assert_eq!(best(&view, 8, 528).map(|fit| fit.avoided), Some(0));
         assert!(!begins_a_track(&view));

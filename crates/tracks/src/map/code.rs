@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A value that cannot be.
+/// The error for an invalid value.
 pub(super) fn wrong(at: u64, what: &'static str, found: impl ToString, allowed: impl ToString) -> MapError {
     MapError::Value { at, what, found: found.to_string(), allowed: allowed.to_string() }
 }

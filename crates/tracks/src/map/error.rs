@@ -1,80 +1,80 @@
-//! What may be wrong with a track map that somebody hands in.
+//! Errors of track map files.
 
 use std::io;
 
-/// Why a file cannot be read as a track map.
+/// Why a file is no valid track map.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// The file itself cannot be read.
+    /// Reading failed.
     #[error("the track map cannot be read: {0}")]
     Input(#[from] io::Error),
-    /// It is something else.
+    /// It is not a track map.
     #[error("byte 0: {found:?} is no track map, which begins with \"\\x89HSTRK\\r\\n\"")]
     NotAMap {
-        /// What it begins with.
+        /// Its first bytes.
         found: String,
     },
-    /// It was written by a later program.
+    /// It was written by a newer program.
     #[error("byte 8: a track map of version {found}; versions 1 to {newest} can be read")]
     Version {
         /// Its version.
         found: u32,
-        /// The newest one that can be read.
+        /// Newest supported version.
         newest: u32,
     },
-    /// Its end is missing.
+    /// It is truncated.
     #[error("byte {length}: the track map ends here, and should have {expected} bytes")]
     Truncated {
-        /// Bytes that there are.
+        /// Actual length in bytes.
         length: u64,
-        /// Bytes that there should be.
+        /// Expected length in bytes.
         expected: u64,
     },
-    /// A byte of it is not what was written.
+    /// The checksum does not match.
     #[error(
         "byte {at}: the checksum is {found:#010x}, that of the bytes before is {computed:#010x}: the map is damaged"
     )]
     Checksum {
-        /// Where the checksum lies.
+        /// Offset of the checksum.
         at: u64,
-        /// The one that was written.
+        /// The checksum in the file.
         found: u32,
-        /// That of the bytes.
+        /// The computed checksum.
         computed: u32,
     },
-    /// A value cannot be.
+    /// A value is invalid.
     #[error("byte {at}: {what} is {found}; allowed is {allowed}")]
     Value {
-        /// Where it lies.
+        /// Its offset.
         at: u64,
-        /// What it stands for.
+        /// Its meaning.
         what: &'static str,
-        /// What it is.
+        /// The value.
         found: String,
-        /// What it may be.
+        /// The allowed values.
         allowed: String,
     },
 }
 
-/// Why the text form of a map cannot be read.
+/// Why a text is no valid map.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// The text itself cannot be read.
+    /// Reading failed.
     #[error("the track map cannot be read: {0}")]
     Input(#[from] io::Error),
-    /// A line is not a track.
+    /// A line is no track.
     #[error("line {line}: `{found}`; allowed is {allowed}")]
     Line {
         /// Its number, from 1.
         line: u64,
-        /// What it says.
+        /// Its text.
         found: String,
-        /// What it may say.
+        /// The allowed text.
         allowed: String,
     },
 }
 
-/// Why a map is that of another disk.
+/// Why a map belongs to another disk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the map is of a disk whose {what} is {of_map}; that of this one is {of_disk}")]
 #[allow(missing_docs, reason = "the names say it")]

@@ -1,24 +1,24 @@
-//! A map as a file: a head that says what it is and of which disk, rules and exceptions, and a checksum.
+//! A map as a file: a header with format and disk, rules and exceptions, and a checksum.
 //!
-//! Every byte counts in the checksum, so a file that is read is the one that was written; values are checked all the same, because
-//! a checksum keeps nobody from making a wrong file. The format is described in `docs/formats/track-map.md`.
+//! The checksum covers every byte; values are checked all the same, because a wrong file can have a valid checksum.
+//! `docs/formats/track-map.md` describes the format.
 
 use super::code::{Reader, Writer, wrong};
 use super::grammar::{self, Exception, Rule, Shape};
 use super::{ForeignMap, MapError, TrackMap};
 use std::io::{self, Read, Write};
 
-/// As of PNG: not ASCII, and changed by whoever changes ends of lines.
+/// As of PNG: not ASCII, and changed by programs that convert line ends.
 const MAGIC: [u8; 8] = *b"\x89HSTRK\r\n";
 const VERSION: u32 = 1;
-/// Magic, version, length.
+/// Bytes of magic, version and length.
 const HEAD: usize = 20;
 const CHECKSUM: usize = 4;
-/// Bytes of the longest file that is read.
+/// Maximum bytes of a file.
 const MOST_BYTES: u64 = 1 << 28;
-/// Runs of the longest map that is read, which take 256 MiB of memory.
+/// Maximum runs of a map, which take 256 MiB of memory.
 const MOST_RUNS: u64 = 1 << 24;
-/// Bytes of a name or a serial number.
+/// Maximum bytes of a name or a serial number.
 const MOST_TEXT: u64 = 1000;
 
 /// The disk of a map.
@@ -29,21 +29,21 @@ pub struct Identity {
     pub sector_bytes: u32,
     /// Blocks in a physical sector.
     pub physical_sectors: u32,
-    /// What the disk calls its model, where it does.
+    /// The model name that the disk reports, if it does.
     pub name: Option<String>,
-    /// What tells it from others of its model, where it says so.
+    /// The serial number that it reports, if it does.
     pub serial: Option<String>,
 }
 
 impl Identity {
-    /// A disk of so many blocks of so many bytes.
+    /// A disk of this size without a name.
     pub fn new(sectors: u64, sector_bytes: u32) -> Identity {
         Identity { sectors, sector_bytes, physical_sectors: 1, name: None, serial: None }
     }
 
-    /// Whether the map of this disk may be that of `disk`. Names and serial numbers count where both have one.
+    /// Checks whether a map of this disk may be that of `disk`. Names and serial numbers count if both have one.
     ///
-    /// *Errors:* the first thing in which they differ.
+    /// *Errors:* the first difference.
     pub fn admits(&self, disk: &Identity) -> Result<(), ForeignMap> {
         let texts = [("serial number", &self.serial, &disk.serial), ("name", &self.name, &disk.name)];
         for (what, of_map, of_disk) in texts {
@@ -72,9 +72,9 @@ impl Identity {
     }
 }
 
-/// Writes a map of a disk, which must not reach beyond it.
+/// Writes a map of a disk, which must not exceed it.
 ///
-/// *Errors:* those of the output, and a name of more than a thousand bytes.
+/// *Errors:* writing fails; a name of more than 1,000 bytes.
 pub fn write(out: &mut impl Write, identity: &Identity, map: &TrackMap) -> io::Result<()> {
     assert!(map.end().0 <= identity.sectors, "a map ends with its disk");
     let mut head = Writer::default();
@@ -92,7 +92,7 @@ pub fn write(out: &mut impl Write, identity: &Identity, map: &TrackMap) -> io::R
         }
         head.text(text);
     }
-    // Where short tracks belong to the layout, as with spares on every cylinder, they repeat and are no exceptions.
+    // Short tracks that belong to the layout, as with spares on every cylinder, repeat and are no exceptions.
     let (shapes, exceptions) = grammar::folded(map.runs());
     let with = body(&shapes, &exceptions);
     let without = body(&grammar::plain(map.runs()), &[]);
@@ -136,12 +136,12 @@ fn body(shapes: &[Shape], exceptions: &[Exception]) -> Vec<u8> {
     writer.bytes
 }
 
-/// Reads a map and the disk that it is of.
+/// Reads a map and its disk.
 ///
-/// *Errors:* what is not a map, is of a later version, is cut off, or is damaged, with the byte at fault.
+/// *Errors:* no map, a later version, a truncated or damaged file, with the offset of the fault.
 pub fn read(input: &mut impl Read) -> Result<(Identity, TrackMap), MapError> {
     let mut bytes = Vec::new();
-    // The first bytes tell whether it is a map, before all of it is read: a device may never end.
+    // Checked before the rest is read, because a device may never end.
     input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
     if bytes.is_empty() || bytes != MAGIC[..bytes.len()] {
         return Err(MapError::NotAMap { found: String::from_utf8_lossy(&bytes).into_owned() });
@@ -244,7 +244,7 @@ fn read_shapes(reader: &mut Reader<'_>, sectors: u64) -> Result<Vec<Shape>, MapE
             }
             let (each, tracks) = shapes[place as usize];
             held = held.saturating_add(u64::from(each) * u64::from(tracks));
-            // Exceptions take blocks away, so the runs may hold a few more; they may not run away.
+            // Exceptions remove blocks, so the runs may hold somewhat more than the disk; this bounds them.
             if held > sectors.saturating_mul(2) {
                 return Err(wrong(
                     begin,
@@ -258,7 +258,7 @@ fn read_shapes(reader: &mut Reader<'_>, sectors: u64) -> Result<Vec<Shape>, MapE
     Ok(shapes)
 }
 
-/// Tracks that are not as their runs, and the check that all of it is no more than the disk holds.
+/// Tracks that differ from their runs; checks that the map is no larger than the disk.
 fn read_exceptions(reader: &mut Reader<'_>, shapes: &[Shape]) -> Result<Vec<Exception>, MapError> {
     let tracks: u64 = shapes.iter().map(|shape| u64::from(shape.1)).sum();
     let mut exceptions = Vec::new();
@@ -303,7 +303,7 @@ mod tests {
         bytes
     }
 
-    /// The file with other contents behind its head, and a checksum that holds.
+    /// The file with other contents behind its header, and a valid checksum.
     fn made_of(contents: impl FnOnce(&mut Writer)) -> Vec<u8> {
         let mut writer = Writer { bytes: MAGIC.to_vec() };
         writer.bytes.extend_from_slice(&VERSION.to_le_bytes());

@@ -1,37 +1,36 @@
-//! What repeats in a map, and what falls out of it.
+//! Compression of a map: repeated runs, and exceptions from them.
 //!
-//! Zones, bands and surfaces make a disk's runs repeat: thirty thousand runs of a disk of 20 TB are some fifty times twenty
-//! different ones. So a map is written as a list of *rules*: a run, or so many runs as they were some way back, which may reach into
-//! what the rule itself makes (so a group of runs that comes twenty times is one rule). A slipped sector takes one block from
-//! one track, and cuts its run in three; such tracks are *exceptions* from a longer run, so that the runs still repeat.
+//! Zones, bands and surfaces repeat a disk's runs: thirty thousand runs of a disk of 20 TB are some fifty times twenty different
+//! ones. A map is written as a list of *rules*: a run, or a copy of some earlier runs, which may overlap its own output (so a
+//! group of runs that occurs twenty times is one rule). A slipped sector takes one block from one track, and cuts its run in
+//! three; such tracks are *exceptions* from a longer run, so that the runs still repeat.
 //!
-//! Source: the idea to fold repeated groups of runs is that of DIXtrac's layout tools (`layout_g4`), which fold at most two
-//! cylinders; the rules are those of J. Ziv and A. Lempel's compression of 1977, over runs in place of letters.
+//! Source: folding repeated groups of runs is an idea of DIXtrac's layout tools (`layout_g4`), which fold at most two cylinders;
+//! the rules are the compression of J. Ziv and A. Lempel (1977), with runs in place of letters.
 
 use super::{Run, TrackMap};
 use std::collections::BTreeMap;
 
-/// Tracks that are taken together for exceptions.
+/// Maximum number of successive tracks that are exceptions.
 const MOST_EXCEPTIONS_TOGETHER: u32 = 16;
 
-/// Equal tracks: sectors of each, and how many.
+/// Equal tracks: sectors of each, and their number.
 pub(super) type Shape = (u32, u32);
 
 /// One step of writing a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Run(Shape),
-    /// So many runs as they were `back` runs before.
+    /// Copies of the runs that begin `back` runs before.
     Again {
         back: u64,
         runs: u64,
     },
 }
 
-/// A track that holds other than its run says.
+/// A track that differs from its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exception {
-    /// Number of the track on the disk.
     pub(super) track: u64,
     pub(super) sectors: u32,
 }
@@ -41,7 +40,7 @@ pub(super) fn plain(runs: &[Run]) -> Vec<Shape> {
     runs.iter().map(|run| (run.sectors, run.tracks)).collect()
 }
 
-/// The runs of a map where a few short tracks between equal ones are exceptions.
+/// The runs of a map in which a few short tracks between equal ones are exceptions.
 pub(super) fn folded(runs: &[Run]) -> (Vec<Shape>, Vec<Exception>) {
     let (mut shapes, mut exceptions): (Vec<Shape>, Vec<Exception>) = (Vec::new(), Vec::new());
     let (mut at, mut track) = (0, 0u64);
@@ -68,7 +67,7 @@ pub(super) fn folded(runs: &[Run]) -> (Vec<Shape>, Vec<Exception>) {
     (shapes, exceptions)
 }
 
-/// Takes short tracks, and the run behind them, into the shape before, where that goes on there. Says how many runs are short.
+/// Adds short tracks, and the run behind them, to the shape before, if that continues there. Returns the number of short runs.
 fn fold(shape: &mut Shape, runs: &[Run]) -> usize {
     let mut tracks = 0;
     for (between, run) in runs.iter().enumerate() {
@@ -117,7 +116,7 @@ fn alike(a: &[Shape], b: &[Shape]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The map of shapes and exceptions, which rise and lie on its tracks.
+/// The map of shapes and exceptions; the exceptions ascend and lie on the tracks.
 pub(super) fn map_of(shapes: &[Shape], exceptions: &[Exception]) -> TrackMap {
     let mut map = TrackMap::new();
     let mut exceptions = exceptions.iter().peekable();

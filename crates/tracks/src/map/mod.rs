@@ -1,8 +1,8 @@
 //! Where each track begins: the map in memory, as a [file](write()) and as [text](write_text), and as a
 //! [partition](TrackMap::view) sees it.
 //!
-//! In memory a map is its runs of equal tracks, which a search finds whatever the size of the disk. What lies on the tracks
-//! (heads, angles, defects) is no part of it.
+//! In memory, a map is a list of runs of equal tracks, which makes searches fast for any disk size. It has no heads, angles or
+//! defects.
 
 mod code;
 mod error;
@@ -18,14 +18,14 @@ pub use view::View;
 
 use headstack_model::{Geometry, Lbn};
 
-/// Tracks that follow each other and hold equally many blocks.
+/// Consecutive tracks with the same number of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// First block of the first track.
     pub first: Lbn,
     /// Blocks of each track.
     pub sectors: u32,
-    /// How many tracks.
+    /// Number of tracks.
     pub tracks: u32,
 }
 
@@ -41,7 +41,7 @@ impl Run {
 pub struct Track {
     /// First block.
     pub first: Lbn,
-    /// How many.
+    /// Number of blocks.
     pub sectors: u32,
 }
 
@@ -59,12 +59,12 @@ pub struct TrackMap {
 }
 
 impl TrackMap {
-    /// The map of no tracks yet.
+    /// A map without tracks.
     pub fn new() -> TrackMap {
         TrackMap::default()
     }
 
-    /// The tracks that a drive's layout has.
+    /// The tracks of a drive's layout.
     pub fn of_geometry(geometry: &Geometry) -> TrackMap {
         let mut map = TrackMap::new();
         let mut first = Lbn(0);
@@ -76,7 +76,7 @@ impl TrackMap {
         map
     }
 
-    /// Adds tracks behind those there are.
+    /// Appends tracks.
     pub fn push(&mut self, sectors: u32, tracks: u32) {
         assert!(sectors > 0, "a track holds blocks");
         let first = self.end();
@@ -99,12 +99,12 @@ impl TrackMap {
         self.runs.last().map_or(Lbn(0), Run::end)
     }
 
-    /// How many tracks there are.
+    /// Number of tracks.
     pub fn tracks(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.tracks)).sum()
     }
 
-    /// The track that holds a block; `None` behind the last.
+    /// The track that holds a block; none behind the last.
     pub fn track_of(&self, lbn: Lbn) -> Option<Track> {
         let place = self.runs.partition_point(|run| run.first <= lbn).checked_sub(1)?;
         let run = self.runs[place];
@@ -113,7 +113,7 @@ impl TrackMap {
         (lbn < run.end()).then_some(Track { first, sectors: run.sectors })
     }
 
-    /// First block of the track after that of a block; `None` on the last track.
+    /// First block of the track after that of a block; none on the last track.
     pub fn next_boundary(&self, lbn: Lbn) -> Option<Lbn> {
         self.track_of(lbn).map(|track| track.end()).filter(|end| *end < self.end())
     }
@@ -128,9 +128,9 @@ impl TrackMap {
         })
     }
 
-    /// The map of other tracks in the place of some: `tracks` from `from` on, up to where they end.
+    /// A map in which `tracks` replace those from `from` on, up to where they end.
     ///
-    /// `from` must begin a track, and so must the end of `tracks`, or end the map.
+    /// `from` must begin a track, and the end of `tracks` must be a boundary or the end of the map.
     pub fn replaced(&self, from: Lbn, tracks: &[u32]) -> TrackMap {
         let mut map = TrackMap::new();
         for run in self.runs.iter().take_while(|run| run.first < from) {
@@ -150,7 +150,7 @@ impl TrackMap {
         map
     }
 
-    /// The map as a partition sees it, which begins at a block and holds so many.
+    /// The map relative to a partition of `sectors` blocks from `start` on.
     pub fn view(&self, start: Lbn, sectors: u64) -> View<'_> {
         View::new(self, start, sectors)
     }

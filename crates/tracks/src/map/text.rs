@@ -1,11 +1,11 @@
-//! A map as lines of `lbn sectors`, one a track, for other tools; what follows a `#` is a remark.
+//! A map as lines of `lbn sectors`, one per track, for other tools; a `#` begins a comment.
 
 use super::{Identity, TextError, TrackMap};
 use std::io::{self, BufRead, Write};
 
 /// Writes a map as text.
 ///
-/// *Errors:* those of the output.
+/// *Errors:* writing fails.
 pub fn write_text(out: &mut impl Write, identity: &Identity, map: &TrackMap) -> io::Result<()> {
     writeln!(out, "# track map 1: {} blocks of {} bytes", identity.sectors, identity.sector_bytes)?;
     for (what, value) in [("name", &identity.name), ("serial", &identity.serial)] {
@@ -19,7 +19,7 @@ pub fn write_text(out: &mut impl Write, identity: &Identity, map: &TrackMap) -> 
 
 /// Reads a map from text.
 ///
-/// *Errors:* a line that is not a block and a number of sectors, and a track that does not begin where the one before ends.
+/// *Errors:* a line that is no block and number of sectors, and a track that does not begin where the previous one ends.
 pub fn read_text(input: impl BufRead) -> Result<TrackMap, TextError> {
     let mut map = TrackMap::new();
     for (number, line) in (1..).zip(input.lines()) {

@@ -1,10 +1,9 @@
-//! A map as a partition sees it.
+//! A map relative to a partition.
 
 use super::{Run, Track, TrackMap};
 use headstack_model::Lbn;
 
-/// A partition of a mapped disk. Blocks are counted from where it begins; the tracks that lie across its ends are seen as far
-/// as it reaches.
+/// A partition of a mapped disk. Blocks count from its start; tracks across its ends are cut.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     map: &'a TrackMap,
@@ -31,12 +30,12 @@ impl<'a> View<'a> {
             .map(|track| self.part(track))
     }
 
-    /// First block of the track after that of a block; `None` on the last.
+    /// First block of the track after that of a block; none on the last.
     pub fn next_boundary(&self, lbn: Lbn) -> Option<Lbn> {
         self.track_of(lbn).map(|track| track.end()).filter(|end| end.0 < self.sectors)
     }
 
-    /// First block that begins a track: 0 where the partition begins with one.
+    /// First block that begins a track: 0 if the partition begins with one.
     pub fn first_boundary(&self) -> Option<Lbn> {
         let first = self.map.track_of(self.start).filter(|_| self.sectors > 0)?;
         match first.first == self.start {
@@ -45,14 +44,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether a track of the partition lies in it as a whole.
+    /// Whether the partition contains the whole track.
     pub fn is_whole(&self, track: &Track) -> bool {
         self.map
             .track_of(self.start + track.first.0)
             .is_some_and(|whole| self.part(whole).sectors == whole.sectors)
     }
 
-    /// All tracks, as far as the partition reaches.
+    /// All tracks, cut at the partition's ends.
     pub fn iter(&self) -> impl Iterator<Item = Track> + use<'a> {
         let view = *self;
         let end = self.start + self.sectors;
@@ -60,7 +59,7 @@ impl<'a> View<'a> {
         tracks.take_while(move |track| track.first < end).map(move |track| view.part(track))
     }
 
-    /// Runs of equal tracks; those that lie across the ends are runs of their own.
+    /// Runs of equal tracks; cut tracks are runs of their own.
     pub fn runs(&self) -> impl Iterator<Item = Run> + use<'a> {
         let view = *self;
         let (start, end) = (self.start, self.start + self.sectors);
@@ -70,7 +69,7 @@ impl<'a> View<'a> {
         overlapping.flat_map(move |run| view.parts(run)).filter(|run| run.tracks > 0)
     }
 
-    /// A run that the partition overlaps, in what it sees of it: a part of a track, whole tracks, a part of a track.
+    /// The part of a run within the partition: a partial track, whole tracks, a partial track.
     fn parts(&self, run: &Run) -> [Run; 3] {
         let length = u64::from(run.sectors);
         let track_at = |lbn: Lbn| (lbn - run.first) / length;
@@ -82,7 +81,7 @@ impl<'a> View<'a> {
         };
         let at = |track: u64| run.first + track * length;
         if whole.is_empty() {
-            // All that is seen lies on a track, or on two of which neither is whole.
+            // The part lies on one track, or on two of which neither is whole.
             let between = at(whole.start).min(end);
             let none = Run { first: Lbn(0), sectors: 1, tracks: 0 };
             return [partial(start, between), none, partial(between, end)];
