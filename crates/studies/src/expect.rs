@@ -5,8 +5,9 @@
 //! reason may be left out with its tab. A row of the kind `not-comparable` is shown and not judged: its reason says why, its
 //! tolerance is `-`, and so is its value where none was published.
 //!
-//! `basis` says whose figure the value is: `published`, or `ours` for a goal or check of the project's own, which proves no agreement
-//! with anything published. `first_run` is the study's own value in its first run, where the model, the drive file or the row's
+//! `basis` says whose figure the value is: `published`; `calibrated` for a published figure from which a parameter of the model, drive
+//! file or study was taken; `ours` for a goal or check of the project's own. A value that meets one of the last two proves no
+//! agreement with anything published: its verdict is `held`, not `pass`. `first_run` is the study's own value in its first run, where the model, the drive file or the row's
 //! method was changed after that run; `-` where nothing was changed or no record is left.
 
 use thiserror::Error;
@@ -51,14 +52,17 @@ impl Kind {
 /// Whose figure a row holds the study's value against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Published by others.
+    /// Published by others, and put into no parameter.
     Published,
+    /// Published by others, and a parameter was taken from it.
+    Calibrated,
     /// A goal of the project's own, or a check that the project computed.
     Ours,
 }
 
 impl Basis {
-    const ALL: [(&str, Basis); 2] = [("published", Basis::Published), ("ours", Basis::Ours)];
+    const ALL: [(&str, Basis); 3] =
+        [("published", Basis::Published), ("calibrated", Basis::Calibrated), ("ours", Basis::Ours)];
 
     /// The basis's name in a file.
     pub fn name(self) -> &'static str {
@@ -147,7 +151,7 @@ fn parse_row(text: &str, line: usize) -> Result<Expected, String> {
     let kinds = "relative, absolute, at-most, at-least or not-comparable";
     let (_, kind) = *known.ok_or_else(|| format!("`{kind}` is no kind ({kinds})"))?;
     let known = Basis::ALL.iter().find(|(name, _)| *name == basis);
-    let (_, basis) = *known.ok_or_else(|| format!("`{basis}` is no basis (published or ours)"))?;
+    let (_, basis) = *known.ok_or_else(|| format!("`{basis}` is no basis (published, calibrated or ours)"))?;
     let judged = kind != Kind::NotComparable;
     if !judged && tolerance != NOTHING {
         return Err(format!("tolerance: `{tolerance}`, where a row that is not comparable has `-`"));
@@ -259,7 +263,7 @@ mod tests {
                 3,
                 "`near` is no kind (relative, absolute, at-most, at-least or not-comparable)",
             ),
-            (&row.replace("ours", "theirs"), 2, "`theirs` is no basis (published or ours)"),
+            (&row.replace("ours", "theirs"), 2, "`theirs` is no basis (published, calibrated or ours)"),
             (&row.replace("\ts\t", "\t\t"), 2, "unit is empty"),
             (&row.replace("\t1\t", "\tinf\t"), 2, "value: `inf` is no number"),
             (&row.replace("\t0\t", "\t-1\t"), 2, "tolerance: `-1` is no number from 0 on"),

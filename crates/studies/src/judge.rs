@@ -1,6 +1,6 @@
 //! A study's own values held against the published ones.
 
-use crate::expect::{Expected, Kind};
+use crate::expect::{Basis, Expected, Kind};
 use crate::study::Length;
 
 /// What a study found for a metric.
@@ -27,8 +27,10 @@ impl Measured {
 /// How a row came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Within its tolerance.
+    /// Within its tolerance of a published figure that was put into no parameter.
     Pass,
+    /// Within its tolerance of a figure that a parameter was taken from, or of a goal or check of the project's own.
+    Held,
     /// Beyond its tolerance, or not measured where it should have been.
     Off,
     /// Not judged, for this reason.
@@ -40,6 +42,7 @@ impl Verdict {
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
+            Verdict::Held => "held",
             Verdict::Off => "off",
             Verdict::NotComparable(_) => "not comparable",
         }
@@ -63,7 +66,7 @@ impl Judged {
         match &self.verdict {
             Verdict::NotComparable(reason) => Some(reason),
             Verdict::Off => self.expected.reason.as_deref(),
-            Verdict::Pass => None,
+            Verdict::Pass | Verdict::Held => None,
         }
     }
 
@@ -93,7 +96,10 @@ pub fn judge(expected: Vec<Expected>, measured: &[Measured], length: Length) -> 
 fn verdict(expected: &Expected, found: Option<&Result<f64, String>>, length: Length) -> Verdict {
     match (expected.kind, found) {
         (Kind::NotComparable, _) => Verdict::NotComparable(expected.reason.clone().unwrap_or_default()),
-        (_, Some(Ok(ours))) if expected.is_met_by(*ours) => Verdict::Pass,
+        (_, Some(Ok(ours))) if expected.is_met_by(*ours) => match expected.basis {
+            Basis::Published => Verdict::Pass,
+            Basis::Calibrated | Basis::Ours => Verdict::Held,
+        },
         (_, Some(Err(reason))) => Verdict::NotComparable(reason.clone()),
         (_, None) if length == Length::Quick => {
             Verdict::NotComparable("left out of the short form".to_string())
@@ -107,11 +113,12 @@ mod tests {
     use super::*;
     use crate::expect;
 
+    const HEADER: &str = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\tbasis\tfirst_run\treason\n";
+
     fn judged(measured: &[Measured], length: Length) -> Vec<(&'static str, Option<String>)> {
-        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\tbasis\tfirst_run\treason\n\
-                    a\tw\trelative\t10\t0.1\ts\tb\tpublished\t-\tknown to be slow\n\
+        let text = "a\tw\trelative\t10\t0.1\ts\tb\tpublished\t-\tknown to be slow\n\
                     c\tw\tnot-comparable\t2\t-\ts\tb\tpublished\t-\tanother disk\n";
-        let rows = expect::parse(text, "x.tsv").expect("the text is good");
+        let rows = expect::parse(&format!("{HEADER}{text}"), "x.tsv").expect("the text is good");
         let rows = judge(rows, measured, length);
         rows.iter().map(|row| (row.verdict.name(), row.reason().map(str::to_string))).collect()
     }
@@ -126,6 +133,17 @@ mod tests {
         assert_eq!(judged(&both(f64::NAN), Length::Full), [("off", slow), other.clone()]);
         let none = [Measured::left_out("a", "no trace")];
         assert_eq!(judged(&none, Length::Full)[0], ("not comparable", Some("no trace".to_string())));
+    }
+
+    #[test]
+    fn only_a_published_figure_that_was_not_put_in_can_pass() {
+        let one = |basis: &str, ours| {
+            let row = format!("a\tw\trelative\t10\t0.1\ts\tb\t{basis}\t-\n");
+            let rows = expect::parse(&format!("{HEADER}{row}"), "x.tsv").expect("the text is good");
+            judge(rows, &[Measured::new("a", ours)], Length::Full)[0].verdict.name()
+        };
+        assert_eq!(["published", "calibrated", "ours"].map(|basis| one(basis, 10.5)), ["pass", "held", "held"]);
+        assert_eq!(["published", "calibrated", "ours"].map(|basis| one(basis, 12.0)), ["off"; 3]);
     }
 
     #[test]

@@ -22,7 +22,8 @@ const EVERY: &str = "all";
 
 /// Compute the figures of a published study again: ours next to the published ones, row by row, with a verdict on each.
 ///
-/// The verdict is `pass`, `off`, or `not comparable` with the reason. The report with the study's figures goes into
+/// The verdict is `pass`, `held` (the figure is a goal of our own, or a parameter was taken from it), `off`, or `not comparable` with the
+/// reason. The report with the study's figures goes into
 /// DIR/ID.html. The exit code is 1 when a row is off.
 #[derive(clap::Args)]
 pub(crate) struct Reproduce {
@@ -104,6 +105,9 @@ impl Reproduce {
             let text = serde_json::to_string_pretty(&results::of(&all, &not_run, length)?);
             writeln!(out, "{}", text.expect("numbers and words are expressible in JSON"))?;
         } else {
+            if all.len() > 1 {
+                text::print_sum(&all, out)?;
+            }
             text::print_not_run(&not_run, out)?;
         }
         stopped.map_or_else(|| verdict(&all), |signal| Err(Failure::Stopped(signal)))

@@ -31,6 +31,13 @@ pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
+/// Prints how many rows of all studies together have which verdict.
+pub(super) fn print_sum(all: &[Ran], out: &mut dyn Write) -> Result<(), Failure> {
+    let rows = all.iter().flat_map(|ran| &ran.done.rows);
+    writeln!(out, "{} studies: {}", all.len(), summary(rows))?;
+    Ok(())
+}
+
 /// Lists the studies that a signal stopped or kept from running.
 pub(super) fn print_not_run(studies: &[&Study], out: &mut dyn Write) -> Result<(), Failure> {
     for study in studies {
@@ -56,22 +63,26 @@ pub(super) fn cells(row: &Judged) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// How many rows have which verdict, those with a published figure apart from those with a figure of our own.
-pub(super) fn summary(rows: &[Judged]) -> String {
-    let counts = |basis: Basis| {
-        let rows: Vec<&Judged> = rows.iter().filter(|row| row.expected.basis == basis).collect();
-        let counts = ["pass", "off", "not comparable"].map(|name| {
+/// How many rows have which verdict: rows with a published figure, those that a parameter was taken from, and those with a figure
+/// of our own, each apart.
+pub(super) fn summary<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> String {
+    let rows: Vec<&Judged> = rows.into_iter().collect();
+    let counts = |(basis, one, several): (Basis, &str, &str)| {
+        let rows: Vec<&&Judged> = rows.iter().filter(|row| row.expected.basis == basis).collect();
+        let counts = ["pass", "held", "off", "not comparable"].map(|name| {
             let count = rows.iter().filter(|row| row.verdict.name() == name).count();
             (count > 0).then(|| format!("{count} {name}"))
         });
         let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        (!rows.is_empty()).then(|| match basis {
-            Basis::Published => format!("{} published rows: {counts}.", rows.len()),
-            Basis::Ours => format!("{} rows with a goal or check of our own: {counts}.", rows.len()),
-        })
+        let what = if rows.len() == 1 { one } else { several };
+        (!rows.is_empty()).then(|| format!("{} {what}: {counts}.", rows.len()))
     };
-    let all = [Basis::Published, Basis::Ours].into_iter().filter_map(counts);
-    all.collect::<Vec<_>>().join(" ")
+    let all = [
+        (Basis::Published, "published row", "published rows"),
+        (Basis::Calibrated, "published row that a parameter was taken from", "published rows that parameters were taken from"),
+        (Basis::Ours, "row with a goal or check of our own", "rows with a goal or check of our own"),
+    ];
+    all.into_iter().filter_map(counts).collect::<Vec<_>>().join(" ")
 }
 
 /// Why rows are not comparable, and what is known of those that are off: each reason with the rows that have it.
@@ -133,17 +144,20 @@ mod tests {
                     a\tw\trelative\t10\t0.025\tms\tb\tpublished\t-\n\
                     c\tw\tabsolute\t20\t2\tms\tb\tours\t8\n\
                     d\tw\tat-most\t4\t0\tms\tb\tours\t-\n\
-                    e\tw\tnot-comparable\t-\t-\tms\tb\tpublished\t-\tno value\n";
+                    e\tw\tnot-comparable\t-\t-\tms\tb\tpublished\t-\tno value\n\
+                    f\tw\trelative\t9\t0.2\tms\tb\tcalibrated\t-\n";
         let rows = expect::parse(text, "x.tsv").expect("the text is good");
-        let measured = ["a", "c", "d", "e"].map(|metric| Measured::new(metric, 9.9));
+        let measured = ["a", "c", "d", "e", "f"].map(|metric| Measured::new(metric, 9.9));
         let rows = judge(rows, &measured, Length::Full);
         let cells: Vec<_> = rows.iter().map(cells).collect();
         assert_eq!(cells[0], ["a", "10.00", "9.900", "-1.0 %", "±2.5 %", "ms", "pass"]);
         assert_eq!(cells[1], ["c", "20.00", "9.900", "-10.1", "±2", "ms", "off"]);
         assert_eq!(cells[2], ["d", "4.000", "9.900", "+147.5 %", "≤", "ms", "off"]);
+        assert_eq!(cells[4], ["f", "9.000", "9.900", "+10.0 %", "±20 %", "ms", "held"]);
         assert_eq!(cells[3], ["e", "–", "9.900", "", "", "ms", "not comparable"]);
         let ours = "2 rows with a goal or check of our own: 2 off.";
-        assert_eq!(summary(&rows), format!("2 published rows: 1 pass, 1 not comparable. {ours}"));
+        let put_in = "1 published row that a parameter was taken from: 1 held.";
+        assert_eq!(summary(&rows), format!("2 published rows: 1 pass, 1 not comparable. {put_in} {ours}"));
         let [(reason, with_it)] = &reasons(&rows)[..] else { panic!("one row has a reason") };
         assert_eq!((*reason, with_it[0].expected.metric.as_str(), with_it.len()), ("no value", "e", 1));
     }
