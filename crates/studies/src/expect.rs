@@ -151,7 +151,8 @@ fn parse_row(text: &str, line: usize) -> Result<Expected, String> {
     let kinds = "relative, absolute, at-most, at-least or not-comparable";
     let (_, kind) = *known.ok_or_else(|| format!("`{kind}` is no kind ({kinds})"))?;
     let known = Basis::ALL.iter().find(|(name, _)| *name == basis);
-    let (_, basis) = *known.ok_or_else(|| format!("`{basis}` is no basis (published, calibrated or ours)"))?;
+    let (_, basis) =
+        *known.ok_or_else(|| format!("`{basis}` is no basis (published, calibrated or ours)"))?;
     let judged = kind != Kind::NotComparable;
     if !judged && tolerance != NOTHING {
         return Err(format!("tolerance: `{tolerance}`, where a row that is not comparable has `-`"));

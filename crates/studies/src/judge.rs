@@ -142,7 +142,10 @@ mod tests {
             let rows = expect::parse(&format!("{HEADER}{row}"), "x.tsv").expect("the text is good");
             judge(rows, &[Measured::new("a", ours)], Length::Full)[0].verdict.name()
         };
-        assert_eq!(["published", "calibrated", "ours"].map(|basis| one(basis, 10.5)), ["pass", "held", "held"]);
+        assert_eq!(
+            ["published", "calibrated", "ours"].map(|basis| one(basis, 10.5)),
+            ["pass", "held", "held"]
+        );
         assert_eq!(["published", "calibrated", "ours"].map(|basis| one(basis, 12.0)), ["off"; 3]);
     }
 

@@ -79,7 +79,11 @@ pub(super) fn summary<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> String 
     };
     let all = [
         (Basis::Published, "published row", "published rows"),
-        (Basis::Calibrated, "published row that a parameter was taken from", "published rows that parameters were taken from"),
+        (
+            Basis::Calibrated,
+            "published row that a parameter was taken from",
+            "published rows that parameters were taken from",
+        ),
         (Basis::Ours, "row with a goal or check of our own", "rows with a goal or check of our own"),
     ];
     all.into_iter().filter_map(counts).collect::<Vec<_>>().join(" ")

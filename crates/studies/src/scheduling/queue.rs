@@ -96,15 +96,15 @@ pub(super) fn lengths(setting: &Setting<'_>) -> &'static [u32] {
     setting.length.pick(&LENGTHS[..], &QUICK_LENGTHS[..])
 }
 
-/// Every order on every length of the queue; in the short form, the orders that the publications name. `turn_ms` is the time
-/// that FCFS takes for a request: WSTF allows a response as long as FCFS takes for the whole queue.
-pub(super) fn every(setting: &Setting<'_>, turn_ms: u32) -> Vec<Case> {
+/// Every order on every length of the queue; in the short form, the orders that the publications name. `weight_ms` gives the
+/// longest response in ms that WSTF allows on a queue of a length.
+pub(super) fn every(setting: &Setting<'_>, weight_ms: fn(u32) -> u32) -> Vec<Case> {
     let named = |order: &str| PUBLISHED.iter().any(|(known, _)| *known == order);
     let orders = order::all().iter().filter(|entry| setting.length.pick(true, named(entry.name)));
     let cases = orders.flat_map(|entry| {
         lengths(setting).iter().map(|length| {
             let form = match entry.name {
-                "wstf" => format!("wstf({})", turn_ms * length),
+                "wstf" => format!("wstf({})", weight_ms(*length)),
                 name => name.to_string(),
             };
             Case { order: entry.name, form, length: *length }

@@ -21,7 +21,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     // command, and how many tags its interface has, is another.
     let mut spec = drives::load(DRIVE)?.on_sas();
     (spec.queue.window, spec.queue.age_limit_ms) = (None, None);
-    let grid = Grid::run(setting, &spec, queue::every(setting, TURN_MS))?;
+    let grid = Grid::run(setting, &spec, queue::every(setting, |length| TURN_MS * length))?;
     let mut measured = Vec::new();
     for length in [10, 100, 1000] {
         for order in ["c-look", "c-look-cylinder", "sptf"] {
