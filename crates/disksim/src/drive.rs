@@ -1,4 +1,4 @@
-//! One drive: a `disksim_disk` or `dm_disk` block with its layout, mechanics and electronics becomes a [`DriveSpec`].
+//! One drive: converts a `disksim_disk` or `dm_disk` block with layout, mechanics and electronics into a [`DriveSpec`].
 
 use crate::fields::{Fields, Notes};
 use crate::lexer::{Lexer, Place};
@@ -9,22 +9,22 @@ use headstack_model::spec::{
 };
 use std::collections::BTreeMap;
 
-/// A drive read from DiskSim's files.
+/// A drive from DiskSim's files.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Imported {
     pub spec: DriveSpec,
-    /// What was met and could not be carried over, in the order of the files.
+    /// What could not be carried over, in the order of the files.
     pub not_carried: Vec<NotCarried>,
 }
 
-/// Imports the drive described by `text`, the content of the file `origin`.
+/// Imports the drive in `text`, the content of the file `origin`.
 ///
-/// `read` is asked for the files that the text names (by `source` and as seek curves), with their names as they stand
-/// there; names in files of other folders get that folder in front.
+/// `read` returns the files that the text names (by `source` and as seek curves), by their names there; names in files of other
+/// folders are prefixed with the folder.
 ///
-/// *Errors:* the first fault of the language or of a value, with its file and line; a drive that is read but breaks a rule of
-/// drive files ([`DriveSpec::check`]), with the key of ours that it breaks.
+/// *Errors:* the first syntax error or invalid value, with its file and line; a drive that breaks a rule of drive files
+/// ([`DriveSpec::check`]), with the key of the drive file.
 pub fn import(
     text: &str,
     origin: &str,
@@ -49,14 +49,14 @@ pub fn import(
     Ok(Imported { spec, not_carried })
 }
 
-/// All that stands in `text`, the content of the file `origin`, and in the files that it sources.
+/// The content of `text`, the file `origin`, and of the files that it sources.
 pub(crate) fn document(text: &str, origin: &str, read: &mut Reader<'_>) -> Result<Document, SpecError> {
     let mut lexer = Lexer::new(origin, read);
     lexer.run(text, origin, 0)?;
     parse::parse(&lexer.tokens, &Place::start(origin))
 }
 
-/// A `disksim_disk`: electronics, and in it the model.
+/// A `disksim_disk`: the electronics and the model in them.
 pub(crate) fn whole_drive(
     drive: &Block,
     origin: &str,
@@ -113,7 +113,7 @@ fn model(
     Ok(with_default_electronics(named, origin, laid.capacity, laid.geometry, mechanics))
 }
 
-/// A drive that has the name of a block.
+/// A drive named after a block.
 pub(crate) fn with_default_electronics(
     named: &Block,
     origin: &str,
@@ -142,12 +142,12 @@ pub(crate) fn with_default_electronics(
     }
 }
 
-/// Milliseconds in microseconds, to the picosecond, so that 0.18686 ms becomes 186.86 us and not 186.85999999999999.
+/// Converts ms to µs, rounded to the picosecond, so that 0.18686 ms becomes 186.86 µs and not 186.85999999999999.
 pub(crate) fn us_of_ms(ms: f64) -> f64 {
     (ms * 1e9).round() / 1e6
 }
 
-/// A drive's name made of the name of a block: lower case, hyphens, without DiskSim's endings.
+/// A drive's name from that of a block: lower case, hyphens, without DiskSim's endings.
 fn drive_name(block: &str) -> String {
     let mut stem = block.to_ascii_lowercase();
     for ending in [".model", "_model", "_validate"] {

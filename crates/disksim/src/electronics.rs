@@ -9,7 +9,7 @@ use headstack_model::spec::{
     WriteDisconnect, ZeroLatency,
 };
 
-/// What a `disksim_disk` block says beside its model.
+/// The keys of a `disksim_disk` block other than its model.
 pub(crate) struct Electronics {
     pub(crate) overhead: OverheadSpec,
     pub(crate) cache: CacheSpec,
@@ -19,7 +19,7 @@ pub(crate) struct Electronics {
     pub(crate) zero_latency_write: ZeroLatency,
 }
 
-/// Converts a `disksim_disk` block, from which the model was taken already.
+/// Converts a `disksim_disk` block without its model.
 pub(crate) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
     let zero_latency_read = zero_latency(&mut fields, "Immediate buffer read")?;
     let cache = cache(&mut fields, zero_latency_read)?;
@@ -42,14 +42,14 @@ pub(crate) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
     Ok(electronics)
 }
 
-/// Switches of behaviour that a device has one way only: the key, the value that says the same, and that way.
+/// Switches whose behaviour is fixed in the model: the key, the value that means the same, and the behaviour.
 const BEHAVIOUR: [(&str, f64, &str); 7] = [
     (
         "Allow sneaky intermediate read hits",
         0.0,
         "a queued read is looked up when it comes in, not while it waits",
     ),
-    ("Preseeking level", 2.0, "the arm goes on to the next command once its work on the media is done"),
+    ("Preseeking level", 2.0, "the arm continues with the next command once its work on the media is done"),
     ("Disconnect write if seek", 0.0, "a write does not give up the bus because it must seek"),
     ("Combine seq writes", 1.0, "a write that continues the one before it is joined to it"),
     ("Write hit stop prefetch", 1.0, "a write stops the read-ahead"),
@@ -108,10 +108,10 @@ fn overhead(fields: &mut Fields, scale: f64, write_cache: WriteCache) -> Result<
     })
 }
 
-/// Whether a read that the buffer can answer takes the arm: hits that go past other commands are "sneaky".
+/// Whether a read hit occupies the arm: hits that bypass other commands are "sneaky".
 fn hits_take_arm(fields: &mut Fields) -> Result<bool, SpecError> {
     let sneaky = fields.flag("Allow sneaky full read hits")?;
-    let as_full = "the cached part of a read goes past other commands where a whole one does";
+    let as_full = "the cached part of a read bypasses other commands where a whole one does";
     agree(fields, "Allow sneaky partial read hits", f64::from(u8::from(sneaky)), as_full)?;
     Ok(!sneaky)
 }
@@ -119,8 +119,8 @@ fn hits_take_arm(fields: &mut Fields) -> Result<bool, SpecError> {
 fn cache(fields: &mut Fields, zero_latency_read: ZeroLatency) -> Result<CacheSpec, SpecError> {
     let segments = fields.count_or("Number of buffer segments", 1)?.max(1);
     let segment_sectors = fields.count_or("Segment size (in blks)", 1)?.max(1);
-    // Levels 1 and 2 report any write early. They differ only in a queue: at level 1 a write joins the one that is being put
-    // on the media when no other command waits, and in first come, first served nothing else can at level 2 either.
+    // Levels 1 and 2 both report writes early. They differ only with a queue: at level 1 a write joins the one being written to
+    // the media if no other command waits, and in FCFS order level 2 can do no more.
     let write_cache =
         choice(fields, "Fast write level", [WriteCache::None, WriteCache::Segment, WriteCache::Segment])?;
     let read_ahead_max_sectors = bounded(fields, "Maximum read-ahead (blks)", segment_sectors)?;
@@ -138,7 +138,7 @@ fn cache(fields: &mut Fields, zero_latency_read: ZeroLatency) -> Result<CacheSpe
         read_ahead_max_sectors,
         read_ahead_over_requested: over_requested(fields, read_ahead_max_sectors)?,
         read_ahead_past_segment: read_ahead == ReadAhead::Stream,
-        // With zero latency it takes what it can of what goes by in the meantime, and waits for nothing.
+        // With zero latency, a read takes what passes under the head meanwhile, and waits for no room.
         read_ahead_waits_for_room: zero_latency_read == ZeroLatency::None,
         read_ahead_on_hit: fields.flag("Read-ahead on idle hit")?,
         read_ahead_stops_in_sector: fields.flag("Stop prefetch in sector")?,
@@ -154,7 +154,7 @@ fn cache(fields: &mut Fields, zero_latency_read: ZeroLatency) -> Result<CacheSpe
     })
 }
 
-/// Whether a write's data are taken whatever the arm does. It matters where they are reported once they are taken.
+/// Whether the data of a write are received while the arm is busy. It matters if writes are reported once received.
 fn prebuffering(fields: &mut Fields, write_cache: WriteCache) -> Result<bool, SpecError> {
     let key = "Allow write prebuffering";
     if write_cache == WriteCache::Segment {
@@ -164,7 +164,7 @@ fn prebuffering(fields: &mut Fields, write_cache: WriteCache) -> Result<bool, Sp
     Ok(CacheSpec::default().write_prebuffering)
 }
 
-/// A count that may not pass `most`; one that does is brought down to it, which is noted.
+/// A count of at most `most`; a larger one is reduced to it, which is noted.
 fn bounded(fields: &mut Fields, key: &str, most: u32) -> Result<u32, SpecError> {
     let count = fields.count_or(key, 0)?;
     if count > most {
@@ -173,7 +173,7 @@ fn bounded(fields: &mut Fields, key: &str, most: u32) -> Result<u32, SpecError> 
     Ok(count.min(most))
 }
 
-/// One of the values that stand for 0, 1, 2 …
+/// The value that stands for 0, 1, 2 …
 fn choice<T: Copy, const N: usize>(fields: &mut Fields, key: &str, values: [T; N]) -> Result<T, SpecError> {
     let number = fields.count_or(key, 0)?;
     let value = values.get(number as usize).copied();
@@ -203,7 +203,7 @@ fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
     let ms = |fields: &mut Fields, key: &str| Ok::<f64, SpecError>(scale * fields.number_or_zero(key)?);
     let write_disconnect = write_disconnect(fields, scale)?;
     Ok(BusSpec {
-        // DiskSim's module of a disk is one of a SCSI disk.
+        // DiskSim's disk module models a SCSI disk.
         interface: Some(Interface::Scsi),
         read_us_per_sector: us_per_sector,
         write_us_per_sector: us_per_sector,
@@ -222,7 +222,7 @@ fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
         reconnect_first_ms: ms(fields, "First reselect overhead")?,
         reconnect_other_ms: ms(fields, "Other reselect overhead")?,
         write_seek_min_ms: ms(fields, "Minimum seek delay")?,
-        // DiskSim has the media write of such a drive wait for ten sectors of the request.
+        // In DiskSim, the media write of such a drive waits for ten sectors of the request.
         write_start_sectors: if write_disconnect.is_some() {
             10
         } else {

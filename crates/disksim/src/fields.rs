@@ -1,4 +1,4 @@
-//! The keys of one block: read by name, each accounted for.
+//! The keys of a block: each is read by its name, or noted as not carried over.
 
 use crate::lexer::Place;
 use crate::parse::{Block, Param, Value};
@@ -6,7 +6,7 @@ use crate::{NotCarried, SpecError};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What an import could not carry over, collected from all blocks.
+/// What could not be carried over, from all blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(RefCell<Vec<NotCarried>>);
 
@@ -21,7 +21,7 @@ impl Notes {
     }
 }
 
-/// The keys of a block that are still to be read.
+/// The keys of a block that are not read yet.
 pub(crate) struct Fields<'a> {
     pub(crate) block: &'a Block,
     left: BTreeMap<&'a str, &'a Param>,
@@ -44,29 +44,29 @@ impl<'a> Fields<'a> {
         Fields { block, left, notes }
     }
 
-    /// Takes a key out, if it is there.
+    /// Removes and returns a key.
     pub(crate) fn take(&mut self, key: &str) -> Option<&'a Param> {
         self.left.remove(key)
     }
 
-    /// The place of a key, or of the block where the key is missing.
+    /// The place of a key, or of the block if the key is missing.
     fn key_place(&self, key: &str) -> &'a Place {
         self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place)
     }
 
-    /// An error at a key, or at the block where the key is missing.
+    /// An error at a key, or at the block if the key is missing.
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         self.key_place(key).error(key, message)
     }
 
-    /// Notes that a key is not carried over, if it is there.
+    /// Notes that a key, if present, is not carried over.
     pub(crate) fn skip(&mut self, key: &str, why: &str) {
         if let Some(param) = self.take(key) {
             self.notes.add(&param.place.file, param.place.line, key, why);
         }
     }
 
-    /// Notes something about a key that was taken, or about the block.
+    /// Adds a note to a key that was read, or to the block.
     pub(crate) fn note(&self, key: &str, why: impl Into<String>) {
         let place = self.key_place(key);
         self.notes.add(&place.file, place.line, key, why);
@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
         Ok(self.read(key, "needs a number", number)?.map(|(number, _)| number))
     }
 
-    /// The value of a key, if it is there, by what `get` makes of it.
+    /// The value of a key, if present, converted by `get`.
     fn read<T>(
         &mut self,
         key: &str,
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         self.optional_number(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
 
-    /// A number; where it is missing, zero, which is noted.
+    /// A number; if missing, zero, which is noted.
     pub(crate) fn number_or_zero(&mut self, key: &str) -> Result<f64, SpecError> {
         let number = self.optional_number(key)?;
         if number.is_none() {
@@ -101,14 +101,14 @@ impl<'a> Fields<'a> {
         Ok(number.unwrap_or(0.0))
     }
 
-    /// A whole number from 0 on that must be there.
+    /// A required integer from 0 on.
     pub(crate) fn count(&mut self, key: &str) -> Result<u32, SpecError> {
         let number = self.number(key)?;
         whole(number)
             .ok_or_else(|| self.error(key, format!("{number} is no whole number from 0 to {}", u32::MAX)))
     }
 
-    /// A whole number from 0 on; where it is missing, `default`, which is noted.
+    /// An integer from 0 on; if missing, `default`, which is noted.
     pub(crate) fn count_or(&mut self, key: &str, default: u32) -> Result<u32, SpecError> {
         if self.left.contains_key(key) {
             return self.count(key);
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
         Ok(default)
     }
 
-    /// 0 or 1; where it is missing, 0.
+    /// 0 or 1; if missing, 0.
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, SpecError> {
         match self.optional_number(key)? {
             None => Ok(false),
@@ -142,7 +142,7 @@ impl<'a> Fields<'a> {
         numbers.map(Some).ok_or_else(|| self.error(key, "needs a list of numbers"))
     }
 
-    /// A list of whole numbers from 0 on; empty where the key is missing.
+    /// A list of integers from 0 on; empty if the key is missing.
     pub(crate) fn indices(&mut self, key: &str) -> Result<Vec<u64>, SpecError> {
         let items = self.list(key)?.unwrap_or_default();
         let indices: Option<Vec<u64>> = items
@@ -163,7 +163,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Ends the reading: a key that nobody asked for is noted.
+    /// Notes all keys that were not read.
     pub(crate) fn finish(self) {
         for param in self.left.values() {
             self.notes.add(

@@ -1,4 +1,4 @@
-//! `dm_layout_g4` (a layout read off a drive, as repeated runs of tracks) into `[geometry.extents]`.
+//! `dm_layout_g4` (a layout extracted from a drive, as repeated runs of tracks) into `[geometry.extents]`.
 
 use crate::SpecError;
 use crate::fields::{Fields, Notes};
@@ -59,11 +59,11 @@ fn tracks(fields: &mut Fields) -> Result<Vec<TrackKind>, SpecError> {
 #[derive(Clone, Copy, Default)]
 struct Extent {
     places: u64,
-    /// From the cylinder where the group is put.
+    /// Relative to the first cylinder of the group.
     last_cylinder: i64,
 }
 
-/// The groups of runs, and what the last of them comes to, which is the disk.
+/// The groups of runs, and the extent of the last of them, which is the disk.
 fn groups(fields: &mut Fields, tracks: &[TrackKind]) -> Result<(Vec<Vec<ExtentRun>>, Extent), SpecError> {
     let key = "IDX";
     let lists = fields.list(key)?.ok_or_else(|| fields.error(key, "is missing"))?;
@@ -144,7 +144,7 @@ impl Entry {
         part.ok_or("repeats something that does not stand before it".to_string())
     }
 
-    /// The highest cylinder of the entry's run, from that of the group.
+    /// The last cylinder of the entry's run, relative to the group's first.
     fn last_cylinder(&self, run: &ExtentRun, extents: &[Extent]) -> i64 {
         let within = match self.of {
             Repeated::Track { .. } => 0,
@@ -154,7 +154,7 @@ impl Entry {
         (i64::from(run.cylinder) + steps).saturating_add(within)
     }
 
-    /// The entry as a run, if it says what its place and its part make of it.
+    /// The entry as a run; an error if it contradicts its place or its part.
     fn run(&self, place: u64, part: u64) -> Result<ExtentRun, String> {
         if self.first != place {
             return Err(format!("begins at {}, but the entry before it ends at {place}", self.first));
@@ -170,7 +170,7 @@ impl Entry {
         if covered != self.run_cylinders && covered != -self.run_cylinders {
             return Err(format!("covers {} cylinders, not {}", covered, self.run_cylinders));
         }
-        // What comes once takes no step.
+        // A single repetition has no step.
         let once = times == 1;
         let direction = if covered == self.run_cylinders { 1 } else { -1 };
         Ok(ExtentRun {
@@ -184,7 +184,7 @@ impl Entry {
     }
 }
 
-/// Blocks that lie elsewhere: first block, blocks, cylinder, head, sector, and sectors of the track they lie on.
+/// Remapped blocks: first block, number of blocks, cylinder, head, sector, and sectors of that track.
 fn remaps(fields: &mut Fields) -> Result<Vec<ExtentRemap>, SpecError> {
     let key = "Remaps";
     let numbers = fields.indices(key)?;

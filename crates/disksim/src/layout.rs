@@ -5,7 +5,7 @@ use crate::fields::{Fields, Notes};
 use crate::parse::{Block, Value};
 use headstack_model::spec::{GeometrySpec, Layout, Sparing, Zone};
 
-/// What the layout of a disk comes to: its geometry and the blocks that it holds.
+/// The layout of a disk: its geometry and its capacity.
 pub(crate) struct Laid {
     pub(crate) geometry: GeometrySpec,
     pub(crate) capacity: u64,
@@ -89,7 +89,7 @@ fn sparing(fields: &mut Fields) -> Result<(Sparing, bool), SpecError> {
     })
 }
 
-/// Whether skews are in revolutions, where that is said.
+/// Whether skews are in revolutions, if the block says so.
 fn skew_unit(fields: &mut Fields) -> Result<Option<bool>, SpecError> {
     match fields.word("Skew units")? {
         None => Ok(None),
@@ -138,7 +138,7 @@ fn one_zone(block: &Block, disk_in_turns: bool, notes: &Notes) -> Result<Zone, S
     Ok(zone)
 }
 
-/// Blocks that a zone holds: its sectors without the gap at its front and the spares.
+/// Blocks of a zone: its sectors without the front gap and the spares.
 fn zone_capacity(geometry: &GeometrySpec, zone: &Zone) -> i128 {
     let cylinders = i128::from(zone.last_cylinder - zone.first_cylinder) + 1;
     let tracks = cylinders * i128::from(geometry.heads);

@@ -4,7 +4,7 @@ use crate::{Reader, SpecError};
 use std::rc::Rc;
 
 const NESTED_MAX: usize = 32;
-/// Files that one import may read: files that read one another twice would otherwise never end.
+/// Maximum number of files in an import, because files may source each other endlessly.
 const FILES_MAX: usize = 256;
 const BYTES_MAX: usize = 16 << 20;
 
@@ -28,7 +28,7 @@ impl Place {
         }
     }
 
-    /// A file named in this one, as the reader is to be asked for it: relative to this file's own folder.
+    /// The name of a file that this one names, for the reader: relative to this file's folder.
     pub(crate) fn beside(&self, name: &str, top: &str) -> String {
         match self.file.rsplit_once('/') {
             Some((folder, _)) if *self.file != *top && !name.starts_with('/') => format!("{folder}/{name}"),
@@ -60,7 +60,7 @@ impl Token {
     }
 }
 
-/// All tokens of a text and of the files that it names by `source`.
+/// The tokens of a text and of the files that it sources.
 pub(crate) struct Lexer<'a> {
     read: &'a mut Reader<'a>,
     top: &'a str,
@@ -74,7 +74,7 @@ impl<'a> Lexer<'a> {
         Lexer { read, top, files: 0, bytes: 0, tokens: Vec::new() }
     }
 
-    /// Reads `text`, the content of `file`, and what it names.
+    /// Reads `text`, the content of `file`, and the files that it sources.
     pub(crate) fn run(&mut self, text: &str, file: &str, nested: usize) -> Result<(), SpecError> {
         let file: Rc<str> = Rc::from(file);
         self.bytes += text.len();
@@ -120,7 +120,7 @@ enum Piece<'t> {
     Mark(char),
 }
 
-/// Takes the next piece off a line; a comment ends it. A `#` inside a word is part of the word.
+/// Takes the next piece off a line; a comment ends it. A `#` inside a word belongs to the word.
 fn next_piece<'t>(rest: &mut &'t str) -> Option<Piece<'t>> {
     let text = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
     let first = text.chars().next().filter(|c| *c != '#')?;
@@ -137,7 +137,7 @@ fn is_mark(c: char) -> bool {
     matches!(c, '{' | '}' | '[' | ']' | ',' | '=' | ';' | ':' | '?')
 }
 
-/// Decides what a word is: a number when all of it reads as one.
+/// A word is a number if all of it parses as one.
 fn classify(word: &str) -> Token {
     if word == ".." {
         return Token::Range;
@@ -149,7 +149,7 @@ fn classify(word: &str) -> Token {
     if let Some(number) = digits.strip_prefix("0x").and_then(|hex| i64::from_str_radix(hex, 16).ok()) {
         return Token::Int(sign * number);
     }
-    // Rust also reads `inf` and `nan`, which are words here.
+    // Rust also parses `inf` and `nan`, which are words here.
     if word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
         && let Ok(number) = word.parse::<f64>()
         && number.is_finite()

@@ -23,10 +23,10 @@ pub use drive::{Imported, import};
 use headstack_model::SpecError;
 use std::fmt;
 
-/// Hands out the text of a file that an imported one names.
+/// Returns the text of a file that an imported one names.
 type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
-/// A key that was met and not carried over as it stands. Displays as one line: `file:line: key: why`.
+/// A key that was not carried over as it is. Displays as one line: `file:line: key: why`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct NotCarried {
@@ -35,7 +35,7 @@ pub struct NotCarried {
     pub line: usize,
     /// The key, or the block.
     pub key: String,
-    /// Why it was left, or what was made of it.
+    /// Why it was left out, or what replaces it.
     pub why: String,
 }
 

@@ -7,7 +7,7 @@ use crate::spec::Setup;
 use crate::topology::PRINTS;
 use headstack_sim::rig::{ArraySpec, Organisation, ReadChoice, Rotation, WriteOrder};
 
-/// An array, unless it is each of its drives for itself.
+/// Converts an array; one that only contains its drives is none.
 pub(crate) fn convert(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
     let mut fields = Fields::new(block, notes);
     let word = |fields: &mut Fields, key: &str| {

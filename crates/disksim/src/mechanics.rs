@@ -6,7 +6,7 @@ use crate::parse::Block;
 use crate::{Reader, SpecError};
 use headstack_model::spec::{MechanicsSpec, SeekPiece, SeekSpec, ZeroLatency};
 
-/// Converts a mechanics block; `top` is the file that the import began with.
+/// Converts a mechanics block; `top` is the first file of the import.
 pub(crate) fn convert(
     block: &Block,
     cylinders: u32,
@@ -30,7 +30,7 @@ pub(crate) fn convert(
     fields.skip("Constant access time", "DiskSim 4.0 reads it and does nothing with it");
     let seek = seek(&mut fields, cylinders, top, read)?;
     if fields.optional_number("Percent error in rpms")?.is_some_and(|percent| percent != 0.0) {
-        let why = "the bound of a random deviation that DiskSim 4.0 does not apply; set rpm_deviation_percent by hand";
+        let why = "the bound of a random deviation that DiskSim 4.0 does not apply; set rpm_deviation_percent manually";
         fields.note("Percent error in rpms", why);
     }
     let mut spec = plain(fields.number("Rotation speed (in rpms)")?, seek);
@@ -46,7 +46,7 @@ pub(crate) fn convert(
     Ok(spec)
 }
 
-/// Mechanics of this speed and seek curve and nothing else.
+/// Mechanics with this speed and seek curve and nothing else.
 pub(crate) fn plain(rpm: f64, seek: SeekSpec) -> MechanicsSpec {
     MechanicsSpec {
         rpm,
@@ -64,7 +64,7 @@ pub(crate) fn plain(rpm: f64, seek: SeekSpec) -> MechanicsSpec {
     }
 }
 
-/// Keys that describe a seek curve; those that the seek type does not use are noted.
+/// Keys of seek curves; those that the seek type does not use are noted.
 const SEEK_KEYS: [&str; 7] = [
     "Full seek curve",
     "Single cylinder seek time",
@@ -133,7 +133,7 @@ fn extracted(fields: &mut Fields, top: &str, read: &mut Reader) -> Result<SeekSp
     Ok(seek)
 }
 
-/// Reads a measured seek curve: lines of distance, ms, and perhaps its standard deviation and the ms of a write.
+/// Parses a measured seek curve: lines of distance, ms, and perhaps its standard deviation and the ms of a write.
 ///
 /// Returns the curve and the number of columns.
 fn seek_file(text: &str, path: &str) -> Result<(SeekSpec, usize), SpecError> {
@@ -178,8 +178,8 @@ fn seek_file(text: &str, path: &str) -> Result<(SeekSpec, usize), SpecError> {
     Ok((seek, columns))
 }
 
-/// Takes failed measurements out and returns them: times more than a quarter below, or above, both of those next to them.
-/// An arm that needs 7.4 ms over 3,300 cylinders and 7.6 ms over 3,500 does not need 1.0 ms over 3,400.
+/// Removes and returns failed measurements: times more than a quarter below, or above, both of their neighbours. An arm that
+/// needs 7.4 ms over 3,300 cylinders and 7.6 ms over 3,500 does not need 1.0 ms over 3,400.
 fn drop_failed(seek: &mut SeekSpec) -> Vec<(u32, f64)> {
     let failed = |three: &[(u32, f64)]| match *three {
         [(_, before), (distance, time), (_, after)]
@@ -205,8 +205,8 @@ fn first_ten(fields: &mut Fields) -> Result<Vec<(u32, f64)>, SpecError> {
     Ok((1..).zip(times).collect())
 }
 
-/// The curve of Ruemmler and Wilkes ("An introduction to disk drive modeling", 1994): a square root below a distance,
-/// a line from it on; and the time for one cylinder, where it is apart.
+/// The curve of Ruemmler and Wilkes ("An introduction to disk drive modeling", 1994): a square root below a distance, a line from
+/// it on; and the time for one cylinder, if given separately.
 fn hpl(fields: &mut Fields) -> Result<(Vec<SeekPiece>, Option<f64>), SpecError> {
     let key = "HPL seek equation values";
     let values = fields.numbers(key)?.ok_or_else(|| fields.error(key, "is missing"))?;
@@ -241,8 +241,8 @@ fn linear(single: f64, average: f64, full: f64, cylinders: u32) -> Vec<(u32, f64
     points
 }
 
-/// The three-point curve of Lee and Katz ("An analytic performance model of disk arrays", 1993), in enough points that
-/// the lines between them stay within a thousandth of it.
+/// The three-point curve of Lee and Katz ("An analytic performance model of disk arrays", 1993), with enough points that the
+/// lines between them stay within 0.1 %.
 fn lee(single: f64, average: f64, full: f64, cylinders: u32) -> Vec<(u32, f64)> {
     let stroke = f64::from(cylinders);
     let root = (-10.0 * single + 15.0 * average - 5.0 * full) / (3.0 * stroke.sqrt());

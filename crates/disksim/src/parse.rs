@@ -1,15 +1,15 @@
-//! Blocks, values, instances and topology of DiskSim's parameter language.
+//! Parser of DiskSim's parameter language: blocks, values, instances and topology.
 
 use crate::SpecError;
 use crate::lexer::{Place, Token};
 use std::rc::Rc;
 
-/// How deep blocks, lists and topologies may nest.
+/// Maximum nesting of blocks, lists and topologies.
 const DEPTH_MAX: usize = 64;
-/// Names that ranges (`disk0 .. disk7`) may stand for in all.
+/// Maximum number of names that ranges (`disk0 .. disk7`) expand to in total.
 const RANGE_MAX: usize = 1 << 16;
 
-/// `type NAME { key = value, … }`; the name may be missing where a block is a value.
+/// `type NAME { key = value, … }`; a block that is a value may have no name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Block {
     pub(crate) kind: String,
@@ -22,7 +22,7 @@ pub(crate) struct Block {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Param {
     pub(crate) key: String,
-    /// Shared, because a list of keys may be given one value.
+    /// Shared, because a list of keys may have one value.
     pub(crate) value: Rc<Value>,
     pub(crate) place: Place,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Document {
     pub(crate) blocks: Vec<Block>,
-    /// Instances: name and the block that it is one of.
+    /// Instances: name, and the name of the block.
     pub(crate) instances: Vec<(String, String)>,
     pub(crate) topology: Vec<Node>,
 }
@@ -68,7 +68,7 @@ pub(crate) fn parse(tokens: &[(Token, Place)], origin: &Place) -> Result<Documen
                 document.topology.push(parser.node()?);
             }
             Token::Word(_) => document.blocks.push(parser.block()?),
-            // Statements need nothing between them, but a stray comma or semicolon does no harm.
+            // Statements need no separator; a comma or semicolon is accepted.
             Token::Mark(',' | ';') => parser.at += 1,
             _ => return Err(parser.wrong("a block, `instantiate` or `topology`")),
         }
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Ok(Block { kind, name, params, place })
     }
 
-    /// `key = value, … }`; the last comma may stay.
+    /// `key = value, … }`, with or without a last comma.
     fn params(&mut self) -> Result<Vec<Param>, SpecError> {
         let mut params = Vec::new();
         while !self.is_mark(0, '}') {
@@ -204,7 +204,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[ value, … ]`, in which `disk0 .. disk7` stands for all names from the one to the other.
+    /// `[ value, … ]`, in which `disk0 .. disk7` expands to all names in between.
     fn list(&mut self) -> Result<Vec<Value>, SpecError> {
         self.items(|parser, items| {
             if parser.token(1) == Some(&Token::Range) {
@@ -215,7 +215,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `[ item, … ]`, each item read by `item`.
+    /// `[ item, … ]`, each item parsed by `item`.
     fn items<T>(
         &mut self,
         item: fn(&mut Self, &mut Vec<T>) -> Result<(), SpecError>,
@@ -275,7 +275,7 @@ impl Parser<'_> {
 
     /// `type NAME [ nodes ]`.
     fn node(&mut self) -> Result<Node, SpecError> {
-        // The type says nothing that the component's own block does not.
+        // The type is the same as in the component's block.
         self.word("the type of a component")?;
         let name = self.word("the name of a component")?;
         let below = self.items(|parser, below| {

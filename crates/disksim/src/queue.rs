@@ -1,4 +1,4 @@
-//! `disksim_ioqueue`: the order of a queue, whether urgent requests go first, and what else it says.
+//! `disksim_ioqueue`: the order of a queue, and whether urgent requests go first.
 
 use crate::SpecError;
 use crate::fields::{Fields, Notes};
@@ -7,9 +7,9 @@ use crate::spec::SetupQueue;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The drive's: it knows where its arm is.
+    /// The drive's, which knows the position of the arm.
     Drive,
-    /// The host's driver, which knows block numbers.
+    /// The host driver's, which knows block numbers.
     Driver,
     Controller,
 }
@@ -27,8 +27,7 @@ pub(crate) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<Setu
         fields.note(key, format!("{policy} is carried over as `{order}`: {why}"));
     }
     if owner == Owner::Driver && !knows_blocks_only(&order) {
-        let why =
-            format!("`{order}` is told block numbers in a host's queue, in place of cylinders and times");
+        let why = format!("`{order}` gets block numbers in a host's queue, in place of cylinders and times");
         fields.note(key, why);
     }
     if weight != 0 && !has_weight(policy) {
@@ -55,18 +54,18 @@ pub(crate) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<Setu
     Ok(SetupQueue { order, urgent_first })
 }
 
-/// Whether an order's weight is what it takes from `Timeout time/weight`.
+/// Whether `Timeout time/weight` is the order's weight.
 fn has_weight(policy: u32) -> bool {
     matches!(policy, 11..=16)
 }
 
-/// Whether an order does by block numbers alone.
+/// Whether an order uses block numbers alone.
 fn knows_blocks_only(order: &str) -> bool {
     order == "fcfs" || order == "c-look" || order.ends_with("-lbn")
 }
 
-/// The order that a policy stands for, and what of it is not carried over; none where there is no such policy. Numbers
-/// and names are those of the reference manual of DiskSim 4.0, what it does with them that of its sources.
+/// The order of a policy, and what of it is not carried over; none for an unknown policy. Numbers and names are those of DiskSim
+/// 4.0's reference manual, the behaviour that of its sources.
 fn order(policy: u32, weight: u32, below: u32) -> Option<(String, &'static str)> {
     let plain = |name: &str, why| Some((name.to_string(), why));
     let aged = |name: &str, why| Some((format!("{name}({})", weight.min(1_000_000)), why));
@@ -120,7 +119,7 @@ fn order(policy: u32, weight: u32, below: u32) -> Option<(String, &'static str)>
     }
 }
 
-/// Whether requests that somebody waits for go before others.
+/// Whether requests that a process waits for precede others.
 fn urgent_first(fields: &mut Fields, policy: u32, owner: Owner) -> Result<bool, SpecError> {
     let (scheme, among) = ("Scheduling priority scheme", "Priority scheduling");
     let urgent = fields.count_or(among, 0)?;

@@ -1,7 +1,7 @@
 //! DiskSim's parameter files as a rig and a load.
 //!
-//! Every drive that is a shipped one in geometry and mechanics is written as that preset and what differs; any other is
-//! written out. What DiskSim says and a rig cannot is listed, and what a rig can say but not yet run is carried over.
+//! A drive whose geometry and mechanics are those of a shipped drive is written as that preset and the differences; any other is
+//! written out. What a rig cannot express is listed; what a rig can express but not yet run is carried over.
 
 use crate::NotCarried;
 use crate::setup::{Setup, SetupBus, SetupDrive, SetupLoad, SetupProcess, SetupQueue, import_setup};
@@ -17,16 +17,16 @@ use toml::{Table, Value};
 pub struct ImportedRig {
     /// The rig file.
     pub rig: String,
-    /// The load file, where the parameter file has a synthetic load.
+    /// The load file, if the parameter file has a synthetic load.
     pub load: Option<String>,
-    /// What was met and could not be carried over, in the order of the files.
+    /// What could not be carried over, in the order of the files.
     pub not_carried: Vec<NotCarried>,
 }
 
-/// Imports the set-up described by `text`, the content of the file `origin`. `read` is asked for the files that it names.
+/// Imports the set-up in `text`, the content of the file `origin`. `read` returns the files that it names.
 ///
-/// *Errors:* the first fault of the language or of a value, with its file and line; a rig or a load that is read but breaks
-/// a rule of ours, with the key of ours that it breaks.
+/// *Errors:* the first syntax error or invalid value, with its file and line; a rig or a load that breaks a rule of the formats,
+/// with the key of the rig or load file.
 pub fn import(
     text: &str,
     origin: &str,
@@ -52,7 +52,7 @@ pub fn import(
     Ok(ImportedRig { rig: text, load, not_carried })
 }
 
-/// Has a process use no more of its volumes than they hold, and says so.
+/// Limits a process to the size of its volumes, and notes it.
 fn fit(process: &mut SetupProcess, volumes: &[VolumeInfo]) -> Option<NotCarried> {
     let used = volumes.iter().filter(|volume| process.spec.volumes.contains(&volume.name));
     let most = used.map(|volume| volume.sectors).min()?;
@@ -66,7 +66,7 @@ fn fit(process: &mut SetupProcess, volumes: &[VolumeInfo]) -> Option<NotCarried>
     })
 }
 
-/// The rig file, its tables in the order in which the format tells them.
+/// The rig file, with its tables in the format's order.
 fn rig(setup: &Setup, origin: &str) -> String {
     let buses = Buses::of(setup);
     let over = |usual: &Table, tables: Vec<Table>| -> Vec<Table> {
@@ -101,7 +101,7 @@ fn rig(setup: &Setup, origin: &str) -> String {
     text
 }
 
-/// Tables under one key; one alone stands by itself.
+/// Tables under one key; a single table is no list.
 fn list(mut tables: Vec<Table>) -> Option<Value> {
     match tables.len() {
         0 => None,
@@ -110,7 +110,7 @@ fn list(mut tables: Vec<Table>) -> Option<Value> {
     }
 }
 
-/// The devices of traces. Without a map DiskSim takes the number of a trace's device for that of a drive.
+/// The devices of traces. Without a map, DiskSim takes the number of a trace's device for that of a drive.
 fn devices(setup: &Setup) -> Option<Value> {
     let numbered =
         || setup.drives.iter().enumerate().map(|(index, drive)| (index as u64, drive.name.clone()));
@@ -146,14 +146,14 @@ fn table<T: serde::Serialize>(value: &T) -> Table {
     Table::try_from(value).expect("every part of a rig is a table")
 }
 
-/// The buses of a rig, and which of them stands for each of the set-up.
+/// The buses of a rig, and the one of each bus of the set-up.
 struct Buses {
     specs: Vec<RigBusSpec>,
     of: Vec<usize>,
 }
 
 impl Buses {
-    /// Buses that carry a drive each and are alike are one bus that nobody shares.
+    /// Equal buses with one drive each become one bus without sharing.
     fn of(setup: &Setup) -> Buses {
         let carried = |index: usize| setup.drives.iter().filter(|drive| drive.bus == Some(index)).count();
         let mut buses = Buses { specs: Vec::new(), of: Vec::new() };
@@ -191,7 +191,7 @@ impl Buses {
     }
 }
 
-/// The drives, those of one kind that follow each other in one table.
+/// The drives, with successive equal ones in one table.
 fn groups(setup: &Setup, buses: &Buses) -> Vec<Table> {
     let on = |drive: &SetupDrive| drive.bus.map(|bus| buses.of[bus]);
     let mut groups = Vec::new();
@@ -213,14 +213,14 @@ fn groups(setup: &Setup, buses: &Buses) -> Vec<Table> {
     groups
 }
 
-/// How many of these drives, from the first, have names that one table can give them, and the name that gives them.
+/// How many of the drives from `first` on one table can name, and the name that it needs.
 fn named(drives: &[SetupDrive], first: usize) -> (usize, Option<String>) {
     let run = |stem: &str, from: usize| {
         let as_named =
             |(index, drive): &(usize, &SetupDrive)| drive.name == format!("{stem}{}", from + index);
         drives.iter().enumerate().take_while(as_named).count()
     };
-    // `disk` and the number in the rig is what drives are called without a name.
+    // Unnamed drives are called `disk` and their number in the rig.
     let usual = run("disk", first);
     if usual > 0 {
         return (usual, None);
@@ -233,7 +233,7 @@ fn named(drives: &[SetupDrive], first: usize) -> (usize, Option<String>) {
     }
 }
 
-/// The drive as a preset and what differs from it, or written out.
+/// The drive as a preset and the differences from it, or written out.
 fn drive_table(spec: &DriveSpec) -> Table {
     let shipped = drives::all().iter().filter_map(|(name, _)| drives::load(name).ok());
     for preset in shipped.filter(|one| one.geometry == spec.geometry && one.mechanics == spec.mechanics) {
@@ -253,7 +253,7 @@ fn drive_table(spec: &DriveSpec) -> Table {
     table(spec)
 }
 
-/// What must be laid over `under` to make it `wanted`; none where a key would have to go.
+/// The keys to set on `under` to get `wanted`; none if a key would have to be removed.
 fn difference(under: &Table, wanted: &Table) -> Option<Table> {
     let mut over = Table::new();
     if under.keys().any(|key| !wanted.contains_key(key)) {
@@ -275,7 +275,7 @@ fn difference(under: &Table, wanted: &Table) -> Option<Table> {
 
 fn load(load: &SetupLoad, processors: u32, urgent_waits: bool) -> LoadSpec {
     let mut processes: Vec<SyntheticSpec> = Vec::new();
-    // DiskSim starts its processes from the last one on.
+    // DiskSim starts its processes in reverse order.
     for process in load.processes.iter().rev() {
         let process = SyntheticSpec { urgent_waits, ..process.spec.clone() };
         match processes.last_mut() {

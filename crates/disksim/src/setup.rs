@@ -1,4 +1,4 @@
-//! A whole set-up (`.parv`): every drive with its way to the host, the driver, arrays, the devices of traces, the load.
+//! A whole set-up (`.parv`): every drive with its path to the host, the driver, arrays, the devices of traces, the load.
 
 use crate::drive::{document, us_of_ms, whole_drive};
 use crate::fields::{Fields, Notes};
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 pub use crate::spec::{Setup, SetupBus, SetupDrive, SetupLoad, SetupProcess, SetupQueue};
 
-/// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`import`](crate::import).
+/// Imports the set-up in `text`, the content of the file `origin`. `read` is as for [`import`](crate::import).
 ///
-/// *Errors:* the first fault of the language or of a value, with its file and line; a device that does not turn; no drive.
+/// *Errors:* the first syntax error or invalid value, with its file and line; a device that is no disk; no drive.
 pub fn import_setup(
     text: &str,
     origin: &str,
@@ -35,7 +35,7 @@ pub fn import_setup(
             "disksim_pf" => processors(block, &notes, &mut setup)?,
             "disksim_iosim" => traces(block, &notes, &mut setup)?,
             "disksim_logorg" => logorg::convert(block, &notes, &mut setup)?,
-            // It names drives and arrays.
+            // Converted last, because it names drives and arrays.
             "disksim_synthio" => continue,
             kind => leave(kind, block, &notes),
         }
@@ -45,12 +45,12 @@ pub fn import_setup(
     }
     setup.not_carried = notes.into_list();
     setup.not_carried.sort();
-    // Several instances of one block say the same.
+    // Several instances of one block give equal notes.
     setup.not_carried.dedup();
     Ok(setup)
 }
 
-/// Notes a block that says nothing of drives, ways, arrays or load.
+/// Notes a block that does not describe drives, paths, arrays or load.
 fn leave(kind: &str, block: &Block, notes: &Notes) {
     let why = match kind {
         "disksim_disk" | "disksim_simpledisk" | "disksim_bus" | "disksim_ctlr" | "dm_disk" => return,
@@ -113,7 +113,7 @@ fn ways(
     Ok(())
 }
 
-/// Collects what lies above each component, the host's end first.
+/// Collects the components above each component, from the host down.
 fn climb<'a>(
     components: &BTreeMap<&str, &'a Block>,
     node: &'a Node,
@@ -128,7 +128,7 @@ fn climb<'a>(
     }
 }
 
-/// The bus nearest to a drive: its place in the set-up.
+/// The index in the set-up of the bus nearest to a drive.
 fn bus(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option<usize>, SpecError> {
     let Some(at) = path.iter().rposition(|(_, block)| block.kind == "disksim_bus") else { return Ok(None) };
     let (name, block) = path[at];
@@ -145,7 +145,7 @@ fn bus(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option<usize>
         arbitration_us: us_of_ms(fields.optional_number("Arbitration time")?.unwrap_or(0.0)),
         controller,
     };
-    fields.skip("Arbitration type", "drives that wait for a bus are not told apart");
+    fields.skip("Arbitration type", "drives that wait for a bus are not distinguished");
     fields.skip("Print stats", PRINTS);
     fields.finish();
     for (other, block) in &path[..at] {
@@ -178,7 +178,7 @@ fn further(name: &str, block: &Block, notes: &Notes, setup: &Setup) -> Result<()
     Ok(())
 }
 
-/// The controller nearest to a bus, where it does anything: its place in the set-up.
+/// The index in the set-up of the controller nearest to a bus, if it has any effect.
 fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option<usize>, SpecError> {
     let nearest = path.iter().rev().find(|(_, block)| block.kind == "disksim_ctlr");
     let Some((name, block)) = nearest else { return Ok(None) };
@@ -208,7 +208,8 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
         on: None,
         order: if smart { Some(queue(&mut fields, Owner::Controller)?.order) } else { None },
         merge: None,
-        // The driver sends as many as the controller says that it holds; where it says none, one at a time (docs/VALIDATION.md).
+        // The driver sends as many requests as the controller says it holds; if it does not say, one at a time
+        // (docs/VALIDATION.md).
         queue_depth: Some(fields.count_or("Maximum queue length", 0)?.max(1)).filter(|_| smart),
         drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
         cache: if smart { cache(&mut fields)? } else { None },

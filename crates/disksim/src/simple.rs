@@ -9,7 +9,7 @@ use headstack_model::spec::{
     Sparing, Zone,
 };
 
-/// Tracks that its blocks are laid on. They change no time; orders by cylinder go by them.
+/// Number of tracks for its blocks. It affects no time, only orders by cylinder.
 const TRACKS: u32 = 100_000;
 
 pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<DriveSpec, SpecError> {
@@ -24,7 +24,7 @@ pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<Driv
     fields.skip("Print stats", crate::topology::PRINTS);
     fields.finish();
     let set = OverheadSet { read_miss_ms: overhead_ms, write_ms: overhead_ms, ..OverheadSet::default() };
-    // It has to have a speed, of which nothing is seen.
+    // The format requires a speed, which has no effect.
     let mechanics = MechanicsSpec {
         constant_access_ms: Some(access_ms),
         ..mechanics::plain(6_000.0, SeekSpec::default())
@@ -48,7 +48,7 @@ pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<Driv
     })
 }
 
-/// Tracks enough for so many blocks, one a cylinder.
+/// Tracks for `blocks` blocks, one per cylinder.
 fn geometry(blocks: u32) -> GeometrySpec {
     let sectors_per_track = blocks.div_ceil(TRACKS);
     let cylinders = blocks.div_ceil(sectors_per_track);

@@ -1,11 +1,11 @@
-//! What a set-up holds.
+//! The contents of a set-up.
 
 use crate::NotCarried;
 use headstack_model::DriveSpec;
 use headstack_sim::rig::{ArraySpec, ControllerSpec};
 use headstack_workload::process::SyntheticSpec;
 
-/// A set-up as it stands in DiskSim's files, before it is made a rig.
+/// A set-up as in DiskSim's files, before its conversion to a rig.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
@@ -17,11 +17,11 @@ pub struct Setup {
     pub queue: SetupQueue,
     /// Whether the driver sends a drive one command at a time.
     pub one_at_a_time: bool,
-    /// The devices of traces by number, and the drives that they go to.
+    /// The devices of traces by number, and their drives.
     pub devices: Vec<(u64, String)>,
     pub processors: u32,
     pub load: Option<SetupLoad>,
-    /// What was met and could not be carried over, in the order of the files.
+    /// What could not be carried over, in the order of the files.
     pub not_carried: Vec<NotCarried>,
 }
 
@@ -30,9 +30,9 @@ pub struct Setup {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SetupDrive {
     pub name: String,
-    /// The drive itself, without its way to the host.
+    /// The drive itself, without its path to the host.
     pub spec: DriveSpec,
-    /// Its bus: the place in [`Setup::buses`].
+    /// Its bus: the index in [`Setup::buses`].
     pub bus: Option<usize>,
 }
 
@@ -41,14 +41,14 @@ pub struct SetupDrive {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SetupBus {
     pub name: String,
-    /// Whether one drive at a time has it.
+    /// Whether one drive at a time owns it.
     pub exclusive: bool,
-    /// Time a sector takes to the host.
+    /// Transfer time of a sector to the host.
     pub read_us_per_sector: f64,
-    /// Time a sector takes from the host.
+    /// Transfer time of a sector from the host.
     pub write_us_per_sector: f64,
     pub arbitration_us: f64,
-    /// Its controller: the place in [`Setup::controllers`].
+    /// Its controller: the index in [`Setup::controllers`].
     pub controller: Option<usize>,
 }
 
@@ -58,7 +58,7 @@ pub struct SetupBus {
 pub struct SetupQueue {
     /// Name of the order, with its parameters.
     pub order: String,
-    /// Whether requests that somebody waits for go first.
+    /// Whether requests that a process waits for go first.
     pub urgent_first: bool,
 }
 
@@ -66,9 +66,9 @@ pub struct SetupQueue {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SetupLoad {
-    /// It ends after so many requests.
+    /// Number of requests after which it ends.
     pub requests: u32,
-    /// It ends at this time.
+    /// Time at which it ends.
     pub max_time_s: f64,
     pub processes: Vec<SetupProcess>,
 }

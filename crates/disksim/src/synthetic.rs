@@ -63,7 +63,7 @@ fn process(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupProcess, 
     Ok(SetupProcess { file: block.place.file.to_string(), line: block.place.line, spec })
 }
 
-/// The volume that a name stands for. Where drives make arrays, DiskSim takes a drive's number for that of an array.
+/// The volume of a name. If drives form arrays, DiskSim takes a drive's number for that of an array.
 fn volume(name: String, setup: &Setup) -> String {
     let number = setup.drives.iter().position(|drive| drive.name == name);
     let taken = setup.arrays.iter().any(|array| array.drives.contains(&name));
@@ -94,7 +94,7 @@ fn distribution<V>(
     };
     match (name, &values[..]) {
         ("uniform", [low, high]) => Ok(Distribution::Uniform { low: value(*low), high: value(*high) }),
-        // The manual calls the second a variance; DiskSim 4.0 takes it as it stands for the deviation.
+        // The manual calls the second a variance; DiskSim 4.0 uses it as the deviation.
         ("normal", [mean, dev]) => Ok(Distribution::Normal { mean: value(*mean), deviation: value(*dev) }),
         ("exponential", [base, mean]) => {
             Ok(Distribution::Exponential { base: value(*base), mean: value(*mean) })

@@ -1,11 +1,11 @@
-//! The set-up around a drive (`.parv`): which drive, and how fast its bus and controller move a sector.
+//! The set-up around a drive (`.parv`): which drive, and the transfer time of its bus and controller.
 
 use crate::SpecError;
 use crate::fields::{Fields, Notes};
 use crate::parse::{Block, Document, Node};
 use std::collections::BTreeMap;
 
-/// Why a switch of DiskSim's reports is left out.
+/// Why a switch of DiskSim's reports is not carried over.
 pub(crate) const PRINTS: &str = "says what DiskSim prints, nothing of the drive";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub(crate) fn drive<'a>(document: &'a Document, notes: &Notes) -> Option<&'a Blo
         let key = block.name.as_ref().map_or(block.kind.clone(), |name| format!("{} {name}", block.kind));
         let why = match block.kind.as_str() {
             "disksim_disk" | "dm_disk" => "another drive: only the first is imported",
-            // These speak for themselves when they carry the drive.
+            // These have notes of their own when they carry the drive.
             "disksim_bus" | "disksim_ctlr" => continue,
             _ => "describes the set-up or the load, not the drive",
         };
@@ -31,7 +31,7 @@ pub(crate) fn drive<'a>(document: &'a Document, notes: &Notes) -> Option<&'a Blo
     Some(drive)
 }
 
-/// The transfer time on the way to `drive`: the slower of its bus and its controller, zero where there are none.
+/// The transfer time on the path to `drive`: the slower of its bus and its controller, zero without either.
 pub(crate) fn transfer(document: &Document, drive: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
     let components = components(document);
     let mut path = Vec::new();
@@ -66,8 +66,7 @@ fn bus_transfer(bus: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
         write_ms: fields.number_or_zero("Write block transfer time")?,
     };
     if fields.optional_number("Arbitration time")?.is_some_and(|time| time != 0.0) {
-        let why =
-            "is not carried over: one drive has the bus for itself; add it to bus.reconnect_first_ms by hand";
+        let why = "is not carried over: one drive has the bus for itself; add it to bus.reconnect_first_ms manually";
         fields.note("Arbitration time", why);
     }
     for key in ["type", "Arbitration type"] {
@@ -78,7 +77,7 @@ fn bus_transfer(bus: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
     Ok(transfer)
 }
 
-/// The block that each instance is one of. Of blocks and instances with one name the first counts, as in DiskSim.
+/// The block of each instance. Of equal names the first counts, as in DiskSim.
 pub(crate) fn components(document: &Document) -> BTreeMap<&str, &Block> {
     let named = document.blocks.iter().rev().filter_map(|block| Some((block.name.as_deref()?, block)));
     let blocks: BTreeMap<&str, &Block> = named.collect();
@@ -86,7 +85,7 @@ pub(crate) fn components(document: &Document) -> BTreeMap<&str, &Block> {
     instances.filter_map(|(name, kind)| Some((name.as_str(), *blocks.get(kind.as_str())?))).collect()
 }
 
-/// Looks for an instance of `drive` in and below `node`; `path` then holds the blocks of the components above it.
+/// Finds an instance of `drive` in and below `node`; `path` then has the blocks of the components above it.
 fn find<'a>(
     components: &BTreeMap<&str, &'a Block>,
     node: &Node,

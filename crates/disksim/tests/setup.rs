@@ -58,7 +58,7 @@ fn queue_and_processor_keys_are_carried_over_or_listed() {
     assert_eq!(met.processors, 5);
     let left: Vec<String> = met.not_carried.iter().map(ToString::to_string).collect();
     for said in [
-        "Scheduling policy: `asptf(30)` is told block numbers in a host's queue, in place of cylinders and times",
+        "Scheduling policy: `asptf(30)` gets block numbers in a host's queue, in place of cylinders and times",
         "Priority scheduling: 3 is not carried over: urgent requests go by the order of all",
         "Process-Flow Time Scale: 0.5 is not carried over: it would stretch every time of the load",
     ] {
