@@ -1,10 +1,10 @@
-//! Numbers of the format, which are little-endian, its checksum, and access to the file.
+//! Little-endian numbers of the format, its checksum, and access to the file.
 
 use crate::FormatError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Checksum of `bytes` that continues `seed`: CRC-32C without the last inversion.
+/// Checksum of `bytes` that continues `seed`: CRC-32C without the final inversion.
 pub(crate) fn checksum(seed: u32, bytes: &[u8]) -> u32 {
     !crc32c::crc32c_append(!seed, bytes)
 }
@@ -25,7 +25,7 @@ pub(crate) fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
     bytes[offset..offset + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Fills `bytes` from byte `offset` of the file on.
+/// Reads `bytes` from this offset of the file.
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<(), FormatError> {
     file.read_exact_at(bytes, offset).map_err(FormatError::File)
 }
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn checksum_is_crc32c_without_the_last_inversion() {
-        // The check value of CRC-32C is 0xE3069283; the format leaves the last inversion out.
+        // The check value of CRC-32C is 0xE3069283; the format omits the final inversion.
         assert_eq!(!checksum(!0, b"123456789"), 0xE306_9283);
         assert_eq!(checksum(checksum(!0, b"1234"), b"56789"), checksum(!0, b"123456789"));
     }

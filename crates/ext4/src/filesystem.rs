@@ -1,7 +1,7 @@
-//! Group descriptors, block bitmaps and inodes of a file system that is not mounted.
+//! Group descriptors, block bitmaps and inodes of an unmounted file system.
 //!
-//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: offsets of fields, what a bitmap that is not
-//! initialised stands for, and what checksums cover.
+//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: offsets of fields, the meaning of an
+//! uninitialised bitmap, and what checksums cover.
 
 use crate::bytes::{checksum, put_u16, read_at, read_u16, read_u32, write_at};
 use crate::superblock;
@@ -9,11 +9,11 @@ use crate::{FormatError, Shape};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 
-/// `BLOCK_UNINIT`: the bitmap of a group's blocks is not on the disk; only the group's own metadata are used.
+/// `BLOCK_UNINIT`: the group's block bitmap is not on the disk; only the group's own metadata are used.
 const BLOCK_UNINIT: u16 = 2;
 /// `INODE_UNINIT`: none of a group's inodes is used.
 const INODE_UNINIT: u16 = 1;
-/// Bytes of a descriptor from which it has the high halves of its fields.
+/// Descriptor size in bytes from which it has the high halves of its fields.
 const WIDE_DESCRIPTOR: usize = 64;
 
 pub(crate) struct Descriptor<'a>(&'a [u8]);
@@ -53,7 +53,7 @@ impl Descriptor<'_> {
         self.count(0xC, 0x2C)
     }
 
-    /// Inodes from the first on that may be used. A file system without checksums does not count them: then all of them.
+    /// Number of leading inodes that may be in use. A file system without checksums does not count them: then all.
     pub(crate) fn used_inodes(&self, shape: &Shape) -> u64 {
         let unused = self.count(0x1C, 0x32);
         match shape.seed {
@@ -64,7 +64,7 @@ impl Descriptor<'_> {
     }
 }
 
-/// Blocks of a group, a bit each: set where used.
+/// A group's blocks, a bit each: set if used.
 pub(crate) struct Bitmap {
     bytes: Vec<u8>,
 }
@@ -79,7 +79,7 @@ impl Bitmap {
     }
 }
 
-/// An ext4 that is not mounted.
+/// An unmounted ext4.
 #[derive(Debug)]
 pub struct Filesystem<'a> {
     file: &'a File,
@@ -123,12 +123,12 @@ impl<'a> Filesystem<'a> {
         metadata
     }
 
-    /// Sizes and numbers of the file system.
+    /// Sizes and counts of the file system.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The superblock's field of 32 bits at `offset`.
+    /// The superblock's 32-bit field at `offset`.
     pub(crate) fn superblock_u32(&self, offset: usize) -> u32 {
         read_u32(&self.superblock, offset)
     }
@@ -142,7 +142,7 @@ impl<'a> Filesystem<'a> {
         self.descriptor(group).free_blocks()
     }
 
-    /// Which blocks of a group are used.
+    /// The used blocks of a group.
     ///
     /// *Errors:* those of the file.
     pub(crate) fn used_blocks(&self, group: u64) -> Result<Bitmap, FormatError> {
@@ -157,8 +157,8 @@ impl<'a> Filesystem<'a> {
         Ok(bitmap)
     }
 
-    /// What the bitmap of a group stands for that is not on the disk: its copy of the superblock, all metadata that lie in it, and what is
-    /// beyond the end of the last group.
+    /// Sets the blocks used in a group whose bitmap is not on the disk: its copy of the superblock, all metadata in it, and what
+    /// is beyond the end of the last group.
     fn set_own_metadata(&self, group: u64, bitmap: &mut Bitmap) {
         let (start, blocks) = (self.shape.group_start(group), self.shape.blocks_in(group));
         if self.shape.has_superblock(group) {
@@ -177,7 +177,7 @@ impl<'a> Filesystem<'a> {
 
     /// Writes the bitmap of a group in which `taken` more blocks are used than before.
     ///
-    /// *Errors:* those of the file, and a group with fewer free blocks than that.
+    /// *Errors:* those of the file, and a group with fewer free blocks.
     pub(crate) fn write_used_blocks(
         &mut self,
         group: u64,
@@ -209,14 +209,11 @@ impl<'a> Filesystem<'a> {
         Ok(())
     }
 
-    /// Writes a block.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn write_block(&self, block: u64, bytes: &[u8]) -> Result<(), FormatError> {
         write_at(self.file, bytes, block * self.shape.block_bytes)
     }
 
-    /// Where an inode lies, in bytes, and what it holds.
+    /// The byte offset of an inode, and its content.
     ///
     /// *Errors:* those of the file.
     pub(crate) fn inode(&self, inode: u32) -> Result<(u64, Vec<u8>), FormatError> {
@@ -229,7 +226,7 @@ impl<'a> Filesystem<'a> {
         Ok((offset, bytes))
     }
 
-    /// Bytes of `count` inodes of a group, from its inode number `first` on, counted from 0.
+    /// Bytes of `count` inodes of a group from its inode `first` on, counted from 0.
     ///
     /// *Errors:* those of the file.
     pub(crate) fn inodes_in(&self, group: u64, first: u64, count: u64) -> Result<Vec<u8>, FormatError> {
@@ -239,7 +236,7 @@ impl<'a> Filesystem<'a> {
         Ok(bytes)
     }
 
-    /// Reads a block; nothing where the file system has none of this number.
+    /// Reads a block; none if the number is beyond the file system.
     ///
     /// *Errors:* those of the file.
     pub(crate) fn block(&self, block: u64) -> Result<Option<Vec<u8>>, FormatError> {
@@ -249,7 +246,7 @@ impl<'a> Filesystem<'a> {
         Ok(Some(bytes))
     }
 
-    /// Where a block lies, in bytes.
+    /// The byte offset of a block.
     fn offset_of(&self, block: u64) -> Result<u64, FormatError> {
         match block < self.shape.blocks {
             true => Ok(block * self.shape.block_bytes),
@@ -257,22 +254,19 @@ impl<'a> Filesystem<'a> {
         }
     }
 
-    /// Writes bytes at an offset of the file.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn write_bytes(&self, offset: u64, bytes: &[u8]) -> Result<(), FormatError> {
         write_at(self.file, bytes, offset)
     }
 
-    /// Marks the file system as unfinished, so that it cannot be mounted until [`Filesystem::finish`], also after a crash.
+    /// Marks the file system as unfinished, so that it cannot be mounted until [`Filesystem::finish`], even after a crash.
     ///
     /// *Errors:* those of the file.
     pub(crate) fn mark_unfinished(&self) -> Result<(), FormatError> {
         superblock::write_unfinished(self.file, &self.superblock)
     }
 
-    /// Writes the descriptors and waits until all is on the disk; then writes the superblock of a clean file system with `taken` fewer
-    /// free blocks.
+    /// Writes the descriptors and syncs the disk; then writes the superblock of a clean file system with `taken` fewer free
+    /// blocks.
     ///
     /// *Errors:* those of the file.
     pub(crate) fn finish(self, taken: u64) -> Result<(), FormatError> {

@@ -1,11 +1,11 @@
-//! A file that holds blocks, so that nothing else is put there.
+//! The file that holds excluded blocks, so that no other data are put there.
 //!
-//! The file's extents are all *unwritten* and lie beyond its end: its length is 0, it copies as an empty file, and reading it reads
-//! nothing from the disk. It is immutable, so that nobody removes it by accident. Its extent tree is written from the leaves up
-//! while the list of blocks is read, so that memory does not grow with the list.
+//! The file's extents are all *unwritten* and lie beyond its end: its length is 0, it copies as an empty file, and reading it
+//! reads nothing from the disk. It is immutable against accidental removal. Its extent tree is written from the leaves up while
+//! the list of blocks is read, so that memory does not grow with the list.
 //!
-//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4; that unwritten extents may lie beyond the end of a
-//! file is fallocate(2) with `FALLOC_FL_KEEP_SIZE`.
+//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4; unwritten extents beyond the end of a file
+//! are those of fallocate(2) with `FALLOC_FL_KEEP_SIZE`.
 
 use crate::bytes::{checksum, put_u16, put_u32, read_u16, read_u32};
 use crate::filesystem::{Bitmap, Filesystem};
@@ -15,9 +15,9 @@ use std::fs::File;
 const MAGIC: u16 = 0xF30A;
 /// Bytes of a node's header, and of each of its entries.
 const ENTRY: usize = 12;
-/// Entries in the inode itself.
+/// Entries in the root.
 const ROOT_ENTRIES: usize = 4;
-/// Bytes of the root, which lies in the inode.
+/// Bytes of the root, which is in the inode.
 const ROOT_BYTES: usize = ENTRY + ROOT_ENTRIES * ENTRY;
 /// Blocks of the longest unwritten extent.
 const LONGEST_EXTENT: u32 = 0x7FFF;
@@ -26,21 +26,21 @@ const UNWRITTEN: u16 = 0x8000;
 /// Immutable, not dumped, no access times, with extents.
 const FLAGS: u32 = 0x10 | 0x40 | 0x80 | 0x8_0000;
 
-/// What [`hold`] put into the file.
+/// Result of [`hold`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Blocks that the file holds.
     pub blocks: u64,
     /// Blocks of its extent tree.
     pub tree_blocks: u64,
-    /// Blocks of the list that were in use already.
+    /// Blocks of the list that were already in use.
     pub used: u64,
 }
 
-/// Puts all free blocks of a list into the file with this inode, which exists and is empty. The list ascends; it is read three times.
-/// Until all of it is on the disk, the file system cannot be mounted.
+/// Puts all free blocks of a list into the file with this inode, which exists and is empty. The list ascends; it is read three
+/// times. Until all is on the disk, the file system cannot be mounted.
 ///
-/// *Errors:* those of the file, a file system that is not as mke2fs makes it, and no room for the extent tree.
+/// *Errors:* those of the file, a file system unlike those of mke2fs, and no space for the extent tree.
 pub fn hold<I: Iterator<Item = u64>>(
     file: &File,
     inode: u32,
@@ -99,7 +99,7 @@ pub fn free_blocks(file: &File, list: impl Iterator<Item = u64>) -> Result<Vec<u
     Ok(free)
 }
 
-/// Calls `visit` for each group that has blocks of the list: with its number, its first block, its bitmap, and those blocks.
+/// Calls `visit` for each group with blocks of the list: its number, first block and bitmap, and those blocks.
 fn for_each_group(
     filesystem: &Filesystem<'_>,
     list: impl Iterator<Item = u64>,
@@ -118,7 +118,7 @@ fn for_each_group(
     Ok(())
 }
 
-/// What a list of blocks comes to on a file system.
+/// The numbers of blocks and extents of a list on a file system.
 #[derive(Default)]
 struct BlockSurvey {
     free: u64,
@@ -161,7 +161,7 @@ fn tree_blocks(extents: u64, leaf_entries: usize) -> u64 {
         .sum()
 }
 
-/// `wanted` free blocks that are not of the list, from the last groups on, where the disk is slowest.
+/// `wanted` free blocks outside the list, from the last groups on, where the disk is slowest.
 fn free_blocks_for_tree(
     filesystem: &Filesystem<'_>,
     list: impl Iterator<Item = u64>,
@@ -237,7 +237,7 @@ struct ExtentBuilder {
 }
 
 impl ExtentBuilder {
-    /// Adds a block; returns the extent before it where this block begins another.
+    /// Adds a block; returns the previous extent if this block begins another.
     fn push(&mut self, block: u64) -> Option<(u64, u32)> {
         match &mut self.open {
             Some((first, length)) if *first + u64::from(*length) == block && *length < LONGEST_EXTENT => {
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(tree_blocks(10_000_000, 340), 29_412 + 87 + 1);
     }
 
-    /// An ext4 with an empty file, and the file's inode; nothing where e2fsprogs are not installed.
+    /// An ext4 with an empty file, and the file's inode; none if e2fsprogs are not installed.
     fn small() -> Option<(tempfile::NamedTempFile, u32)> {
         if !headstack_prerequisites::have_programs(&["mke2fs", "e2fsck", "debugfs"]) {
             return None;
@@ -406,7 +406,7 @@ mod tests {
         let Some((image, inode)) = small() else { return };
         let path = image.path().to_str().expect("its name is UTF-8");
         let list = || (1..1600).map(|k| k * 10);
-        // Each time the list is read, the image is checked in the middle: an interruption would leave it like that.
+        // Checks the image in the middle of each pass over the list: an interruption would leave it in this state.
         let (passes, file) = (std::cell::Cell::new(0), image.as_file());
         let checked = || {
             let is_checked = passes.replace(passes.get() + 1) < 3;

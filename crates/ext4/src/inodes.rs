@@ -1,9 +1,10 @@
-//! Where the files of a file system lie that is not mounted, read from its inodes.
+//! Locations of the files of an unmounted file system, from its inodes.
 //!
-//! Extents are read, as ext4 keeps them; a file with lists of blocks, as of ext3, is reported without extents. Nothing that is read is
-//! trusted: the image may be anybody's.
+//! Extents are read, as of ext4; a file with block lists, as of ext3, is reported without extents. The image is untrusted, so
+//! everything is checked.
 //!
-//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: fields of inodes, extent trees, reserved inodes.
+//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: fields of inodes, extent trees, reserved
+//! inodes.
 
 use crate::bytes::{read_u16, read_u32};
 use crate::{Filesystem, FormatError};
@@ -14,47 +15,47 @@ const JOURNAL: u32 = 8;
 /// `EXTENTS_FL` and `EA_INODE_FL` of an inode's flags.
 const HAS_EXTENTS: u32 = 0x8_0000;
 const HOLDS_ATTRIBUTES: u32 = 0x20_0000;
-/// Kinds of inodes in the upper bits of `i_mode`.
+/// File types in the upper bits of `i_mode`.
 const KIND_MASK: u16 = 0xF000;
 const REGULAR_FILE: u16 = 0x8000;
 const FOLDER: u16 = 0x4000;
 const TREE_MAGIC: u16 = 0xF30A;
 const ENTRY: usize = 12;
-/// Levels of the deepest tree.
+/// Maximum depth of a tree.
 const DEEPEST: u16 = 5;
-/// Blocks of the longest written extent. A larger length field is that of an unwritten extent, larger by this number.
+/// Blocks of the longest written extent. A greater length is that of an unwritten extent plus this number.
 const LONGEST_WRITTEN: u32 = 0x8000;
-/// Bytes of inodes that are read at a time.
+/// Bytes of inodes read at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What an inode is.
+/// Type of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InodeKind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// The journal, and the file of orphans.
+    /// The journal, or the orphan file.
     Journal,
     /// The file that holds blocks, made by [`hold`](crate::hold).
     Holder,
 }
 
-/// An inode, and where it lies.
+/// An inode and its extents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inode {
     /// Its number.
     pub number: u32,
     /// What it is.
     pub kind: InodeKind,
-    /// Blocks of its extents in the file's order, joined where they are consecutive in the file and on the disk. None where the inode has
-    /// blocks without extents.
+    /// Its extents in file order, merged if consecutive in the file and on the disk. None if the inode has blocks without
+    /// extents.
     pub extents: Option<Vec<Range<u64>>>,
 }
 
 /// Calls `visit` for every file, folder and journal. `holder` is the inode of the file that holds blocks, if there is one.
 ///
-/// *Errors:* those of the file, and extents that cannot be.
+/// *Errors:* those of the file, and invalid extents.
 pub fn each_inode(
     filesystem: &Filesystem<'_>,
     holder: Option<u32>,
@@ -79,7 +80,7 @@ pub fn each_inode(
     Ok(())
 }
 
-/// Numbers of inodes whose mode does not say what they are.
+/// Inode numbers whose type is not in the mode.
 struct SpecialInodes {
     /// The first that is not reserved.
     first: u32,
@@ -93,7 +94,7 @@ impl SpecialInodes {
         SpecialInodes { first, orphans: filesystem.superblock_u32(0x280), holder }
     }
 
-    /// What an inode is; nothing where it is unused or has no data blocks of its own.
+    /// The type of an inode; none if it is unused or has no data blocks.
     fn kind_of(&self, number: u32, inode: &[u8]) -> Option<InodeKind> {
         let (mode, links) = (read_u16(inode, 0), read_u16(inode, 0x1A));
         if links == 0 || mode == 0 || read_u32(inode, 0x20) & HOLDS_ATTRIBUTES != 0 {
@@ -114,7 +115,7 @@ impl SpecialInodes {
     }
 }
 
-/// The extents of an inode; none where it has blocks without extents.
+/// The extents of an inode; none if it has blocks without extents.
 fn extents(
     filesystem: &Filesystem<'_>,
     number: u32,
@@ -139,13 +140,13 @@ struct TreeWalk<'a> {
 }
 
 impl TreeWalk<'_> {
-    /// Reads a node, which must have this depth; the root may have any.
+    /// Reads a node of this depth; `None` for the root allows any.
     fn node(&mut self, bytes: &[u8], depth: Option<u16>) -> Result<(), FormatError> {
         let (entries, own_depth) = (usize::from(read_u16(bytes, 2)), read_u16(bytes, 6));
         let fits = (entries + 1) * ENTRY <= bytes.len();
         let has_depth = own_depth <= DEEPEST && depth.is_none_or(|depth| own_depth == depth);
         self.nodes += 1;
-        // A tree with more nodes than the disk has blocks leads back into itself.
+        // A tree with more nodes than the disk has blocks contains a cycle.
         let is_tree = self.nodes <= self.filesystem.shape().blocks;
         if read_u16(bytes, 0) != TREE_MAGIC || !fits || !has_depth || !is_tree {
             return Err(self.malformed());

@@ -19,13 +19,13 @@ use std::io;
 /// Why an image was refused or could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The file system needs a feature that this crate does not know.
+    /// The file system needs an unsupported feature.
     #[error("the file system has features that are not supported here ({0})")]
     Feature(String),
     /// The marker of [`hold`] is still set: an earlier run did not finish.
     #[error("the file system is incomplete: the run that wrote it was interrupted; make it again")]
     Unfinished,
-    /// The journal holds blocks that are not in their place yet.
+    /// The journal holds blocks that are not written in place yet.
     #[error("the journal was not replayed: mount and unmount the file system, or run e2fsck on it")]
     Journal,
     /// A field has a value that mke2fs does not write.

@@ -1,7 +1,7 @@
-//! What a superblock says of the file system's blocks, groups and inodes.
+//! Sizes of a file system, its groups and inodes, from the superblock.
 //!
-//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: offsets of fields, and which groups have copies of
-//! the superblock.
+//! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: offsets of fields, and which groups have
+//! copies of the superblock.
 
 use crate::FormatError;
 use crate::bytes::{checksum, read_u16, read_u32};
@@ -16,10 +16,10 @@ const NEEDS_RECOVERY: u32 = 0x4;
 /// `RO_COMPAT_SPARSE_SUPER`.
 const SPARSE_SUPERBLOCKS: u32 = 0x1;
 const COMPATIBLE: usize = 0x5C;
-/// The largest logarithm of the block size over 1 KiB: 64 KiB.
+/// Maximum logarithm of the block size over 1 KiB: 64 KiB.
 const LARGEST_BLOCK_LOG: u32 = 6;
-/// Features that are supported, or that change nothing of what this crate does. Not among them: clusters of blocks (bigalloc), descriptors
-/// in other places (`meta_bg`), two copies of the superblock only (`sparse_super2`), checksums of descriptors alone (`uninit_bg`), quotas, data
+/// Supported features, or features without effect here. Unsupported: clusters of blocks (bigalloc), descriptors in other places
+/// (`meta_bg`), only two copies of the superblock (`sparse_super2`), checksums of descriptors alone (`uninit_bg`), quotas, data
 /// in inodes.
 const SUPPORTED: [(&str, usize, u32); 3] = [
     ("compatible", COMPATIBLE, 0x1C3F),
@@ -27,14 +27,14 @@ const SUPPORTED: [(&str, usize, u32); 3] = [
     ("read-only", READ_ONLY, 0x1A46F),
 ];
 
-/// Sizes and numbers of a file system, and the layout of its block groups.
+/// Sizes and counts of a file system, and the layout of its block groups.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Shape {
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// First block of the first group: 1 where blocks have 1 KiB, else 0.
+    /// First block of the first group: 1 for blocks of 1 KiB, else 0.
     pub first_block: u64,
     pub group_blocks: u64,
     pub group_inodes: u64,
@@ -45,18 +45,18 @@ pub struct Shape {
     pub descriptor_bytes: u64,
     /// Whether files may have extents.
     pub has_extents: bool,
-    /// Blocks after each copy of the descriptors that are kept free for growth.
+    /// Blocks after each copy of the descriptors that are reserved for growth.
     pub(crate) reserved_descriptors: u64,
-    /// Where all checksums of metadata begin; none where metadata have no checksums.
+    /// Seed of the metadata checksums; none if there are none.
     pub(crate) seed: Option<u32>,
     /// Whether only groups 0, 1 and powers of 3, 5 and 7 have copies of the superblock.
     is_sparse: bool,
 }
 
 impl Shape {
-    /// Of a superblock's 1,024 bytes.
+    /// Parses the 1,024 bytes of a superblock.
     ///
-    /// *Errors:* it is no ext4's, is unfinished, needs recovery, or has a feature that is not supported.
+    /// *Errors:* it is no ext4's, is unfinished, needs recovery, or has an unsupported feature.
     pub(crate) fn new(superblock: &[u8]) -> Result<Shape, FormatError> {
         let word = |offset| u64::from(read_u32(superblock, offset));
         let malformed = || FormatError::Malformed("the superblock".to_string());
@@ -99,7 +99,7 @@ impl Shape {
             && self.blocks > self.first_block
     }
 
-    /// The same on a disk of `blocks` blocks.
+    /// The same file system on a disk of `blocks` blocks.
     #[must_use]
     pub fn with_blocks(&self, blocks: u64) -> Shape {
         Shape { blocks, ..self.clone() }

@@ -1,4 +1,4 @@
-//! The superblock: its place, its flags, and how its state is changed.
+//! The superblock: its position, its flags, and changes of its state.
 //!
 //! *Source:* the kernel's description of the format, Documentation/filesystems/ext4 ("Data Structures and Algorithms").
 
@@ -6,10 +6,10 @@ use crate::bytes::{checksum, put_u16, put_u32, read_at, read_u32, write_at};
 use crate::{FormatError, Shape};
 use std::fs::File;
 
-/// Where the superblock lies, and its length, in bytes.
+/// Offset and length of the superblock in bytes.
 const OFFSET: u64 = 1024;
 const BYTES: usize = 1024;
-/// `INCOMPAT_JOURNAL_DEV` and all known bits end below it. Neither the kernel nor e2fsck accepts a file system with an unknown feature, so
+/// A bit above all known `INCOMPAT` features. Neither the kernel nor e2fsck accepts a file system with an unknown feature, so
 /// that this bit keeps an unfinished one from being mounted.
 pub(crate) const UNFINISHED: u32 = 0x4000_0000;
 /// Offsets of `s_state`, `s_feature_incompat`, `s_feature_ro_compat` and `s_checksum`.
@@ -19,17 +19,17 @@ pub(crate) const READ_ONLY: usize = 0x64;
 const CHECKSUM: usize = 0x3FC;
 /// `RO_COMPAT_METADATA_CSUM`: metadata have checksums.
 pub(crate) const METADATA_CHECKSUMS: u32 = 0x400;
-/// Offsets of the low and high half of the number of free blocks.
+/// Offsets of the low and high half of the free block count.
 const FREE_BLOCKS: (usize, usize) = (0xC, 0x158);
-/// What mke2fs erases at the start of a disk before all else.
+/// Bytes that mke2fs erases first, at the start of a disk.
 const HEAD_BYTES: usize = 4096;
 
-/// The state that a superblock records in `s_state`.
+/// A value of `s_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Cleanly unmounted.
     Clean = 1,
-    /// Errors were detected: e2fsck has to run, and the kernel says so at the next mount.
+    /// Errors were detected: e2fsck has to run, and the kernel warns at the next mount.
     Errors = 2,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn read(file: &File) -> Result<Vec<u8>, FormatError> {
     Ok(bytes)
 }
 
-/// Writes a superblock with its checksum, and waits until it is on the disk.
+/// Writes a superblock with its checksum, and syncs the disk.
 fn write(file: &File, mut bytes: Vec<u8>) -> Result<(), FormatError> {
     if read_u32(&bytes, READ_ONLY) & METADATA_CHECKSUMS != 0 {
         let sum = checksum(!0, &bytes[..CHECKSUM]);
