@@ -1,4 +1,4 @@
-//! What is wrong with the input of a run, with its place.
+//! Errors in the input of a run, with their place.
 
 use headstack_model::SpecError;
 use headstack_sim::{DeviceError, RigError};
@@ -6,7 +6,7 @@ use headstack_workload::ShapeError;
 use headstack_workload::trace::{ReplayError, TraceError};
 use std::io;
 
-/// Why there is no run, or no result of it. Displays as one line that names the file and the place in it.
+/// Why a run failed. Displays as one line that names the file and the place in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -14,10 +14,10 @@ pub enum Error {
     /// A file cannot be read, is too long, or is not text.
     #[error("{file}: {message}")]
     Read { file: String, message: String },
-    /// A drive file, a load file or a job file does not hold: file, line, key, what is allowed.
+    /// A drive, load or job file is invalid: file, line, key, what is allowed.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A rig does not hold, or its parts do not fit each other.
+    /// A rig is invalid, or its parts do not fit each other.
     #[error(transparent)]
     Rig(#[from] RigError),
     /// A device cannot be built with these options.
@@ -26,10 +26,10 @@ pub enum Error {
     /// The format of a trace is not recognised, or its first record is malformed.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The replay of a trace ended before the trace.
+    /// The replay of a trace failed before its end.
     #[error(transparent)]
     Replay(ReplayError),
-    /// The replay of a log that a job names (`read_iolog`) ended before the log.
+    /// The replay of a job's log (`read_iolog`) failed before its end.
     #[error(transparent)]
     Log(ReplayError),
     /// A trace holds no request.
@@ -47,11 +47,11 @@ impl Error {
     }
 }
 
-/// Why a pattern cannot be had.
+/// Why a pattern is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum PatternError {
-    /// Several streams of a pattern that is none of streams.
+    /// Several streams of a pattern without streams.
     #[error("streams: {0} is more than 1, which only the pattern `Streams` takes")]
     Streams(u32),
     /// Streams that write.
@@ -66,10 +66,10 @@ pub enum PatternError {
     /// A size that is no whole number of sectors.
     #[error("{bytes} bytes are no whole number of {volume}'s sectors of {sector_bytes} bytes")]
     SectorSize { bytes: u64, volume: String, sector_bytes: u32 },
-    /// A size beyond that of any request.
+    /// A size larger than any request.
     #[error("{0} bytes are too many for one request")]
     TooLong(u64),
-    /// A rate of arrivals that is none.
+    /// An invalid rate of arrivals.
     #[error("arrivals: {0} is outside 0.000001 to 1000000000 requests a second")]
     Rate(f64),
     /// A part of a volume that is larger than the volume.

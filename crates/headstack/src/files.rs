@@ -1,27 +1,27 @@
-//! Files, through what the program hands in: the library opens none itself.
+//! Access to files through the program: the library opens none itself.
 
 use crate::error::Error;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes that a text may have: drives, rigs, nodes, loads and parameters have some thousands.
+/// Maximum bytes of a text; drives, rigs, nodes, loads and parameters have some thousands.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Opens the files that rigs, drives, jobs and traces are read from.
+/// Opens the files of rigs, drives, jobs and traces.
 ///
 /// Any function that opens a file is one: `|path: &Path| File::open(path)`.
 pub trait FileSource {
-    /// Opens a file to read.
+    /// Opens a file for reading.
     ///
-    /// *Errors:* as the operating system reports them; the library adds the file's name.
+    /// *Errors:* the operating system's; the library adds the file's name.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// The length of a file in bytes, from which the progress of a trace follows; none where it is not known.
+    /// The length of a file in bytes, for the progress of a trace; none if unknown.
     fn length(&self, _path: &Path) -> Option<u64> {
         None
     }
 
-    /// What `${NAME}` stands for in a fio job, and fio's `$pagesize`, `$ncpus` and `$mb_memory`; none where it stands for nothing.
+    /// The value of `${NAME}` in a fio job, and of fio's `$pagesize`, `$ncpus` and `$mb_memory`; none if undefined.
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// For programs without files: what is shipped can be loaded, and texts that the program has.
+/// A source without files: only shipped rigs and drives, and texts of the program, can be loaded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
@@ -47,7 +47,7 @@ impl FileSource for NoFiles {
     }
 }
 
-/// Reads a text file, without the byte order mark that some editors put before it.
+/// Reads a text file, without a leading byte order mark.
 ///
 /// *Errors:* it cannot be read, is longer than 16 MiB or is not UTF-8.
 pub fn read_text(files: &dyn FileSource, path: &Path) -> Result<String, Error> {
@@ -60,7 +60,7 @@ pub fn read_text(files: &dyn FileSource, path: &Path) -> Result<String, Error> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
 }
 
-/// Reads a file of bounded length: a longer one is none of the kinds that are read whole, and a device may never end.
+/// Reads a file of limited length, because a device may never end.
 ///
 /// *Errors:* it cannot be read, or is longer than 16 MiB.
 pub fn read_bounded(file: impl Read) -> io::Result<Vec<u8>> {

@@ -26,7 +26,7 @@ pub use headstack_sim::rig::Rig;
 pub use headstack_sim::{self as sim, Observer};
 pub use headstack_workload::{self as workload, Load};
 
-/// The program in the README of the repository, which must compile and run.
+/// The program in the repository's README, which must compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

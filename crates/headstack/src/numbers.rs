@@ -1,11 +1,11 @@
-//! How results compute and write numbers.
+//! Computes and formats the numbers of results.
 
-/// A quotient; 0 where the divisor is.
+/// A quotient; 0 if the divisor is 0.
 pub fn ratio(value: f64, by: f64) -> f64 {
     if by > 0.0 { value / by } else { 0.0 }
 }
 
-/// A whole number with its digits in groups of three: `1,234,567`.
+/// An integer with its digits in groups of three: `1,234,567`.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What sees each request of a run: it keeps the statistics and calls the program's observer.
+//! Records the statistics of each request of a run, and calls the program's observer.
 
 use headstack_model::Nanos;
 use headstack_sim::stats::Collector;
@@ -8,9 +8,9 @@ use headstack_workload::{Issue, Load};
 pub(crate) struct Recorder<'a> {
     pub(crate) statistics: Collector,
     pub(crate) observer: Option<&'a mut dyn Observer>,
-    /// Each response time, where they are kept.
+    /// Each response time, if kept.
     pub(crate) response_times: Option<Vec<Nanos>>,
-    /// Which sources have issued a request; the last entry is that of all sources beyond the others.
+    /// Which sources have issued a request; the last entry is for all sources beyond the others.
     has_issued: Vec<bool>,
 }
 
@@ -20,7 +20,7 @@ impl<'a> Recorder<'a> {
         Recorder { statistics, observer: None, response_times: None, has_issued: vec![false; sources + 1] }
     }
 
-    /// Requests that were issued and have not come back.
+    /// Requests that were issued and have not completed.
     pub(crate) fn outstanding(&self) -> u64 {
         self.statistics.requests() - self.statistics.completed()
     }

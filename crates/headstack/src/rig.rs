@@ -7,17 +7,17 @@ use headstack_sim::RigError;
 use headstack_sim::rig::{Rig, shipped};
 use std::path::Path;
 
-/// The shipped rig or drive of this name, or that of a file; a drive is a rig of that drive alone. What holds a `/` or ends with
-/// `.toml` is a file.
+/// The shipped rig or drive of this name, or that of a file; a drive becomes a rig of that drive alone. A name that contains `/`
+/// or ends with `.toml` is a file.
 ///
-/// *Errors:* there is none of the name, with the nearest; the file cannot be read or does not hold.
+/// *Errors:* an unknown name, with the nearest; the file cannot be read or is invalid.
 pub fn load_rig(name: &str, files: &dyn FileSource) -> Result<Rig, Error> {
     if is_file(name) { read_rig(name, files) } else { Ok(shipped::load(name)?) }
 }
 
-/// The rig of a rig file, or of the drive in a drive file. The drive files that a rig names are looked for from its folder.
+/// The rig of a rig file, or of the drive in a drive file. The drive files that a rig names are relative to its folder.
 ///
-/// *Errors:* the file cannot be read or does not hold.
+/// *Errors:* the file cannot be read or is invalid.
 pub fn read_rig(path: &str, files: &dyn FileSource) -> Result<Rig, Error> {
     let text = read_text(files, Path::new(path))?;
     // A drive file has a geometry, and a rig has none outside its drives.
@@ -28,9 +28,9 @@ pub fn read_rig(path: &str, files: &dyn FileSource) -> Result<Rig, Error> {
     Ok(Rig::parse(&text, path, &mut |preset| preset_drive(preset, folder, files))?)
 }
 
-/// The shipped drive of this name, or that of a drive file, as [`load_rig`] tells them apart.
+/// The shipped drive of this name, or that of a drive file, as for [`load_rig`].
 ///
-/// *Errors:* there is none of the name, with the nearest; the file cannot be read or does not hold.
+/// *Errors:* an unknown name, with the nearest; the file cannot be read or is invalid.
 pub fn load_drive(name: &str, files: &dyn FileSource) -> Result<DriveSpec, Error> {
     if is_file(name) {
         return Ok(DriveSpec::parse(&read_text(files, Path::new(name))?, name)?);
@@ -38,7 +38,7 @@ pub fn load_drive(name: &str, files: &dyn FileSource) -> Result<DriveSpec, Error
     Ok(drives::load(name)?)
 }
 
-/// Whether a word names a file: it holds a `/` or ends with `.toml`.
+/// Whether a word names a file: it contains `/` or ends with `.toml`.
 pub fn is_file(word: &str) -> bool {
     word.contains(['/', '\\']) || word.ends_with(".toml")
 }

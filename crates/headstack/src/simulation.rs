@@ -12,21 +12,21 @@ use headstack_workload::{Load, VolumeInfo};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Steps between two reports of progress: less than a millisecond's work on most rigs.
+/// Steps between two progress reports: less than a millisecond of work on most rigs.
 const STEPS_PER_REPORT: u32 = 1 << 12;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunProgress {
-    /// The time on the disks' clock.
+    /// The virtual time.
     pub now: Nanos,
-    /// Requests that came back, also those of the warm-up.
+    /// Completed requests, including those of the warm-up.
     pub completed: u64,
-    /// Share of the workload that is done, 0 to 1; none where it does not know how much there is.
+    /// Share of the workload that is done, 0 to 1; none if its size is unknown.
     pub share: Option<f64>,
 }
 
-/// What the parts of an engine are called.
+/// Names of the parts of an engine.
 struct RigNames {
     rig: RigInfo,
     volumes: Vec<VolumeInfo>,
@@ -34,7 +34,7 @@ struct RigNames {
     devices: Vec<String>,
 }
 
-/// A workload on a rig. It runs [whole](Simulation::run), [while a program says so](Simulation::run_while), [until a
+/// A workload on a rig. It runs [as a whole](Simulation::run), [while a callback permits](Simulation::run_while), [until a
 /// time](Simulation::run_until) or [step by step](Simulation::step); the results are the same.
 pub struct Simulation<'a> {
     engine: Engine,
@@ -50,7 +50,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// A workload on a rig whose drives are idle at time 0. Everything random is drawn from `seed`: the same seed gives the same
+    /// A workload on a rig whose drives are idle at time 0. All random numbers come from `seed`: the same seed gives the same
     /// results on every machine.
     ///
     /// *Errors:* a part of the rig cannot be built; the workload does not fit on the rig, with the line and key of its file.
@@ -67,7 +67,7 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::start(engine, names, built, seed))
     }
 
-    /// A workload on a single drive, whose own chances are drawn from the seed in `options`. `seed` is that of the workload.
+    /// A workload on a single drive, whose random numbers come from the seed in `options`. `seed` is that of the workload.
     ///
     /// *Errors:* the drive cannot be built with these options; the workload does not fit on it.
     pub fn on_drive(
@@ -82,8 +82,8 @@ impl<'a> Simulation<'a> {
         Simulation::with_engine(Engine::new(vec![device]), vec![volume], workload, seed)
     }
 
-    /// A workload on an engine that the program has put together: devices with options of their own, layers of its own. `volumes` are
-    /// the engine's, with the names by which job files and load files call them; the seed is that of the workload alone.
+    /// A workload on an engine that the program has built, with its own device options and layers. `volumes` are the engine's,
+    /// with the names used in job and load files; the seed is that of the workload alone.
     ///
     /// *Errors:* the workload does not fit on the volumes, with the line and key of its file.
     pub fn with_engine(
@@ -129,24 +129,24 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Has `observer` see each request, and the devices' commands. Where [`Observer::stops`], the run ends.
+    /// Reports each request and the devices' commands to `observer`. The run ends when [`Observer::stops`] returns true.
     pub fn observe(mut self, observer: &'a mut dyn Observer) -> Simulation<'a> {
         self.recorder.observer = Some(observer);
         self
     }
 
-    /// Keeps every response time, also those of the warm-up, for [`Results::response_times`]: 8 bytes a request.
+    /// Keeps every response time, including those of the warm-up, for [`Results::response_times`]: 8 bytes per request.
     pub fn keep_response_times(mut self) -> Simulation<'a> {
         self.recorder.response_times = Some(Vec::new());
         self
     }
 
-    /// What the workload is.
+    /// Description of the workload.
     pub fn workload(&self) -> &WorkloadInfo {
         &self.info
     }
 
-    /// Files that the workload is read from in addition to the one that was named.
+    /// Files that the workload includes.
     pub fn inputs(&self) -> &[PathBuf] {
         &self.info.inputs
     }
@@ -156,20 +156,20 @@ impl<'a> Simulation<'a> {
         &self.engine
     }
 
-    /// The devices and layers, to put layers, orders or faults of the program's own in them before the run.
+    /// The devices and layers, to insert layers, orders or faults of the program before the run.
     pub fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }
 
-    /// How far the run is.
+    /// Progress of the run.
     pub fn progress(&self) -> RunProgress {
         let now = self.engine.now();
         let completed = self.recorder.statistics.completed();
         RunProgress { now, completed, share: self.load.progress(now) }
     }
 
-    /// Moves to the next event; `false` once the workload is done and all its requests have come back. A step is small: a request
-    /// takes a few.
+    /// Moves to the next event; `false` once the workload is done and all its requests have completed. A request takes a few
+    /// steps.
     pub fn step(&mut self) -> bool {
         self.step_until(Nanos::MAX)
     }
@@ -192,14 +192,14 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Does all that is due up to and at `time`; says whether anything is left to be done.
+    /// Processes all events up to and at `time`; returns whether any remain.
     pub fn run_until(&mut self, time: Nanos) -> bool {
         while self.step_until(time) {}
         !self.is_done && self.stop_reason.is_none()
     }
 
-    /// Runs until the workload is done, or until `report`, which is called with the progress every few thousand steps, breaks with a
-    /// reason. The results then say how much is missing.
+    /// Runs until the workload is done, or until `report` breaks with a reason; it is called with the progress every few thousand
+    /// steps. The results then say how much is missing.
     pub fn run_while(&mut self, report: &mut dyn FnMut(&RunProgress) -> ControlFlow<String>) {
         let mut steps = 0;
         while self.step() {
@@ -215,7 +215,7 @@ impl<'a> Simulation<'a> {
 
     /// Runs until the workload is done.
     ///
-    /// *Errors:* what ended the workload early: a trace that turns out to be malformed, or that does not fit on the volumes.
+    /// *Errors:* what ended the workload early: a malformed trace, or one that does not fit on the volumes.
     pub fn run(mut self) -> Result<Results, Error> {
         while self.step() {}
         self.finish()

@@ -1,18 +1,18 @@
-//! What results say of a workload in addition to its requests.
+//! Description of a workload in results.
 
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// A job as fio's shape of the results lists it: the sources that report together.
+/// A job in fio's form of the results: the sources that report together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobInfo {
     /// Its name.
     pub name: String,
     /// Number of the group of jobs that ran together.
     pub group: u32,
-    /// Its options as they were written.
+    /// Its options as written.
     pub options: Map<String, Value>,
-    /// Requests that it has outstanding at most, where it says so.
+    /// Its maximum number of outstanding requests, if it has one.
     pub depth: Option<u32>,
 }
 
@@ -26,31 +26,31 @@ pub struct JobSection {
     pub group: u32,
 }
 
-/// What a workload is.
+/// Description of a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadInfo {
-    /// The name of its file, without the folder, or the name that the program gave it.
+    /// The name of its file without the folder, or the name that the program gave it.
     pub name: String,
     /// Its kind: a fio job, a trace and in which format, a load file.
     pub kind: String,
-    /// Options that hold for all jobs.
+    /// Options of all jobs.
     pub global_options: Map<String, Value>,
     /// The jobs as fio reports them.
     pub jobs: Vec<JobInfo>,
     /// The job of each source, by the source's number.
     pub job_of: Vec<u32>,
-    /// The sections, whose figures are kept apart whatever reports as a group.
+    /// The sections; their figures are separate even for jobs that report as a group.
     pub sections: Vec<JobSection>,
     /// The section of each source, by the source's number.
     pub section_of: Vec<u32>,
-    /// Files that it is read from in addition to the one that was named.
+    /// Files that it includes.
     pub inputs: Vec<PathBuf>,
-    /// What was met and not taken into account, for people.
+    /// What was ignored, as messages.
     pub remarks: Vec<String>,
 }
 
 impl WorkloadInfo {
-    /// A workload that is one job, named as the workload.
+    /// A workload that is one job of the same name.
     pub(super) fn of_one_job(name: &str, kind: &str) -> WorkloadInfo {
         let jobs = vec![JobInfo { name: name.to_string(), ..JobInfo::default() }];
         let sections = vec![JobSection { name: name.to_string(), clones: 1, group: 0 }];
@@ -63,7 +63,7 @@ impl WorkloadInfo {
         }
     }
 
-    /// A load of the program's own, each source of which is a job; without names it is one job.
+    /// A load of the program, in which each source is a job; without names it is one job.
     pub(super) fn of_sources(name: &str, sources: Vec<String>) -> WorkloadInfo {
         let info = WorkloadInfo::of_one_job(name, "load");
         if sources.is_empty() {
@@ -77,7 +77,7 @@ impl WorkloadInfo {
     }
 }
 
-/// A file's name without its folder, as results show it.
+/// A file's name without its folder, for results.
 pub(super) fn file_name(path: &str) -> String {
     let path = Path::new(path);
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()

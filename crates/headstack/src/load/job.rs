@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A job file that was read, and what its logs are opened with.
+/// A parsed job file, and the source of its logs.
 pub(super) struct JobSource<'a> {
     name: String,
     file: JobFile,
@@ -19,7 +19,7 @@ pub(super) struct JobSource<'a> {
 }
 
 impl<'a> JobSource<'a> {
-    /// Reads a job file. `origin` (the file's name) goes into errors.
+    /// Parses a job file. `origin` (the file's name) goes into errors.
     pub(super) fn parse(text: &str, origin: &str, files: &'a dyn FileSource) -> Result<JobSource<'a>, Error> {
         let mut inputs = Vec::new();
         let mut include = |name: &str| {
@@ -53,7 +53,7 @@ impl<'a> JobSource<'a> {
     }
 }
 
-/// Keys without effect, what variables stood for, and what the load itself remarks.
+/// Remarks on keys without effect, on values of variables, and of the load itself.
 fn remarks(file: &JobFile, load: &FioLoad) -> Vec<String> {
     let mut ignored: Vec<&str> = file.ignored().iter().map(|key| key.key).collect();
     ignored.sort_unstable();
@@ -70,7 +70,7 @@ fn remarks(file: &JobFile, load: &FioLoad) -> Vec<String> {
     remarks
 }
 
-/// A failure to read a file, without the file's name, which the error of the job file gives as well.
+/// The error without the file's name, which the error of the job file adds.
 fn without_name(error: Error) -> io::Error {
     match error {
         Error::Read { message, .. } => io::Error::other(message),
@@ -82,7 +82,7 @@ fn as_object(options: &[(String, String)]) -> Map<String, Value> {
     options.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
 }
 
-/// The jobs as results list them, and which of them each clone is in: those that report as a group are one.
+/// The jobs for results, and the job of each clone: those that report as a group are one.
 fn reported_jobs(clones: &[FioJob]) -> (Vec<JobInfo>, Vec<u32>) {
     let (mut jobs, mut job_of): (Vec<JobInfo>, Vec<u32>) = (Vec::new(), Vec::new());
     for clone in clones {

@@ -1,4 +1,4 @@
-//! Workloads: what is asked of a rig, from a file, a pattern or a load of the program's own.
+//! Workloads: the requests to a rig, from a file, a pattern or a load of the program.
 
 mod info;
 mod job;
@@ -22,10 +22,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use trace::{TraceReplay, TraceSource};
 
-/// Bytes at the head of a file from which its kind follows.
+/// Bytes at the start of a file that determine its kind.
 const HEAD_BYTES: u64 = 4096;
 
-/// The kinds of files that hold workloads.
+/// The kinds of workload files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadKind {
     /// A fio job file.
@@ -37,8 +37,8 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// The kind of the file at `path`: by its ending (`.toml`, `.fio`); a trace where `options` give the format of one; else a job
-    /// file where its first line that is neither empty nor a comment is the head of a section.
+    /// The kind of the file at `path`: by its ending (`.toml`, `.fio`); a trace if `options` set its format; else a job file if
+    /// its first line that is neither empty nor a comment is a section header.
     ///
     /// *Errors:* it cannot be read.
     pub fn detect(path: &str, options: &TraceOptions, files: &dyn FileSource) -> Result<WorkloadKind, Error> {
@@ -58,7 +58,7 @@ fn open(path: &str, files: &dyn FileSource) -> Result<Box<dyn Read>, Error> {
     files.open(Path::new(path)).map_err(|error| Error::read(path, &error))
 }
 
-/// Whether the first line of a file that is neither empty nor a comment is the head of a section.
+/// Whether the first line that is neither empty nor a comment is a section header.
 fn begins_with_section(file: impl Read) -> io::Result<bool> {
     let mut head = Vec::new();
     file.take(HEAD_BYTES).read_to_end(&mut head)?;
@@ -69,7 +69,7 @@ fn begins_with_section(file: impl Read) -> io::Result<bool> {
     Ok(first.is_some_and(|line| line.starts_with('[') && line.ends_with(']')))
 }
 
-/// What a simulation asks of its rig. It is checked as far as it can be without the rig.
+/// The workload of a simulation. It is checked as far as possible without the rig.
 pub struct Workload<'a> {
     source: WorkloadSource<'a>,
 }
@@ -85,7 +85,7 @@ enum WorkloadSource<'a> {
 impl<'a> Workload<'a> {
     /// The workload in a file, whose kind is [detected](WorkloadKind::detect).
     ///
-    /// *Errors:* the file cannot be read or does not hold, with line and key.
+    /// *Errors:* the file cannot be read or is invalid, with line and key.
     pub fn open(
         path: &str,
         options: &TraceOptions,
@@ -96,7 +96,7 @@ impl<'a> Workload<'a> {
 
     /// The workload in a file of this kind.
     ///
-    /// *Errors:* the file cannot be read or does not hold, with line and key.
+    /// *Errors:* the file cannot be read or is invalid, with line and key.
     pub fn open_as(
         kind: WorkloadKind,
         path: &str,
@@ -114,8 +114,8 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// The jobs of a fio job file. `origin` (the file's name) goes into errors and results; `files` opens what the jobs include and
-    /// the logs that they replay.
+    /// The jobs of a fio job file. `origin` (the file's name) goes into errors and results; `files` opens the files that the jobs
+    /// include and the logs that they replay.
     ///
     /// *Errors:* the first fault, with its line and key.
     pub fn fio_job(text: &str, origin: &str, files: &'a dyn FileSource) -> Result<Workload<'a>, Error> {
@@ -131,9 +131,9 @@ impl<'a> Workload<'a> {
         Ok(Workload { source: WorkloadSource::Generators { name: info::file_name(origin), file } })
     }
 
-    /// A trace, packed or not. `origin` (the file's name) goes into errors and results.
+    /// A trace, compressed or not. `origin` (the file's name) goes into errors and results.
     ///
-    /// *Errors:* it cannot be read, or no format looks like it.
+    /// *Errors:* it cannot be read, or its format is not recognised.
     pub fn trace(
         input: impl Read + 'static,
         origin: &str,
@@ -148,18 +148,18 @@ impl<'a> Workload<'a> {
         Workload { source: WorkloadSource::Pattern(spec) }
     }
 
-    /// A load of the program's own, or a `&mut` of one whose state the program wants to see afterwards. All its sources report as one
-    /// job of that name; [`Workload::with_sources`] tells them apart.
+    /// A load of the program, or a `&mut` of one whose state the program needs later. All its sources report as one job of that
+    /// name; [`Workload::with_sources`] separates them.
     pub fn from_load(name: &str, load: impl Load + 'a) -> Workload<'a> {
         let (name, load) = (name.to_string(), Box::new(load));
         Workload { source: WorkloadSource::Load { name, load, sources: Vec::new() } }
     }
 
-    /// Has each source of a load of the program's own report as a job: the source of number n as the n-th of these names.
+    /// Makes each source of the program's load report as a job: source number n has the n-th of these names.
     ///
     /// # Panics
     ///
-    /// If the workload is not [from a load](Workload::from_load), whose own jobs have names.
+    /// If the workload is not [from a load](Workload::from_load), because its jobs have names of their own.
     pub fn with_sources<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Workload<'a> {
         let WorkloadSource::Load { sources, .. } = &mut self.source else {
             panic!("the jobs of a file have their names there");
@@ -168,7 +168,7 @@ impl<'a> Workload<'a> {
         self
     }
 
-    /// The load on the volumes of a rig. `devices` says which device of a trace goes to which volume, where the rig says so.
+    /// The load on the volumes of a rig. `devices` maps devices of a trace to volumes, if the rig defines that.
     pub(crate) fn build(
         self,
         engine: &Engine,
@@ -208,12 +208,12 @@ pub(crate) enum BuiltLoad<'a> {
 }
 
 impl BuiltLoad<'_> {
-    /// What there is to be remarked once the load is done.
+    /// The remarks after the end of the load.
     ///
     /// *Errors:* what ended it early.
     pub(crate) fn finish(&mut self) -> Result<Vec<String>, Error> {
         match self {
-            // A log that a job replays is read while the simulation runs.
+            // A log that a job replays is read during the simulation.
             BuiltLoad::Fio(load) => load.take_error().map_or(Ok(Vec::new()), |error| Err(Error::Log(error))),
             BuiltLoad::Trace(replay) => replay.finish(),
             BuiltLoad::Generated(_) => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Patterns: one kind of request, made by a generator until a number of them is done.
+//! Patterns: a given number of requests of one kind, made by a generator.
 
 use crate::error::PatternError;
 use headstack_model::{Nanos, Op};
@@ -10,10 +10,10 @@ use headstack_workload::{
 };
 use std::sync::Arc;
 
-/// Bytes of a request where the pattern does not give its size.
+/// Default bytes of a request.
 const USUAL_BYTES: u32 = 4096;
 
-/// Requests a second that an open load may have: a mean gap of a nanosecond to eleven days.
+/// Allowed requests per second of an open load: a mean gap of a nanosecond to eleven days.
 const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Which blocks a pattern accesses.
@@ -21,27 +21,27 @@ const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 pub enum AccessPattern {
     /// Anywhere on the disk, at multiples of the request's size.
     Random,
-    /// One request after the other from the first block on.
+    /// Consecutive requests from the first block on.
     Sequential,
     /// Several sequential readers, spaced evenly over the disk.
     Streams,
     /// From the start of a random track.
     Aligned,
-    /// As long as [`AccessPattern::Aligned`], from any block.
+    /// As long as with [`AccessPattern::Aligned`], from any block.
     Unaligned,
 }
 
 /// When the requests of a pattern arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArrivalProcess {
-    /// A closed load: this number of requests is outstanding at all times.
+    /// A closed load: a constant number of requests is outstanding.
     Closed {
         /// Requests outstanding.
         depth: u32,
     },
-    /// An open load: requests arrive at random times, independent of each other and of what is outstanding.
+    /// An open load: requests arrive at random times, independent of each other and of outstanding ones.
     Open {
-        /// Requests a second in the mean.
+        /// Mean requests per second.
         per_s: f64,
     },
 }
@@ -56,24 +56,24 @@ pub enum ArrivalProcess {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternSpec {
-    /// Which blocks.
+    /// Which blocks it accesses.
     pub pattern: AccessPattern,
-    /// When.
+    /// When its requests arrive.
     pub arrivals: ArrivalProcess,
-    /// Bytes a request; 4 KiB, or a whole track for the patterns by track, where none is given.
+    /// Bytes of a request. Default: 4 KiB, or a whole track for the patterns by track.
     pub request_bytes: Option<u64>,
-    /// The sectors from the start of the volume that are accessed; all of it where none is given.
+    /// Number of sectors from the start of the volume that it accesses. Default: all.
     pub within_sectors: Option<u64>,
     /// Sequential readers of [`AccessPattern::Streams`]; 1 elsewhere.
     pub streams: u32,
     /// Share of writes, 0 to 1.
     pub write_share: f64,
-    /// Requests until it is done.
+    /// Number of requests.
     pub count: u64,
 }
 
 impl PatternSpec {
-    /// Ten thousand reads of 4 KiB, or of whole tracks, over the whole volume with `depth` of them outstanding.
+    /// 10,000 reads of 4 KiB, or of whole tracks, over the whole volume, with `depth` outstanding.
     pub fn closed(pattern: AccessPattern, depth: u32) -> PatternSpec {
         PatternSpec {
             pattern,
@@ -122,7 +122,7 @@ impl PatternSpec {
         matches!(self.pattern, AccessPattern::Aligned | AccessPattern::Unaligned)
     }
 
-    /// Rejects what means nothing for the pattern, rather than to ignore it.
+    /// Rejects settings without meaning for the pattern, rather than ignoring them.
     fn check(&self) -> Result<(), PatternError> {
         let is_tracks = self.is_by_track();
         let is_streams = self.pattern == AccessPattern::Streams;

@@ -11,19 +11,18 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a trace is read and put on the volumes of a rig.
+/// How a trace is read and mapped to the volumes of a rig.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceOptions {
-    /// Its format; by its first bytes where none is given.
+    /// Its format. Default: detected from its first bytes.
     pub format: Option<&'static Format>,
-    /// What its times are multiplied by: 0.5 is twice as fast.
+    /// Factor of its times: 0.5 is twice as fast.
     pub time_scale: f64,
-    /// Whether blocks that a volume does not have wrap around its end; else such a request ends the replay with an error.
+    /// Whether blocks beyond the end of a volume wrap around; else such a request ends the replay with an error.
     pub wrap: bool,
-    /// The volume that all its devices go to. Without it, the rig says which goes where, or the n-th device that appears goes to
-    /// the n-th volume.
+    /// The volume for all its devices. Default: the rig's mapping, or the n-th volume for the n-th device that appears.
     pub all_to: Option<u32>,
-    /// Malformed lines or records that are passed over at most.
+    /// Maximum number of malformed lines or records that are skipped.
     pub malformed_max: u64,
 }
 
@@ -33,10 +32,9 @@ impl Default for TraceOptions {
     }
 }
 
-/// Bytes of a file that were read, counted by its reader.
+/// Bytes read from a file, counted by its reader.
 type BytesRead = Arc<AtomicU64>;
 
-/// A reader that counts what was read.
 struct CountingReader<R> {
     inner: R,
     read: BytesRead,
@@ -73,7 +71,7 @@ impl TraceSource {
         Ok(TraceSource { name: file_name(origin), trace, options: *options, length, read })
     }
 
-    /// The replay on these volumes. `devices` says which device of the trace goes to which volume, where the rig says so.
+    /// The replay on these volumes. `devices` maps devices of the trace to volumes, if the rig defines that.
     pub(super) fn build(
         self,
         volumes: &[VolumeInfo],
@@ -91,7 +89,7 @@ impl TraceSource {
     }
 }
 
-/// The replay of a trace, which knows how much of the file was read.
+/// The replay of a trace, and how much of the file was read.
 pub(crate) struct TraceReplay {
     replay: Replay<'static>,
     length: Option<u64>,
@@ -114,9 +112,9 @@ impl Load for TraceReplay {
 }
 
 impl TraceReplay {
-    /// What there is to be remarked of the whole replay.
+    /// The remarks after the replay.
     ///
-    /// *Errors:* what ended it before the trace; the trace holds no request.
+    /// *Errors:* what ended it before the end of the trace; a trace without requests.
     pub(super) fn finish(&mut self) -> Result<Vec<String>, Error> {
         if let Some(error) = self.replay.take_error() {
             return Err(Error::Replay(error));

@@ -1,8 +1,8 @@
-//! Results in the shape of `fio --output-format=json`, so that what reads fio's results reads ours.
+//! Results in the form of `fio --output-format=json`, for programs that read fio's results.
 //!
-//! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the same
-//! bytes. Submission costs nothing in virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has (`usr_cpu`,
-//! `ctx`, `minf` …) is 0. `util` is the share of time in which a volume had anything to do.
+//! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the
+//! same bytes. Submission takes no virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has
+//! (`usr_cpu`, `ctx`, `minf` …) is 0. `util` is the share of time in which a volume was busy.
 
 use super::{Results, VolumeResult};
 use crate::numbers::ratio;
@@ -17,7 +17,7 @@ const PERCENTILES: [f64; 17] =
 /// fio's names of the classes of response times.
 const TIMES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
 
-/// The document but for the object `headstack`.
+/// The document without the object `headstack`.
 pub(super) fn document(results: &Results) -> Map<String, Value> {
     let entries = results.statistics.entries();
     let bandwidth: f64 = entries.iter().flatten().map(|entry| group_rate(entry)).sum();
@@ -48,12 +48,12 @@ pub(super) fn document(results: &Results) -> Map<String, Value> {
     document
 }
 
-/// Mean KiB a second of an entry's reads and writes.
+/// Mean KiB per second of an entry's reads and writes.
 fn group_rate(stats: &SourceStats) -> f64 {
     [&stats.reads, &stats.writes].into_iter().flatten().map(|direction| direction.kib_s().mean()).sum()
 }
 
-/// What was measured of one job. `all_kib_s` is the rate of all jobs together.
+/// The measurements of one job. `all_kib_s` is the rate of all jobs together.
 fn measured(stats: &SourceStats, depth: Option<u32>, all_kib_s: f64) -> Map<String, Value> {
     let total = stats.count();
     let share = |count: u64| 100.0 * ratio(count as f64, total as f64);
@@ -149,7 +149,7 @@ fn of_priority((priority, responses): &(Priority, TimeHistogram)) -> Value {
     })
 }
 
-/// A distribution of times; fio leaves the percentiles of nothing out.
+/// A distribution of times; like fio, without percentiles if it is empty.
 fn times(responses: Option<&TimeHistogram>, percentiles: bool) -> Value {
     let Some(responses) = responses.filter(|responses| responses.count() > 0) else {
         return json!({"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0});
@@ -168,7 +168,7 @@ fn times(responses: Option<&TimeHistogram>, percentiles: bool) -> Value {
     object
 }
 
-/// What the devices of each volume did. Requests that became one command are merges.
+/// The activity of each volume's devices. Requests that became one command count as merges.
 fn disks(results: &Results) -> Vec<Value> {
     let disk = |(volume, stats): (&VolumeResult, &VolumeStats)| {
         let requests = [&stats.reads, &stats.writes].map(|part| {

@@ -1,4 +1,4 @@
-//! Results as JSON: fio's shape, and the object `headstack` for what has no place there.
+//! Results as JSON: fio's form, and the object `headstack` for all other results.
 
 use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, fio};
 use crate::load::JobSection;
@@ -8,8 +8,8 @@ use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
 impl Results {
-    /// The results as JSON: the shape of `fio --output-format=json`, with the object `headstack` for what has no place there. The text
-    /// ends with a line's end. `docs/formats/results.md` lists the keys.
+    /// The results as JSON in the form of `fio --output-format=json`, with the object `headstack` for all other results. The text
+    /// ends with a newline. `docs/formats/results.md` lists the keys.
     pub fn to_json(&self) -> String {
         let mut document = fio::document(self);
         document.insert("headstack".into(), object(self));
@@ -81,7 +81,7 @@ fn parts(totals: &Totals) -> Map<String, Value> {
     named.map(|(name, mean)| (name.to_string(), mean.into())).collect()
 }
 
-/// What requests that lost turns to retries make of the tail; nothing where none did.
+/// The share of retries in the tail of the response times; none without retries.
 fn retries(totals: &Totals) -> Value {
     let Some(retried) = &totals.retried else { return Value::Null };
     json!({
@@ -117,7 +117,7 @@ fn confidence(found: &Confidence) -> Value {
     })
 }
 
-/// The list `jobs`: every section of the workload, whatever reports as a group.
+/// The list `jobs`: every section of the workload, even in a reporting group.
 fn jobs(results: &Results) -> Vec<Value> {
     let object = |job: &JobResult<'_>, name: &str| {
         job.kinds().find(|kind| kind.name == name).map(|kind| {

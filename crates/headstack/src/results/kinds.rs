@@ -1,14 +1,14 @@
-//! What each job of a workload did, its reads, writes and flushes apart.
+//! Results of each job of a workload, with reads, writes and flushes separate.
 
 use crate::numbers::ratio;
 use headstack_sim::stats::{Direction, SourceStats};
 
-/// A job, or a group of jobs that report together, and what came of it.
+/// Results of a job, or of a group of jobs that report together.
 #[derive(Clone, Copy, Debug)]
 pub struct JobResult<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What is kept of its requests; none where it issued none.
+    /// Statistics of its requests; none if it issued none.
     pub statistics: Option<&'a SourceStats>,
 }
 
@@ -24,25 +24,25 @@ impl<'a> JobResult<'a> {
 pub struct KindResult<'a> {
     /// `read`, `write` or `flush`.
     pub name: &'static str,
-    /// What is kept of them.
+    /// Statistics of them.
     pub statistics: &'a Direction,
-    /// Time over which they counted, in seconds.
+    /// Time in seconds over which they counted.
     pub seconds: f64,
 }
 
 impl KindResult<'_> {
-    /// Requests a second.
+    /// Requests per second.
     pub fn iops(&self) -> f64 {
         ratio(self.statistics.responses.count() as f64, self.seconds)
     }
 
-    /// Millions of bytes a second.
+    /// MB (10⁶ bytes) per second.
     pub fn mb_s(&self) -> f64 {
         ratio(self.statistics.bytes as f64 / 1e6, self.seconds)
     }
 }
 
-/// The kinds of requests that were met, reads first.
+/// The kinds of requests that occurred, reads first.
 fn kinds(statistics: &SourceStats) -> impl Iterator<Item = KindResult<'_>> {
     let all = [("read", &statistics.reads), ("write", &statistics.writes), ("flush", &statistics.flushes)];
     all.into_iter().filter_map(|(name, found)| {

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! Results of a run.
 
 mod fio;
 mod json;
@@ -20,7 +20,7 @@ pub struct VolumeResult {
     pub name: String,
     /// The numbers of its devices.
     pub devices: Vec<usize>,
-    /// Share of its spares that was filled, where it has any.
+    /// Share of its spares that was rebuilt, if it has any.
     pub rebuilt: Option<f64>,
 }
 
@@ -29,29 +29,29 @@ pub struct VolumeResult {
 pub struct DeviceResult {
     /// Its name in the rig.
     pub name: String,
-    /// What it counted.
+    /// Its counters.
     pub activity: Activity,
-    /// What the starvation guard before it did, if there is one.
+    /// Activity of its starvation guard, if there is one.
     pub guard: Option<GuardUse>,
 }
 
-/// What a starvation guard did.
+/// Activity of a starvation guard.
 #[derive(Clone, Copy, Debug)]
 pub struct GuardUse {
     /// How often it began to hold commands back.
     pub holds: u64,
-    /// The most often that a command was overtaken.
+    /// Maximum number of times that a command was overtaken.
     pub worst_overtaken: u32,
 }
 
 /// What is missing of a run that ended before its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EarlyStop {
-    /// What stopped it, in the words of the program.
+    /// What stopped it, as the program's message.
     pub reason: String,
-    /// Share of the workload that was done, where it is known.
+    /// Share of the workload that was done, if known.
     pub share: Option<f64>,
-    /// Requests that had not come back. They count nowhere.
+    /// Requests that had not completed. They do not count.
     pub outstanding: u64,
 }
 
@@ -65,30 +65,30 @@ pub struct RigInfo {
     pub keys: Value,
 }
 
-/// A run and what came of it. It takes the same memory however many requests there were.
+/// Results of a run. They take the same memory for any number of requests.
 ///
-/// Requests of the warm-up (`ramp_time` of a fio job) count in no figure but the timeline and the sample.
+/// Requests of the warm-up (`ramp_time` of a fio job) count only in the timeline and the sample.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Results {
     pub seed: u64,
-    /// The rig; without a name and keys where the program built the engine.
+    /// The rig; without a name and keys if the program built the engine.
     pub rig: RigInfo,
     pub workload: WorkloadInfo,
     /// Histograms, timeline, batches and sample of the requests.
     pub statistics: Collector,
-    /// The exact distribution of the response times, where it [was kept](crate::Simulation::keep_response_times).
+    /// The exact distribution of the response times, if [kept](crate::Simulation::keep_response_times).
     pub response_times: Option<SortedTimes>,
     /// The volumes, by number.
     pub volumes: Vec<VolumeResult>,
     /// The devices, by number.
     pub devices: Vec<DeviceResult>,
-    /// What the links that devices share have carried.
+    /// Use of the links that devices share.
     pub links: Vec<LinkUse>,
     pub end: Nanos,
-    /// CPU time of the run in seconds, where the program has measured it: the library reads no clock.
+    /// CPU time of the run in seconds, if the program has measured it: the library reads no clock.
     pub cpu_s: Option<f64>,
-    /// What is missing, where the run ended before its workload.
+    /// What is missing, if the run ended before its workload.
     pub early_stop: Option<EarlyStop>,
 }
 
@@ -108,60 +108,60 @@ impl Results {
         self.totals().responses
     }
 
-    /// Requests a second.
+    /// Requests per second.
     pub fn iops(&self) -> f64 {
         ratio(self.totals().responses.count() as f64, self.counted_s())
     }
 
-    /// Millions of bytes a second.
+    /// MB (10⁶ bytes) per second.
     pub fn bandwidth_mb_s(&self) -> f64 {
         ratio(self.totals().bytes as f64 / 1e6, self.counted_s())
     }
 
-    /// All requests, also those that did not count, a second of CPU time; none where that was not measured.
+    /// All requests, including those that did not count, per second of CPU time; none if that was not measured.
     pub fn requests_per_cpu_s(&self) -> Option<f64> {
         Some(ratio(self.statistics.completed() as f64, self.cpu_s?))
     }
 
-    /// The reads that counted; none where there were none.
+    /// The reads that counted; none if there were none.
     pub fn reads(&self) -> Option<Totals> {
         self.statistics.total().reads.map(|totals| *totals)
     }
 
-    /// The writes that counted; none where there were none.
+    /// The writes that counted; none if there were none.
     pub fn writes(&self) -> Option<Totals> {
         self.statistics.total().writes.map(|totals| *totals)
     }
 
-    /// The flushes that counted; none where there were none.
+    /// The flushes that counted; none if there were none.
     pub fn flushes(&self) -> Option<Totals> {
         self.statistics.total().flushes.map(|totals| *totals)
     }
 
-    /// Each volume with what is kept of its requests.
+    /// Each volume with the statistics of its requests.
     pub fn by_volume(&self) -> impl Iterator<Item = (&VolumeResult, &VolumeStats)> {
         self.volumes.iter().zip(self.statistics.volumes())
     }
 
-    /// Each section of the workload with what is kept of its requests, whatever reports as a group.
+    /// Each section of the workload with the statistics of its requests, even in a reporting group.
     pub fn jobs(&self) -> impl Iterator<Item = JobResult<'_>> {
         let sections = self.workload.sections.iter().zip(self.statistics.jobs());
         sections
             .map(|(section, statistics)| JobResult { name: &section.name, statistics: statistics.as_deref() })
     }
 
-    /// Each job as fio reports it: those that report as a group (`group_reporting`) are one, the clones of others are apart.
+    /// Each job as fio reports it: those of a group (`group_reporting`) are one, other clones are separate.
     pub fn reported_jobs(&self) -> impl Iterator<Item = JobResult<'_>> {
         let jobs = self.workload.jobs.iter().zip(self.statistics.entries());
         jobs.map(|(job, statistics)| JobResult { name: &job.name, statistics: statistics.as_deref() })
     }
 
-    /// Share of the run in which a device's arm was at work for commands and destages.
+    /// Share of the run in which a device's arm worked for commands and destages.
     pub fn utilisation(&self, device: &DeviceResult) -> f64 {
         self.share(device.activity.busy())
     }
 
-    /// Share of the run that a time is.
+    /// A time as a share of the run.
     pub fn share(&self, time: Nanos) -> f64 {
         ratio(time.as_secs(), self.end.as_secs())
     }
