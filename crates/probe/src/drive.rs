@@ -4,10 +4,10 @@ use crate::{Answer, DiskInfo, Extraction, Probe, Progress};
 
 /// A disk that answers probes.
 pub trait ProbeTarget {
-    /// A failure that is not the disk's own.
+    /// A failure other than a failed read or write of the disk.
     type Error;
 
-    /// What is known of it before the first probe.
+    /// Its known properties.
     fn info(&self) -> DiskInfo;
 
     /// Sends a probe. At most [`DiskInfo::depth`] are in flight.
@@ -21,7 +21,7 @@ pub trait ProbeTarget {
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error>;
 }
 
-/// Runs an extraction to its end. `watch` gets each answer and the progress, and ends the extraction by `false`.
+/// Runs an extraction to its end. `watch` gets each answer and the progress, and ends the extraction by returning `false`.
 ///
 /// *Errors:* those of the disk. Returns `None` if `watch` ended it.
 pub fn run<T, D: ProbeTarget>(

@@ -1,8 +1,8 @@
-//! An extraction: straight-line code that probes a disk, run by the owner of the disk.
+//! An extraction: straight-line code that probes a disk, driven by the owner of the disk.
 //!
-//! The next probe of an extractor depends on all earlier answers, over several levels of search. An explicit state machine would be
-//! hard to read, so an extractor is an `async` function that waits for nothing but answers to probes, and the compiler makes the state
-//! machine. It needs no executor, thread or clock: [`Extraction::next_probe`] runs the function up to where it waits.
+//! The next probe of an extractor depends on all earlier answers, over several levels of search. An explicit state machine would
+//! be hard to read, so an extractor is an `async` function that awaits only answers to probes, and the compiler makes the state
+//! machine. It needs no executor, thread or clock: [`Extraction::next_probe`] runs the function until it waits.
 //!
 //! The same answers lead to the same probes. So an interrupted extraction resumes by a replay of the recorded answers.
 
@@ -46,7 +46,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// What is known of the disk.
+    /// The known properties of the disk.
     pub fn info(&self) -> DiskInfo {
         self.mailbox.borrow().info
     }
@@ -62,7 +62,7 @@ impl Disk {
         (mailbox.progress.phase, mailbox.progress.share) = (phase, share);
     }
 
-    /// Sends a probe for a time, after those sent before.
+    /// Schedules a probe for a time, after those sent before.
     pub fn send(&self, command: ProbeCommand, at: Nanos) -> Ticket {
         let mut mailbox = self.mailbox.borrow_mut();
         let number = mailbox.progress.probes;

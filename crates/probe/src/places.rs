@@ -1,9 +1,9 @@
-//! Where a disk says that its blocks lie.
+//! Address translation by a disk.
 
 use crate::{Disk, Outcome, ProbeCommand};
 use headstack_model::Lbn;
 
-/// Why an extraction that asks where blocks lie found nothing.
+/// Why an extraction by translation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum TranslationError {
@@ -15,12 +15,12 @@ pub enum TranslationError {
     Long { lbn: u64, blocks: u64 },
 }
 
-/// Blocks of a track that begins at one.
+/// Blocks of a track that begins at `first`, as `u32`.
 pub(crate) fn length(first: Lbn, blocks: u64) -> Result<u32, TranslationError> {
     u32::try_from(blocks).map_err(|_| TranslationError::Long { lbn: first.0, blocks })
 }
 
-/// A place as the disk counts.
+/// A place in the disk's own numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spot {
     pub(crate) cylinder: u32,
@@ -35,7 +35,7 @@ impl Spot {
     }
 }
 
-/// Asks where blocks lie, and counts how often.
+/// Translates addresses, and counts the translations.
 #[derive(Debug)]
 pub(crate) struct Places {
     disk: Disk,
@@ -62,7 +62,7 @@ impl Places {
         }
     }
 
-    /// The block at a place; `None` also where there is no such place.
+    /// The block at a place; `None` also if there is no such place.
     pub(crate) async fn block_at(&mut self, spot: Spot) -> Option<Lbn> {
         self.requested += 1;
         match self.disk.execute(ProbeCommand::BlockAt(spot.cylinder, spot.head, spot.sector)).await.outcome {
@@ -71,7 +71,7 @@ impl Places {
         }
     }
 
-    /// The sectors out of use, by place.
+    /// The defective sectors, by place.
     pub(crate) async fn defects(&mut self) -> Option<Vec<Spot>> {
         match self.disk.execute(ProbeCommand::Defects).await.outcome {
             Outcome::Defects(defects) => {

@@ -1,18 +1,18 @@
-//! Probes, their answers, and what is known of a disk before.
+//! Probes, their answers, and the known properties of a disk.
 
 use headstack_model::{Lbn, Nanos, Place};
 use headstack_tracks::map::Identity;
 
-/// What is known of a disk before the first probe.
+/// Known properties of a disk before the first probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskInfo {
     /// Blocks of the disk.
     pub sectors: u64,
     /// Bytes in a block.
     pub sector_bytes: u32,
-    /// Blocks in a physical sector: what the media hold is read and written in such units.
+    /// Blocks in a physical sector, the unit of media accesses.
     pub physical_sectors: u32,
-    /// Probes that may be in flight at a time.
+    /// Maximum number of probes in flight.
     pub depth: usize,
     /// Whether blocks may be written.
     pub may_write: bool,
@@ -37,11 +37,11 @@ pub enum ProbeCommand {
         /// Whether they must come from the media, if the disk has such a command.
         from_media: bool,
     },
-    /// Write blocks. Who carries the command out preserves their content where it matters.
+    /// Write blocks. The target preserves their contents if they matter.
     Write {
         lbn: Lbn,
         sectors: u32,
-        /// Whether it is done only when they are on the media.
+        /// Whether it completes only when they are on the media.
         to_media: bool,
     },
     Flush,
@@ -49,11 +49,11 @@ pub enum ProbeCommand {
     Locate(Lbn),
     /// Translate a cylinder, head and sector to a block.
     BlockAt(u32, u32, u32),
-    /// List the sectors that are out of use.
+    /// List the defective sectors.
     Defects,
 }
 
-/// A command, to be sent at a time.
+/// A command and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Its number in the order of the extraction.
@@ -74,12 +74,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// How long it took.
+    /// The time from start to end.
     pub fn took(&self) -> Nanos {
         self.ended.since(self.issued)
     }
 
-    /// Whether it was carried out.
+    /// Whether it succeeded.
     pub fn is_done(&self) -> bool {
         !matches!(self.outcome, Outcome::Failed | Outcome::Refused)
     }
@@ -89,17 +89,17 @@ impl Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Outcome {
-    /// It was carried out.
+    /// It succeeded.
     Done,
-    /// The disk could not, as where a block cannot be read.
+    /// The disk failed, as with an unreadable block.
     Failed,
-    /// The disk does not know how to.
+    /// The disk does not support the command.
     Refused,
-    /// Cylinder, head and sector of a block, counted as the disk counts them.
+    /// Cylinder, head and sector of a block, in the disk's numbering.
     Place { cylinder: u32, head: u32, sector: u32 },
     /// The block at a place, if any.
     Block(Option<Lbn>),
-    /// Cylinder, head and sector of each sector out of use.
+    /// Cylinder, head and sector of each defective sector.
     Defects(Vec<(u32, u32, u32)>),
 }
 

@@ -1,9 +1,8 @@
-//! The walk by translation: from track to track, asking nothing but where blocks lie.
+//! The walk by translation: from track to track, only by querying the places of blocks.
 //!
-//! A track probably holds as many blocks as the one before, so its end is asked for by two questions: the last block must lie
-//! on the track and the one behind it must not. Where it is otherwise, the end is searched near by. Nothing has to be known of
-//! zones, spares or slips. A block that lies elsewhere (a remap) does not end its track: where a search ends at a block, the one
-//! behind it is asked for too.
+//! A track probably holds as many blocks as the previous one, so two queries verify its end: the last block must be on the track
+//! and the next block must not. Otherwise the end is searched nearby. The walk needs no knowledge of zones, spares or slips. A
+//! remapped block does not end its track: if a search ends at a block, the next one is queried, too.
 //!
 //! Source: "expertise-free" extraction, J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, FAST 2002, section 4.1.
 
@@ -13,18 +12,18 @@ use crate::track_end::{Lengths, OnTrack, track_end};
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 
-/// What the walk found.
+/// Result of the walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryMap {
     /// The tracks.
     pub map: TrackMap,
-    /// How often it asked where a block lies.
+    /// Number of translations.
     pub translations: u64,
 }
 
 /// Walks the whole disk.
 ///
-/// *Errors:* a disk that does not say where its blocks lie.
+/// *Errors:* a disk that does not translate addresses.
 pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
     let mut walk = QueryWalk::from(Places::new(disk.clone())?, Lbn(0)).await?;
     let (mut map, end) = (TrackMap::new(), walk.places.sectors());
@@ -40,13 +39,13 @@ pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
     Ok(QueryMap { map, translations: walk.places.requested })
 }
 
-/// A walk along tracks. It holds the last track back, because one of its blocks may lie elsewhere and look like a track of its own.
+/// A walk along tracks. It holds the last track back, because one of its blocks may be remapped and look like a track of its own.
 pub(crate) struct QueryWalk {
     pub(crate) places: Places,
-    /// First block of the track to come, and where it lies.
+    /// First block of the next track, and its place.
     first: Lbn,
     spot: Spot,
-    /// Blocks of the track that is held back, and where it lies.
+    /// Blocks of the track that is held back, and its place.
     held: u64,
     held_spot: Spot,
     lengths: Lengths,
@@ -58,14 +57,14 @@ impl QueryWalk {
         Ok(QueryWalk { places, first, spot, held: 0, held_spot: spot, lengths: Lengths::default() })
     }
 
-    /// Walks over a track, and says what the one before it holds.
+    /// Walks over a track, and returns the blocks of the previous one.
     async fn step(&mut self, limit: Lbn) -> Result<Option<u32>, TranslationError> {
         let guesses = self.lengths.guesses();
         let (mut end, mut next) = end_of(&mut self.places, self.first, self.spot, limit, &guesses).await?;
         let behind = self.first + 1;
         if end == behind && end < limit && self.spot.sector != 0 && self.held > 0 {
-            // A single block somewhere: if its neighbour begins a track, or lies on the last one, it belongs to the last
-            // one, and otherwise to its neighbour's.
+            // A single remapped block: if its neighbour begins a track, or lies on the last one, it belongs to the last one, and
+            // otherwise to its neighbour's.
             let neighbour = match next {
                 Some(next) => next,
                 None => self.places.spot_of(behind).await?,
@@ -105,7 +104,7 @@ impl QueryWalk {
     }
 }
 
-/// The end of the track that lies at a spot from `first` on, and where the block behind it lies, if that was translated.
+/// The end of the track at a spot from `first` on, and the place of the next block, if that was translated.
 pub(crate) async fn end_of(
     places: &mut Places,
     first: Lbn,
@@ -131,7 +130,7 @@ pub(crate) async fn end_of(
 struct Adjacent<'a> {
     places: &'a mut Places,
     spot: Spot,
-    /// The first block so far that does not, and where it lies.
+    /// The first block found that does not, and its place.
     other: Option<(Lbn, Spot)>,
 }
 

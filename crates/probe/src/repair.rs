@@ -1,11 +1,11 @@
-//! Notices that a map no longer holds, and mends it by asking near the place only.
+//! Detects that a map no longer matches its disk, and repairs it with queries only near the change.
 //!
-//! A defect that has grown and is slipped takes a block from its track; all tracks behind it begin a block earlier, up to
-//! where spares make up for it, as at the end of a zone. So a changed part of the map is bounded by two boundaries that still
-//! hold, and inside it the shift only grows. Both ends, and the places where it grows, are found by halving; the number of
-//! questions goes with the logarithm of the tracks between. What follows no such rule is walked over track by track.
+//! A grown defect that is slipped takes a block from its track; all following tracks begin a block earlier, up to where spares
+//! absorb it, as at the end of a zone. So a changed part of the map lies between two boundaries that still match, and inside it
+//! the shift only grows. Bisection finds both ends, and the places where the shift grows; the number of queries grows with the
+//! logarithm of the tracks between. Changes that follow no such rule are walked track by track.
 //!
-//! The disk is asked where blocks lie, if it says so, and else when they come. A defect that is remapped moves no boundary.
+//! The disk is queried by translation, if it supports that, and else by timing. A remapped defect moves no boundary.
 
 mod foreign;
 
@@ -16,12 +16,12 @@ use crate::timing::{Ear, TimingError};
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 
-/// Blocks by which tracks may have moved before they are walked over one by one.
+/// Maximum shift in blocks; tracks with a larger one are walked one by one.
 const MOST_SHIFT: u64 = 32;
-/// Tracks that are walked over at most.
+/// Maximum number of tracks that are walked.
 const MOST_TRACKS: u64 = 5_000;
 
-/// Why a map could not be mended.
+/// Why a map could not be repaired.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RepairError {
@@ -40,17 +40,17 @@ pub enum RepairError {
     )]
     Cuts { lbn: u64, unit: u64 },
     #[error(
-        "the map is wrong from block {from} to {to}, {tracks} tracks that follow no rule: extract it anew"
+        "the map is wrong from block {from} to {to}, {tracks} tracks that follow no rule: extract it again"
     )]
     TooMuch { from: u64, to: u64, tracks: u64 },
 }
 
-/// Looks whether the map still holds, at tracks drawn by chance and at the first and the last boundary within each run of tracks,
-/// and says where it does not.
+/// Checks the map at random tracks and at the first and the last boundary within each run of tracks; returns a boundary that does
+/// not match.
 ///
-/// A map of another disk shows in the tracks that are drawn; what moves tracks up to the end of their zone, at the last ones.
+/// Random tracks detect a map of another disk; the last ones detect shifts up to the end of their zone.
 ///
-/// *Errors:* a disk that says neither where blocks lie nor when they come, and the map of another one.
+/// *Errors:* a disk that neither translates nor can be timed, and the map of another disk.
 pub async fn notice(disk: Disk, map: &TrackMap) -> Result<Option<Lbn>, RepairError> {
     let mut channel = Channel::new(&disk, map).await?;
     let drawn = foreign::refuse(&mut channel, &Tracks { map }).await?;
@@ -68,9 +68,9 @@ pub async fn notice(disk: Disk, map: &TrackMap) -> Result<Option<Lbn>, RepairErr
     Ok(drawn)
 }
 
-/// The map, mended around a block where it does not hold; the same map, where it does.
+/// Repairs the map around a block where it does not match; returns it unchanged if it does.
 ///
-/// *Errors:* those of [`notice`], and more than can be mended.
+/// *Errors:* those of [`notice`], and more changes than can be repaired.
 pub async fn repair(disk: Disk, map: &TrackMap, at: Lbn) -> Result<TrackMap, RepairError> {
     let mut channel = Channel::new(&disk, map).await?;
     let tracks = Tracks { map };
@@ -95,10 +95,10 @@ pub async fn repair(disk: Disk, map: &TrackMap, at: Lbn) -> Result<TrackMap, Rep
     Ok(map.replaced(from, &lengths))
 }
 
-/// A boundary, and the blocks by which tracks begin earlier from there on than the map says.
+/// A boundary, and the blocks by which tracks from there on begin earlier than in the map.
 type Shift = (u64, u64);
 
-/// Lengths of the tracks between two boundaries that hold, with shifts between.
+/// Lengths of the tracks between two matching boundaries, with shifts between.
 fn lengths(tracks: &Tracks<'_>, before: u64, behind: u64, shifts: &[Shift]) -> Option<Vec<u32>> {
     let shift = |boundary: u64| {
         let reached = shifts.iter().take_while(|(from, _)| *from <= boundary).last();
@@ -112,7 +112,7 @@ fn lengths(tracks: &Tracks<'_>, before: u64, behind: u64, shifts: &[Shift]) -> O
     (before..behind).map(length).collect()
 }
 
-/// The boundaries of a map by their numbers: that of number *n* begins track *n*; the last one ends the map.
+/// The boundaries of a map by number: number *n* begins track *n*; the last one ends the map.
 struct Tracks<'a> {
     map: &'a TrackMap,
 }
@@ -154,7 +154,7 @@ fn cut(map: &TrackMap, unit: u64) -> Option<Lbn> {
     firsts.flatten().find(|first| first.0 % unit != 0)
 }
 
-/// What tells where tracks begin.
+/// The method that finds where tracks begin.
 enum Channel {
     Places(Places),
     Ear(Ear),
@@ -206,7 +206,7 @@ impl Channel {
         }
     }
 
-    /// A boundary of a track, or near it, that does not hold.
+    /// A boundary at or near a track that does not match.
     async fn wrong_near(&mut self, tracks: &Tracks<'_>, track: u64) -> Result<Option<u64>, RepairError> {
         for number in [track, track + 1] {
             if !self.holds(tracks, number).await? {
@@ -216,7 +216,7 @@ impl Channel {
         Ok(None)
     }
 
-    /// The last boundary that holds before one that does not.
+    /// The last matching boundary before one that does not match.
     async fn good_before(&mut self, tracks: &Tracks<'_>, wrong: u64) -> Result<u64, RepairError> {
         let (mut wrong, mut step) = (wrong, 1);
         let mut good = loop {
@@ -236,7 +236,7 @@ impl Channel {
         Ok(good)
     }
 
-    /// The first boundary that holds behind one that does not.
+    /// The first matching boundary behind one that does not match.
     async fn good_behind(&mut self, tracks: &Tracks<'_>, wrong: u64) -> Result<u64, RepairError> {
         let (mut wrong, mut step) = (wrong, 1);
         let mut good = loop {
@@ -276,7 +276,7 @@ impl Channel {
         Ok(None)
     }
 
-    /// All shifts between two boundaries that hold; `None` where boundaries do not just move forward.
+    /// All shifts between two matching boundaries; `None` if boundaries do not just move forward.
     async fn shifts(
         &mut self,
         tracks: &Tracks<'_>,
@@ -296,7 +296,7 @@ impl Channel {
             if last == shift {
                 return Ok(Some(shifts));
             }
-            // The shift holds at `from`, and no longer at `to`.
+            // The shift is valid at `from`, and no longer at `to`.
             let mut to = behind - 1;
             while from + 1 < to {
                 let middle = from + (to - from) / 2;

@@ -1,4 +1,4 @@
-//! A simulated disk that answers probes in virtual time, as a host with a noisy clock sees it.
+//! A simulated disk that answers probes in virtual time, as seen by a host with a noisy clock.
 
 use crate::drive::ProbeTarget;
 use crate::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
@@ -9,25 +9,25 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a host's clock and its interrupts add to the time at which a disk is done.
+/// Delays that a host's clock and its interrupts add to the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Standard deviation, normally distributed.
+    /// Standard deviation of a normal distribution.
     pub sigma: Nanos,
-    /// Share of answers that come late in addition.
+    /// Share of answers that are late in addition.
     pub late_share: f64,
-    /// Most that they are late; they are so by anything up to it alike.
+    /// Maximum lateness, uniformly distributed.
     pub late_most: Nanos,
 }
 
 impl Noise {
-    /// A clock without fault.
+    /// An exact clock.
     pub const NONE: Noise = Noise { sigma: Nanos::ZERO, late_share: 0.0, late_most: Nanos::ZERO };
-    /// 8 µs, and of two hundred answers one that is up to 3 ms late.
+    /// 8 µs, and one answer in 200 up to 3 ms late.
     pub const USUAL: Noise = Noise { sigma: Nanos(8_000), late_share: 0.005, late_most: Nanos(3_000_000) };
 }
 
-/// A simulated disk, and who asks it.
+/// A simulated disk and its host.
 #[derive(Debug)]
 pub struct SimulatedDisk {
     device: Device,
@@ -37,19 +37,19 @@ pub struct SimulatedDisk {
     noise: Noise,
     random: Pcg64Mcg,
     now: Nanos,
-    /// What the device works on, by tag.
+    /// Commands at the device, by tag.
     in_flight: BTreeMap<u32, (Probe, Nanos)>,
-    /// What is to be asked later.
+    /// Probes to be sent later.
     later: VecDeque<Probe>,
-    /// Answers by the time they come.
+    /// Answers by arrival.
     ended: BTreeMap<(Nanos, u64), (Probe, Answer)>,
     probes: u64,
 }
 
 impl SimulatedDisk {
-    /// A disk of a drive file.
+    /// The disk of a drive file.
     ///
-    /// *Errors:* a drive file that does not hold.
+    /// *Errors:* an invalid drive file.
     pub fn new(spec: &DriveSpec, noise: Noise, seed: u64) -> Result<SimulatedDisk, DeviceError> {
         let device = Device::new(spec, &DeviceOptions { seed, ..DeviceOptions::default() })?;
         let info = DiskInfo {
@@ -85,7 +85,7 @@ impl SimulatedDisk {
         self.now
     }
 
-    /// Probes asked so far.
+    /// Number of probes so far.
     pub fn probes(&self) -> u64 {
         self.probes
     }
@@ -103,7 +103,7 @@ impl SimulatedDisk {
                 return self.translate(probe);
             }
         };
-        let tag = self.device.submit(self.now, request).expect("no more are under way than it takes");
+        let tag = self.device.submit(self.now, request).expect("no more are in flight than it takes");
         self.in_flight.insert(tag.0, (probe, self.now));
     }
 
@@ -122,7 +122,7 @@ impl SimulatedDisk {
         self.ended.insert((ended, probe.number), (probe, Answer { issued: self.now, ended, outcome }));
     }
 
-    /// What the device has done by now comes to the host.
+    /// Collects completions of the device up to now.
     fn collect(&mut self) {
         while let Some(completion) = self.device.poll_completion() {
             let (probe, issued) = self.in_flight.remove(&completion.tag.0).expect("it was asked");
@@ -135,10 +135,10 @@ impl SimulatedDisk {
         }
     }
 
-    /// When the host sees what ended at a time.
+    /// When the host sees a completion.
     fn seen(&mut self, at: Nanos) -> Nanos {
         let noise = self.noise;
-        // Of Box and Muller's two numbers, one.
+        // One of the two numbers of Box and Muller.
         let (first, second): (f64, f64) = (self.random.random(), self.random.random());
         let normal = libm::sqrt(-2.0 * libm::log(1.0 - first)) * libm::cos(std::f64::consts::TAU * second);
         let late = match self.random.random_bool(noise.late_share) {
@@ -158,7 +158,7 @@ impl ProbeTarget for SimulatedDisk {
 
     fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
         self.probes += 1;
-        // What is asked later keeps what comes behind it waiting, as one thread that asks does.
+        // A later probe delays those behind it, as in a single thread.
         match probe.at > self.now || !self.later.is_empty() {
             true => self.later.push_back(probe),
             false => self.submit(probe),
@@ -172,8 +172,8 @@ impl ProbeTarget for SimulatedDisk {
             let requested = self.later.front().map(|probe| probe.at.max(self.now));
             let device = self.device.poll_timeout();
             let next = [answer, requested, device].into_iter().flatten().min();
-            let next = next.expect("something is under way");
-            // The host may see an end before the device has it, where its clock errs to that side.
+            let next = next.expect("a probe is in flight");
+            // The host may see an end before the device has it, if its clock errs to that side.
             self.now = self.now.max(next);
             if answer == Some(next) {
                 let (_, found) = self.ended.pop_first().expect("there is one");
@@ -190,7 +190,7 @@ impl ProbeTarget for SimulatedDisk {
     }
 }
 
-/// Cylinder, head and sector of all that a drive file says is slipped or remapped; of a layout read off a drive, all slips.
+/// Cylinder, head and sector of all slipped or remapped sectors of a drive file; of an extracted layout, all slips.
 fn defects(spec: &DriveSpec, geometry: &Geometry) -> Vec<(u32, u32, u32)> {
     let whole_tracks = spec.geometry.sparing == Sparing::TracksPerZone;
     let mut indices: Vec<(usize, u64)> = Vec::new();
@@ -215,14 +215,14 @@ mod tests {
     use crate::{Disk, Extraction, drive};
     use headstack_model::{Lbn, drives};
 
-    /// Times between the ends of reads of one block, one after the other.
+    /// Times between the ends of consecutive reads of one block.
     fn turns(noise: Noise, depth: u64) -> Vec<Nanos> {
         let spec = drives::load("toshiba-x300").expect("it is shipped");
         let mut disk = SimulatedDisk::new(&spec, noise, 1).expect("it holds");
         let mut extraction = Extraction::new(disk.info(), async move |disk: Disk| {
             let mut ends = Vec::new();
             for _ in 0..50 {
-                // Several at a time, far from each other, to see that none is lost.
+                // Several at a time, far from each other, to check that none is lost.
                 let command =
                     |place| ProbeCommand::Read { lbn: Lbn(place * 80_000_000), sectors: 8, from_media: true };
                 let sent: Vec<_> = (0..depth).map(|place| disk.send(command(place), Nanos::ZERO)).collect();
@@ -236,7 +236,7 @@ mod tests {
             ends
         });
         let ends = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-        let ends = ends.expect("it cannot fail").expect("nobody ended it");
+        let ends = ends.expect("it cannot fail").expect("it is not cancelled");
         ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 

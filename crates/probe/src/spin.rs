@@ -1,11 +1,11 @@
-//! Whether what answers is a disk that turns, how long a turn takes and how exact the answers' times are.
+//! Determines whether a device rotates, the length of a turn, and the noise of the answers' times.
 //!
-//! A block passes under its head at the same angle in every turn. So the ends of reads of one block lie a whole number of turns
-//! apart, whenever they were asked: they are asked at times that differ by chance, because a device that takes equally long for
-//! every read would seem to turn otherwise. What is answered from a cache says nothing; then more and more blocks are read in
-//! turn, until no cache holds them.
+//! A block passes its head at the same angle in every turn. So the ends of reads of one block are whole turns apart, whenever
+//! they were requested: they are requested at random times, because a device that takes equally long for every read would
+//! otherwise seem to rotate. Answers from a cache show nothing; then more and more blocks are read in turn, until no cache holds
+//! them.
 //!
-//! Not told: a turn of which every answer is later than half of it by chance, and a speed that changes.
+//! Not detected: a turn if every answer is late by more than half of it at random, and a varying speed.
 //!
 //! *Source:* Worthington, Ganger, Patt and Wilkes, "On-line extraction of SCSI disk drive parameters" (1995), section 4: times
 //! between completions of the same block; the rest is arithmetic.
@@ -16,25 +16,25 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::f64::consts::TAU;
 
-/// What was learned of a disk's turning.
+/// Rotation of a disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spin {
-    /// Nanoseconds in a turn.
+    /// Length of a turn in nanoseconds.
     pub turn_ns: f64,
-    /// How far the end of a read is from where it should be, of every two one is further.
+    /// Median deviation of the end of a read.
     pub noise: Nanos,
     /// Blocks that had to be read in turn, so that they came from the media.
     pub blocks: u64,
 }
 
 impl Spin {
-    /// Turns in a minute.
+    /// Revolutions per minute.
     pub fn rpm(&self) -> f64 {
         60e9 / self.turn_ns
     }
 }
 
-/// Why it cannot be learned from.
+/// Why a disk cannot be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SpinError {
@@ -56,24 +56,24 @@ pub enum SpinError {
     NoTurn { fit_per_mille: u32, least: u32 },
 }
 
-/// An answer that is quicker comes from a cache: the electronics of a disk need up to so much for it, and its media more.
+/// Maximum time of an answer that comes from a cache: a disk's electronics need up to this time, and the media more.
 pub const QUICK: Nanos = Nanos(300_000);
 
-/// Turns that are looked for: 60,000 to 1,500 rpm.
+/// Range of turns: 60,000 to 1,500 rpm.
 const TURNS_NS: [f64; 2] = [1e6, 40e6];
 
-/// How well a turn must fit, in thousandths: 1000 where all ends lie at one angle, 0 where they lie anywhere.
+/// Least fit of a turn, in thousandths: 1000 if all ends have the same angle, 0 if they are spread evenly.
 const FIT: u32 = 800;
 
-/// Reads of the last block before it is taken for missing.
+/// Reads of the last block before it counts as missing.
 const LAST_READS: u32 = 3;
 
 /// Reads of each trial.
 const READS: u64 = 48;
 
-/// Looks whether a disk can be read and how it turns.
+/// Checks that a disk can be read, and measures its rotation.
 ///
-/// *Errors:* what makes it none that can be learned from.
+/// *Errors:* why it cannot be measured.
 pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
     readable(disk).await?;
     let mut random = Pcg64Mcg::seed_from_u64(7);
@@ -91,7 +91,7 @@ pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
         if (found as u64 + failed) < reads * 3 / 4 {
             continue;
         }
-        // On a busy host a cache may be as slow as media, and no turn shows until no cache holds the blocks.
+        // On a busy host a cache may be as slow as the media, and no turn shows until no cache holds the blocks.
         match fit_turn(&ends, blocks) {
             Ok(spin) => return Ok(spin),
             Err(why) => refusal = why,
@@ -105,12 +105,12 @@ fn spread(disk: &Disk, places: u64) -> Vec<Lbn> {
     let info = disk.info();
     let unit = u64::from(info.physical_sectors.max(1));
     let units = info.sectors / unit;
-    // In an order in which none follows its neighbour: no read-ahead comes by the next one.
+    // In an order in which none follows its neighbour, so that none comes from read-ahead.
     let stride = (0..places).map(|place| place * 37 % places);
     stride.map(|place| Lbn((units / 16 + units / 2 * place / places) * unit)).collect()
 }
 
-/// The ends of reads of each place, in nanoseconds, without those that came from a cache; and how many failed.
+/// The ends of reads of each place, in nanoseconds, without cache hits; and how many failed.
 async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -> (Vec<Vec<f64>>, u64) {
     let sectors = disk.info().physical_sectors.max(1);
     let (mut ends, mut failed) = (vec![Vec::new(); places.len()], 0);
@@ -129,12 +129,12 @@ async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -
     (ends, failed)
 }
 
-/// The turn that ends of reads tell.
+/// The turn that fits the ends of reads.
 fn fit_turn(ends: &[Vec<f64>], blocks: u64) -> Result<Spin, SpinError> {
     let pairs = ends.iter().flat_map(|ends| ends.windows(2));
     let apart: Vec<f64> = pairs.map(|pair| pair[1] - pair[0]).collect();
     let longest = apart.iter().copied().fold(0.0, f64::max);
-    // So fine that the longest is off by a twentieth of a turn at most between two trials.
+    // Steps so fine that the longest distance changes by a twentieth of a turn at most.
     let step = 1.0 + 0.05 * TURNS_NS[0] / longest.max(TURNS_NS[1]);
     let mut trials = Vec::new();
     let mut trial = TURNS_NS[1];
@@ -146,7 +146,7 @@ fn fit_turn(ends: &[Vec<f64>], blocks: u64) -> Result<Spin, SpinError> {
     if best < f64::from(FIT) / 1000.0 {
         return Err(SpinError::NoTurn { fit_per_mille: (best * 1000.0) as u32, least: FIT });
     }
-    // What fits a turn fits its half as well, or better where some are half a turn late; what is longer fits by far less.
+    // Half of a fitting turn fits as well, or better if some answers are half a turn late; longer turns fit far worse.
     let first = trials.iter().position(|(fit, _)| *fit > 0.8 * best).expect("the best is one");
     let peak = trials[first..].iter().take_while(|(fit, _)| *fit > 0.7 * best);
     let rough = peak.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there is a first").1;
@@ -165,7 +165,7 @@ fn fit(apart: &[f64], turn: f64) -> f64 {
     libm::hypot(x, y) / apart.len().max(1) as f64
 }
 
-/// The exact turn, by lines through ends over longer and longer times, and the noise: half of the ends are nearer.
+/// The exact turn, by lines through ends over longer and longer times, and the noise as the median deviation.
 fn refine(ends: &[Vec<f64>], rough: f64) -> (f64, f64) {
     let mut turn = rough;
     let longest = ends.iter().map(Vec::len).max().unwrap_or(0);
@@ -192,27 +192,27 @@ fn refine(ends: &[Vec<f64>], rough: f64) -> (f64, f64) {
     }
 }
 
-/// Slopes between points that are at least a third of all apart: few late answers among them do not move their middle.
+/// Slopes between points at least a third of the range apart: few late answers do not change their median.
 fn slopes(line: &[(f64, f64)]) -> Vec<f64> {
     let apart = (line.len() / 3).max(1);
     let each = (0..line.len()).flat_map(|a| (a + apart..line.len()).map(move |b| (line[a], line[b])));
     each.filter(|(a, b)| b.0 > a.0).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)).collect()
 }
 
-/// How far points are from the line with this slope through their middle.
+/// Distances of points from the line with this slope through their middle.
 fn offs(line: &[(f64, f64)], turn: f64) -> Vec<f64> {
     let mut offs: Vec<f64> = line.iter().map(|(turns, at)| at - turns * turn).collect();
     let base = middle(&mut offs).unwrap_or(0.0);
     offs.iter().map(|off| (off - base).abs()).collect()
 }
 
-/// The middle one of some values.
+/// The median of some values.
 pub(crate) fn middle(values: &mut [f64]) -> Option<f64> {
     let at = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable_by(at, f64::total_cmp).1)
 }
 
-/// Whether blocks can be read, up to the last.
+/// Checks that blocks can be read, up to the last.
 async fn readable(disk: &Disk) -> Result<(), SpinError> {
     let sectors = disk.info().sectors;
     if sectors == 0 {
@@ -263,10 +263,10 @@ mod tests {
     fn of<D: ProbeTarget<Error = Infallible>>(disk: &mut D) -> Result<Spin, SpinError> {
         let mut extraction = Extraction::new(disk.info(), async |disk: Disk| spin(&disk).await);
         let found = drive::run(&mut extraction, disk, |_, _, _| true);
-        found.expect("it cannot fail").expect("nobody ended it")
+        found.expect("it cannot fail").expect("it is not cancelled")
     }
 
-    /// What answers as it is told to.
+    /// A disk that answers by a function.
     struct Made<F> {
         info: DiskInfo,
         now: Nanos,
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn turn_is_measured_behind_cache() {
-        // It keeps the last forty places that were read.
+        // It caches the last forty places read.
         let mut kept = std::collections::VecDeque::new();
         let found = made(move |now, lbn| {
             let is_kept = kept.contains(&lbn);

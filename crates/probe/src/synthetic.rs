@@ -1,4 +1,4 @@
-//! Disks made up for tests: of any layout, with surfaces of unequal density, skews and slipped places.
+//! Synthetic disks for tests: any layout, with surfaces of unequal density, skews and slips.
 //!
 //! Their mechanics and electronics are those of the shipped `toshiba-x300`.
 
@@ -7,18 +7,18 @@ use headstack_model::{DriveSpec, drives};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A disk to be made.
+/// A disk to build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The order of its tracks.
     pub layout: Layout,
-    /// Surfaces.
+    /// Number of surfaces.
     pub heads: u32,
     /// Blocks of a physical sector.
     pub physical_sectors: u32,
     /// Turns from a track to the next.
     pub track_skew: f64,
-    /// The same at a change of surface, or of cylinder where each holds tracks of all surfaces.
+    /// Turns at a change of surface, or of cylinder if each holds tracks of all surfaces.
     pub head_skew: f64,
     /// From the outermost.
     pub zones: Vec<PlanZone>,
@@ -27,9 +27,9 @@ pub struct Plan {
 /// A zone of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanZone {
-    /// Its cylinders.
+    /// Number of cylinders.
     pub cylinders: u32,
-    /// Cylinders of a band, where the layout has such.
+    /// Cylinders of a band, if the layout has bands.
     pub band: u32,
     /// Physical sectors of a track on each surface, or one number for all.
     pub sectors: Vec<u32>,
@@ -97,11 +97,11 @@ impl Plan {
         spec
     }
 
-    /// A disk with tracks of 1 to 2 MB, in 4 KB sectors; its skews are drawn by chance.
+    /// A disk with tracks of 1 to 2 MB, in 4 KB sectors, with random skews.
     ///
-    /// The zones are the so many outermost of thirty that hold a little over 20 TB, which become shorter and sparser inwards. Surfaces of disks
-    /// of bands differ by some sectors, and bands are longer in some zones than in others. Where a surface is read whole in each zone
-    /// (`whole_surfaces`) a band is as long as its zone.
+    /// It has the outermost `zones` of thirty zones, which together hold a little over 20 TB and become shorter and sparser
+    /// inwards. Surfaces of disks with bands differ by some sectors, and bands are longer in some zones than in others. With
+    /// `whole_surfaces`, a band is as long as its zone.
     pub fn dense(layout: Layout, zones: u64, whole_surfaces: bool, seed: u64) -> Plan {
         const ZONES: u64 = 30;
         const BYTES: f64 = 20e12;
@@ -126,8 +126,8 @@ impl Plan {
         Plan { layout, heads, physical_sectors: 8, track_skew, head_skew, zones }
     }
 
-    /// The drive file of a disk with these zones of which each surface is read whole, inwards and outwards in turn, each with a
-    /// skew that is larger by as much; slips are left out.
+    /// The drive file of a disk with these zones, each surface of which is read whole, alternately inwards and outwards, with the
+    /// skew of each zone larger by `more_skew`; without slips.
     pub fn spec_of_surfaces(&self, more_skew: f64) -> DriveSpec {
         let mut spec = self.spec();
         let geometry = &mut spec.geometry;
@@ -168,7 +168,8 @@ impl Plan {
         spec
     }
 
-    /// Slips some sectors of a few adjacent tracks at one angle, in each of some places; returns how many tracks are hit.
+    /// Slips some sectors of a few adjacent tracks at one angle, at each of `count` places; returns the number of affected
+    /// tracks.
     pub fn add_holes(&mut self, count: u32, seed: u64) -> u64 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut hit = 0;
@@ -180,7 +181,7 @@ impl Plan {
             let zone = &mut self.zones[index];
             let tracks = u64::from(if banded { zone.band } else { zone.cylinders });
             let band = random.random_range(0..u64::from(zone.cylinders) / tracks);
-            // Orders that reverse do not matter: some other surface is hit.
+            // A reversed order only affects another surface.
             let before: u64 = (0..order).map(|head| zone.of_head(head)).sum();
             let slice: u64 = (0..self.heads).map(|head| zone.of_head(head)).sum();
             let sectors = zone.of_head(order);
@@ -215,10 +216,10 @@ impl Plan {
         }
     }
 
-    /// Slips places in blobs of defects, somewhere on a disk of bands; returns how many tracks are hit.
+    /// Slips clusters of defects at random places of a disk with bands; returns the number of affected tracks.
     ///
-    /// Most of them take some sectors of adjacent tracks at one angle, some nearly the whole of each, some lie on the last
-    /// tracks of a surface in its band, and some take whole tracks.
+    /// Most of them take some sectors of adjacent tracks at one angle, some nearly the whole of each, some lie on the last tracks
+    /// of a surface in its band, and some take whole tracks.
     pub fn add_blobs(&mut self, count: u32, seed: u64) -> u64 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut hit = 0;
@@ -234,9 +235,9 @@ impl Plan {
         let (heads, skew) = (self.heads, self.track_skew);
         let zone = &mut self.zones[index];
         let tracks = u64::from(zone.band.min(zone.cylinders));
-        // Whole bands only, so that the place is easily said.
+        // Whole bands only, which simplifies the place.
         let band = random.random_range(0..u64::from(zone.cylinders) / tracks);
-        // The surface by its place in its band; where orders reverse, odd bands begin with the last.
+        // The surface by its index in its band; if orders reverse, odd bands begin with the last.
         let order = random.random_range(0..heads);
         let reverses = matches!(self.layout, Layout::Fa | Layout::Aa) && band % 2 == 1;
         let head = |order: u32| if reverses { heads - 1 - order } else { order };

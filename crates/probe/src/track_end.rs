@@ -1,8 +1,8 @@
-//! The search for a track's end that every extractor makes in its own way.
+//! The search for a track's end, common to the extractors.
 
 use headstack_model::Lbn;
 
-/// Says whether a block lies on the track that is being searched.
+/// Tests whether a block lies on the track.
 pub(crate) trait OnTrack {
     type Error;
 
@@ -10,9 +10,10 @@ pub(crate) trait OnTrack {
     async fn is_on(&mut self, lbn: Lbn) -> Result<bool, Self::Error>;
 }
 
-/// The block after the last of a track, of which `first` is the first block known to lie on it: a multiple of `unit` from it, `limit` at most.
+/// The block after the last of a track, of which `first` is the first block known to be on it: a multiple of `unit` from it,
+/// `limit` at most.
 ///
-/// Likely lengths are tried first, at two probes each; then the search widens from where the end is not.
+/// Likely lengths are tried first, at two probes each; then the search widens from the guess.
 pub(crate) async fn track_end<T: OnTrack>(
     track: &mut T,
     first: Lbn,
@@ -20,7 +21,7 @@ pub(crate) async fn track_end<T: OnTrack>(
     unit: u64,
     guesses: &[u32],
 ) -> Result<Lbn, T::Error> {
-    // `on` lies on the track, `off` does not; `limit` was not probed.
+    // `on` is on the track, `off` is not; `limit` was not probed.
     let (mut on, mut off) = (first, limit);
     for guess in guesses {
         let end = (first + u64::from(*guess)).min(limit);
@@ -52,12 +53,12 @@ pub(crate) async fn track_end<T: OnTrack>(
     Ok(off)
 }
 
-/// What the next track probably holds, from those before.
+/// Likely lengths of the next track, from those before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     last: u32,
     before: u32,
-    /// Tracks in a row that hold `last`, and those that held `before`.
+    /// Number of consecutive tracks that hold `last`, and that held `before`.
     row: u32,
     row_before: u32,
 }
@@ -72,7 +73,7 @@ impl Lengths {
         }
     }
 
-    /// The likeliest first. After a single track that is out of line, that is what was before.
+    /// The likeliest first. After a single different track, that is the length before it.
     pub(crate) fn guesses(&self) -> Vec<u32> {
         let mut guesses = match self.row_before > 3 && self.row == 1 {
             true => vec![self.before, self.last],
@@ -95,7 +96,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    /// A track that ends at a block, and how often it was asked.
+    /// A track that ends at a block, and the number of tests.
     struct Ends(u64, u32);
 
     impl OnTrack for Ends {

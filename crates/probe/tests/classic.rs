@@ -49,7 +49,7 @@ where
     F: Future<Output = T> + 'static,
 {
     let mut extraction = Extraction::new(drive::ProbeTarget::info(disk), extractor);
-    drive::run(&mut extraction, disk, |_, _, _| true).expect("it cannot fail").expect("nobody ends it")
+    drive::run(&mut extraction, disk, |_, _, _| true).expect("it cannot fail").expect("it is not cancelled")
 }
 
 fn truth(spec: &DriveSpec) -> TrackMap {

@@ -24,7 +24,7 @@ fn learn_by(spec: &DriveSpec, seed: u64, may_write: bool) -> LearnedElectronics 
     let mut extraction = Extraction::new(info, |handle: Disk| electronics(handle, map, turn_ns));
     let is_read = |probe: &Probe| matches!(probe.command, ProbeCommand::Read { .. });
     let found = drive::run(&mut extraction, &mut disk, |probe, _, _| may_write || is_read(probe));
-    found.expect("it cannot fail").expect("nobody ended it").expect("it turns")
+    found.expect("it cannot fail").expect("it is not cancelled").expect("it turns")
 }
 
 fn learn(spec: &DriveSpec) -> LearnedElectronics {
@@ -322,6 +322,6 @@ fn wrong_turn_time_is_rejected() {
     let info = drive::ProbeTarget::info(&disk);
     let mut extraction = Extraction::new(info, |handle: Disk| electronics(handle, map, 7e6));
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
-    let error = found.expect("nobody ended it").expect_err("8.3 ms are not 7 ms");
+    let error = found.expect("it is not cancelled").expect_err("8.3 ms are not 7 ms");
     assert!(error.to_string().contains("turns of 7 ms"), "{error}");
 }

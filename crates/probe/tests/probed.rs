@@ -238,7 +238,7 @@ fn few_track_disks_yield_mechanics_files() {
             });
             let found = run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
             let case = format!("{heads} heads, {cylinders} cylinders, {sigma_us} µs");
-            let file = found.expect("nobody ended it").unwrap_or_else(|error| panic!("{case}: {error}"));
+            let file = found.expect("it is not cancelled").unwrap_or_else(|error| panic!("{case}: {error}"));
             let map = |spec: &DriveSpec| TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
             assert_eq!(map(&file), map(&truth), "{case}");
         }

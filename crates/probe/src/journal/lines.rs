@@ -1,4 +1,4 @@
-//! The journal's file: a line an answer, each with a checksum, so that what is cut off or damaged is known.
+//! The journal's file: one line per answer, each with a checksum, so that truncation and damage are detected.
 //!
 //! ```text
 //! headstack-probe-journal 1
@@ -6,8 +6,8 @@
 //! task lattice tracks,seek
 //! 0 r 0 1 m 0 5833012 done 9c1f0a77
 //! ```
-//! After the head a line has the number of the probe, what was asked, when in nanoseconds, when it ended, what came of it, and
-//! the CRC-32 of all that. Only the last line may be torn.
+//! After the header, a line has the number of the probe, the command, its start and end in nanoseconds, the outcome, and the
+//! CRC-32 of all that. Only the last line may be torn.
 
 use super::Record;
 use crate::{Answer, DiskInfo, Outcome, ProbeCommand};
@@ -16,19 +16,19 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, Read};
 use std::str::FromStr;
 
-/// What a journal is of.
+/// The disk and the task of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The disk's blocks, the bytes in one, blocks in a physical sector, and probes under way at a time.
+    /// The disk's blocks, bytes per block, blocks per physical sector, and maximum number of probes in flight.
     pub shape: (u64, u32, u32, usize),
-    /// What the disk calls itself.
+    /// The name that the disk reports.
     pub name: String,
-    /// What is learned, and how.
+    /// The method and its options.
     pub task: String,
 }
 
 impl Head {
-    /// The head of the journal of a disk and a task.
+    /// The header for a disk and a task.
     pub fn new(info: &DiskInfo, name: &str, task: &str) -> Head {
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         Head {
@@ -48,7 +48,7 @@ impl Head {
         }
     }
 
-    /// The lines that a journal begins with.
+    /// The first lines of a journal.
     pub fn text(&self) -> String {
         let (sectors, bytes, physical, depth) = self.shape;
         let Head { name, task, .. } = self;
@@ -56,26 +56,26 @@ impl Head {
     }
 }
 
-/// Bytes of the longest line that is read: a list of some millions of defects. A file without lines is not read whole.
+/// Maximum bytes of a line: a list of some millions of defects. It bounds the memory for a file without lines.
 const LONGEST: u64 = 64 << 20;
 
 const TITLE: &str = "headstack-probe-journal 1";
 
-/// A century after a disk's clock began: what is later was not written so, and would not leave room for what is to come.
+/// Latest valid time, a century after a disk's clock began; it leaves room for later times.
 const LATEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// A journal that was read.
+/// The contents of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// What it is of.
+    /// Its disk and task.
     pub head: Head,
     /// The answers.
     pub records: Vec<Record>,
-    /// Bytes of it that are whole: what follows is a line that was cut off.
+    /// Length in bytes without a torn last line.
     pub whole: u64,
 }
 
-/// Why a journal cannot be taken up.
+/// Why a journal cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum JournalError {
@@ -90,7 +90,7 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Reads a journal; a last line that was cut off is left out.
+    /// Reads a journal; omits a torn last line.
     ///
     /// *Errors:* it is no journal, or damaged before its last line.
     pub fn read(mut from: impl BufRead) -> Result<Journal, JournalError> {
@@ -114,9 +114,9 @@ impl Journal {
         Ok(Journal { head, records, whole })
     }
 
-    /// Whether it can be taken up for this.
+    /// Checks that it can be resumed for this disk and task.
     ///
-    /// *Errors:* it is of another disk or another task.
+    /// *Errors:* another disk or another task.
     pub fn fits(&self, wanted: &Head) -> Result<(), JournalError> {
         let disk = |head: &Head| {
             let (sectors, bytes, physical, depth) = head.shape;
@@ -145,7 +145,7 @@ struct Lines<'a, R> {
 }
 
 impl<R: BufRead> Lines<'_, R> {
-    /// The next line with its end; what is no text is of no line.
+    /// The next line with its end; none if it is not UTF-8.
     fn next(&mut self) -> io::Result<Option<String>> {
         let mut bytes = Vec::new();
         let count = (&mut *self.from).take(LONGEST).read_until(b'\n', &mut bytes)?;
@@ -187,7 +187,7 @@ impl<R: BufRead> Lines<'_, R> {
     }
 }
 
-/// What was asked, as a line says it.
+/// The command as words of a line.
 pub(super) fn words(command: &ProbeCommand) -> String {
     let media = |is: &bool| if *is { "m" } else { "c" };
     match command {
@@ -228,11 +228,11 @@ pub(super) fn line(record: &Record) -> String {
 
 fn put(line: &mut String, name: &str, numbers: [u32; 3]) {
     let [a, b, c] = numbers;
-    // Writing to a text does not fail.
+    // Writing to a string does not fail.
     let _ = write!(line, "{name}:{a}:{b}:{c}");
 }
 
-/// The answer of a line without its end; nothing where it is not as it was written.
+/// Parses a line without its end; none if it is damaged.
 pub(super) fn record(line: &str) -> Option<Record> {
     let (reported, check) = line.rsplit_once(' ')?;
     if u32::from_str_radix(check, 16).ok()? != crc32fast::hash(reported.as_bytes()) || check.len() != 8 {
@@ -368,7 +368,7 @@ mod tests {
                 .starts_with("line 2: `100 x 8 2 a disk")
         );
         assert!(reported("headstack-probe-journal 1\ndisk 1 2 3 4 a\n").starts_with("line 3: ``"));
-        // Whatever it is, nothing panics.
+        // No damage causes a panic.
         for at in 0..text.len() {
             let mut bytes = text.clone().into_bytes();
             bytes[at] ^= 0x55;
@@ -413,7 +413,7 @@ mod tests {
         };
         assert!(read(LATEST, LATEST).is_some());
         assert_eq!(read(Nanos(6), Nanos(5)), None, "it ended before it began");
-        assert_eq!(read(Nanos(5), Nanos(LATEST.0 + 1)), None, "nobody waited for it");
+        assert_eq!(read(Nanos(5), Nanos(LATEST.0 + 1)), None, "it is too late");
         assert_eq!(read(Nanos(5), Nanos(u64::MAX)), None);
     }
 

@@ -1,11 +1,11 @@
 //! A journal of answers: an interrupted extraction resumes where it stopped.
 //!
-//! The same answers lead to the same probes. So a [`Journaled`] disk records each answer, and replays recorded answers before it sends
-//! a probe of its own. After an interruption the disk's clock is another one. Some recorded blocks are read again first: their angles
-//! give the offset of the new clock, so that later readings agree with the recorded ones. They also expose the journal of another
-//! disk, even if no probe is left to send.
+//! The same answers lead to the same probes. So a [`Journaled`] disk records each answer, and replays recorded answers before it
+//! sends a probe of its own. After an interruption the disk's clock is another one. Some recorded blocks are read again first:
+//! their angles give the offset of the new clock, so that later readings agree with the recorded ones. They also expose the
+//! journal of another disk, even if no probe is left to send.
 //!
-//! Not carried over: the position of the arm, and the content of the disk's cache. One or two reads take another time for it, once.
+//! Not restored: the position of the arm, and the content of the disk's cache. One or two reads take another time for it, once.
 
 mod lines;
 mod rejoin;
@@ -45,7 +45,7 @@ pub enum JournalFailure<E> {
     Write(std::io::Error),
 }
 
-/// A disk that records answers, and first replays those that were recorded.
+/// A disk that records answers, and first replays recorded ones.
 #[derive(Debug)]
 pub struct Journaled<D, W> {
     disk: D,
@@ -53,15 +53,15 @@ pub struct Journaled<D, W> {
     known: VecDeque<Record>,
     /// Probes that wait for a recorded answer, or for the end of the replay.
     held: BTreeMap<u64, Probe>,
-    /// Identifies the disk, until it is identified.
+    /// Answers that identify the disk; none once it is identified.
     fingerprint: Option<Fingerprint>,
-    /// When the last answer of all came.
+    /// Time of the latest answer.
     end: Nanos,
-    /// How much later it is by the journal than by the disk's clock.
+    /// Offset of the journal's clock from the disk's clock.
     ahead: Nanos,
 }
 
-/// Whether recorded answers identify a disk; if not, they are of no use.
+/// Whether recorded answers suffice to identify a disk; if not, they are useless.
 pub fn is_enough(known: &[Record]) -> bool {
     Fingerprint::from_records(known).is_some()
 }
@@ -71,8 +71,8 @@ fn ended(known: &[Record]) -> Nanos {
 }
 
 impl<D: ProbeTarget, W: Write> Journaled<D, W> {
-    /// A disk, the answers that are known, and where to write those to come. Too few answers to know it by
-    /// ([`is_enough`]) are taken for none.
+    /// A disk, its recorded answers, and the output for new ones. Ignores recorded answers that do not identify a disk
+    /// ([`is_enough`]).
     pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
         let fingerprint = Fingerprint::from_records(&known);
         let known = if fingerprint.is_some() { known } else { Vec::new() };
@@ -93,7 +93,7 @@ impl<D: ProbeTarget, W: Write> Journaled<D, W> {
         &self.disk
     }
 
-    /// Asks what waits for the disk, once no more is known.
+    /// Sends the held probes to the disk, once no recorded answer is left.
     fn release_held(&mut self) -> Result<(), JournalFailure<D::Error>> {
         while let Some((_, probe)) = self.held.pop_first() {
             self.pass(probe)?;
@@ -101,14 +101,14 @@ impl<D: ProbeTarget, W: Write> Journaled<D, W> {
         Ok(())
     }
 
-    /// Looks whether it is the disk that answered before, and takes up its clock.
+    /// Checks that it is the disk of the journal, and sets the clock offset.
     fn reidentify(&mut self, fingerprint: Fingerprint) -> Result<(), JournalFailure<D::Error>> {
         let end = self.end;
         let mut rejoining =
             Extraction::new(self.disk.info(), async move |disk: Disk| rejoin(&disk, &fingerprint, end).await);
         let found =
             drive::run(&mut rejoining, &mut self.disk, |_, _, _| true).map_err(JournalFailure::Disk)?;
-        self.ahead = found.expect("nobody ends it").map_err(JournalFailure::Rejoin)?;
+        self.ahead = found.expect("it is not cancelled").map_err(JournalFailure::Rejoin)?;
         Ok(())
     }
 
@@ -169,10 +169,10 @@ mod tests {
         SimulatedDisk::new(&drives::load(name).expect("it is shipped"), Noise::USUAL, seed).expect("it holds")
     }
 
-    /// Places that were read, and the angles of the ends, in nanoseconds.
+    /// Indices of the places read, and the angles at the ends, in nanoseconds.
     type Angles = Vec<(usize, u64)>;
 
-    /// Reads of a hundred places, each some times, several of them at a time.
+    /// Reads a hundred places several times, several at once.
     async fn angles(disk: Disk) -> Angles {
         let turn = 60e9 / 7199.6;
         let mut found = Vec::new();
@@ -192,7 +192,7 @@ mod tests {
         found
     }
 
-    /// Runs it up to a number of answers; what it found, and the journal's lines.
+    /// Runs up to a number of answers; returns the result and the journal's lines.
     fn run(disk: SimulatedDisk, known: Vec<Record>, most: usize) -> Result<(Option<Angles>, String), String> {
         let mut journaled = Journaled::new(disk, known, Vec::new());
         let mut extraction = Extraction::new(journaled.info(), angles);
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn resumed_extraction_recovers_platter_angle() {
-        // The platters of both stood alike when their clocks began. What was learned in less time than it takes to know the disk
-        // again is not put forward, and would agree by itself: the later two are.
+        // Both platters were at the same angle when their clocks began. If learning took less time than identifying the disk, the
+        // clock needs no offset and agrees by itself; the later two cuts need one.
         for cut in [250, 360, 380] {
             let middle = off_after(cut);
             assert!(middle.abs() < 20_000.0, "the platter is {middle} ns off after {cut} answers");
@@ -225,12 +225,12 @@ mod tests {
         assert!(none.is_none(), "it was interrupted");
         let known = records(&lines);
         assert!((cut..=cut + 1).contains(&known.len()), "{}", known.len());
-        // The disk turned on meanwhile: another one with other noise, whose clock begins anew.
+        // The disk was switched on meanwhile: a new one with other noise, whose clock begins at zero.
         let mut later = disk("toshiba-x300", 2);
         let turned = async |disk: Disk| disk.read(Lbn(123_456), 8).await;
         let mut turned = Extraction::new(later.info(), turned);
         drive::run(&mut turned, &mut later, |_, _, _| true).expect("it cannot fail");
-        let (found, more) = run(later, known, usize::MAX).expect("it goes on");
+        let (found, more) = run(later, known, usize::MAX).expect("it continues");
         let found = found.expect("it comes to its end");
         assert_eq!(found.len(), COUNT);
         assert_eq!(records(&more).len() + records(&lines).len(), COUNT);
@@ -260,7 +260,7 @@ mod tests {
         let (_, lines) = run(disk("toshiba-x300", 1), Vec::new(), 5).expect("it runs");
         let known = records(&lines);
         assert!(!is_enough(&known) && !is_enough(&[]));
-        // Another disk asks all of them anew.
+        // Another disk executes all probes again.
         let (found, lines) =
             run(disk("exos-x16", 1), known, usize::MAX).expect("nothing of the journal is taken");
         assert_eq!((found.map(|found| found.len()), records(&lines).len()), (Some(COUNT), COUNT));

@@ -1,5 +1,5 @@
-//! Taking up a clock: how much later it is by a journal than by the clock of a disk that was begun anew, and whether it is the
-//! journal's disk at all.
+//! Resuming a journal: checks that the disk is the journal's, and finds the offset of the journal's clock from the disk's new
+//! one.
 
 use super::Record;
 use crate::spin::{QUICK, SpinError, spin};
@@ -28,14 +28,14 @@ pub enum RejoinError {
     Few { requested: usize },
 }
 
-/// How near to each other blocks agree, in turns.
+/// Tolerance of angles that agree, in turns.
 const NEAR: f64 = 0.01;
-/// Blocks or places by which a disk is known: fewer agree by chance.
+/// Least number of blocks or places that identify a disk: fewer could agree by chance.
 pub(super) const LEAST: usize = 8;
-/// One of this number of places may have changed: defects grow.
+/// One of this number of places may have changed, because defects grow.
 const CHANGED: usize = 8;
 
-/// The block that a read from the media was of, if an answer is of one.
+/// The block of a successful read from the media.
 fn block_of(record: &Record) -> Option<Lbn> {
     match record.command {
         ProbeCommand::Read { lbn, .. } if is_of_media(&record.answer) => Some(lbn),
@@ -46,7 +46,7 @@ fn block_of(record: &Record) -> Option<Lbn> {
 /// Recorded answers that identify a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fingerprint {
-    /// The last reads from the media, one a block.
+    /// The last reads from the media, one per block.
     Reads(Vec<Record>),
     /// Address translations, if too few blocks were read.
     Places(Vec<Record>),
@@ -65,7 +65,7 @@ impl Fingerprint {
             matches!(record.answer.outcome, Outcome::Place { .. } | Outcome::Block(Some(_)))
         };
         let reported: Vec<&Record> = known.iter().filter(is_told).collect();
-        // Spread over all of them: disks of one kind differ in few places.
+        // Spread over all of them: disks of one model differ in few places.
         let spread =
             reported.iter().step_by(reported.len().div_ceil(MOST).max(1)).map(|record| (*record).clone());
         let places: Vec<Record> = spread.collect();
@@ -73,12 +73,12 @@ impl Fingerprint {
     }
 }
 
-/// Blocks or places that are probed again, at most.
+/// Maximum number of blocks or places that are probed again.
 const MOST: usize = 64;
 
-/// Time by which the disk's clock must be put forward: beyond `end`, the journal's last answer, and to where its blocks keep their angles.
+/// Offset to add to the disk's clock: beyond `end`, the journal's last answer, and so that its blocks keep their angles.
 ///
-/// *Errors:* the disk cannot be learned from, or is another one.
+/// *Errors:* the disk cannot be probed, or is another one.
 pub(super) async fn rejoin(disk: &Disk, fingerprint: &Fingerprint, end: Nanos) -> Result<Nanos, RejoinError> {
     match fingerprint {
         Fingerprint::Reads(last) => by_reads(disk, last, end).await,
@@ -106,7 +106,7 @@ async fn by_reads(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, Rej
     let spin = spin(disk).await.map_err(RejoinError::Spin)?;
     let forward = forward(disk, end);
     let mut offs = vec![Vec::new(); last.len()];
-    // The second time, too, where the first was late by chance; after all others, so that it does not come from a cache.
+    // A second time, because the first may be late by chance; after all others, so that it does not come from a cache.
     for _ in 0..2 {
         for (offs, record) in offs.iter_mut().zip(last) {
             let ProbeCommand::Read { lbn, sectors, .. } = record.command else { continue };
@@ -133,7 +133,7 @@ fn is_of_media(answer: &Answer) -> bool {
     answer.is_done() && answer.took() > QUICK
 }
 
-/// The angle that most blocks agree on, each of which was seen once or several times, and how many do.
+/// The angle that most blocks agree on, each read once or several times, and their number.
 fn most_agreed(blocks: &[Vec<f64>]) -> (f64, usize) {
     let nearest = |block: &Vec<f64>, off: f64| {
         let aparts = block.iter().map(|other| apart(*other, off));

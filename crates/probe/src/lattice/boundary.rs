@@ -8,18 +8,19 @@ use super::pattern::{Alignment, Shape, Start, wrap, wrap_from};
 use super::prober::Prober;
 
 /// Tolerances of an angle that is predicted from two other readings. At twice their distance the prediction has 2² + 1² times the
-/// variance of a reading, and the angle compared with it has a reading's own: together √6 = 2.4 deviations.
+/// variance of a reading, and the angle compared with it that of one reading: together √6 = 2.4 deviations.
 pub(super) const PREDICTED: f64 = 2.4;
-/// Share of the gap between two tracks that a tolerance may have: less than half, so that no angle matches both tracks.
+/// Maximum share of the gap between two tracks that a tolerance takes: less than half, so that no angle matches both tracks.
 const GAP_SHARE: f64 = 0.4;
 /// Tolerances by which two neighbours differ more than one sector where angles break. The difference of two readings has √2 = 1.4
 /// deviations; the rest is margin.
 pub(super) const BREAK: f64 = 1.6;
 /// Share of its turn from which on a track counts as full: it then ends with its turn, even without a break of the angles. By trial.
 pub(super) const FULL: f64 = 0.99;
-/// Times the width within which a first sector that does not match is not remapped: a spare sector has any angle.
+/// Multiple of the width within which a mismatching first sector is not remapped: a spare sector has any angle.
 const NOT_REMAPPED: f64 = 2.0;
-/// Sectors between a remapped sector and the neighbour that is read in its place. *Source:* assumption, defects rarely reach so far.
+/// Sectors between a remapped sector and the neighbour that is read in its place. *Source:* assumption, defects rarely reach so
+/// far.
 const NEIGHBOUR: u64 = 3;
 /// Sectors of a track up to which a neighbour may lie on another track.
 const SHORT_TRACK: u64 = 8;
@@ -29,8 +30,8 @@ pub(super) struct BoundaryVerifier {
     pub(super) prober: Prober,
     /// One past the last sector of the region that is searched.
     pub(super) end: u64,
-    /// Whether a run without skew was found: each of its tracks begins at the angle at which the one before ends, so that only the turn
-    /// that is lost between them shows a boundary.
+    /// Whether a run without skew was found: each of its tracks begins at the angle at which the previous one ends, so that only
+    /// the turn lost between them shows a boundary.
     pub(super) is_unskewed: bool,
 }
 
@@ -41,7 +42,7 @@ enum LastSector {
     Matches,
     /// It is later by sectors slipped in the track, but within the track's turn.
     Slipped { breaks: bool },
-    /// It is any other angle: a remapped sector, or none of this track.
+    /// Any other angle: the sector is remapped, or not on this track.
     Elsewhere { breaks: bool },
 }
 
@@ -185,7 +186,7 @@ mod tests {
             // Beyond its turn.
             (0.05, LastSector::Elsewhere { breaks: true }),
             (0.5, LastSector::Elsewhere { breaks: true }),
-            // One sector before the first of the next track: it may be the next track's own.
+            // One sector before the first of the next track: it may belong to the next track.
             (0.09, LastSector::Elsewhere { breaks: false }),
         ] {
             assert_eq!(LastSector::classify(angle, &before, &next, 0.01), expected, "{angle}");

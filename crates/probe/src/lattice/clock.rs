@@ -4,38 +4,40 @@ use super::pattern::wrap;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// Marks of the reference that the line is laid through: enough to average the noise, few enough to follow a drift.
+/// Reference readings that the line is fitted to: enough to average the noise, few enough to follow a drift.
 const MARKS: usize = 48;
-/// The last of them, which show a drift, and by how many standard deviations of their mean: noise exceeds those in 1.2 % of the readings,
-/// and then costs no more than a line through fewer marks.
+/// Number of latest ones that show a drift, and by how many standard deviations of their mean: noise exceeds those in 1.2 % of
+/// the readings, and the line then only has fewer marks.
 const LAST: usize = 6;
 const DRIFTED: f64 = 2.5;
-/// First readings that make one mark.
+/// First readings that are averaged to one mark.
 const TOGETHER: usize = 8;
-/// First readings of which each is tried as the line's origin, in case some are late, and from which on the line is fitted to a chain.
+/// Number of first readings each tried as the line's origin, in case some are late, and from which on the line is fitted to a
+/// chain.
 const ORIGINS: usize = 8;
 /// Distance from whole turns, in turns, within which readings must lie; the second if too few lie within the first. A turn of 8 ms leaves
 /// 240 µs, thirty times a usual host's noise.
 const NEAR: [f64; 2] = [0.03, 0.1];
-/// Turns from the line within which most readings lie where there is a rotation: of evenly distributed times only a tenth would.
+/// Distance from the line, in turns, of most readings if there is a rotation: of evenly distributed times only a tenth would lie
+/// within.
 const EVEN: f64 = 0.05;
-/// Times that the line is fitted again without outliers.
+/// Number of times that the line is fitted again without outliers.
 const LAID: usize = 3;
 /// Standard deviations from the line beyond which a reading counts as late: of normal noise one in 16,000.
 const LATE: f64 = 4.0;
-/// Deviations of a normal distribution within which half of it lies.
+/// Standard deviations of a normal distribution within which half of it lies.
 const MEDIAN: f64 = 0.6745;
-/// Least standard deviation of a reading, in nanoseconds: what hosts' clocks resolve counts as noise.
+/// Minimum standard deviation of a reading, in nanoseconds: the resolution of hosts' clocks counts as noise.
 const RESOLUTION: f64 = 500.0;
 /// Spindle speeds, in turns per second, with a margin: 2,400 to 15,000 rpm are 40 to 250.
 const SPEEDS: (f64, f64) = (38.0, 340.0);
 /// Frequencies that are tried per width of a peak, which is the inverse of the span of the readings.
 const STEPS: f64 = 8.0;
-/// Shares of the highest peak: of those that may be it, because a step missed their top, and of a true speed against its multiple.
+/// Shares of the highest peak: for candidates, because a step may miss a peak's top, and for a true speed against its multiple.
 const HIGH_PEAK: f64 = 0.9;
 const TRUE_PEAK: f64 = 0.8;
 
-/// The time at which a place passed the head: the mean of some readings.
+/// The time at which a sector passed the head: the mean of some readings.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// Turns from turn 0.
@@ -45,30 +47,30 @@ struct Mark {
     readings: f64,
 }
 
-/// Times at which one place passed the head, and the line through them.
+/// Times at which one sector passed the head, and the line through them.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    /// Time of turn 0 and of a turn, in nanoseconds.
+    /// Time of turn 0, and the length of a turn, in nanoseconds.
     origin: f64,
     pub(super) period: f64,
     /// Standard deviation of a reading, in turns.
     pub(super) sigma: f64,
     marks: VecDeque<Mark>,
-    /// Readings of all marks, their mean turn, and the sum of the squares of the turns from it.
+    /// Readings of all marks, their mean turn, and the sum of the squared deviations from it.
     readings: f64,
     middle: f64,
     spread: f64,
 }
 
 impl Clock {
-    /// Lays the line through readings of one place, given about how long a turn is.
+    /// Fits the line to readings of one sector, given an approximate turn.
     ///
-    /// *Errors:* how many of them lie on a line, where that is fewer than `needed`.
+    /// *Errors:* the number of readings on a line, if it is less than `needed`.
     pub(super) fn of_readings(ends: &[Nanos], period: f64, needed: usize) -> Result<Clock, usize> {
         let origin = ends[0].0 as f64;
         let (marks, readings) = (VecDeque::new(), 0.0);
         let start = Clock { origin, period, sigma: 0.02, marks, readings, middle: 0.0, spread: 0.0 };
-        // A late one would have all others off, were it the first.
+        // A late first reading would make all others deviate.
         let chains = |near: f64| {
             let chains = (0..ends.len().min(ORIGINS)).map(|first| start.clone().chain(&ends[first..], near));
             chains.max_by_key(|(_, steady)| steady.len()).expect("there are readings")
@@ -101,7 +103,8 @@ impl Clock {
     fn chain(mut self, ends: &[Nanos], near: f64) -> (Clock, Vec<Mark>) {
         self.origin = ends[0].0 as f64;
         let mut steady = vec![Mark { turn: 0.0, at: self.origin, readings: 1.0 }];
-        // From one to the next the turns are certain while the period is not, so the line grows from reading to reading.
+        // While the period is uncertain, only the number of turns between successive readings is certain, so the line grows
+        // reading by reading.
         for end in &ends[1..] {
             let last = steady[steady.len() - 1];
             let turns = (end.0 as f64 - last.at) / self.period;
@@ -115,17 +118,17 @@ impl Clock {
         (self, steady)
     }
 
-    /// The time most often between two readings, which is a turn where one follows the other.
+    /// The most frequent time between two readings, which is a turn if one follows the other.
     pub(super) fn usual_gap(ends: &[Nanos]) -> f64 {
         let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).0 as f64).collect();
         apart.sort_by(f64::total_cmp);
         apart[apart.len() / 2].max(1.0)
     }
 
-    /// The longest turn of which all times of a place are multiples, where many turns lie between them.
+    /// The longest turn of which all times of a sector are multiples, with many turns between them.
     pub(super) fn common_turn(ends: &[Nanos]) -> f64 {
         let span = (ends[ends.len() - 1] - ends[0]).as_secs();
-        // At a frequency of which all times are multiples they pull to one side. A step is so short that no peak is lost.
+        // At a frequency of which all times are multiples, the phases agree. The step is so short that no peak is missed.
         let pull = |frequency: f64| {
             let (mut x, mut y) = (0.0, 0.0);
             for end in ends {
@@ -136,7 +139,7 @@ impl Clock {
         };
         let step = 1.0 / (span * STEPS);
         let steps = ((SPEEDS.1 - SPEEDS.0) / step) as usize;
-        // The best within a step of a frequency, and how much it pulls.
+        // The best frequency within a step of one, and its peak.
         let best_near = |frequency: f64| {
             let near = (-8..=8).map(|part| frequency + f64::from(part) * step / STEPS);
             near.map(|frequency| (frequency, pull(frequency))).max_by(|a, b| a.1.total_cmp(&b.1))
@@ -144,17 +147,17 @@ impl Clock {
         let frequency = |number: usize| SPEEDS.0 + number as f64 * step;
         let pulls: Vec<f64> = (0..=steps).map(|number| pull(frequency(number))).collect();
         let most = pulls.iter().copied().fold(0.0, f64::max);
-        // Times that lie about equally far apart nearly agree with frequencies beside the true one, so that the best is taken.
+        // Nearly equal intervals also agree with frequencies next to the true one, so the best is taken.
         let high = (0..=steps).filter(|number| pulls[*number] > HIGH_PEAK * most);
         let best = high.filter_map(|number| best_near(frequency(number))).max_by(|a, b| a.1.total_cmp(&b.1));
         let (best, most) = best.unwrap_or((SPEEDS.0, 0.0));
-        // A multiple of the true one pulls as much as it.
+        // A multiple of the true frequency has an equal peak.
         let parts = (2..).map(|part| best / f64::from(part)).take_while(|part| *part >= SPEEDS.0);
         let turn = parts.filter_map(best_near).filter(|(_, pull)| *pull > TRUE_PEAK * most).last();
         1e9 / turn.map_or(best, |(frequency, _)| frequency)
     }
 
-    /// The line of least squares through marks.
+    /// Fits the line to marks by least squares.
     fn lay(&mut self, marks: &[Mark]) {
         let all = mean(marks);
         let (mut both, mut square) = (0.0, 0.0);
@@ -177,7 +180,7 @@ impl Clock {
         Mark { turn: libm::round(self.turns(at)), at, readings }
     }
 
-    /// The angle, from that of the reference, at which a time finds the disk.
+    /// The angle relative to the reference at a time.
     pub(super) fn angle(&self, at: Nanos) -> f64 {
         wrap(self.turns(at.0 as f64))
     }
@@ -188,7 +191,7 @@ impl Clock {
         self.sigma * libm::sqrt(1.0 / self.readings.max(1.0) + from * from / self.spread.max(1.0))
     }
 
-    /// Notes an angle of the reference, the mean of this number of readings, the last of them at this time.
+    /// Adds an angle of the reference: the mean of this number of readings, the last of them at this time.
     pub(super) fn correct(&mut self, end: Nanos, angle: f64, readings: usize) {
         let turn = libm::round(self.turns(end.0 as f64));
         if self.marks.len() >= MARKS {
@@ -198,7 +201,7 @@ impl Clock {
         self.marks.push_back(Mark { turn, at, readings: readings as f64 });
         let marks = self.marks.make_contiguous().to_vec();
         self.lay(&marks);
-        // The line is to follow a spindle that goes faster and slower.
+        // Older marks are dropped, so that the line follows a spindle whose speed changes.
         if marks.len() > 2 * LAST && self.has_drifted(&marks[marks.len() - LAST..]) {
             self.marks.drain(..marks.len() / 2);
             self.lay(&marks[marks.len() / 2..]);
@@ -212,12 +215,12 @@ impl Clock {
         self.off(&last).abs() > DRIFTED * self.sigma / libm::sqrt(last.readings)
     }
 
-    /// Turns by which a mark is behind the line.
+    /// Turns by which a mark is later than the line.
     fn off(&self, mark: &Mark) -> f64 {
         self.turns(mark.at) - mark.turn
     }
 
-    /// Standard deviation of a reading, from marks that the line was laid through.
+    /// Standard deviation of a reading, from the fitted marks.
     fn deviation(&self, marks: &[Mark]) -> f64 {
         let squares = marks.iter().map(|mark| mark.readings * self.off(mark) * self.off(mark));
         libm::sqrt(squares.sum::<f64>() / (marks.len() - 2) as f64)
@@ -237,12 +240,11 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
     use std::f64::consts::TAU;
 
-    /// A turn, in nanoseconds, and a standard deviation of readings, in turns.
+    /// A turn in nanoseconds, and a standard deviation of readings in turns.
     const TURN: f64 = 8e6;
     const SIGMA: f64 = 0.001;
 
-    /// When a place comes by for the given turn, without noise, where the spindle is up to 20 millionths slower and faster over
-    /// ten minutes.
+    /// When a sector passes the head in this turn, without noise, with a spindle speed that varies by ±20 ppm over ten minutes.
     fn at(turn: f64) -> f64 {
         let seconds = turn * TURN / 1e9;
         1e9 + turn * TURN + 20e-6 * 600.0 / TAU * libm::sin(TAU * seconds / 600.0) * 1e9
@@ -253,14 +255,14 @@ mod tests {
         ((0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0) * sigma
     }
 
-    /// A clock laid through the first 120 turns.
+    /// A clock fitted to the first 120 turns.
     fn clock(random: &mut Pcg64Mcg) -> Clock {
         let ends: Vec<Nanos> =
             (0..120).map(|turn| Nanos((at(f64::from(turn)) + noise(random, SIGMA) * TURN) as u64)).collect();
         Clock::of_readings(&ends, Clock::usual_gap(&ends), 100).expect("it turns")
     }
 
-    /// Looks once a second for an hour; the most that the line is off a second later, in turns.
+    /// Reads the reference once a second for an hour; returns the largest error of the line a second later, in turns.
     fn followed(sigma: impl Fn(u32) -> f64) -> (Clock, f64) {
         let mut random = Pcg64Mcg::seed_from_u64(1);
         let mut clock = clock(&mut random);

@@ -1,4 +1,4 @@
-//! Why no lattice was found.
+//! Errors of the lattice extraction.
 
 use headstack_model::Lbn;
 
@@ -25,7 +25,7 @@ pub enum LatticeError {
     )]
     NoSectors { lbn: Lbn },
     #[error(
-        "no skew: from block {lbn} on the angles run through more than a turn without a break, so tracks cannot be told apart by angle"
+        "no skew: from block {lbn} on the angles run through more than a turn without a break, so angles do not distinguish tracks"
     )]
     NoSkew { lbn: Lbn },
     #[error(

@@ -3,18 +3,18 @@
 use super::boundary::PREDICTED;
 use super::pattern::{Alignment, Part, PeriodicPattern, Shape, Start, wrap};
 
-/// Runs of tracks in a pattern, at most. *Source:* assumption, a band over 16 surfaces with four runs each.
+/// Maximum number of runs in a pattern. *Source:* assumption, a band over 16 surfaces with four runs each.
 const LONGEST: usize = 64;
 /// Repetitions within which the whole pattern must match once, or it is discarded. By trial
 /// (`large::slips_of_adjacent_tracks_are_not_kept_as_cell`).
 const PATIENCE: u64 = 8;
 /// Shapes of tracks that are tried at the start of a track; each costs a probe or two where it fails.
 pub(super) const TRIED: usize = 3;
-/// Densities (sectors per turn) that are tried; no probe is spent on one that a part of the track does not show.
+/// Number of densities (sectors per turn) that are tried; only those that a part of the track shows cost a probe.
 const DENSITIES: usize = 12;
-/// Share by which two densities differ that are not the same: less than one sector of 500.
+/// Two densities are equal if they differ by less than this share, which is less than one sector of 500.
 const SAME_DENSITY: f64 = 0.002;
-/// Share of the tolerance within which two learned patterns are the same: less than a boundary is checked to.
+/// Share of the tolerance within which two patterns are the same: less than a boundary is checked to.
 const SAME_PATTERN: f64 = 0.6;
 
 /// Equal tracks that were found.
@@ -31,7 +31,7 @@ pub(super) struct Piece {
 /// A part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Copied {
-    /// The pattern's number among those learned.
+    /// The number of the learned pattern.
     pub(super) pattern: u64,
     pub(super) part: usize,
 }
@@ -53,7 +53,7 @@ impl Piece {
         self.first + self.shape.sectors * self.tracks
     }
 
-    /// Whether a piece that follows differs by no more than measurement explains: `within` turns where it begins.
+    /// Whether the next piece continues this one within measurement error, `within` turns where it begins.
     fn is_continued_by(&self, next: &Piece, within: f64) -> bool {
         let next_angle = self.angle + self.tracks as f64 * self.shape.skew;
         let parting = wrap(self.shape.skew - next.shape.skew).abs() * self.tracks.min(next.tracks) as f64;
@@ -143,8 +143,8 @@ impl TrackHistory {
         matches!(last[..], [last, before] if last == before && last > 2).then(|| last[0])
     }
 
-    /// The pattern of the runs that end here, if they have repeated, or equal those of the last pattern in number and length. The next
-    /// track begins at `angle`.
+    /// The pattern of the runs that end here, if they have repeated, or equal those of the last pattern in number and length. The
+    /// next track begins at `angle`.
     pub(super) fn repeated(&self, angle: f64, tolerance: f64) -> Option<PeriodicPattern> {
         let found = &self.pieces[..];
         let tracks = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tracks).collect::<Vec<_>>();
@@ -161,7 +161,7 @@ impl TrackHistory {
         let count =
             known.map(|known| known.len()).or_else(|| (1..=LONGEST).find(|count| self.repeats(*count)))?;
         let pattern = pattern_of(&found[found.len() - count..], angle);
-        // The same as before is already known to break here.
+        // The same pattern as before is already known to end here.
         let off = SAME_PATTERN * tolerance;
         let is_new = self.pattern.as_ref().is_none_or(|known| {
             let is_same = |a: &Part, b: &Part| {
@@ -175,8 +175,8 @@ impl TrackHistory {
         (is_new && pattern.tracks > 1).then_some(pattern)
     }
 
-    /// A longer pattern that contains the last one several times, if that failed three times after equal numbers of tracks: bands of
-    /// equal surfaces.
+    /// A longer pattern that contains the last one several times, if that failed three times after equal numbers of tracks: bands
+    /// of equal surfaces.
     pub(super) fn repeated_multiple(&self, angle: f64, tolerance: f64) -> Option<PeriodicPattern> {
         let (known, [first, second, third]) = (self.pattern.as_ref()?, self.begun);
         let tracks = self.tracks - third;
@@ -190,7 +190,7 @@ impl TrackHistory {
             passed >= tracks
         })?;
         let mut runs = self.pieces[self.pieces.len() - run - 1..].to_vec();
-        // The first may have gone on from what came before.
+        // The first may continue what came before.
         let before = passed - tracks;
         let begin = runs[0].start(before);
         runs[0] =
@@ -208,7 +208,7 @@ impl TrackHistory {
         window.iter().zip(&window[count..]).all(|(a, b)| a.tracks == b.tracks && a.shape.is_like(&b.shape))
     }
 
-    /// Notes the tracks of an alignment from one up to another.
+    /// Adds the tracks of an alignment from one up to another.
     pub(super) fn push_tracks(&mut self, alignment: &Alignment, mut from: u64, to: u64, tolerance: f64) {
         while from < to {
             let begin = alignment.start(from);
@@ -222,7 +222,7 @@ impl TrackHistory {
         }
     }
 
-    /// Notes tracks. They are merged with the last piece if they continue it.
+    /// Adds tracks. They are merged with the last piece if they continue it.
     pub(super) fn push(&mut self, piece: Piece, tolerance: f64) {
         self.tracks += piece.tracks;
         match self.pieces.last_mut().filter(|last| last.is_continued_by(&piece, PREDICTED * tolerance)) {
@@ -266,7 +266,7 @@ mod tests {
     fn repeated_runs_become_a_pattern() {
         let (a, b) = ((4, 100), (4, 90));
         for (runs, parts) in [
-            // One run has to occur three times, several twice.
+            // A single run has to occur three times, several runs twice.
             (&[a][..], None),
             (&[a, a], None),
             (&[a, a, a], Some(1)),

@@ -1,34 +1,36 @@
-//! What explains a track that does not match the pattern before it.
+//! Hypotheses about a track that does not match the pattern before it.
 //!
-//! The walk reads a few sectors of the track and decides by these functions, which read nothing themselves: whether sectors were slipped
-//! in it, whether another surface or zone begins with it, or whether no angle shows where it ends.
+//! The walk reads a few sectors of the track and classifies it by these functions, which read nothing: sectors were slipped in
+//! it, another surface or zone begins with it, or no angle shows where it ends.
 
 use super::boundary::BREAK;
 use super::pattern::{Shape, wrap, wrap_from};
 
 /// Shares of a track at which its density is compared with the prediction: before the spares at its end, and half as far.
 pub(super) const DENSITY_PLACES: [f64; 2] = [0.7, 0.35];
-/// Tolerances by which the farther place is off at least: of two readings, √2 = 1.4 deviations, and margin.
+/// Minimum offset of the farther place in tolerances: of two readings, √2 = 1.4 deviations, and margin.
 const LEAST_OFF: f64 = 1.5;
-/// Turns that another zone's density moves the farther place earlier at most. *Source:* assumption, zones differ by less than 0.2 / 0.7 = 29 %.
+/// Maximum turns by which another zone's density moves the farther place earlier. *Source:* assumption, zones differ by less than
+/// 0.2 / 0.7 = 29 %.
 const MOST_EARLIER: f64 = 0.2;
-/// Tolerances within which the nearer place is off half as much, and share of the farther place's offset that this may be.
+/// Tolerances within which the nearer place is off half as much, and the maximum of this as a share of the farther place's
+/// offset.
 const PROPORTIONAL: (f64, f64) = (1.2, 0.25);
-/// Tolerances by which a lower density moves the farther place later at least: a slip of fewer sectors looks the same.
+/// Minimum tolerances by which a lower density moves the farther place later: a slip of fewer sectors looks the same.
 const LEAST_LATER: f64 = 3.2;
-/// Tolerances of slipped turns that are none: the first sector of a track and its prediction are both uncertain.
+/// Tolerances up to which an offset is no slip: the first sector of a track and its prediction are both uncertain.
 const LEAST_SLIPPED: f64 = 2.0;
 
-/// What the walk supposes of a track, or of the one behind it.
+/// What the walk assumes of a track, or of the one behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Hypothesis {
-    /// The pattern goes on.
+    /// The pattern continues.
     Pattern,
     /// Sectors of the track were slipped: it holds `sectors`, and the pattern continues behind it.
     Slip { sectors: u64 },
     /// The first sectors of the track were slipped: it begins `turns` later than predicted.
     LeadingSlip { turns: f64 },
-    /// Another surface begins; `sectors` of its first track where that was located, which then matches no known shape.
+    /// Another surface begins; `sectors` of its first track if that was located, which then matches no known shape.
     NewSurface { sectors: Option<u64> },
     /// A zone of another density begins, and matches no known shape.
     NewZone,
@@ -51,7 +53,7 @@ pub(super) struct LocatedTrack {
     pub(super) before: Option<u64>,
 }
 
-/// Where the track behind a located one begins.
+/// The start of the track behind a located one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextTrack {
     /// Turns by which it begins later than predicted.
@@ -74,7 +76,7 @@ impl Hypothesis {
         )
     }
 
-    /// Why a track has the sectors that it was found to have.
+    /// Explains the number of sectors of a track.
     pub(super) fn of_track(track: &LocatedTrack) -> Hypothesis {
         let sectors = track.sectors;
         if sectors == track.predicted {
@@ -121,7 +123,7 @@ impl Hypothesis {
         }
     }
 
-    /// Whether a sector at the farther of [`DENSITY_PLACES`] is off by so much that the track may have another density.
+    /// Whether the offset at the farther of [`DENSITY_PLACES`] is large enough for another density.
     pub(super) fn may_be_new_zone(far: f64, tolerance: f64) -> bool {
         far.abs() >= LEAST_OFF * tolerance && far >= -MOST_EARLIER
     }
@@ -134,8 +136,8 @@ impl Hypothesis {
         (near - 0.5 * far).abs() < within && (far < 0.0 || far > LEAST_LATER * tolerance)
     }
 
-    /// The sector whose angle tells a track of `sectors`, fewer than predicted, that fills its turn from one with slips, and its turns from
-    /// the first; `None` where no angle tells. Slips move the angle of the middle sector by half of the difference.
+    /// The sector whose angle distinguishes a full track of `sectors`, fewer than predicted, from one with slips, and its turns
+    /// from the first; `None` if no angle does. Slips move the angle of the middle sector by half of the difference.
     pub(super) fn middle_of_full_track(
         predicted: &Shape,
         sectors: u64,
@@ -174,7 +176,7 @@ mod tests {
             (LocatedTrack { begins_part: true, ..usual }, surface(98)),
             (LocatedTrack { before: Some(98), ..usual }, surface(98)),
             (LocatedTrack { before: None, ..usual }, Slip { sectors: 98 }),
-            // An alignment of one track explains nothing of the next.
+            // An alignment of one track predicts nothing of the next.
             (LocatedTrack { is_established: false, sectors: 101, ..usual }, Slip { sectors: 101 }),
             (LocatedTrack { is_established: false, breaks: false, ..usual }, Slip { sectors: 98 }),
         ] {

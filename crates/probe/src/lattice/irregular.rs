@@ -1,8 +1,8 @@
 //! Locates the end of a track that is not as predicted, sector by sector.
 //!
-//! From its first sector on, the angle of each sector of a track is the way to it and what was slipped before; the track
-//! ends where that passes a whole turn. That is found by halving. It may mislead where more is slipped than is left, where
-//! an angle is known a little wrongly, or where a sector is remapped, so an end has to be a break of the angles as well.
+//! The angle of a sector, from the track's first one, is its distance and what was slipped before it; the track ends where that
+//! exceeds a whole turn. A bisection finds that end. It can fail if more is slipped than is left, if an angle is slightly wrong,
+//! or if a sector is remapped, so an end must be a break of the angles as well.
 
 use super::boundary::{BREAK, BoundaryVerifier, FULL};
 use super::pattern::{Shape, wrap, wrap_from};
@@ -11,7 +11,7 @@ use super::{LatticeError, LatticeResult};
 /// Share by which a track may have more sectors in a turn than predicted: the error of a count on one track. By trial; without it,
 /// `large::disks_with_head_skew_near_track_skew_are_mapped` fails.
 const DENSER: f64 = 0.012;
-/// Share of a turn by which the end that a search finds may be off its break: a little more than [`DENSER`]. By trial.
+/// Share of a turn by which the end that a search finds may be off the break: slightly more than [`DENSER`]. By trial.
 const NEAR_END: f64 = 0.014;
 /// Turns from its prediction within which the next track begins. By trial.
 const PREDICTED_START: f64 = 0.01;
@@ -19,13 +19,14 @@ const PREDICTED_START: f64 = 0.01;
 const BEFORE_START: f64 = 0.02;
 /// Turns, in addition to the tolerance, by which a sector may come early. By trial.
 const EARLY: f64 = 0.004;
-/// Searches that continue behind a remapped sector, or before one: more than that are not remapped side by side.
+/// Searches that continue behind a remapped sector, or before one: no more are remapped next to each other.
 const REMAPPED: usize = 4;
-/// Sectors behind the end that was found, and before it, that show whether a remapped sector looked like an end, or hid one.
+/// Sectors behind the end that was found, and before it, that are read because a remapped sector may look like an end, or hide
+/// one.
 const END_NEIGHBOURS: (u64, u64) = (4, 3);
-/// Steps of a turn in which a track is searched whose sectors are mostly slipped.
+/// Steps per turn in the search of a track whose sectors are mostly slipped.
 const STEPS: f64 = 16.0;
-/// Neighbours before a sector that are read where it cannot be.
+/// Neighbours before a sector that are read if it is unreadable.
 const READABLE: [u64; 3] = [0, 1, 2];
 
 /// A track that its pattern does not predict.
@@ -33,9 +34,9 @@ const READABLE: [u64; 3] = [0, 1, 2];
 pub(super) struct IrregularTrack {
     /// Sectors that hold blocks.
     pub(super) sectors: u64,
-    /// Where the next one begins; `None` at the end of the disk.
+    /// Start of the next one; `None` at the end of the disk.
     pub(super) next: Option<f64>,
-    /// Whether angles break where it ends, or its turn is full: if not, it was taken for one of other sectors.
+    /// Whether angles break at its end, or its turn is full: if not, its length was taken from other tracks.
     pub(super) breaks: bool,
 }
 
@@ -45,16 +46,16 @@ struct Search {
     turn: f64,
     within: u64,
     beyond: u64,
-    /// Turns slipped before `within`; no fewer are behind it.
+    /// Turns slipped before `within`; behind it, at least as many.
     hole: f64,
 }
 
 impl Search {
-    /// How many sectors off its end a track may have been found that is about as long as others, and whether it may be just as long.
+    /// By how many sectors the end of a track may be wrong that is about as long as others, and whether it may be just as long.
     fn uncertainty(&self, usual: u64) -> (u64, bool) {
         let most = (NEAR_END * self.turn) as u64 + 1;
         let off_usual = usual.abs_diff(self.within + 1);
-        // Of a track about as long as those before, an end as far behind theirs as the search may be off is looked for, too.
+        // For a track about as long as those before, the range includes their end and the same margin behind it.
         (if off_usual <= 2 * most { most + off_usual } else { most }, off_usual <= most)
     }
 }
@@ -70,7 +71,7 @@ pub(super) struct EndSearch<'a> {
 }
 
 impl EndSearch<'_> {
-    /// Finds the end of the track, of about a shape, before one expected to begin at an angle.
+    /// Finds the end of the track with this approximate shape; the next track is expected to begin at angle `next`.
     pub(super) async fn locate(&mut self, shape: Shape, next: Option<f64>) -> LatticeResult<IrregularTrack> {
         let rest = self.boundaries.end - self.at;
         let limit = ((shape.turn * (1.0 + DENSER - self.leading_slips)) as u64 + 2).min(rest);
@@ -80,7 +81,7 @@ impl EndSearch<'_> {
         }
         let mut end = self.ended(&search, shape).await?;
         if !end.breaks {
-            // Lost turns tell nothing where angles break, so they are measured first only after runs without skew were found.
+            // Lost turns show nothing where angles break, so they are measured first only after runs without skew were found.
             if self.boundaries.is_unskewed
                 && let Some(unskewed) = self.find_unskewed_end(&search, shape).await?
             {
@@ -94,7 +95,7 @@ impl EndSearch<'_> {
             end.breaks && off.is_some_and(|off| off < PREDICTED_START)
         };
         if !is_predicted(&end) && end.sectors < shape.sectors {
-            // Where most of several tracks is slipped, sectors far after the end seem to lie before it.
+            // If most of several tracks is slipped, sectors far after the end seem to lie before it.
             let stepwise = self.stepwise(shape.turn, limit).await?;
             let other = self.ended(&stepwise, shape).await?;
             if is_predicted(&other) || other.breaks || !end.breaks {
@@ -155,7 +156,7 @@ impl EndSearch<'_> {
         Ok(search)
     }
 
-    /// A track around whose end no angles break, by the turn that is lost there.
+    /// The end of a track around whose end no angles break, by the turn lost there.
     async fn find_unskewed_end(
         &mut self,
         search: &Search,
@@ -171,9 +172,9 @@ impl EndSearch<'_> {
         Ok(Some(IrregularTrack { breaks: true, ..self.ended(&search, shape).await? }))
     }
 
-    /// Moves an end without a break to the nearest break, if there is one: where the angle at which the track begins is
-    /// known a little too early or too late, its turn seems to be full that much too late or too early.
-    /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
+    /// Moves an end without a break to the nearest break, if there is one: an error in the angle at which the track begins moves
+    /// the end of its full turn by the same amount. If there is none, no skew shows where the track ends; if it is about as long
+    /// as those before, it is as long.
     async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> LatticeResult<()> {
         let found = search.within;
         let (farthest, is_usual) = search.uncertainty(usual);
@@ -215,8 +216,8 @@ impl EndSearch<'_> {
         Ok(search)
     }
 
-    /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
-    /// taken for slipped sectors, is then where it ends.
+    /// The length of the track if its turn seems to be full at a place without a break of the angles: the break before, taken for
+    /// slipped sectors, is then its end.
     async fn break_before(&mut self, search: &Search) -> LatticeResult<Option<u64>> {
         let (least, sector) = (BREAK * self.boundaries.tolerance(), 1.0 / search.turn);
         let Some(last) = self.boundaries.prober.angle(self.at + search.within).await? else {
@@ -241,7 +242,7 @@ impl EndSearch<'_> {
         Ok(Some(behind))
     }
 
-    /// Halves until the end of the track is known.
+    /// Bisects until the end of the track is known.
     async fn close(&mut self, search: &mut Search) -> LatticeResult<()> {
         while search.beyond - search.within > 1 {
             let middle = search.within + (search.beyond - search.within) / 2;
@@ -267,7 +268,7 @@ impl EndSearch<'_> {
         let along = sector as f64 / search.turn;
         let mut seen = None;
         for back in READABLE {
-            // Where one cannot be read, its neighbour.
+            // If a sector cannot be read, its neighbour is.
             seen = self
                 .boundaries
                 .prober
@@ -280,7 +281,7 @@ impl EndSearch<'_> {
         let Some(angle) = seen else {
             return Err(LatticeError::Unreadable { lbn: self.boundaries.prober.lbn(self.at + sector) });
         };
-        // On a track with more sectors than predicted they come earlier, in proportion to their distance.
+        // On a track with more sectors than predicted, sectors come earlier in proportion to their distance.
         let hole = wrap_from(-slack - DENSER * along, angle - self.angle - along);
         // What is slipped before a sector is slipped before all behind it.
         let is_more = sector < search.within || hole >= search.hole - slack;
@@ -288,7 +289,7 @@ impl EndSearch<'_> {
         Ok((fits && is_more).then_some(hole))
     }
 
-    /// Sectors of the track that begins here, within a range, by the turn that is lost at its end.
+    /// The length of the track that begins here, within a range, by the turn lost at its end.
     async fn end_by_turns(&mut self, (mut least, mut most): (u64, u64)) -> LatticeResult<Option<u64>> {
         let at = self.at;
         most = most.min(self.boundaries.end - at - 1);

@@ -1,12 +1,13 @@
 //! *Phase-lattice extraction*: where every track begins, from the angles at which sectors end.
 //!
-//! A read ends at an angle of the spindle, whatever seeks and turns it took before. Within equal tracks four numbers predict the angle of
-//! every sector: that of the first one, the sectors per track and per turn, and the skew from track to track. One read far away therefore
-//! shows whether all tracks between are equal, and what repeats on a larger scale (cylinders, bands over all surfaces) is followed in the
-//! same way. The cost grows with the irregular tracks, not with all. Where tracks follow without skew, a lost turn shows where one ends.
+//! A read ends at an angle of the spindle, whatever seeks and turns precede it. Within equal tracks four numbers predict the
+//! angle of every sector: the angle of the first one, the sectors per track and per turn, and the skew from track to track. One
+//! read far away therefore shows whether all tracks between are equal, and repetitions on a larger scale (cylinders, bands over
+//! all surfaces) are followed in the same way. The cost grows with the irregular tracks, not with all. Where tracks follow
+//! without skew, a lost turn shows where one ends.
 //!
-//! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order
-//! of surfaces. Not modelled: disks that have no skew from the first track on.
+//! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order of
+//! surfaces. Not modelled: disks that have no skew from the first track on.
 
 mod boundary;
 mod clock;
@@ -35,29 +36,29 @@ use prober::Prober;
 use verify::Verifier;
 use walk::Walk;
 
-/// What a search finds, or why the disk has no lattice.
+/// A result of the extraction, or why the disk has no lattice.
 type LatticeResult<T> = Result<T, LatticeError>;
 
 /// Equal tracks, each turned against the one before by the same angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatticeRun {
-    /// Where they are.
+    /// Their blocks.
     pub run: Run,
     /// The angle at which the first sector of the first track begins.
     ///
-    /// *Units:* turns, 0 to 1, from a place common to all runs; how long a read ends behind its last sector is part of it,
-    /// and the same for all.
+    /// *Units:* turns, 0 to 1, from an origin common to all runs; the delay between the end of a sector and the end of its read
+    /// is part of it.
     pub angle: f64,
-    /// From where a track begins to where the next does, without whole turns.
+    /// The angle from the start of a track to that of the next, without whole turns.
     ///
-    /// *Units:* turns, −0.5 to 0.5. Of a run of one track it is that of the tracks around it.
+    /// *Units:* turns, −0.5 to 0.5. For a run of one track it is that of the tracks around it.
     pub skew: f64,
-    /// Blocks that a whole turn has room for: more than a track holds where some are spare.
+    /// Blocks per whole turn: more than a track holds if some sectors are spare.
     pub turn: f64,
 }
 
 impl LatticeRun {
-    /// The angle at which a block of the run begins, slips within its track not counted.
+    /// The angle at which a block of the run begins, without slips within its track.
     ///
     /// *Units:* turns, 0 to 1.
     pub fn angle_of(&self, lbn: Lbn) -> f64 {
@@ -68,7 +69,7 @@ impl LatticeRun {
     }
 }
 
-/// What was found of a disk.
+/// The lattice of a disk.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Lattice {
@@ -88,7 +89,7 @@ const MOST_WRONG: f64 = 0.1;
 
 /// Finds the tracks of a disk from the times of its answers.
 ///
-/// *Errors:* a disk whose answers make no sense, and tracks that the verification refutes.
+/// *Errors:* a disk whose answers are inconsistent, and tracks that the verification refutes.
 pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     let mut prober = Prober::begin(disk).await?;
     let angle = prober.angle(0).await?.ok_or(LatticeError::Unreadable { lbn: Lbn(0) })?;
@@ -109,7 +110,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     Ok(lattice(&walk.boundaries.prober, &walk.history.pieces, verification))
 }
 
-/// Writes the pieces found as runs of blocks.
+/// Converts the pieces to runs of blocks.
 fn lattice(prober: &Prober, pieces: &[Piece], verification: Verification) -> Lattice {
     let info = prober.disk.info();
     let mut map = TrackMap::new();

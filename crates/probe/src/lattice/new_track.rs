@@ -1,4 +1,4 @@
-//! Measures a track of which nothing is known: its density, its end, and where the next track begins.
+//! Measures an unknown track: its density, its end, and where the next track begins.
 
 use super::boundary::BoundaryVerifier;
 use super::irregular::{EndSearch, IrregularTrack};
@@ -8,39 +8,40 @@ use super::{LatticeError, LatticeResult};
 
 /// Shares of a track at which its density is measured: three equal steps, before the spares and slips that are mostly at its end.
 const PLACES: [f64; 3] = [0.22, 0.46, 0.7];
-/// Scales of [`PLACES`]: most of the track, and half of it where that includes slipped sectors or the track's end.
+/// Scales of [`PLACES`]: most of the track, and half of it if that includes slipped sectors or the track's end.
 const SCALES: [f64; 2] = [1.0, 0.5];
 /// Turns by which a place may lie before its share and still be after the one before: less than half a turn.
 const BEFORE_PLACE: f64 = 0.4;
-/// Densities between two places, as shares of the estimate, that are possible: outside, an angle was wrapped wrongly.
+/// Possible densities between two places, as shares of the estimate: outside, an angle was wrapped wrongly.
 const POSSIBLE: (f64, f64) = (0.45, 2.0);
-/// Tolerances of a step between two places (each place has one), and the least share by which densities differ that are not the same.
+/// Tolerances of a step between two places (each place has one), and the share up to which densities are equal.
 const STEP_TOLERANCES: f64 = 2.0;
 const SAME_DENSITY: f64 = 0.03;
 /// Share within which a part of the track shows a known density.
 const SHOWN_DENSITY: f64 = 0.02;
 /// Turns up to which the distance is doubled: at twice that, angles wrap.
 const DOUBLED: f64 = 0.42;
-/// Tolerances by which a doubled angle is off twice the single one at most: it has 1 + 2² times the variance, √5 = 2.2 deviations, and margin.
-/// The least share allows for slipped sectors.
+/// Maximum tolerances by which a doubled angle differs from twice the single one: it has 1 + 2² times the variance, √5 = 2.2
+/// deviations, and margin. The least share allows for slipped sectors.
 const DOUBLED_TOLERANCES: f64 = 4.0;
 const DOUBLED_SHARE: f64 = 0.1;
-/// Turns over which angles must have changed to tell a density: 2 % of a turn, seven degrees.
+/// Turns by which angles must change to give a density: 2 % of a turn, seven degrees.
 const LEAST_TURNS: f64 = 0.02;
 /// Tolerances of the density over one turn, [`PLACES`] being 0.7 of one: 1 / 0.7, rounded up.
 const DENSITY_TOLERANCES: f64 = 1.5;
-/// Sectors by which a density is off that is taken for the track's number of sectors, at least, and up to which whole numbers differ.
+/// Sectors by which a density that counts as the track's number of sectors may be off, at least, and up to which whole numbers
+/// are distinguished.
 const SAME_NUMBER: f64 = 0.4;
 const WHOLE_NUMBER: f64 = 0.5;
-/// Sectors behind the first by which a remapped first sector is told, and up to which its track seems to end.
+/// Sectors behind the first that show whether the first is remapped, and up to which its track seems to end.
 const FIRST_NEIGHBOURS: [u64; 2] = [2, 4];
-/// Tolerances within which those agree (√2 = 1.4 deviations), and by which the first is off where it is remapped.
+/// Tolerances within which those agree (√2 = 1.4 deviations), and by which the first is off if it is remapped.
 const AGREE: f64 = 1.5;
 const REMAPPED: f64 = 2.0;
 /// Tolerances of a gap between two tracks that angles show.
 const LEAST_GAP: f64 = 2.0;
 
-/// A track that matches nothing known.
+/// A track that matches no known shape.
 #[derive(Debug)]
 pub(super) struct NewTrack<'a> {
     pub(super) boundaries: &'a mut BoundaryVerifier,
@@ -52,7 +53,7 @@ pub(super) struct NewTrack<'a> {
     pub(super) is_first: bool,
 }
 
-/// What was measured of such a track.
+/// The measurement of such a track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MeasuredTrack {
     pub(super) shape: Shape,
@@ -61,9 +62,9 @@ pub(super) struct MeasuredTrack {
 }
 
 impl NewTrack<'_> {
-    /// Measures the track by angles exact enough to count its sectors.
+    /// Measures the track with enough readings to count its sectors.
     ///
-    /// *Errors:* no angle differs, or none breaks, however exact the angles are.
+    /// *Errors:* all angles are equal, or none breaks, however many readings there are.
     pub(super) async fn learn(&mut self) -> LatticeResult<MeasuredTrack> {
         if self.boundaries.prober.set_resolution(Resolution::CountSectors) {
             let within = 2.0 * self.boundaries.tolerance() + self.boundaries.prober.usual_tolerance();
@@ -72,7 +73,7 @@ impl NewTrack<'_> {
             self.angle = again.filter(|again| wrap(again - self.angle).abs() < within).unwrap_or(self.angle);
         }
         let mut learned = self.learn_exactly().await;
-        // A small skew needs more readings than the first angles took; and late answers that agree by chance hide sectors.
+        // A small skew needs more readings than the first angles had; and late answers that agree by chance hide sectors.
         while let Err(LatticeError::NoSkew { .. } | LatticeError::NoSectors { .. }) = learned
             && self.boundaries.prober.refine_resolution()
         {
@@ -100,8 +101,8 @@ impl NewTrack<'_> {
         Ok(MeasuredTrack { shape, is_last: end.next.is_none() })
     }
 
-    /// Corrects a measured rate of a track of this number of sectors: equal to it within the measurement's uncertainty, and rounded if whole
-    /// numbers can be distinguished. A single spare sector matters on short tracks.
+    /// Corrects a measured rate of a track of this number of sectors: equal to it within the measurement's uncertainty, and
+    /// rounded if whole numbers can be distinguished. A single spare sector matters on short tracks.
     fn whole(&self, turn: f64, sectors: u64) -> f64 {
         let uncertain = DENSITY_TOLERANCES * self.boundaries.tolerance() * turn;
         if (turn - sectors as f64).abs() < uncertain.max(SAME_NUMBER) {
@@ -178,7 +179,7 @@ impl NewTrack<'_> {
     /// The rate, given an estimate and the known rates.
     async fn rate(&mut self, turn: f64, known: &[f64]) -> LatticeResult<f64> {
         let mut rates = Vec::new();
-        // Over most of the track; if that includes slipped sectors or the track's end, over less.
+        // Over most of the track; over less if that includes slipped sectors or the track's end.
         for scale in SCALES {
             let mut marks = vec![(0.0, 0.0)];
             for share in PLACES.map(|share| share * scale) {
@@ -203,7 +204,7 @@ impl NewTrack<'_> {
             }
             rates.extend(seen);
         }
-        // Slipped sectors or the track's end lie between: take a known rate that some part of it shows.
+        // Slipped sectors or the track's end lie between: take a known rate that a part of it shows.
         let is_seen = |known: &&f64| rates.iter().any(|rate| (rate / **known - 1.0).abs() < SHOWN_DENSITY);
         match known.iter().find(is_seen) {
             Some(known) => Ok(*known),

@@ -4,30 +4,30 @@
 //! of angle: one track of a surface, a cylinder of a disk that changes heads first, or a band over all surfaces. All that
 //! is learned is that the next boundaries lie where a repeated pattern predicts them ([`Alignment`]), or where it no longer matches.
 
-/// Turns brought to between −0.5 and 0.5.
+/// Wraps turns to between −0.5 and 0.5.
 pub(super) fn wrap(turns: f64) -> f64 {
     turns - libm::round(turns)
 }
 
-/// Turns brought to between `least` and `least` + 1.
+/// Wraps turns to between `least` and `least` + 1.
 pub(super) fn wrap_from(least: f64, turns: f64) -> f64 {
     turns - libm::floor(turns - least)
 }
 
-/// Share by which the densities of like tracks differ at most, and turns by which their skews do: more than they are measured wrongly, less
-/// than the difference between surfaces or zones. By trial.
+/// Maximum difference of equal tracks, of densities as a share and of skews in turns: more than the measurement error, less than
+/// the difference between surfaces or zones. By trial.
 const LIKE: f64 = 0.01;
-/// Sectors that a track has to spare, more than the fullest, to absorb slips: one, and half a sector of error.
+/// Spare sectors, beyond those of the fullest track, with which a track can absorb slips: one, and half a sector of error.
 const SPARE: f64 = 1.5;
 
-/// A track and where the next one begins.
+/// A track and the start of the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
     /// Physical sectors that hold blocks.
     pub(super) sectors: u64,
     /// Physical sectors of a whole turn.
     pub(super) turn: f64,
-    /// Turns from the beginning of a track to that of the next, without the whole ones.
+    /// Turns from the start of a track to that of the next, without whole turns.
     pub(super) skew: f64,
 }
 
@@ -37,7 +37,7 @@ impl Shape {
         Shape { sectors: (libm::round(turn) as u64).max(2), turn, skew: 0.0 }
     }
 
-    /// Turns by which the first sector of the next track is beyond the place behind the last of this.
+    /// Turns between the end of a track's last sector and the first sector of the next.
     pub(super) fn gap(&self) -> f64 {
         wrap(self.skew - self.sectors as f64 / self.turn)
     }
@@ -54,7 +54,7 @@ impl Shape {
 pub(super) struct Part {
     pub(super) shape: Shape,
     pub(super) tracks: u64,
-    /// Numbers within the pattern of its first sector and track, and its angle from the pattern's first track.
+    /// Index within the pattern of its first sector and track, and its angle relative to the pattern's first track.
     pub(super) sector: u64,
     pub(super) track: u64,
     pub(super) angle: f64,
@@ -65,9 +65,9 @@ pub(super) struct PeriodicPattern {
     pub(super) parts: Vec<Part>,
     pub(super) sectors: u64,
     pub(super) tracks: u64,
-    /// Turns from one time to the next.
+    /// Turns from one repetition to the next.
     pub(super) step: f64,
-    /// Its number among those learned.
+    /// Its number among the learned patterns.
     pub(super) number: u64,
 }
 
@@ -111,7 +111,7 @@ impl Start {
 #[derive(Clone, Debug)]
 pub(super) struct Alignment {
     pub(super) pattern: PeriodicPattern,
-    /// Where it begins; slips may move that before the disk.
+    /// Its first sector; slips may move it before the disk.
     sector: i64,
     angle: f64,
 }
@@ -149,8 +149,8 @@ impl Alignment {
         self.part(track).1 - self.part_of(track).tracks == track
     }
 
-    /// The number of the track after one and those behind it that are as long, over parts if need be, but no more than once round:
-    /// an alignment that is off by some tracks misses a boundary there.
+    /// The track behind one and the following ones of equal length, over parts, but within one repetition: an alignment that is
+    /// off by some tracks misses a boundary there.
     pub(super) fn end_of_equal_tracks(&self, track: u64) -> u64 {
         let sectors = self.part_of(track).shape.sectors;
         let (_, mut end) = self.part(track);
@@ -160,8 +160,8 @@ impl Alignment {
         end
     }
 
-    /// Tracks from one up to another that begin what is shorter than it has room for, where others have less room to spare: sectors slipped
-    /// before it have taken of that, and behind it nothing is moved.
+    /// Tracks between two others that begin a part shorter than its turn allows, where other tracks have less space to spare:
+    /// sectors slipped before such a track take of its spare sectors, so that nothing behind it moves.
     pub(super) fn hidden(&self, from: u64, to: u64) -> Vec<u64> {
         let spare = |part: &Part| part.shape.turn - part.shape.sectors as f64;
         let least = self.pattern.parts.iter().map(spare).fold(f64::MAX, f64::min);
@@ -200,7 +200,7 @@ impl Alignment {
             return;
         }
         let part = &mut self.pattern.parts[index];
-        // Over a few of many tracks it would be less certain than it was.
+        // Over a few of many tracks it would be less certain than before.
         if 2 * (to - from) < part.tracks {
             return;
         }

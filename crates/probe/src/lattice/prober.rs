@@ -1,11 +1,12 @@
 //! Angles of sectors, by reading them.
 //!
-//! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. Reading one reference sector again
-//! every second keeps the clock in step with the disk. A reading that agrees with its prediction is accepted at once; any other may be late,
-//! and is repeated until two readings agree.
+//! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. Reading one reference
+//! sector again every second keeps the clock in step with the disk. A reading that agrees with its prediction is accepted at
+//! once; any other may be late, and is repeated until two readings agree.
 //!
-//! Where the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them, because only the
-//! end of a read counts. The prober first tests, with the reference as one of two, whether reads in flight together end as they would alone.
+//! If the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them, because only
+//! the end of a read counts. The prober first tests, with the reference as one of two, whether reads in flight together end as
+//! they would alone.
 
 use super::clock::Clock;
 use super::pattern::wrap;
@@ -17,27 +18,28 @@ use std::collections::BTreeMap;
 
 /// Time between two readings of the reference. Clocks that drift apart by 10⁻⁵ are then off by 10 µs, the noise of a usual host.
 const REFERENCE: Nanos = Nanos(1_000_000_000);
-/// Reads after which a sector without a steady angle is given up: half of them are late by chance next to never.
+/// Reads after which a sector without a steady angle is given up: it is very unlikely that half of them are late by chance.
 const MOST: usize = 24;
 /// Failed reads after which a sector counts as unreadable.
 const MOST_FAILED: usize = 2;
-/// Most readings for an angle: they reduce the noise to a fourth; twice the probes would gain another 30 %.
+/// Maximum readings for an angle: they reduce the noise to a fourth; twice the probes would gain another 30 %.
 const MOST_VOTES: f64 = 16.0;
-/// Standard deviations within which a reading is from its prediction. Normal noise exceeds them once in 1.7 million readings; a walk takes
-/// fewer.
+/// Standard deviations within which a reading matches its prediction. Normal noise exceeds them once in 1.7 million readings; a
+/// walk takes fewer.
 const TOLERANCE: f64 = 5.0;
 /// Standard deviations of an angle that fit into the gap between tracks. A tolerance is then a sixth of the gap, and that of a prediction
 /// (`boundary::PREDICTED`) 0.4 of it: less than half, so that no angle matches both tracks.
 const GAP_DEVIATIONS: f64 = 30.0;
-/// Gap between tracks, in turns, that must be distinguishable from none as long as no gap is known, and to count sectors: 0.7 ms at 7,200
-/// rpm, less than most drives take to change tracks. [`Prober::refine_resolution`] finds smaller ones (`noise::small_skew_is_found_in_noise`).
+/// Gap between tracks, in turns, that must be distinguishable from none while no gap is known, and to count sectors: 0.7 ms at
+/// 7,200 rpm, less than most drives take to change tracks. [`Prober::refine_resolution`] finds smaller ones
+/// (`noise::small_skew_is_found_in_noise`).
 const LEAST_GAP: f64 = 0.08;
 /// Gap in standard deviations of a reading that no mean of readings distinguishes from none. *Source:* assumption, as readings have errors in
 /// common.
 const LEAST_RESOLVED: f64 = 2.0;
 /// Standard deviations between the earliest and the latest of readings that are taken for one angle: ±3.
 const SPREAD: f64 = 6.0;
-/// Standard deviations by which the reference is off where the clock, uncertain itself, has drifted: [`TOLERANCE`] and one.
+/// Standard deviations of the reference that show a drift of the clock, which is uncertain itself: [`TOLERANCE`] and one.
 const SURPRISE: f64 = 6.0;
 /// Tolerances between two readings of one angle: the difference has √2 = 1.4 deviations of a reading.
 const AGREE: f64 = 1.5;
@@ -46,25 +48,25 @@ const MOST_UNSTEADY: usize = 100;
 /// Sectors that are read together with the reference: adjacent, near, and at shares of the disk.
 const NEAR_SECTORS: [u64; 4] = [1, 2, 37, 500];
 const FAR_SHARES: u64 = 8;
-/// Standard deviations within which the reference then ends as if it were alone, and the share of the reads that do: others may be late.
+/// Standard deviations within which the reference then ends as if it were alone, and the share of such reads: others may be late.
 const SAME: (f64, f64) = (3.0, 0.8);
-/// Most sectors requested together: half of the 32 that NCQ allows. By trial.
+/// Maximum number of sectors requested together: half of the 32 that NCQ allows. By trial.
 const MOST_TOGETHER: usize = 16;
-/// Physical sectors of the smallest disk whose tracks can be told apart.
+/// Physical sectors of the smallest disk whose tracks can be distinguished.
 const LEAST_SECTORS: u64 = 1000;
-/// Angles, and ends of tracks, remembered: about 1 MB.
+/// Maximum number of cached angles and ends of tracks: about 1 MB.
 pub(super) const REMEMBERED: usize = 20_000;
 
-/// How exact angles must be, which decides the number of readings for each.
+/// Required accuracy of angles, which sets the number of readings for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
-    /// Enough to tell the gap between two tracks from none.
+    /// Enough to distinguish the gap between two tracks from none.
     TellTracksApart,
     /// Enough to count the sectors of a turn.
     CountSectors,
 }
 
-/// Reads sectors and says at which angles they were.
+/// Reads sectors and determines their angles.
 #[derive(Debug)]
 pub(super) struct Prober {
     pub(super) disk: Disk,
@@ -76,7 +78,7 @@ pub(super) struct Prober {
     pub(super) probes: u64,
     pub(super) cache: Cache,
     last_check: Nanos,
-    /// Readings that make an angle, where one alone is too uncertain.
+    /// Readings per angle, if one alone is too uncertain.
     votes: usize,
     /// The gap between tracks, in turns, that must be distinguishable from none.
     gap: f64,
@@ -92,7 +94,7 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    /// Finds the period.
+    /// Determines the period.
     pub(super) async fn begin(disk: Disk) -> LatticeResult<Prober> {
         let info = disk.info();
         let blocks = u64::from(info.physical_sectors.max(1));
@@ -151,7 +153,7 @@ impl Prober {
         }
     }
 
-    /// One reading of each of some sectors, requested at once.
+    /// Reads some sectors once each, requested at once.
     async fn read_together(&mut self, sectors: &[u64]) -> Vec<(u64, f64)> {
         let mut tickets = Vec::new();
         for sector in sectors {
@@ -170,7 +172,7 @@ impl Prober {
         seen
     }
 
-    /// Sectors that may be requested together; 1 where each has to be read alone.
+    /// Number of sectors that may be requested together; 1 if each has to be read alone.
     pub(super) fn together(&self) -> usize {
         if self.votes > 1 { 1 } else { self.together }
     }
@@ -195,17 +197,17 @@ impl Prober {
         Ok(())
     }
 
-    /// Within how many turns an angle has to be predicted.
+    /// Tolerance of a predicted angle, in turns.
     pub(super) fn tolerance(&self) -> f64 {
         TOLERANCE * self.clock.sigma / libm::sqrt(self.votes as f64)
     }
 
-    /// The same at the usual resolution.
+    /// The tolerance at the usual resolution.
     pub(super) fn usual_tolerance(&self) -> f64 {
         TOLERANCE * self.clock.sigma / libm::sqrt(self.votes_for(self.gap) as f64)
     }
 
-    /// Takes as many readings per angle as distinguish this gap between tracks from none.
+    /// Sets the readings per angle so that this gap between tracks is distinguishable from none.
     pub(super) fn resolve_gap(&mut self, gap: f64) {
         self.gap = gap;
         self.set_votes();
@@ -241,7 +243,7 @@ impl Prober {
     }
 
     fn votes_for(&self, gap: f64) -> usize {
-        // No number of readings tells apart what lies within one's noise.
+        // No number of readings distinguishes what lies within the noise of one.
         let gap = if gap.abs() < LEAST_RESOLVED * self.clock.sigma { LEAST_GAP } else { gap.abs() };
         let needed = GAP_DEVIATIONS * self.clock.sigma / gap;
         libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize
@@ -265,7 +267,7 @@ impl Prober {
         self.voted(sector).await
     }
 
-    /// The angle of a sector by as many readings as are needed, without those that are late.
+    /// The angle of a sector by as many readings as needed, without late ones.
     async fn voted(&mut self, sector: u64) -> LatticeResult<Option<f64>> {
         let first = self.end(sector).await?.map(|end| self.clock.angle(end));
         let Some(first) = first.filter(|_| self.votes > 1) else { return Ok(first) };
@@ -273,7 +275,7 @@ impl Prober {
         loop {
             off.sort_by(f64::total_cmp);
             let together = closest(&off, SPREAD * self.clock.sigma);
-            // Those that are late agree with none.
+            // Late readings agree with none.
             if together.len() >= self.votes && 2 * together.len() > off.len() || off.len() > MOST {
                 return Ok(Some(wrap(first + together.iter().sum::<f64>() / together.len() as f64)));
             }
@@ -296,13 +298,13 @@ impl Prober {
         Ok(())
     }
 
-    /// Reads the reference, and corrects the clock by it.
+    /// Reads the reference, and corrects the clock.
     async fn check(&mut self) -> LatticeResult<()> {
         let within = SURPRISE * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
         for _ in 0..MOST {
             let Some(angle) = self.voted(0).await? else { continue };
-            // A surprise twice is a drift.
+            // A deviation twice is a drift.
             if angle.abs() < within || before.is_some_and(|before| wrap(before - angle).abs() < within) {
                 self.last_check = self.disk.now();
                 self.clock.correct(self.last_check, angle, self.votes);
@@ -340,7 +342,7 @@ impl Prober {
             }
             seen.push(angle);
         }
-        // A sector that the disk rereads has no angle, like an unreadable one. Where many have none, the answers are noisy.
+        // A sector that the disk rereads has no angle, like an unreadable one. If many have none, the answers are noisy.
         self.unsteady += 1;
         match self.unsteady > MOST_UNSTEADY {
             true => Err(LatticeError::Unsteady { lbn: self.lbn(sector), reads: MOST }),
@@ -409,7 +411,7 @@ impl Prober {
     }
 }
 
-/// The most of some values, in order, that lie within a distance of each other.
+/// The largest subset of sorted values within a distance of each other.
 fn closest(values: &[f64], within: f64) -> &[f64] {
     let until = |first: usize| values.partition_point(|value| *value <= values[first] + within);
     let first = (0..values.len()).max_by_key(|first| until(*first) - first).unwrap_or(0);

@@ -6,7 +6,7 @@ use super::pattern::{Alignment, wrap};
 
 /// Share of the tolerance, per deviation, that an extrapolated angle may be off: four of its five standard deviations.
 const EXTRAPOLATED: f64 = 0.8;
-/// Times as far as it was followed that a skew is certain enough to try the usual number of tracks.
+/// Multiple of the tracks followed up to which a skew is certain enough to try the usual number of tracks.
 const CERTAIN_TIMES: u64 = 4;
 
 /// The sectors that are read to check whether a track begins where an alignment predicts.
@@ -14,7 +14,7 @@ const CERTAIN_TIMES: u64 = 4;
 enum CheckedSectors {
     /// Its first sector: half the cost, but another sector may have the same angle by chance.
     First,
-    /// That and the sector before.
+    /// The first sector and the one before.
     Both,
 }
 
@@ -22,7 +22,7 @@ enum CheckedSectors {
 #[derive(Debug)]
 pub(super) struct Reach<'a> {
     pub(super) boundaries: &'a mut BoundaryVerifier,
-    /// Tracks of each of the last runs, if they have equally many.
+    /// Tracks of each of the last runs, if equal.
     pub(super) usual_tracks: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Reach<'_> {
             let mut to = near.find(|track| *track > good).unwrap_or(good + step);
             if let Some(usual) = usual.filter(|usual| good < *usual && *usual <= to.max(CERTAIN_TIMES * good))
             {
-                // The last track it is likely to have, and then the one it is likely not to.
+                // The last track of the usual number, and then the first beyond it.
                 to = if good + 1 < usual { usual - 1 } else { usual };
             }
             let to = to.min(top);
@@ -72,7 +72,7 @@ impl Reach<'_> {
             };
             alignment.refine(from, to, off);
             good = to;
-            // A step of angle is as certain as it was followed far; twice as far, it still is.
+            // A step of angle is as certain as the distance that it was followed; over twice the distance it is still certain.
             step = (good - from).max(repeat);
         }
         Ok(good)
@@ -138,7 +138,7 @@ impl Reach<'_> {
         Ok((!holds).then_some(good))
     }
 
-    /// Whether a track begins where an alignment predicts when it is read again: of many late answers, one may match by chance.
+    /// Whether a boundary also matches when read again: of many late answers, one may match by chance.
     async fn boundary_still_matches(&mut self, alignment: &Alignment, track: u64) -> LatticeResult<bool> {
         let sector = alignment.start(track).sector;
         self.boundaries.prober.forget_one(sector);
@@ -146,8 +146,8 @@ impl Reach<'_> {
         Ok(self.boundaries.matches(alignment, track).await?.is_some())
     }
 
-    /// A track that does not match an alignment although a later one does: tracks of another size may share a boundary with the predicted
-    /// ones, and its angles. And spare sectors absorb slips before them.
+    /// A track that does not match an alignment although a later one does: tracks of another size may share a boundary, with its
+    /// angles, with the predicted ones, and spare sectors absorb slips before them.
     async fn first_mismatch(
         &mut self,
         alignment: &Alignment,

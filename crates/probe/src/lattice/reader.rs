@@ -1,8 +1,9 @@
-//! Reads of single sectors, past a cache where there is one.
+//! Reads single sectors from the media, bypassing a cache.
 //!
-//! An answer quicker than the media comes from a cache. The reader then reads other sectors until the cache has evicted the wanted one. A
-//! late answer does not show whether it came from a cache, so sectors read recently count as cached. Where reads of one place end at no
-//! multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by others.
+//! An answer quicker than the media comes from a cache. The reader then reads other sectors until the cache has evicted the
+//! wanted one. A late answer does not show whether it came from a cache, so recently read sectors count as cached. If reads of
+//! one place end at no multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by
+//! others.
 
 use super::clock::Clock;
 use super::{LatticeError, LatticeResult};
@@ -10,36 +11,36 @@ use crate::{Answer, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
 
-/// Reads of one place whose median time tells whether there is a cache.
+/// Reads of one place whose median time shows whether there is a cache.
 const TRIED: usize = 16;
-/// Reads of one place by which the period is found, and those where others have to be read between them, which take longer.
+/// Reads of one place to find the period, and their number if others have to be read between them, which take longer.
 const FIRST: (usize, usize) = (64, 48);
-/// Share of them that ends at whole turns. By trial: more than chance allows (`clock::EVEN`), less than late answers take.
+/// Share of them that ends at whole turns. By trial: more than chance (`clock::EVEN`), less than all without late answers.
 const STEADY: f64 = 0.6;
-/// A read of the same place again takes a turn; no disk turns in less than this (40,000 rpm).
+/// Rereading a place takes a turn; no disk turns in less than this (40,000 rpm).
 const QUICK: Nanos = Nanos(1_500_000);
-/// Other sectors read to evict one, at first and at most: drives have 1 to 1,000 segments. Where no answer is quick, at most
+/// Other sectors read to evict one, at first and at most: drives have 1 to 1,000 segments. If no answer is quick, at most
 /// [`SLOW_OTHERS`], because each costs a turn.
 const OTHERS: usize = 2;
 const MOST_OTHERS: usize = 4_096;
 const SLOW_OTHERS: usize = 128;
-/// Most time of the quickest answer of such a cache: a tenth of the shortest turn in use, 4 ms.
+/// Maximum time of the quickest answer of such a cache: a tenth of the shortest turn in use, 4 ms.
 const SLOW_HIT: Nanos = Nanos(400_000);
 /// Time added to twice that of a hit, below which answers are hits: hosts delay answers by tens of microseconds.
 const HIT_MARGIN: Nanos = Nanos(50_000);
-/// Times that an answer may be as quick as a hit before more sectors are read in between: once the media may have been as quick.
+/// Number of answers as quick as a hit before more sectors are read in between: once, the media may have been as quick.
 const QUICK_ANSWERS: u32 = 2;
 
 /// A cache between the reads and the media.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// Answers within this come from it.
+    /// Answers within this time come from it.
     hit: Nanos,
-    /// Other sectors to read until it has forgotten one; none where there is no cache.
+    /// Other sectors that evict one; zero without a cache.
     others: usize,
-    /// Where they lie.
+    /// State of their positions.
     scatter: u64,
-    /// Sectors read last, which it may hold.
+    /// The last sectors read, which it may hold.
     held: VecDeque<u64>,
     /// Whether its answers are as slow as the media's, so that a hit on read-ahead data does not show.
     is_slow: bool,
@@ -50,7 +51,7 @@ impl Cache {
         self.others > 0
     }
 
-    /// Counts answers as hits that are about as quick as one.
+    /// Sets the hit time from one hit.
     fn take_for_hits(&mut self, one: Nanos) {
         self.hit = Nanos(2 * one.0 + HIT_MARGIN.0);
     }
@@ -65,7 +66,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Finds out whether there is a cache, and how long a turn takes.
+    /// Determines whether there is a cache, and the length of a turn.
     pub(super) async fn begin(&mut self) -> LatticeResult<(Clock, Cache)> {
         let mut tried = Vec::new();
         for _ in 0..TRIED {
@@ -91,7 +92,7 @@ impl Reader<'_> {
             if cache.others >= SLOW_OTHERS {
                 return Err(lost);
             }
-            // On a busy host a cache may be as slow as media.
+            // On a busy host a cache may be as slow as the media.
             cache.is_slow = true;
             cache.take_for_hits(took[0].min(SLOW_HIT));
             cache.others = (4 * cache.others).max(OTHERS);
@@ -127,7 +128,7 @@ impl Reader<'_> {
         answer.is_done().then_some(answer)
     }
 
-    /// Reads a sector from the media; when it was read, or `None` where it cannot be.
+    /// Reads a sector from the media; returns when, or `None` if it is unreadable.
     pub(super) async fn on_media(&mut self, sector: u64, cache: &mut Cache) -> LatticeResult<Option<Nanos>> {
         if cache.held.contains(&sector) || cache.is_slow {
             self.forget(cache).await;
@@ -154,7 +155,8 @@ impl Reader<'_> {
         Ok(Some(answer.ended))
     }
 
-    /// The time from the end of a read of one sector to that of some others read at once, from the media; `None` where that cannot be told.
+    /// The time from the end of a read of one sector to that of some others requested at once, from the media; `None` if it
+    /// cannot be measured.
     pub(super) async fn between(
         &mut self,
         before: u64,
@@ -166,18 +168,18 @@ impl Reader<'_> {
         }
         let Some(before) = self.read(before).await else { return Ok(None) };
         let read = self.read_some(first, count).await;
-        // Some of them it may hold.
+        // The cache may hold some of them.
         if cache.is_there() {
             self.forget(cache).await;
         }
         Ok(read.filter(|read| read.took() > cache.hit).map(|read| read.ended.since(before.ended)))
     }
 
-    /// Reads others.
+    /// Reads other sectors to evict the cached ones.
     async fn forget(&mut self, cache: &mut Cache) {
         cache.held.clear();
         for _ in 0..cache.others {
-            // Steps of the golden section come near none of those before for long.
+            // Steps of the golden section stay far from earlier ones for long.
             cache.scatter = cache.scatter.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let place = (u128::from(cache.scatter) * u128::from(self.sectors)) >> 64;
             self.read(place as u64).await;
@@ -192,7 +194,7 @@ mod tests {
     use crate::{DiskInfo, Extraction, Outcome, Probe, ProbeCommand};
     use std::convert::Infallible;
 
-    /// What answers in 4 ms, be it from a cache or not, and keeps what it was asked.
+    /// A disk that answers in 4 ms, from a cache or not, and records the probes.
     #[derive(Default)]
     struct Slow(Vec<Probe>);
 
@@ -247,7 +249,7 @@ mod tests {
         let cache = |others, is_slow| Cache { hit: Nanos(100_000), others, is_slow, ..Cache::default() };
         assert_eq!(requested(&[7, 9, 7, 7], cache(3, false)), (vec![7, 9, 7, 7], 6));
         assert_eq!(requested(&[7, 9, 11, 13, 7], cache(3, false)), (vec![7, 9, 11, 13, 7], 0));
-        // What is slow does not show what it read ahead.
+        // A slow cache does not show what it read ahead.
         assert_eq!(requested(&[7, 9, 11], cache(3, true)), (vec![7, 9, 11], 9));
         assert_eq!(requested(&[7, 7, 7], Cache::default()), (vec![7, 7, 7], 0));
     }

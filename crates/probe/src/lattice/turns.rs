@@ -1,7 +1,8 @@
-//! Finds the end of a track by the turn that is lost there, where there is no skew that angles would show.
+//! Finds the end of a track without skew by the turn lost there.
 //!
-//! Where a track begins at the angle at which the one before ends, angles do not break between them. But a change of tracks takes time, so
-//! one read over the boundary waits a turn for its second sector. The prober counts turns from the end of a read of a sector just behind.
+//! If a track begins at the angle at which the previous one ends, angles do not break between them. But a track switch takes
+//! time, so one read over the boundary waits a turn for its second sector. The prober counts turns from the end of a read of a
+//! sector just behind.
 
 use super::LatticeResult;
 use super::prober::{Prober, REMEMBERED};
@@ -10,14 +11,15 @@ use std::ops::RangeInclusive;
 
 /// Sectors between the sectors read and the one read just before.
 const AHEAD_SECTORS: u64 = 2;
-/// Turns that such a read takes if none is lost, at most, and if one is: 1 and 2, ± 0.3 for the sectors between. Other answers are late.
+/// Maximum turns of such a read if none is lost, and if one is: 1 and 2, ± 0.3 for the sectors between. Other answers are late.
 const KEPT: f64 = 1.3;
 const LOST: RangeInclusive<f64> = 1.7..=2.3;
-/// Reads of which some may be late; all are so by chance next to never.
+/// Number of reads, of which some may be late; it is very unlikely that all are.
 const TRIES: usize = 6;
 
 impl Prober {
-    /// Whether a track ends before a sector, by lost turns; `None` if they are inconclusive. The expected result is believed at once.
+    /// Whether a track ends before a sector, by lost turns; `None` if they are inconclusive. The expected result is accepted at
+    /// once.
     pub(super) async fn loses_turn(
         &mut self,
         sector: u64,

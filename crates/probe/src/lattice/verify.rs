@@ -14,12 +14,12 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Share of the tracks that a sample has, one of this number, and its bounds. A sample of 100 bounds the share of wrong boundaries to 4 %,
-/// one of 10,000 to 0.04 % (`at_most(0)` of them).
+/// Sampled tracks, as one of this number, and their bounds. A sample of 100 bounds the share of wrong boundaries to 4 %, one of
+/// 10,000 to 0.04 % (`at_most(0)` of them).
 const SAMPLED: (u64, u64, u64) = (400, 100, 10_000);
 /// Times that wrong regions are relearned, each time with one more piece on both sides.
 const ROUNDS: u64 = 3;
-/// Samples that are drawn as long as some of their tracks were wrong.
+/// Maximum number of samples while some of their tracks are wrong.
 const SAMPLES: u64 = 4;
 /// Probability that the error rate is higher than reported, over all samples together.
 const DOUBT: f64 = 0.05;
@@ -29,12 +29,12 @@ const DEVIATIONS: f64 = 2.2414;
 const MANY: u64 = 20;
 /// A track may be longer than a neighbour with slipped sectors by one sector in this number.
 const SLIPPED_SHARE: u64 = 64;
-/// Share of its turn without which a track is easily mistaken: zones and spares take less. By trial.
+/// Share of its turn below which a track is probably mistaken: zones and spares take less. By trial.
 const LEAST_SHARE: f64 = 0.6;
 /// Tolerances within which both sectors at a boundary are equally late: two readings and two predictions have
 /// √4 = 2 deviations; the rest is margin.
 const EQUALLY_LATE: f64 = 3.0;
-/// Widths by which both may be late: a run may hold surfaces that are turned against each other by one.
+/// Widths by which both may be late: a run may hold surfaces that are rotated against each other by one.
 const LATE_WIDTHS: f64 = 2.0;
 
 /// The result of the verification.
@@ -46,10 +46,10 @@ pub struct Verification {
     pub drawn: (u64, u64),
     /// Share of the last sample that was wrong.
     pub wrong_share: f64,
-    /// Most boundaries of the map that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
+    /// Maximum share of wrong boundaries outside the doubtful regions, with a confidence of 95 %.
     pub error_rate: f64,
-    /// Where tracks may be wrong: verification did not confirm them, or their angles fit neither those before
-    /// nor any that a whole track may have, or do not break where one of another size begins.
+    /// Where tracks may be wrong: verification did not confirm them, or their angles fit neither those before nor any that a
+    /// whole track may have, or do not break where one of another size begins.
     pub doubtful: Vec<Range<Lbn>>,
 }
 
@@ -141,7 +141,7 @@ impl Verifier<'_> {
         let tracks: u64 = self.pieces().iter().map(|piece| piece.tracks).sum();
         let count = (tracks / SAMPLED.0).clamp(SAMPLED.1, SAMPLED.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
-        // Of few tracks all, because a random sample would miss some.
+        // Few tracks are all verified, because a random sample would miss some.
         let draw_of: BTreeSet<u64> = match count + 1 >= tracks {
             true => (1..tracks).collect(),
             false => (0..count).map(|_| random.random_range(1..tracks)).collect(),
@@ -161,8 +161,8 @@ impl Verifier<'_> {
         checks
     }
 
-    /// Whether a piece is of few tracks among longer ones: they may be slipped, and then one that lost more than the first makes up for one that
-    /// lost less.
+    /// Whether a piece has few tracks among longer ones: they may be slipped, and one that lost more than the first then
+    /// compensates for one that lost less.
     fn may_be_slipped(&self, piece: usize) -> bool {
         let found = &self.pieces()[piece];
         let is_longer = |other: &&Piece| other.shape.sectors > found.shape.sectors;
@@ -175,7 +175,7 @@ impl Verifier<'_> {
         found.tracks <= MANY && is_among_longer
     }
 
-    /// Of each part of what repeats, how many copies there are, and the number of one drawn by chance.
+    /// For each part of a repeated pattern, the number of copies, and the index of a random one.
     fn copies(&self, random: &mut Pcg64Mcg) -> BTreeMap<Copied, (u64, usize)> {
         let mut copies: BTreeMap<Copied, (u64, usize)> = BTreeMap::new();
         for (index, piece) in self.pieces().iter().enumerate() {
@@ -219,8 +219,8 @@ impl Verifier<'_> {
         merged(pairs.map(|index| self.pieces()[index].first..self.pieces()[index + 1].end()).collect())
     }
 
-    /// Recurring tracks: if they are shorter than their turn, they have spare sectors.
-    /// Where several blocks are said to be one sector, they may also be so because sectors begin elsewhere than that has it.
+    /// Recurring tracks: if they are shorter than their turn, they have spare sectors. None for physical sectors of several
+    /// blocks, because wrong sector boundaries shorten tracks, too.
     fn recurrent(&self) -> Vec<Shape> {
         if self.0.boundaries.prober.blocks > 1 {
             return Vec::new();
@@ -230,7 +230,7 @@ impl Verifier<'_> {
         often.map(|(_, index)| self.pieces()[index].shape).collect()
     }
 
-    /// Tracks of which much is missing, and such as are shorter than their turn and lie not where whole ones would.
+    /// Tracks that lack much, and tracks shorter than their turn that do not lie where whole ones would.
     fn suspicious_tracks(&self) -> Vec<Range<u64>> {
         let recurrent = self.recurrent();
         let recurs = |shape: &Shape| recurrent.iter().any(|known| known.is_like(shape));
@@ -265,8 +265,8 @@ impl Verifier<'_> {
         regions
     }
 
-    /// Tracks of different sizes between which angles do not break, nor is a turn lost: that one is as long as those before it says where it
-    /// ends, and nothing else does. Where that repeats, the copies show it.
+    /// Tracks of different sizes without a break of the angles or a lost turn between them: only the length of earlier tracks
+    /// gives their end. If that repeats, the copies show it.
     async fn unbroken(&mut self) -> LatticeResult<Vec<Range<u64>>> {
         let least = PREDICTED * self.0.boundaries.tolerance();
         let seams = self.pieces().windows(2).filter_map(|pair| {
@@ -284,7 +284,7 @@ impl Verifier<'_> {
         Ok(unbroken)
     }
 
-    /// Whether a track of a piece begins where it was found to.
+    /// Whether a track of a piece begins where it was found.
     async fn holds(&mut self, index: usize, track: u64) -> LatticeResult<bool> {
         let piece = self.pieces()[index];
         let before = match track.checked_sub(1) {
@@ -308,8 +308,9 @@ impl Verifier<'_> {
             && (before.sector == 0 || self.0.boundaries.breaks(before.sector, before.shape.turn).await?))
     }
 
-    /// Whether angles break between two tracks as predicted, though both sectors are equally early or late: over long runs, predictions are
-    /// less certain than the break between two sectors. Both may be off by as much as surfaces within a run may be turned.
+    /// Whether angles break between two tracks as predicted, though both sectors are equally early or late: over long runs,
+    /// predictions are less certain than the break between two sectors. Both may be off by as much as surfaces within a run may
+    /// be rotated.
     async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> LatticeResult<bool> {
         let (tolerance, last) = (self.0.boundaries.tolerance(), before.last());
         let first_seen = self.0.boundaries.prober.expect(begin.sector, begin.angle).await?;
@@ -321,7 +322,7 @@ impl Verifier<'_> {
         Ok(is_alike && is_near && self.0.boundaries.breaks(begin.sector, before.shape.turn).await?)
     }
 
-    /// The sectors of the pieces on both sides of where a track begins.
+    /// The sectors of the pieces on both sides of a track's start.
     fn around(&self, index: usize, track: u64) -> Range<u64> {
         let before = if track == 0 { index.saturating_sub(1) } else { index };
         self.pieces()[before].first..self.pieces()[index].end()
@@ -342,7 +343,7 @@ impl Verifier<'_> {
             self.relearn(from, to).await?;
             let from = self.pieces().partition_point(|piece| piece.end() <= whole.start);
             let to = self.pieces().partition_point(|piece| piece.first < whole.end);
-            // What the walk believed must not confirm itself.
+            // Earlier readings must not confirm the walk's own assumptions.
             self.0.boundaries.prober.forget();
             let mut seen = BTreeSet::new();
             for index in from..(to + 1).min(self.pieces().len()) {
@@ -372,7 +373,7 @@ impl Verifier<'_> {
         let last = walk.history.pieces.last().copied();
         let end = std::mem::replace(&mut walk.boundaries.end, old[old.len() - 1].end());
         (walk.at, walk.unmatched_tracks) = (old[0].first, 0);
-        // What repeated may have been wrong as a whole.
+        // The pattern may have been wrong as a whole.
         walk.history.pattern = None;
         walk.angle = walk.boundaries.prober.angle(walk.at).await?.unwrap_or(old[0].angle);
         let walked = walk.run().await;
@@ -391,7 +392,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Regions in order, those that touch as one.
+/// Sorts regions and merges those that touch.
 fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     regions.sort_by_key(|region| region.start);
     let mut merged: Vec<Range<u64>> = Vec::new();
@@ -404,13 +405,13 @@ fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// The mean of a Poisson distribution of which so few are seen in one case of twenty, over all draws together: the last of them was
-/// the first without a fault.
+/// Upper bound of the mean of a Poisson distribution with `seen` events, at a confidence of 95 % over all samples together: the
+/// last of them was the first without a fault.
 ///
 /// *Source:* E. B. Wilson and M. M. Hilferty (1931), The distribution of chi-square.
 fn at_most(seen: u64) -> f64 {
     if seen == 0 {
-        // Exactly, where the approximation is least good.
+        // Exact where the approximation is worst.
         return -libm::log(DOUBT / SAMPLES as f64);
     }
     let count = seen as f64 + 1.0;
@@ -423,7 +424,7 @@ mod tests {
 
     #[test]
     fn fault_upper_bound_matches_poisson_tables() {
-        // Of tables of the Poisson distribution; the formula is right within a hundredth.
+        // From tables of the Poisson distribution; the formula is correct to 1 %.
         for (seen, most) in [(0, 4.382), (1, 6.385), (10, 19.722)] {
             assert!((at_most(seen) / most - 1.0).abs() < 0.01, "{seen}: {}", at_most(seen));
         }

@@ -1,9 +1,9 @@
 //! The walk over the disk: it follows a pattern as far as it matches, and locates the end of the first track that does not match.
 //!
-//! Slipped sectors only move blocks forward, so a distant boundary that matches shows that all before it match: the walk finds the number
-//! of matching tracks by growing steps and bisection (`reach`). It examines the first other track sector by sector (`irregular`): a track
-//! ends where the angle from its first sector exceeds a whole turn, whatever was slipped in it. What that track shows is a [`Hypothesis`],
-//! which says how the walk continues.
+//! Slipped sectors only move blocks forward, so if a distant boundary matches, all before it match: the walk finds the number of
+//! matching tracks by growing steps and bisection (`reach`). It examines the first other track sector by sector (`irregular`): a
+//! track ends where the angle from its first sector exceeds a whole turn, whatever was slipped in it. What that track shows is a
+//! [`Hypothesis`], which says how the walk continues.
 
 use super::boundary::BoundaryVerifier;
 use super::history::{Piece, TRIED, TrackHistory};
@@ -16,7 +16,7 @@ use super::{LatticeError, LatticeResult};
 
 /// Tracks after which a run's skew is certain: its error is a fourth of a reading's.
 const CERTAIN: u64 = 4;
-/// Tracks in a row that may match no pattern. By trial: clusters of defects on the disks of the tests reach over fewer.
+/// Maximum number of consecutive tracks without a pattern. By trial: clusters of defects on the test disks span fewer.
 const MAX_UNMATCHED_TRACKS: usize = 300;
 
 /// The tracks found so far, and the position of the walk: the first sector of a track, and its angle.
@@ -26,7 +26,7 @@ pub(super) struct Walk {
     pub(super) at: u64,
     pub(super) angle: f64,
     pub(super) history: TrackHistory,
-    /// Tracks in a row that matched no pattern and were each located alone.
+    /// Consecutive tracks that matched no pattern and were each located alone.
     pub(super) unmatched_tracks: usize,
     /// What the last mismatch showed of the track here.
     next: Hypothesis,
@@ -43,7 +43,7 @@ impl Walk {
         while self.at < self.boundaries.end {
             let share = self.at as f64 / self.boundaries.end as f64;
             self.boundaries.prober.disk.report_progress("walking the tracks", share);
-            // What was tried here and failed at once would fail again.
+            // What failed here would fail again.
             let known = match self.next.excludes_known_shapes() && tried == Some(self.at) {
                 true => None,
                 false => self.matching_alignment().await?,
@@ -219,7 +219,7 @@ impl Walk {
         }
     }
 
-    /// Why the track here, which was located where an alignment has its track `good`, has its sectors.
+    /// Explains the number of sectors of the track here, which was located where an alignment has its track `good`.
     fn explain(
         &self,
         alignment: &Alignment,
@@ -250,7 +250,8 @@ impl Walk {
         })
     }
 
-    /// Moves to the last track that matches an alignment, from its track `from` on, and notes the tracks before it. Returns its number.
+    /// Moves to the last track that matches an alignment, from its track `from` on, and adds the tracks before it. Returns its
+    /// number.
     async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> LatticeResult<u64> {
         let usual_tracks = self.history.usual_tracks();
         let mut reach = Reach { boundaries: &mut self.boundaries, usual_tracks };
@@ -277,7 +278,7 @@ impl Walk {
         alignment: &Alignment,
         mut track: u64,
     ) -> LatticeResult<Option<u64>> {
-        // Several readings may make an angle less uncertain meanwhile; the bound stays.
+        // Later readings may make angles less uncertain; the bound stays.
         let tolerance = self.boundaries.tolerance();
         loop {
             let (begin, next) = (alignment.start(track), alignment.start(track + 1));
@@ -301,7 +302,7 @@ impl Walk {
         }
     }
 
-    /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
+    /// Finds the end of the track that begins here, with this approximate shape; the next track is expected to begin at an angle.
     async fn locate_track_end(
         &mut self,
         shape: Shape,
@@ -312,7 +313,7 @@ impl Walk {
         EndSearch { boundaries: &mut self.boundaries, at, angle, leading_slips }.locate(shape, next).await
     }
 
-    /// Whether the track here has more or fewer sectors in a turn than predicted, and not slipped ones.
+    /// Whether the track here has another number of sectors per turn than predicted, and no slipped ones.
     async fn is_of_other_density(&mut self, predicted: &Shape) -> LatticeResult<bool> {
         let tolerance = self.boundaries.tolerance();
         let [farther, nearer] = DENSITY_PLACES;
@@ -343,7 +344,7 @@ impl Walk {
         self.boundaries.angle_matches(self.at + middle, wrap(self.angle + turns), tolerance).await
     }
 
-    /// Notes one track of a shape, which begins here, and moves behind it.
+    /// Adds one track of a shape, which begins here, and moves behind it.
     fn push_track(&mut self, shape: Shape) {
         let track = Piece { first: self.at, shape, tracks: 1, angle: self.angle, copy: None };
         self.history.push(track, self.boundaries.tolerance());

@@ -1,16 +1,16 @@
-//! Tracks to cylinders and heads of seek-first layouts: a surface of a band, the next surface, then the next band.
+//! Assigns cylinders and heads to tracks of seek-first layouts: a surface of a band, the next surface, then the next band.
 
 use super::tracks::{Piece, Spot, Stretch, turn_between, within};
 
-/// Turns by which slipped sectors push the angle of a track that continues the one before: two of 250.
+/// Turns by which slipped sectors shift the angle of a track that continues the previous one: two of 250.
 const PUSHED: f64 = 0.008;
 
-/// Heads that a disk has at most.
+/// Maximum number of heads.
 const MOST_HEADS: usize = 32;
-/// Share of the slices that repeat where there is a pattern: zones end it here and there.
+/// Share of the slices that repeat if there is a pattern: zones interrupt it.
 const REPEATING: f64 = 0.7;
 
-/// Stretches that follow each other on one surface as if they were one, but for sectors that are slipped.
+/// Stretches that continue each other on one surface, except for slipped sectors.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slice {
     pub(super) stretches: Vec<Stretch>,
@@ -32,19 +32,19 @@ impl Slice {
     }
 }
 
-/// How a band is run through.
+/// The order of surfaces and directions within bands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ways {
     /// Whether every other surface is read outward.
     pub(super) alternates: bool,
-    /// Whether every other band runs through the surfaces from the last to the first.
+    /// Whether every other band takes the surfaces in reverse order.
     pub(super) reverses: bool,
 }
 
-/// Joins what is broken by slipped sectors alone.
+/// Merges stretches that only slipped sectors separate.
 pub(super) fn slices(stretches: &[Stretch], noise: f64) -> Vec<Slice> {
     let mut slices: Vec<Slice> = Vec::new();
-    // Of single tracks that follow each other, the skew is that of the tracks before.
+    // For consecutive single tracks, the skew is that of the tracks before.
     let mut usual = 0.0;
     let mut before: Option<&Stretch> = None;
     for stretch in stretches {
@@ -69,7 +69,7 @@ pub(super) fn slices(stretches: &[Stretch], noise: f64) -> Vec<Slice> {
     slices
 }
 
-/// The number of heads that the pattern of track sizes and lengths shows; none where it shows none.
+/// The number of heads that the pattern of track sizes and lengths shows; none without a pattern.
 pub(super) fn heads_of_pattern(slices: &[Slice]) -> Option<(u32, bool)> {
     let size = |slice: &Slice| slice.stretches[0].sectors_per_track;
     let share = |period: usize| {
@@ -87,7 +87,7 @@ pub(super) fn heads_of_pattern(slices: &[Slice]) -> Option<(u32, bool)> {
     (2..=MOST_HEADS.min(usual)).find(|period| share(*period) > REPEATING).map(|period| (period as u32, false))
 }
 
-/// Where bands end and begin on one surface, that slice is twice as long as the others: how many slices later.
+/// If bands end and begin on one surface, that slice is twice as long as the others: the number of slices between two of them.
 fn distance_of_doubles(slices: &[Slice]) -> Option<u32> {
     let mut lengths: Vec<u32> = slices.iter().map(|slice| slice.tracks).collect();
     lengths.sort_unstable();

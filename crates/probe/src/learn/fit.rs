@@ -1,15 +1,15 @@
-//! Angles that advance by steps: least squares on a circle.
+//! Least-squares fit of angles that advance by steps, on a circle.
 
 use super::tracks::{Piece, middle_angle, turn_between};
 
-/// An angle that was seen after some steps of two kinds.
+/// An angle measured after some steps of two kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) steps: [f64; 2],
     pub(crate) angle: f64,
 }
 
-/// An angle, and what each of two kinds of steps adds to it.
+/// An angle, and the increment of each of two kinds of steps.
 ///
 /// *Units:* turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub(crate) struct Angles {
     pub(crate) steps: [f64; 2],
 }
 
-/// Weight of the guess against that of an angle seen; it holds what no angle says anything about.
+/// Weight of the guess relative to a measured angle; it determines what no angle does.
 const GUESS: f64 = 1.0;
 
 impl Angles {
@@ -26,9 +26,10 @@ impl Angles {
         self.first + steps[0] * self.steps[0] + steps[1] * self.steps[1]
     }
 
-    /// The angles that fit best what was seen, in the order of its steps, and a guess of the steps.
+    /// The best fit to measured angles, in the order of their steps, from a guess of the steps.
     ///
-    /// A small error of a step is many turns after many steps, so the first angles give steps that hold for twice as many, and so on.
+    /// A small error of a step is many turns after many steps, so the first angles give steps that are valid for twice as many,
+    /// and so on.
     pub(crate) fn fit(seen: &[Seen], guess: [f64; 2]) -> Angles {
         let mut found = Angles { first: seen.first().map_or(0.0, |seen| seen.angle), steps: guess };
         let mut count = 2;
@@ -41,14 +42,14 @@ impl Angles {
         }
     }
 
-    /// The same from all but those that lie farther than `most` turns from where most have them.
+    /// The fit without angles farther than `most` turns from the fit to all.
     pub(crate) fn fit_most(seen: &[Seen], guess: [f64; 2], most: f64) -> Angles {
         let all = Angles::fit(seen, guess);
         let near: Vec<Seen> = seen.iter().copied().filter(|one| all.off(one).abs() < most).collect();
         if near.len() < seen.len() && 2 * near.len() > seen.len() { all.corrected(&near) } else { all }
     }
 
-    /// By how much an angle that was seen is farther on than these have it, in turns.
+    /// By how many turns a measured angle exceeds the fit.
     pub(crate) fn off(&self, seen: &Seen) -> f64 {
         turn_between(self.after(seen.steps), seen.angle)
     }
@@ -69,7 +70,7 @@ impl Angles {
     }
 }
 
-/// Solves three equations; an unknown that none tells anything of is 0.
+/// Solves three equations; an undetermined unknown is 0.
 fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> [f64; 3] {
     for pivot in 0..3 {
         if matrix[pivot][pivot].abs() < 1e-12 {
@@ -89,7 +90,7 @@ fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> [f64; 3] {
     [of(0), of(1), of(2)]
 }
 
-/// Place of a piece's first track on its cylinder, in the order of blocks.
+/// Index of a piece's first track on its cylinder, in the order of blocks.
 pub(crate) fn order(piece: &Piece, heads: u32) -> u32 {
     if piece.head_step < 0 { heads - 1 - piece.head } else { piece.head }
 }
@@ -109,7 +110,7 @@ pub(crate) fn seen_on_cylinders(pieces: &[Piece], heads: u32) -> Vec<Seen> {
     pieces.iter().flat_map(both).collect()
 }
 
-/// Usual angles between such pieces: from cylinder to cylinder, and from track to track.
+/// Median angles between such pieces: from cylinder to cylinder, and from track to track.
 pub(crate) fn usual_steps(pieces: &[Piece], heads: u32) -> [f64; 2] {
     let longer = pieces.iter().filter(|piece| piece.tracks.run.tracks > 1);
     let track = middle_angle(longer.map(|piece| piece.tracks.skew).collect()).unwrap_or(0.0);
@@ -121,7 +122,7 @@ pub(crate) fn usual_steps(pieces: &[Piece], heads: u32) -> [f64; 2] {
     [middle_angle(step.collect()).unwrap_or(0.0), track]
 }
 
-/// A number of sectors, whole where it is so but for `almost`.
+/// A number of sectors, rounded if it is whole within `almost`.
 pub(crate) fn in_sectors(turns: f64, sectors_per_track: u32, almost: f64) -> f64 {
     let sectors = turns.rem_euclid(1.0) * f64::from(sectors_per_track);
     let near = sectors.round();

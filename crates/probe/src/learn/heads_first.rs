@@ -1,29 +1,29 @@
-//! Tracks to cylinders and heads where all heads of a cylinder come before the next cylinder.
+//! Assigns cylinders and heads to tracks if all heads of a cylinder precede the next cylinder.
 //!
-//! From track to track the angle goes on by the track skew, from cylinder to cylinder by the cylinder skew; where a track
-//! was slipped, by that of several tracks. So the jump of the angle tells how many tracks further the next one lies.
+//! From track to track the angle advances by the track skew, from cylinder to cylinder by the cylinder skew; over a slipped
+//! track, by that of several tracks. So the jump of the angle gives the number of tracks to the next one.
 
 use super::bands::Slice;
 use super::fit::{self, Angles};
 use super::tracks::{Piece, Stretch, mean_off, middle_angle, most_off, turn_between, within};
 use std::collections::BTreeMap;
 
-/// Turns by which slipped sectors push the angle of a track whose place is looked for: two of 250.
+/// Turns by which slipped sectors shift the angle of a track whose place is determined: two of 250.
 const SLIPPED: f64 = 0.008;
-/// Sectors by which slips may push an angle, at most.
+/// Maximum sectors by which slips shift an angle.
 const PUSHED: f64 = 8.5;
-/// Slices that tell the skews of a zone.
+/// Number of slices that determine the skews of a zone.
 const BEGINNING: usize = 21;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Skews {
     track: f64,
     cylinder: f64,
-    /// Standard deviation of the angles that they were taken from.
+    /// Standard deviation of the angles that give the skews.
     noise: f64,
 }
 
-/// Tracks that slices mostly hold: the heads, where skews tell tracks from cylinders.
+/// Number of tracks that most slices hold: the heads, if the skews distinguish tracks from cylinders.
 pub(super) fn usual_tracks(slices: &[Slice]) -> u32 {
     let mut counts = BTreeMap::<u32, u32>::new();
     slices.iter().for_each(|slice| *counts.entry(slice.tracks).or_default() += 1);
@@ -48,7 +48,7 @@ pub(super) fn place_slices(slices: &[Slice], heads: u32, noise: f64) -> Vec<Piec
     pieces
 }
 
-/// Separates two tracks that follow each other by another skew than tracks of a cylinder do: single tracks next to slipped sectors.
+/// Splits two consecutive tracks whose skew is not that of a cylinder's tracks: single tracks next to slipped sectors.
 fn cut(zone: &[Slice], skews: Skews) -> Vec<Slice> {
     let mut slices = Vec::with_capacity(zone.len());
     for slice in zone {
@@ -70,12 +70,12 @@ fn cut(zone: &[Slice], skews: Skews) -> Vec<Slice> {
     slices
 }
 
-/// Of this number of pieces one may lie elsewhere than the others of its zone.
+/// One piece of this number may lie elsewhere than the others of its zone.
 const EXCEPTIONS: usize = 200;
-/// Pieces at the end of which more than half do so where another zone has begun.
+/// Last pieces of which more than half lie elsewhere if another zone has begun.
 const LAST: usize = 6;
 
-/// Separates zones where angles stop continuing by the same skews: the jump to the next zone may by chance be one within a zone.
+/// Splits zones where angles stop continuing by the same skews: the jump to the next zone may by chance be one within a zone.
 fn part_zones(pieces: &mut [Piece], heads: u32, noise: f64) {
     let mut band = 0;
     for zone in pieces.chunk_by_mut(|a, b| a.band == b.band) {
@@ -92,7 +92,7 @@ fn part_zones(pieces: &mut [Piece], heads: u32, noise: f64) {
 fn one_zone(pieces: &[Piece], heads: u32, noise: f64) -> usize {
     let (mut good, mut bad) = (1, pieces.len() + 1);
     while bad - good > 1 {
-        // Twice as many as are known to, until they do not.
+        // Doubles the number that continues, until it does not.
         let next = if bad > pieces.len() { (2 * good).min(pieces.len()) } else { good + (bad - good) / 2 };
         match continues(&pieces[..next], heads, noise) {
             Some(_) => good = next,
@@ -107,7 +107,7 @@ fn one_zone(pieces: &[Piece], heads: u32, noise: f64) -> usize {
     (good..=pieces.len()).find(is_end).unwrap_or(pieces.len())
 }
 
-/// How many of some pieces continue by the same skews, with a few exceptions; `None` where more do not, or the last ones.
+/// How many of some pieces continue by the same skews, with a few exceptions; `None` if more do not, or the last ones.
 fn continues(pieces: &[Piece], heads: u32, noise: f64) -> Option<usize> {
     let most = most_off(noise);
     let seen = fit::seen_on_cylinders(pieces, heads);
@@ -124,7 +124,7 @@ fn continues(pieces: &[Piece], heads: u32, noise: f64) -> Option<usize> {
     off.iter().rposition(|is_off| !is_off).filter(|_| is_zone).map(|last| last + 1)
 }
 
-/// Has every other cylinder of a zone run from the last head to the first.
+/// Reverses the heads of every other cylinder of a zone.
 pub(super) fn turn_odd_cylinders(pieces: &mut [Piece], heads: u32) {
     for zone in pieces.chunk_by_mut(|a, b| a.band == b.band) {
         let first = zone[0].cylinder;
@@ -134,7 +134,7 @@ pub(super) fn turn_odd_cylinders(pieces: &mut [Piece], heads: u32) {
     }
 }
 
-/// Places a zone's slices from a cylinder on, up to an angle that no tracks explain; returns how many, and the next cylinder.
+/// Places a zone's slices from a cylinder on, up to an angle that no tracks explain; returns their number, and the next cylinder.
 fn place_zone(
     zone: &[Slice],
     heads: u32,
@@ -143,7 +143,7 @@ fn place_zone(
     pieces: &mut Vec<Piece>,
 ) -> (usize, u32) {
     let skews = skews(zone, heads, noise);
-    // A zone that begins within a cylinder has what is missing before it.
+    // A zone that begins within a cylinder lacks the tracks before.
     let begins_late = zone.len() > 1 && zone[0].tracks < heads && is_cylinder_jump(zone, skews);
     let mut at = if begins_late { heads - zone[0].tracks } else { 0 };
     for (index, slice) in zone.iter().enumerate() {
@@ -161,7 +161,7 @@ fn place_zone(
     (zone.len(), first + at.div_ceil(heads))
 }
 
-/// Puts a stretch that begins with the track `at` of a zone.
+/// Places a stretch that begins with track `at` of a zone.
 fn put(stretch: &Stretch, heads: u32, (first, band): (u32, u32), at: u32, pieces: &mut Vec<Piece>) {
     let mut done = 0;
     while done < stretch.run.tracks {
@@ -179,7 +179,8 @@ fn put(stretch: &Stretch, heads: u32, (first, band): (u32, u32), at: u32, pieces
     }
 }
 
-/// Tracks without a block between two slices, the second of which begins at track `at` or later; `None` where a zone begins.
+/// Number of tracks without a block between two slices, the second of which begins at track `at` or later; `None` if a zone
+/// begins.
 fn between(before: &Slice, slice: &Slice, at: u32, skews: Skews, heads: u32) -> Option<u32> {
     let jump = turn_between(before.last().angle, slice.first().angle);
     let is_other = slice.stretches.iter().any(|stretch| skews.differ(stretch));
@@ -191,7 +192,7 @@ fn between(before: &Slice, slice: &Slice, at: u32, skews: Skews, heads: u32) -> 
 }
 
 impl Skews {
-    /// Whether a stretch has another track skew: by half a sector, or as much more as its angles may make it.
+    /// Whether a stretch has another track skew: by half a sector, or more if its angles are noisy.
     fn differ(&self, stretch: &Stretch) -> bool {
         let steps = stretch.run.tracks - 1;
         let half = 0.5 / f64::from(stretch.sectors_per_track);
@@ -200,7 +201,7 @@ impl Skews {
     }
 }
 
-/// The skews with which a zone begins.
+/// The skews at the beginning of a zone.
 fn skews(zone: &[Slice], heads: u32, noise: f64) -> Skews {
     let of_tracks = zone.iter().flat_map(|slice| &slice.stretches).filter(|stretch| stretch.run.tracks > 1);
     let track = of_tracks.take(BEGINNING).map(|stretch| stretch.skew).collect();
@@ -216,7 +217,7 @@ fn is_cylinder_jump(zone: &[Slice], skews: Skews) -> bool {
     turn_between(skews.cylinder, jump).abs() < within(SLIPPED, skews.noise)
 }
 
-/// Tracks to the next one: the least number that explains the jump of the angle about as well as any; `None` where none does.
+/// Tracks to the next one: the least number that explains the jump of the angle about as well as any; `None` if none does.
 fn ahead(at: u32, jump: f64, skews: Skews, heads: u32, sectors_per_track: u32) -> Option<u32> {
     let within = within(SLIPPED, skews.noise);
     // `at` is the track behind the last one.
@@ -245,7 +246,7 @@ mod tests {
     use headstack_model::Lbn;
     use headstack_tracks::Run;
 
-    /// Two zones of 40 cylinders, four heads and 500 sectors per track, with the same skews; the second is turned by `between`.
+    /// Two zones of 40 cylinders, four heads and 500 sectors per track, with the same skews; the second is rotated by `between`.
     fn two_zones(between: f64) -> Vec<Stretch> {
         let angle = |cylinder: u32| f64::from(cylinder) * 0.6 + if cylinder < 40 { 0.0 } else { between };
         let stretch = |cylinder: u32| Stretch {
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn zone_change_is_found_despite_jump_like_slipped_track() {
-        // None, what a track more makes, and what nothing within a zone does.
+        // No jump, the jump of another track, and one that nothing within a zone makes.
         for (between, zones, noise) in
             [(0.0, 1, 1e-3), (0.1, 2, 1e-3), (0.1, 2, 8e-3), (0.05, 2, 1e-3), (0.01, 1, 8e-3)]
         {
@@ -281,7 +282,7 @@ mod tests {
         for (index, stretch) in stretches.iter().enumerate() {
             put(stretch, 4, (0, 0), 4 * index as u32, &mut pieces);
         }
-        // Of so few pieces one may.
+        // One of these few pieces may.
         part_zones(&mut pieces[..50], 4, 1e-3);
         assert!(pieces[..50].iter().all(|piece| piece.band == 0));
     }

@@ -1,7 +1,6 @@
-//! Which order the blocks have over surfaces and cylinders: from the pattern of the tracks, and from seeks.
+//! The order of blocks over surfaces and cylinders, from the pattern of the tracks and from seeks.
 //!
-//! Two heads may count as one where no seek shows the change between them.
-//! *Source:* the names of layouts are those of H. Wong.
+//! Two heads may count as one if no seek shows the switch between them. *Source:* the names of layouts are those of H. Wong.
 
 use super::bands::{self, Slice, Ways};
 use super::heads_first;
@@ -10,7 +9,7 @@ use super::tracks::{Piece, Spot, Stretch};
 use headstack_model::spec::Layout;
 use std::ops::Range;
 
-/// Where all tracks lie.
+/// The places of all tracks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placing {
     pub(super) layout: Layout,
@@ -20,17 +19,17 @@ pub(super) struct Placing {
 
 /// Resolution of the seeks that decide, in turns.
 const SHARE: f64 = 0.002;
-/// Times that differ by less are taken as the same, in turns: 40 µs at 7,200 turns a minute, which no change of heads and no seek lacks.
+/// Maximum difference of equal times, in turns: 40 µs at 7,200 rpm, less than any head switch or seek.
 const SAME: f64 = 0.005;
-/// Times that the median of some is to be of, as a standard deviation and in turns, where times of answers have noise, and most of them.
+/// Standard deviation to reach by a median of noisy times, in turns, and the maximum number of them.
 const EXACT: f64 = 0.001;
 const MOST_TIMES: f64 = 15.0;
-/// Places from which the ends of short bands are compared.
+/// Number of places from which the ends of short bands are compared.
 const AFAR: usize = 6;
-/// Heads that a disk has at most.
+/// Maximum number of heads.
 const MOST_HEADS: u32 = 32;
 
-/// Tracks of a disk that changes heads first which are alike.
+/// Equal tracks of a heads-first disk.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Zone {
     pub(super) pieces: Range<usize>,
@@ -60,7 +59,7 @@ impl Placing {
     }
 }
 
-/// Finds the order of the blocks.
+/// Determines the order of the blocks.
 pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch], noise: f64) -> Placing {
     let slices = bands::slices(stretches, noise);
     let usual = heads_first::usual_tracks(&slices);
@@ -89,7 +88,7 @@ async fn is_heads_first(prober: &mut Prober, slices: &[Slice], usual: u32) -> bo
     if usual > MOST_HEADS {
         return false;
     }
-    // The second of two is the last, and nobody makes bands of two tracks.
+    // With two tracks, the second is the last; bands of two tracks do not exist.
     if usual == 2 {
         return true;
     }
@@ -98,7 +97,7 @@ async fn is_heads_first(prober: &mut Prober, slices: &[Slice], usual: u32) -> bo
     near.zip(far).is_some_and(|(near, far)| far - near < SAME)
 }
 
-/// The slice nearest to the middle that is as wanted.
+/// The wanted slice nearest to the middle.
 fn middle(slices: &[Slice], is_wanted: impl Fn(&Slice) -> bool) -> Option<&Slice> {
     let middle = slices.len() / 2;
     let wanted = slices.iter().enumerate().filter(|(_, slice)| is_wanted(slice));
@@ -115,7 +114,7 @@ async fn heads_first(prober: &mut Prober, slices: &[Slice], heads: u32, noise: f
     Placing { layout, heads, pieces }
 }
 
-/// Whether the last track of the next cylinder lies under the head of this one's first: its head switch then takes less.
+/// Whether the last track of the next cylinder lies under the head of this one's first: the switch to it is then shorter.
 async fn is_serpentine(prober: &mut Prober, pieces: &[Piece], heads: u32) -> bool {
     let is_whole = |pair: &&[Piece]| {
         pair.iter().all(|piece| piece.tracks.run.tracks == heads) && pair[1].cylinder == pair[0].cylinder + 1
@@ -128,7 +127,7 @@ async fn is_serpentine(prober: &mut Prober, pieces: &[Piece], heads: u32) -> boo
     to_first.zip(to_last).is_some_and(|(to_first, to_last)| to_first - to_last > SAME)
 }
 
-/// The number of heads from how many slices lie at the same cylinders.
+/// The number of heads, from the number of slices at the same cylinders.
 async fn heads_by_seeks(prober: &mut Prober, slices: &[Slice]) -> u32 {
     let Some((first, others)) = slices.split_first() else { return 1 };
     let Some(second) = others.first() else { return 1 };
@@ -166,7 +165,7 @@ async fn alternates(prober: &mut Prober, slices: &[Slice]) -> bool {
     }
 }
 
-/// The same for short bands, whose ends a change of heads makes equally near: from further away, which end is nearer?
+/// The same for short bands, whose ends are equally near after a head switch: compares the ends from farther away.
 async fn alternates_from_afar(prober: &mut Prober, slices: &[Slice]) -> bool {
     let [first, second, ..] = slices else { return false };
     let (mut clearest, mut opposite) = (0.0, false);
@@ -183,7 +182,7 @@ async fn alternates_from_afar(prober: &mut Prober, slices: &[Slice]) -> bool {
         }
         away *= 2;
     }
-    // Less than that may be chance.
+    // A smaller difference may be chance.
     opposite && clearest > SAME
 }
 
@@ -193,9 +192,9 @@ async fn end_less_start(prober: &mut Prober, from: Spot, slice: &Slice) -> Optio
     Some(to_last - to_first)
 }
 
-/// The least time from a track to another: the median of as many as it takes to tell times that are [`SAME`] from others.
+/// The least time from a track to another: the median of as many as distinguish differences of [`SAME`].
 async fn least(prober: &mut Prober, from: Spot, to: Spot) -> Option<f64> {
-    // One is as exact as half an answer is, because many answers make it.
+    // One result is as accurate as half an answer, because it combines many answers.
     let needed = 0.5 * prober.noise() / EXACT;
     let times = (needed * needed).ceil().clamp(1.0, MOST_TIMES) as usize;
     let mut found = Vec::with_capacity(times);

@@ -1,11 +1,11 @@
-//! What a disk's mechanics are, learned from outside once its tracks and their angles are known.
+//! The mechanics of a disk, from its tracks and their angles and from the times of its answers.
 //!
 //! Learned: the order of blocks over surfaces and cylinders, the number of heads, seek times for reads and writes, head switch
-//! and write settle, the rate of each zone. Not learned: heads whose change no seek shows, cylinders without a block but for
-//! those between zones.
+//! and write settle, the rate of each zone. Not learned: heads whose switch no seek shows, cylinders without a block except
+//! between zones.
 //!
-//! *Source:* distances between two commands that just need no extra turn: B. Worthington, G. Ganger, Y. Patt, J. Wilkes,
-//! "On-line extraction of SCSI disk drive parameters" (1995); layouts: H. Wong, "Discovering hard disk physical geometry through
+//! *Source:* distances between two commands that just need no extra turn: B. Worthington, G. Ganger, Y. Patt, J. Wilkes, "On-line
+//! extraction of SCSI disk drive parameters" (1995); layouts: H. Wong, "Discovering hard disk physical geometry through
 //! microbenchmarking" (2019).
 
 mod bands;
@@ -34,27 +34,27 @@ use std::collections::BTreeMap;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LearnedMechanics {
     pub rpm: f64,
-    /// Standard deviation of the angles at which tracks were found to begin.
+    /// Standard deviation of the angles at which tracks begin.
     ///
     /// *Units:* turns.
     pub noise: f64,
     pub layout: Layout,
-    /// Surfaces that could be told apart.
+    /// Surfaces that could be distinguished.
     pub heads: u32,
     /// Cylinders from the first that holds a block to the last.
     pub cylinders: u32,
-    /// Where all tracks lie, in the order of their blocks.
+    /// The places of all tracks, in the order of their blocks.
     pub pieces: Vec<Piece>,
     pub seeks: Seeks,
 }
 
-/// How fast a zone is read from end to end.
+/// The rate at which a zone is read sequentially.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ZoneRate {
     pub first: Lbn,
     pub blocks: u64,
-    /// Blocks a second, skews included.
+    /// Blocks per second, skews included.
     pub blocks_a_second: f64,
 }
 
@@ -76,7 +76,7 @@ impl LearnedMechanics {
     }
 }
 
-/// Learns the mechanics of a disk whose tracks were found.
+/// Learns the mechanics of a disk from its lattice.
 pub async fn mechanics(disk: Disk, lattice: &Lattice) -> LearnedMechanics {
     let period = lattice.period.0 as f64;
     let noise = lattice.noise.0 as f64 / period;
@@ -84,7 +84,7 @@ pub async fn mechanics(disk: Disk, lattice: &Lattice) -> LearnedMechanics {
     mechanics_of(disk, &stretches, period, noise).await
 }
 
-/// Learns the mechanics of a disk with these tracks, which turns once in `period` nanoseconds.
+/// Learns the mechanics of a disk with these tracks, whose turn takes `period` nanoseconds.
 ///
 /// *Units:* `noise`, the standard deviation of the tracks' angles, in turns.
 pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64, noise: f64) -> LearnedMechanics {
@@ -111,10 +111,10 @@ pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64, noise:
     }
 }
 
-/// Tracks with fewer sectors have them counted again: one more or less is some degrees of a turn.
+/// Sectors per track below which they are counted again: one more or less is a large angle.
 const FEW: u32 = 600;
 
-/// Counts the sectors of a turn again, where tracks are short or are said to hold fewer blocks than sectors.
+/// Counts the sectors of a turn again for short tracks, and for tracks with fewer blocks than sectors.
 async fn measure_turns(prober: &mut Prober, stretches: &mut [Stretch]) {
     let mut longest = BTreeMap::<u32, Stretch>::new();
     for stretch in stretches.iter().filter(|stretch| stretch.run.tracks > 1) {
@@ -136,10 +136,10 @@ async fn measure_turns(prober: &mut Prober, stretches: &mut [Stretch]) {
     }
 }
 
-/// Sectors by which the turn of one track may be counted wrongly, as a share.
+/// Maximum error of the turn of one track, as a share.
 const MISCOUNTED: f64 = 0.012;
 
-/// Gives single tracks the turn of those on both sides, where it is nearly theirs: on one track it is counted less exactly.
+/// Sets the turn of single tracks to that of both neighbours if it is nearly equal: a single track gives it less accurately.
 fn settle_turns(stretches: &mut [Stretch]) {
     let turn_of = |stretch: &Stretch| (stretch.run.tracks > 1).then_some(stretch.sectors_per_track);
     let mut next: Vec<Option<u32>> = stretches.iter().map(turn_of).collect();

@@ -1,15 +1,16 @@
 //! The least time from one track to another.
 //!
-//! Where angles are known, a read of a block tells more than how long it took: it tells how many turns went by. The arm
-//! reaches the track at some time after the command; a block that comes by before that is read a turn later. So each read
-//! bounds that time from above, and from below by a turn less; and the next block, asked at the right moment, halves what is
-//! left. What the clock errs shows in the fraction of a turn and counts for nothing: only whole turns decide.
+//! With known angles, the time of a read also gives its number of turns. The arm reaches the track at some time after the
+//! command; a block that passes before that is read a turn later. So each read bounds that time from above, or from below; and
+//! the next block, requested at the right time, bisects the interval. The clock's error only affects the fraction of a turn,
+//! which is ignored: only whole turns decide.
 
 use super::tracks::{Spot, turn_between};
 use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 
-/// Bounds of the time from a command to the first block that the arm reaches, and from that block to the answer, in turns.
+/// Bounds of the time from a command to the first block that the arm reaches, and the time from that block to the answer, in
+/// turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Least {
     above: f64,
@@ -22,44 +23,44 @@ impl Least {
     }
 }
 
-/// Asks a disk whose angles are known.
+/// Probes a disk whose angles are known.
 #[derive(Debug)]
 pub(super) struct Prober {
     disk: Disk,
     period: f64,
-    /// Time at which an angle of 0 has come to an end of a read.
+    /// Time at which a read ends at angle 0.
     zero: f64,
-    /// How much later a write ends than a read at the same angle, in turns; none before that was learned.
+    /// How much later a write ends than a read at the same angle, in turns; none until that is learned.
     write_ends: Option<f64>,
-    /// Mean square of what answers are off, in turns.
+    /// Mean square of the answers' deviation, in turns.
     square: f64,
-    /// Blocks of a probe.
+    /// Blocks per probe.
     unit: u32,
 }
 
-/// How far an answer may be off that counts, in turns: at least and at most, and in standard deviations.
+/// Maximum deviation of an answer that counts, in turns: lower and upper limit, and in standard deviations.
 const OFF: (f64, f64) = (0.01, 0.1);
 const OFF_DEVIATIONS: f64 = 6.0;
-/// Shares of an answer's offset by which the noise and the clock follow it: means of the last 50 and 10 answers.
+/// Shares of an answer's deviation by which the noise and the clock follow it: means of the last 50 and 10 answers.
 const NOISE_GAIN: f64 = 0.02;
 const CLOCK_GAIN: f64 = 0.1;
-/// Reads whose middle sets the clock, and parts of a track from one to the next, so that they spread over it.
+/// Number of reads whose median sets the clock, and parts of a track from one to the next, so that they spread over it.
 const CLOCK_READS: u32 = 15;
 const CLOCK_STEP: u32 = 7;
-/// Standard deviation of a median by that of the values: √(π/2).
+/// Standard deviation of a median over that of the values: √(π/2).
 const MEDIAN_DEVIATION: f64 = 1.25;
-/// Distance of the quartiles of a normal distribution, in standard deviations.
+/// Distance between the quartiles of a normal distribution, in standard deviations.
 const QUARTILES: f64 = 1.35;
 /// Standard deviations within which a count of sectors is certain.
 const CERTAIN: f64 = 3.0;
-/// Reads of a bisection, those that came late included.
+/// Maximum reads of a bisection, late ones included.
 const PATIENCE: u32 = 60;
-/// Pairs of reads that tell the sectors of a turn: at least, at most, and what they are to come to, as a standard deviation in sectors.
+/// Pairs of reads that count the sectors of a turn: minimum, maximum, and the standard deviation to reach, in sectors.
 const SAMPLES: (u32, u32) = (15, 120);
 const COUNTED: f64 = 0.12;
-/// Standard deviations of an answer by which the clock, which follows many, errs at most.
+/// Maximum error of the clock, which follows many answers, in standard deviations of an answer.
 const BLUR: f64 = 0.6;
-/// Times that a bound which did not hold is looked for again.
+/// Maximum number of times that a failed bound is searched again.
 const SECOND_THOUGHTS: u32 = 4;
 
 impl Prober {
@@ -78,12 +79,12 @@ impl Prober {
         self.period
     }
 
-    /// Blocks at a time that a track is read in.
+    /// Number of units in a track.
     fn units(&self, spot: &Spot) -> u32 {
         (spot.sectors / self.unit).max(1)
     }
 
-    /// First block of such a part, and the angle at its end.
+    /// First block of such a unit, and the angle at its end.
     fn part(&self, spot: &Spot, unit: u32) -> (Lbn, f64) {
         let from = unit * self.unit;
         let end = f64::from((from + self.unit).min(spot.sectors));
@@ -98,7 +99,7 @@ impl Prober {
         (OFF_DEVIATIONS * self.square.sqrt()).clamp(OFF.0, OFF.1)
     }
 
-    /// Takes what an answer is off into account; false where it came late.
+    /// Updates noise and clock by an answer's deviation; false if the answer is late.
     fn follow(&mut self, off: f64) -> bool {
         if off.abs() > self.most_off() {
             return false;
@@ -109,7 +110,7 @@ impl Prober {
         true
     }
 
-    /// Sets the clock by a track's blocks.
+    /// Sets the clock by reading a track's blocks.
     pub(super) async fn set_clock(&mut self, spot: &Spot) {
         let mut zeros = Vec::new();
         let units = self.units(spot);
@@ -123,19 +124,19 @@ impl Prober {
         self.square = spread * spread;
     }
 
-    /// Standard deviation of an answer, as the last ones had it, in turns.
+    /// Standard deviation of recent answers, in turns.
     pub(super) fn noise(&self) -> f64 {
         self.square.sqrt()
     }
 
-    /// Sectors of a whole turn, by the angle between a track's first and last; those it was said to have where angles show no other number.
+    /// Sectors of a whole turn, by the angle between a track's first and last; `spot`'s number if angles show no other.
     pub(super) async fn sectors_of_turn(&mut self, spot: &Spot) -> u32 {
         let last = self.units(spot) - 1;
         let said = f64::from(spot.sectors_per_track) / f64::from(self.unit);
         if last == 0 {
             return spot.sectors_per_track;
         }
-        // Of a median of differences; a turn that is longer by a share has as many sectors more.
+        // Of a median of differences; if a turn is longer by a share, it has proportionally more sectors.
         let deviation =
             MEDIAN_DEVIATION * std::f64::consts::SQRT_2 * self.noise() * said * said / f64::from(last);
         let needed = (deviation / COUNTED) * (deviation / COUNTED);
@@ -145,20 +146,20 @@ impl Prober {
         for _ in 0..samples {
             let first = self.disk.read(self.part(spot, 0).0, self.unit).await;
             let second = self.disk.read(self.part(spot, last).0, self.unit).await;
-            // Near a whole turn it may be more than one.
+            // Near a whole turn it may exceed one.
             between.push(turn_between(expected, self.phase(second.ended) - self.phase(first.ended)));
         }
         let units = f64::from(last) / (expected + middle_and_spread(&between).0);
         let certain = 0.5_f64.max(CERTAIN * deviation / f64::from(samples).sqrt());
         let held = f64::from(self.units(spot));
         match (units - held).abs() < certain {
-            // Nothing shows that it does not fill its turn.
+            // The angles do not show that it has more.
             true => spot.sectors,
             false => ((units.round() as u32) * self.unit).max(spot.sectors),
         }
     }
 
-    /// Learns how much later writes end than reads. Writes what lies on the track.
+    /// Learns how much later writes end than reads. Writes back the contents of the track.
     pub(super) async fn compare_writes(&mut self, spot: &Spot) {
         self.set_clock(spot).await;
         let mut later = Vec::new();
@@ -172,7 +173,7 @@ impl Prober {
         self.write_ends = Some(middle_and_spread(&later).0);
     }
 
-    /// Leaves the arm on a track, far from its end, where what is read ahead keeps it for a while.
+    /// Moves the arm to a track, far from its end, where read-ahead keeps it for a while.
     async fn settle_on(&mut self, spot: &Spot) {
         let (lbn, angle) = self.part(spot, self.units(spot) / 5);
         let answer = self.disk.read(lbn, self.unit).await;
@@ -180,13 +181,14 @@ impl Prober {
         self.follow(off);
     }
 
-    /// Accesses a block of a track so that it ends `wanted` turns later; its turns, and by how much the answer was late. `None` where too late.
+    /// Accesses a block of a track so that it ends `wanted` turns later; returns its turns, and the deviation of the answer.
+    /// `None` if it is too late.
     async fn reach(&mut self, spot: &Spot, write: bool, wanted: f64) -> Option<(f64, f64)> {
         let now = self.disk.now();
         let units = self.units(spot);
         let ends_later = if write { self.write_ends.unwrap_or(0.0) } else { 0.0 };
         let at = self.phase(now) + wanted.fract() - ends_later;
-        // The first block that ends no earlier than wanted, and what is left until its moment to be asked.
+        // The first block that ends no earlier than wanted, and the delay of its request.
         let along =
             (at - spot.angle).rem_euclid(1.0) * f64::from(spot.sectors_per_track) / f64::from(self.unit);
         let unit = (along - 1e-6).ceil().max(1.0) as u32 - 1;
@@ -213,10 +215,10 @@ impl Prober {
         self.follow(took - turns).then_some((turns, took - turns))
     }
 
-    /// The least time from a track to another, until a block of the other is read (or written) and answered, to a share of a
-    /// turn, or as exactly as the clock tells it; without the time of the block itself.
+    /// The least time from a track to another, until a block of the other is read (or written) and answered, without the time of
+    /// the block itself; to a share of a turn, or as accurately as the clock allows.
     ///
-    /// None where answers are not those of the media.
+    /// `None` if answers do not come from the media.
     pub(super) async fn least(&mut self, from: &Spot, to: &Spot, write: bool, share: f64) -> Option<Least> {
         let mut bounds: Option<Least> = None;
         let (mut doubts, mut wanted, mut is_sure) = (0, 0.5, false);
@@ -225,13 +227,13 @@ impl Prober {
             self.settle_on(from).await;
             let Some((turns, off)) = self.reach(to, write, wanted).await else { continue };
             more.push(off);
-            // Moments that lie nearer to each other than the clock errs are missed and reached by chance.
+            // Times closer together than the clock's error are missed or reached by chance.
             let blur = BLUR * self.noise();
             let seen = Least { above: turns - 1.0, most: turns };
             let old = bounds.unwrap_or(seen);
             let mut new = Least { above: old.above.max(seen.above), most: old.most.min(seen.most) };
             if new.most <= new.above {
-                // A block was missed that can be reached; one that was reached says more.
+                // A reachable block was missed; one that was reached is stronger evidence.
                 doubts += 1;
                 if doubts > SECOND_THOUGHTS {
                     return None;
@@ -242,11 +244,11 @@ impl Prober {
             bounds = Some(new);
             let is_close = new.most - new.above <= share.max(blur);
             if is_close && is_sure && seen.above >= new.above - 2.0 * blur {
-                // The track's angle may be off from what is said, as all its answers then are.
+                // The given angle of the track may be wrong; then all its answers deviate equally.
                 let off = middle_and_spread(&more).0 - f64::from(self.unit) / f64::from(to.sectors_per_track);
                 return Some(Least { above: new.above + off, most: new.most + off });
             }
-            // A missed bound is tested again in the end, in case it was by chance.
+            // A missed bound is tested again in the end, in case it was missed by chance.
             is_sure = is_close;
             wanted = if is_close { new.above - blur } else { (new.above + new.most) / 2.0 }.max(0.0);
         }
@@ -254,9 +256,9 @@ impl Prober {
     }
 }
 
-/// Median of angles and half the width of what lies around it, as a standard deviation would be.
+/// Median of angles and half of their spread, as a standard deviation.
 fn middle_and_spread(angles: &[f64]) -> (f64, f64) {
-    // Around the first, as they lie on a circle.
+    // Relative to the first, because they lie on a circle.
     let first = angles.first().copied().unwrap_or(0.0);
     let mut off: Vec<f64> = angles.iter().map(|angle| turn_between(first, *angle)).collect();
     off.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Seek times over distances, and what a change of head and a write add.
+//! Seek times over distances, head switch, and the extra time of writes.
 
 use super::layout::Placing;
 use super::prober::Prober;
@@ -7,33 +7,33 @@ use headstack_model::Nanos;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A distance, and how long the arm takes over it.
+/// The seek time over a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeekPoint {
     /// Cylinders.
     pub distance: u32,
-    /// Seek, settle for a read included, or for a write where it is a curve of writes.
+    /// Seek time with settle for a read, or for a write in a curve of writes.
     pub time: Nanos,
     /// How much longer outward seeks took than inward ones, in nanoseconds.
     pub outward_ns: i64,
 }
 
-/// What the arm takes.
+/// Times of the arm.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seeks {
-    /// For reads, by rising distance.
+    /// For reads, by increasing distance.
     pub reads: Vec<SeekPoint>,
-    /// For writes, by rising distance; empty where nothing could be written.
+    /// For writes, by increasing distance; empty if writes were not allowed.
     pub writes: Vec<SeekPoint>,
-    /// To change heads on a cylinder; none where only one head was found.
+    /// Head switch on a cylinder; none if only one head was found.
     pub head_switch: Option<Nanos>,
-    /// What a write takes beyond a read after a seek, in nanoseconds; none where nothing could be written.
+    /// Extra time of a write over a read after a seek, in nanoseconds; none if writes were not allowed.
     pub write_settle_ns: Option<i64>,
-    /// The same after a change of heads.
+    /// The same after a head switch.
     pub switch_settle_ns: Option<i64>,
-    /// The least time of a read on the track where the head is, which is no seek: commands, electronics, bus and one block.
+    /// The least time of a read on the head's track, without a seek: command, electronics, bus and one block.
     pub read_overhead: Option<Nanos>,
-    /// The same of a write.
+    /// The same for a write.
     pub write_overhead: Option<Nanos>,
 }
 
@@ -41,20 +41,20 @@ pub struct Seeks {
 const SHARE: f64 = 0.0006;
 /// Places from which each distance is measured, in each direction.
 const PLACES: u32 = 3;
-/// Places at which heads are changed.
+/// Number of places at which heads are switched.
 const SWITCHES: u32 = 24;
 /// Distances of the curve for writes.
 const WRITE_DISTANCES: usize = 12;
-/// Pieces in which a track of a cylinder may lie where slips have cut its run, and sectors that a whole track may lack for them.
+/// Pieces in which a track of a cylinder may lie if slips have cut its run, and sectors that a whole track may lack for them.
 const CUT_PIECES: usize = 8;
 const SLIPPED: u32 = 4;
-/// Cylinders, or pairs of them, that are tried for whole tracks near a place.
+/// Number of cylinders, or pairs of them, in which whole tracks near a place are searched.
 const NEAR_CYLINDERS: u32 = 64;
 /// Distances that are measured one by one, the factor between further ones, and how many are spread evenly over the disk.
 const SHORT: u32 = 10;
 const GROWTH: f64 = 1.25;
 const EVEN: u32 = 40;
-/// Distances after which places repeat, so that none of them counts much.
+/// Number of distances after which places repeat, so that none of them has much weight.
 const SHIFTS: usize = 7;
 
 /// Tracks by head and cylinder.
@@ -86,7 +86,7 @@ impl<'a> Finder<'a> {
     pub(super) fn track(&self, cylinder: u32, head: u32) -> Option<Spot> {
         let pieces = self.by_head.get(&head)?;
         let behind = pieces.partition_point(|(low, _)| *low <= cylinder);
-        // What slips have cut lies in several pieces, which begin near each other.
+        // A track cut by slips lies in several pieces, which begin near each other.
         pieces[..behind].iter().rev().take(CUT_PIECES).find_map(|(_, index)| {
             let piece = &self.placing.pieces[*index];
             let track = piece.track_at(cylinder, head)?;
@@ -154,7 +154,7 @@ fn nanos(prober: &Prober, turns: f64) -> Nanos {
     Nanos((turns * prober.period()).max(0.0).round() as u64)
 }
 
-/// What passes before the head that is on the track already reads there, in turns.
+/// Time until the head, already on the track, reads there, in turns.
 async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
     let mut all = Vec::new();
     for place in 0..PLACES * 2 {
@@ -212,7 +212,7 @@ async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> O
     median(all)
 }
 
-/// Widens the places between zones to what seeks over them take: cylinders without a block lie there.
+/// Widens the gaps between zones to what seeks over them take: cylinders without a block lie there.
 pub(super) async fn widen(prober: &mut Prober, placing: &mut Placing) {
     let zones = placing.zones();
     let Some(longest) = zones.iter().max_by_key(|zone| zone.cylinders.end - zone.cylinders.start) else {
@@ -247,7 +247,7 @@ pub(super) async fn widen(prober: &mut Prober, placing: &mut Placing) {
     }
 }
 
-/// The shortest distance over which a seek takes so long.
+/// The shortest distance over which a seek takes this time.
 fn distance_of(curve: &[SeekPoint], time: Nanos) -> Option<u32> {
     let tolerance = 1.0 + time.0 as f64 * 0.005;
     let time = time.0 as f64;
@@ -263,7 +263,7 @@ fn distance_of(curve: &[SeekPoint], time: Nanos) -> Option<u32> {
     })
 }
 
-/// What writes take beyond reads over the same distances.
+/// The extra time of writes over reads of the same distances.
 fn settle(seeks: &Seeks) -> Option<i64> {
     let of_read = |distance| seeks.reads.iter().find(|point| point.distance == distance);
     let differences = seeks.writes.iter().filter_map(|write| {

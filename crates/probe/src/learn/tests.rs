@@ -35,7 +35,7 @@ pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
         }
         first = Lbn(first.0 + u64::from(track.sectors));
     }
-    // Of one track the skew is that of the tracks around it.
+    // A single track has the skew of the tracks around it.
     for index in 1..found.len() {
         if found[index].run.tracks == 1 {
             found[index].skew = found[index - 1].skew;
@@ -44,13 +44,13 @@ pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
     found
 }
 
-/// How far angles that are told are off, in turns.
+/// Error of the given angles, in turns.
 const ANGLE_OFF: f64 = 0.002;
 
 pub(crate) fn learn(spec: &DriveSpec, noise: Noise) -> (LearnedMechanics, SimulatedDisk) {
     let mut disk = SimulatedDisk::new(spec, noise, 7).expect("it holds");
     let mut stretches = stretches_of(&disk.device().drive().geometry);
-    // As the clock of the host sees them.
+    // With the noise of a host's clock.
     let mut random = Pcg64Mcg::seed_from_u64(3);
     for stretch in &mut stretches {
         stretch.angle += random.random_range(-ANGLE_OFF..ANGLE_OFF);
@@ -60,7 +60,7 @@ pub(crate) fn learn(spec: &DriveSpec, noise: Noise) -> (LearnedMechanics, Simula
         mechanics_of(disk, &stretches, period, ANGLE_OFF / 3_f64.sqrt()).await
     });
     let learned = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
-    (learned.expect("nobody ended it"), disk)
+    (learned.expect("it is not cancelled"), disk)
 }
 
 /// Largest and mean error of a learned curve against the model's, as shares.
@@ -78,7 +78,7 @@ fn errors(spec: &DriveSpec, learned: &LearnedMechanics) -> (f64, f64) {
     (most, sum / points.len() as f64)
 }
 
-/// Pieces that the model has at other cylinders and heads, cylinders counted from the first.
+/// Number of pieces that the model has at other cylinders and heads; cylinders count from the first.
 fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
     let base = geometry.track_at(Lbn(0)).cylinder;
     let is_right = |piece: &&Piece| {
@@ -90,7 +90,7 @@ fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
 
 #[test]
 fn learned_layout_and_seeks_match_drive() {
-    // One that changes heads first, one of short bands that turn both ways, and one whose surfaces differ.
+    // A heads-first disk, one of short bands that reverse, and one whose surfaces differ.
     for (name, layout, heads) in
         [("dec-rz26", Layout::Cylinder, 14), ("st3146707lw", Layout::Aa, 4), ("toshiba-x300", Layout::Af, 10)]
     {
@@ -115,7 +115,7 @@ fn zone_rate_is_one_track_per_turn_and_skew() {
     let rates = learned.rates();
     assert_eq!(rates.iter().map(|rate| rate.blocks).sum::<u64>(), 156_301_488);
     assert!(rates.windows(2).all(|pair| pair[1].blocks_a_second < pair[0].blocks_a_second));
-    // All but one change of track in 600 has the same skew of a quarter turn.
+    // All but one track switch in 600 have the same skew of a quarter turn.
     let sectors = f64::from(learned.pieces[0].tracks.run.sectors);
     let expected = sectors / 1.25 * 120.0;
     assert!((rates[0].blocks_a_second / expected - 1.0).abs() < 0.002, "{:?} and {expected}", rates[0]);

@@ -1,17 +1,17 @@
-//! Tracks with their angles, as an extraction found them, put where they lie: on a surface, at a cylinder.
+//! Tracks with their angles, and their places: surface and cylinder.
 
 use crate::lattice::{Lattice, LatticeRun};
 use headstack_model::Lbn;
 use headstack_tracks::Run;
 
-/// Tracks in the order of their blocks that hold equally many and follow each other by one skew.
+/// Consecutive tracks with the same number of blocks and the same skew.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
     /// The tracks.
     pub run: Run,
-    /// Sectors of a whole track, those without a block included.
+    /// Sectors of a whole track, including those without a block.
     pub sectors_per_track: u32,
-    /// Angle at which the first block begins, against all other angles of the disk.
+    /// Angle at which the first block begins, relative to a common origin.
     ///
     /// *Units:* turns.
     pub angle: f64,
@@ -21,20 +21,20 @@ pub struct Stretch {
     pub skew: f64,
 }
 
-/// Tracks of a stretch that lie on one surface, or on one cylinder.
+/// Tracks of a stretch on one surface, or on one cylinder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
     /// The tracks.
     pub tracks: Stretch,
     /// Cylinder of the first.
     pub cylinder: u32,
-    /// Cylinders from one to the next: 1, -1, or 0 where they lie on one cylinder.
+    /// Cylinders from one track to the next: 1, -1, or 0 on one cylinder.
     pub cylinder_step: i32,
     /// Head of the first.
     pub head: u32,
-    /// Heads from one to the next.
+    /// Heads from one track to the next.
     pub head_step: i32,
-    /// Number of the band that they are part of, or of the zone where all heads of a cylinder come before the next one.
+    /// Number of their band, or of their zone on a heads-first disk.
     pub band: u32,
 }
 
@@ -56,10 +56,10 @@ impl Stretch {
         }
     }
 
-    /// Turns that its tracks take one after the other, each up to where the next begins.
+    /// Turns for its tracks in sequence, each up to the start of the next.
     pub(super) fn turns(&self, noise: f64) -> f64 {
         let held = f64::from(self.run.sectors) / f64::from(self.sectors_per_track);
-        // A track that begins no later than the one before ends, but for an error, has no gap.
+        // A track that begins no later than the previous one ends, within the error, has no gap.
         let gap = turn_between(held, self.skew);
         f64::from(self.run.tracks)
             * (held + if gap < -within(OVERLAP, noise) { gap + 1.0 } else { gap.max(0.0) })
@@ -69,7 +69,7 @@ impl Stretch {
         self.spot(self.run.tracks - 1)
     }
 
-    /// The one skew by which tracks follow each other in this and in the next, where it is one and either stands alone.
+    /// The common skew of this stretch and the next, if there is one and either is a single track.
     fn skew_to(&self, next: &Stretch, noise: f64) -> Option<f64> {
         let is_alone = [self, next].map(|stretch| stretch.run.tracks == 1);
         let shape = |stretch: &Stretch| (stretch.run.sectors, stretch.sectors_per_track);
@@ -106,7 +106,7 @@ impl Piece {
         (self.cylinder.min(last), self.cylinder.max(last))
     }
 
-    /// The track at a cylinder and head, if it is one of these.
+    /// The track at a cylinder and head, if it belongs to the piece.
     pub(super) fn track_at(&self, cylinder: u32, head: u32) -> Option<u32> {
         let track = match self.cylinder_step {
             0 if cylinder == self.cylinder => {
@@ -132,18 +132,18 @@ pub(super) fn of_lattice(lattice: &Lattice, unit: u32, noise: f64) -> Vec<Stretc
     joined(lattice.runs.iter().map(stretch), noise)
 }
 
-/// Turns by which a track may begin before the one before ends, where angles have no noise: a sector or two, as slips push angles by.
+/// Turns by which a track may begin before the previous one ends, without noise: a sector or two, because slips shift angles.
 const OVERLAP: f64 = 0.01;
-/// Standard deviations by which a difference of two angles is off at most.
+/// Maximum standard deviations of a difference of two angles.
 const DEVIATIONS: f64 = 5.0;
 
-/// Within how many turns two angles, or what foretells one and it, lie if they are the same: as many standard deviations of their
-/// difference, each being off by `noise`, and no fewer than what is no noise makes.
+/// Maximum difference in turns of two equal angles, or of an angle and its prediction: [`DEVIATIONS`] of their difference, with
+/// `noise` as the deviation of each, and at least `no_noise`.
 pub(crate) fn within(no_noise: f64, noise: f64) -> f64 {
     no_noise.max(DEVIATIONS * std::f64::consts::SQRT_2 * noise)
 }
 
-/// Tracks that stand alone, put together where they follow each other by one skew: of a disk of two heads no three tracks do.
+/// Merges single tracks that follow each other by one skew: on a disk of two heads no three tracks do.
 fn joined(stretches: impl Iterator<Item = Stretch>, noise: f64) -> Vec<Stretch> {
     let mut joined: Vec<Stretch> = Vec::new();
     for next in stretches {
@@ -158,36 +158,35 @@ fn joined(stretches: impl Iterator<Item = Stretch>, noise: f64) -> Vec<Stretch> 
     joined
 }
 
-/// How far angles lie from where all of a zone have them, in turns, where they have no noise: at most, and as the root of the mean
-/// square. It is slipped sectors, whose places within a track are not learned.
+/// Deviation of angles from the fit of their zone, in turns, without noise: maximum, and root mean square. It comes from slipped
+/// sectors, whose places within a track are not learned.
 const MOST_OFF: f64 = 0.015;
 const MEAN_OFF: f64 = 0.004;
-/// The same where they have, in standard deviations: as the angles of a run of tracks are foretold from others, they are off by more
-/// than one that is measured.
+/// Maximum deviation with noise, in standard deviations: predicted angles of a run have larger errors than measured ones.
 const MOST_DEVIATIONS: f64 = 8.0;
 const MEAN_DEVIATIONS: f64 = 2.5;
 
-/// How far an angle lies at most from where all of a zone have it, in turns, where each is off by the standard deviation `noise`.
+/// Maximum deviation of an angle from the fit of its zone, in turns, with measurement noise of this standard deviation.
 pub(crate) fn most_off(noise: f64) -> f64 {
     MOST_OFF.max(MOST_DEVIATIONS * noise)
 }
 
-/// The same as the root of the mean square of many.
+/// The root mean square of such deviations.
 pub(crate) fn mean_off(noise: f64) -> f64 {
     MEAN_OFF.max(MEAN_DEVIATIONS * noise)
 }
 
-/// How far an angle is from another: from -½ to ½ turn.
+/// The difference of two angles: from -½ to ½ turn.
 pub(crate) fn turn_between(from: f64, to: f64) -> f64 {
     let ahead = (to - from).rem_euclid(1.0);
     if ahead > 0.5 { ahead - 1.0 } else { ahead }
 }
 
-/// Median of angles that lie near each other on the circle.
+/// Median of angles that are near each other on the circle.
 pub(crate) fn middle_angle(mut angles: Vec<f64>) -> Option<f64> {
     angles.iter_mut().for_each(|angle| *angle = angle.rem_euclid(1.0));
     angles.sort_by(f64::total_cmp);
-    // The circle is cut far from where most angles lie.
+    // The circle is cut opposite to most angles.
     let middle = *angles.get(angles.len() / 2)?;
     angles.iter_mut().for_each(|angle| *angle = turn_between(middle, *angle));
     angles.sort_by(f64::total_cmp);

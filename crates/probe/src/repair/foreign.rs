@@ -1,7 +1,7 @@
-//! Whether a map is of the disk at all, by tracks drawn by chance.
+//! Detects the map of another disk by random tracks.
 //!
-//! What grows on a disk moves boundaries by some blocks; a map of another disk has them anywhere. So a boundary that is none
-//! speaks against a map only where no track begins near by, and a track only where its middle half is not of one piece.
+//! Grown defects move boundaries by some blocks; those of another disk are anywhere. So a wrong boundary is evidence against a
+//! map only if no track begins nearby, and a track only if its middle half spans several tracks.
 
 use super::{Channel, MOST_SHIFT, RepairError, Tracks};
 use headstack_model::Lbn;
@@ -9,12 +9,12 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
 
-/// Tracks that are drawn.
+/// Number of random tracks.
 const DRAWN: usize = 32;
 /// One of this number of them may be changed beyond recognition, such as a track taken out of use.
 const CHANGED: u64 = 8;
 
-/// Checks random tracks, and returns the boundary that does not hold where the map is of this disk.
+/// Checks random tracks, and returns a boundary that does not match if the map is of this disk.
 ///
 /// *Errors:* [`RepairError::Other`], and those of the disk.
 pub(super) async fn refuse(channel: &mut Channel, tracks: &Tracks<'_>) -> Result<Option<Lbn>, RepairError> {
@@ -23,7 +23,7 @@ pub(super) async fn refuse(channel: &mut Channel, tracks: &Tracks<'_>) -> Result
     }
     let mut random = Pcg64Mcg::seed_from_u64(tracks.number());
     let mut drawn = BTreeSet::new();
-    // In the order in which they were drawn: those of a map that is foreign in parts only are met early.
+    // In random order: a map that is foreign only in parts then fails early.
     let mut order = Vec::new();
     for _ in 0..DRAWN {
         let number = random.random_range(0..tracks.number());
@@ -57,7 +57,7 @@ pub(super) async fn refuse(channel: &mut Channel, tracks: &Tracks<'_>) -> Result
 }
 
 impl Channel {
-    /// Whether a track may begin within the blocks by which one may have moved.
+    /// Whether a track may begin within the maximum shift of a block.
     async fn begins_near(&mut self, lbn: Lbn) -> Result<bool, RepairError> {
         Ok(match self {
             Channel::Places(places) => {
@@ -70,11 +70,11 @@ impl Channel {
         })
     }
 
-    /// Whether the blocks from one to another may be those of one track.
+    /// Whether the blocks from one to another may belong to one track.
     async fn is_one(&mut self, first: Lbn, end: Lbn) -> Result<bool, RepairError> {
         Ok(match self {
             Channel::Places(places) => {
-                // What moves by some blocks moves neither of them to another track.
+                // A small shift moves neither of them to another track.
                 let quarter = (end - first) / 4;
                 let last = Lbn(end.0 - 1 - quarter);
                 places.spot_of(first + quarter).await?.is_adjacent(&places.spot_of(last).await?)

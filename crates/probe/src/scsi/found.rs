@@ -1,8 +1,8 @@
-//! What the walk over the zones finds.
+//! Results of the walk over the zones.
 
 use headstack_model::Lbn;
 
-/// A zone as it was found.
+/// A zone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundZone {
     /// Its first cylinder.
@@ -13,7 +13,7 @@ pub struct FoundZone {
     pub first: Lbn,
     /// Blocks on a track without slips and spares.
     pub sectors_per_track: u32,
-    /// How the tracks of a cylinder differ; not seen in a zone of one cylinder.
+    /// How the tracks of a cylinder differ; none in a zone of one cylinder.
     pub(super) pattern: Option<Pattern>,
     /// Whether its last cylinder holds fewer blocks than the others.
     pub(super) is_short: bool,
@@ -27,7 +27,7 @@ impl FoundZone {
     }
 }
 
-/// A cylinder with slips, and the blocks that it has less for them.
+/// A cylinder with slips, and the number of blocks that it lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlippedCylinder {
     pub(super) cylinder: u32,
@@ -38,7 +38,7 @@ pub(super) struct SlippedCylinder {
 /// How a cylinder's tracks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// All hold as many.
+    /// All hold equally many blocks.
     Equal,
     /// The last in the order of blocks holds fewer.
     ShortLast,

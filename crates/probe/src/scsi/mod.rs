@@ -2,15 +2,15 @@
 //!
 //! 1. Capacity, heads and cylinders, and the order of blocks over tracks, by translating blocks spread over the disk.
 //! 2. The list of defects.
-//! 3. Rules tell the sparing scheme, from a few tracks of each zone and from what defects do to theirs.
-//! 4. Blocks of a track and limits of each zone. A block that lies where so many cylinders before it would put it certifies them
+//! 3. The sparing scheme, by rules: from a few tracks of each zone and from the effect of defects on theirs.
+//! 4. Blocks per track and limits of each zone. A block at the place that a number of equal cylinders predicts certifies them
 //!    all: spares and slips only ever take blocks from a cylinder, so no two errors cancel.
 //! 5. Each defect is a slip, if the blocks around it follow each other, or a remap, if one is missing and lies elsewhere.
 //!
-//! Layouts and schemes for which there is no rule end in an error that says what was met; [`query`](crate::query) needs no rules.
+//! A layout or scheme without a rule ends in an error that names what was met; [`query`](crate::query) needs no rules.
 //!
 //! Source: J. Schindler and G. R. Ganger, "Automated disk drive characterization", CMU-CS-99-176, 1999 (DIXtrac); its code,
-//! `dx_layout.c`, for what to ask. The certificate of step 4 is ours.
+//! `dx_layout.c`, for what to query. The certificate of step 4 is an addition.
 
 mod found;
 mod rules;
@@ -27,18 +27,18 @@ use std::collections::BTreeMap;
 /// Places where the order of tracks is probed.
 const SAMPLES: u64 = 12;
 
-/// What the five steps found.
+/// Result of the five steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScsiMap {
     /// The tracks.
     pub map: TrackMap,
     /// The layout behind them.
     pub layout: FoundLayout,
-    /// Translations it took, both ways.
+    /// Number of translations, both ways.
     pub translations: u64,
 }
 
-/// A layout as it was found.
+/// A layout.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct FoundLayout {
@@ -48,13 +48,13 @@ pub struct FoundLayout {
     pub order: Order,
     pub scheme: Scheme,
     pub zones: Vec<FoundZone>,
-    /// Cylinder, head and sector of the defects that are passed over.
+    /// Cylinder, head and sector of slipped defects.
     pub slips: Vec<(u32, u32, u32)>,
-    /// The same of defects whose block lies elsewhere, with the block.
+    /// Cylinder, head and sector of remapped defects, with their blocks.
     pub remaps: Vec<((u32, u32, u32), Lbn)>,
 }
 
-/// Why the five steps found nothing.
+/// Why the five steps failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ScsiError {
@@ -72,9 +72,9 @@ pub enum ScsiError {
     Scheme { cylinder: u32, what: String },
 }
 
-/// Learns the layout, and the tracks by it.
+/// Learns the layout, and the tracks from it.
 ///
-/// *Errors:* a disk that does not translate or tell its defects, and a layout for which there is no rule.
+/// *Errors:* a disk that does not translate or list its defects, and a layout without a rule.
 pub async fn extract(disk: Disk) -> Result<ScsiMap, ScsiError> {
     let mut places = Places::new(disk.clone())?;
     disk.report_progress("finding heads, cylinders and their order", 0.0);
@@ -106,13 +106,13 @@ pub async fn extract(disk: Disk) -> Result<ScsiMap, ScsiError> {
 async fn extent(places: &mut Places) -> Result<(u32, u32), ScsiError> {
     let last = places.sectors().0 - 1;
     let mut most = places.spot_of(Lbn(last)).await?;
-    // Steps that fall in with no number of tracks.
+    // Steps that are no multiple of a number of tracks.
     for step in 0..128 {
         let spot = places.spot_of(Lbn((u128::from(last) * step / 127) as u64)).await?;
         most.cylinder = most.cylinder.max(spot.cylinder);
         most.head = most.head.max(spot.head);
     }
-    // The heads of two cylinders are all there are.
+    // Two cylinders contain all heads.
     let mut next = Lbn(0);
     for _ in 0..2 * (most.head + 2) {
         let spot = places.spot_of(next).await?;
@@ -125,7 +125,7 @@ async fn extent(places: &mut Places) -> Result<(u32, u32), ScsiError> {
     Ok((most.cylinder + 1, most.head + 1))
 }
 
-/// The order of tracks, the same wherever one looks.
+/// The order of tracks, which must be the same everywhere.
 async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
     let mut order = None;
     for sample in 0..SAMPLES {
@@ -139,7 +139,7 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
                 break;
             }
             let next = places.spot_of(first).await?;
-            // So many tracks are those of two cylinders, begun and ended in the midst.
+            // This number of tracks spans two cylinders, from the middle of one.
             let step = rules::step(heads, &spot, &next).filter(|_| next.cylinder <= begin + 3);
             let step = step.ok_or(ScsiError::Layout {
                 lbn: first.0,
@@ -160,12 +160,12 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
     Ok(order.unwrap_or(Order::Cylinder))
 }
 
-/// Defects that follow each other on a track.
+/// Adjacent defects on a track.
 fn neighbours(defects: &[Spot]) -> Vec<&[Spot]> {
     defects.chunk_by(|a, b| a.is_adjacent(b) && a.sector.checked_add(1) == Some(b.sector)).collect()
 }
 
-/// The blocks that would lie on neighbouring defects and lie elsewhere: none, if the defects are slipped.
+/// The blocks of adjacent defects that lie elsewhere: none, if the defects are slipped.
 async fn moved_blocks(places: &mut Places, group: &[Spot]) -> Result<Vec<Lbn>, ScsiError> {
     let (first, last) = (group[0], group[group.len() - 1]);
     let behind = match last.sector.checked_add(1) {
@@ -178,7 +178,7 @@ async fn moved_blocks(places: &mut Places, group: &[Spot]) -> Result<Vec<Lbn>, S
     };
     let (from, to) = match (before, behind) {
         (Some(before), Some(behind)) if behind > before => (before + 1, behind),
-        // At an end of a track: what would come next must lie on the next track, or elsewhere.
+        // At an end of a track: the next block must lie on the next track, or elsewhere.
         (Some(before), _) => (before + 1, (before + 1 + group.len() as u64).min(places.sectors())),
         (_, Some(behind)) => (Lbn(behind.0.saturating_sub(group.len() as u64)), behind),
         // Among spares.

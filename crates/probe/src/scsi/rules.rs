@@ -1,4 +1,4 @@
-//! Rules: what the order of tracks and the lengths of some say of the layout.
+//! Rules: the layout from the order of tracks and the lengths of some.
 
 use super::ScsiError;
 use super::found::{FoundZone, Pattern, SlippedCylinder};
@@ -9,14 +9,14 @@ use crate::places::Spot;
 pub enum Order {
     /// From head 0 to the last on every cylinder.
     Cylinder,
-    /// To the last head and back in turn.
+    /// Alternately to the last head and back.
     Serpentine,
 }
 
-/// Where spares lie.
+/// Where spares are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// There are none, or none that show: no track is short, and no defect is passed over.
+    /// None, or none that show: no track is short, and no defect is slipped.
     None,
     /// On every track: defects take no block from theirs.
     EveryTrack,
@@ -32,7 +32,7 @@ pub enum Scheme {
     DiskEnd,
 }
 
-/// The order that a change from a track to the next shows: `None` where no rule fits, nothing where both orders do.
+/// The order that a change from a track to the next shows: `None` if no rule fits, `Some(None)` if both orders fit.
 pub(super) fn step(heads: u32, from: &Spot, to: &Spot) -> Option<Option<Order>> {
     let (last, same) = (heads - 1, from.cylinder == to.cylinder);
     // Spares and zones without blocks may lie between cylinders.
@@ -43,7 +43,7 @@ pub(super) fn step(heads: u32, from: &Spot, to: &Spot) -> Option<Option<Order>> 
         (0, 0) if onward && heads == 1 => Some(None),
         (_, 0) if onward && from.head == last => Some(Some(Order::Cylinder)),
         (from, to) if onward && from == to && (from == 0 || from == last) => Some(Some(Order::Serpentine)),
-        // A zone begins anew with head 0, wherever the last one ended.
+        // A zone begins with head 0, wherever the last one ended.
         (_, 0) if onward => Some(None),
         _ => None,
     }

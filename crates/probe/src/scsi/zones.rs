@@ -9,7 +9,7 @@ use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 use std::collections::BTreeMap;
 
-/// Zones in a row after which it is asked whether they are ranges with spares of their own.
+/// Consecutive zones after which they are tested for being ranges with spares of their own.
 const MOST_ALIKE: usize = 12;
 
 pub(super) struct Found {
@@ -18,7 +18,7 @@ pub(super) struct Found {
     pub(super) slipped: Vec<SlippedCylinder>,
 }
 
-/// Walks over all zones; `slips` says how many there are on a cylinder.
+/// Walks over all zones; `slips` returns the number of slips on a cylinder.
 pub(super) async fn walk(
     disk: &Disk,
     places: &mut Places,
@@ -39,7 +39,7 @@ pub(super) async fn walk(
         );
         let zones = &walk.found.zones;
         if zones.len() > MOST_ALIKE {
-            // Ends the walk where zones turn out to be ranges.
+            // Ends the walk if zones turn out to be ranges.
             super::rules::scheme(&zones[zones.len() - MOST_ALIKE..], &[])?;
         }
     }
@@ -65,7 +65,7 @@ struct ZoneWalk<'a> {
 }
 
 impl ZoneWalk<'_> {
-    /// The next zone: from its first cylinder to the one where blocks no longer follow by its lengths.
+    /// The next zone: from its first cylinder to the one where blocks no longer match its lengths.
     async fn zone(&mut self) -> Result<(), ScsiError> {
         let first = self.found.map.end();
         let front = self.cylinder(&[]).await?;
@@ -166,7 +166,7 @@ impl ZoneWalk<'_> {
     fn note_slips(&mut self, cylinder: &Cylinder, usual: Option<&Cylinder>, slips: u32) {
         let Some(usual) = usual.filter(|_| slips > 0) else { return };
         let lost = usual.sectors().saturating_sub(cylinder.sectors()) as u32;
-        // The last cylinder of a zone has fewer for its spares.
+        // The last cylinder of a zone lacks its spares.
         if lost <= slips {
             self.found.slipped.push(SlippedCylinder { cylinder: cylinder.number, slips, lost });
         }
@@ -196,7 +196,7 @@ impl ZoneWalk<'_> {
         Ok(cylinder)
     }
 
-    /// Cylinders from `next` on that equal the usual one: up to the next with slips, as far as blocks lie where they should.
+    /// Number of cylinders from `next` on that equal the usual one: up to the next with slips, as far as blocks match.
     async fn regular(&mut self, next: u32, usual: &Cylinder) -> Result<u32, ScsiError> {
         let most = self.slips.range(next..).next().map_or(u32::MAX, |(cylinder, _)| cylinder - next);
         let room = (self.places.sectors() - self.found.map.end()) / usual.sectors();
@@ -213,7 +213,7 @@ impl ZoneWalk<'_> {
         Ok(good)
     }
 
-    /// Whether `cylinders` from `next` on equal the usual one: the block behind them then begins the cylinder behind them.
+    /// Whether `cylinders` from `next` on equal the usual one: the block behind them then begins the next cylinder.
     async fn are_regular(&mut self, next: u32, cylinders: u32, usual: &Cylinder) -> Result<bool, ScsiError> {
         let behind = self.found.map.end() + u64::from(cylinders) * usual.sectors();
         let last = self.places.spot_of(Lbn(behind.0 - 1)).await?;

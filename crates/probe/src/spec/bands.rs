@@ -9,12 +9,12 @@ struct Band<'a> {
     pieces: &'a [Piece],
     first_cylinder: u32,
     cylinders: u32,
-    /// Sectors a track, by head; 0 where no track of it was seen.
+    /// Sectors per track, by head; 0 without a track of it.
     sectors: Vec<u32>,
     is_reversed: bool,
 }
 
-/// The geometry in zones of bands; whether it agrees with the pieces is for others to see.
+/// The geometry in zones of bands; the caller compares it with the pieces.
 pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     let heads = learned.heads;
     let bands: Vec<Band> =
@@ -55,7 +55,7 @@ fn band(pieces: &[Piece], heads: u32) -> Band<'_> {
     Band { pieces, first_cylinder: low, cylinders: high - low + 1, sectors, is_reversed }
 }
 
-/// How many bands from the first on are of one zone: of its sizes, and but for the last of its length.
+/// How many bands from the first on belong to one zone: with its sizes, and its length except for the last.
 fn zone_length(bands: &[Band], reverses: bool) -> usize {
     let first = &bands[0];
     let mut length = 1_usize;
@@ -77,7 +77,7 @@ fn one_zone(bands: &[Band], heads: u32, reverses: bool) -> BandZone {
     let last = &bands[bands.len() - 1];
     let cylinders = last.first_cylinder + last.cylinders - first.first_cylinder;
     let angles = angles(bands, heads, reverses);
-    // A head that the zone has no blocks under takes the size of the others.
+    // A head without blocks in the zone gets the size of the others.
     let largest = first.sectors.iter().copied().max().unwrap_or(1);
     let sectors: Vec<u32> =
         first.sectors.iter().map(|sectors| if *sectors == 0 { largest } else { *sectors }).collect();
@@ -104,7 +104,7 @@ fn rounded(turns: f64) -> f64 {
     (turns.rem_euclid(1.0) * 1e9).round() / 1e9
 }
 
-/// Place of a piece's surface in its band.
+/// Index of a piece's surface in its band.
 fn order(band: &Band, piece: &Piece, heads: u32) -> u32 {
     if band.is_reversed { heads - 1 - piece.head } else { piece.head }
 }
@@ -117,7 +117,7 @@ fn along(band: &Band, piece: &Piece) -> u32 {
     }
 }
 
-/// Sectors that tracks lack before the zone's last, as places from the zone's start.
+/// Slipped sectors before the zone's last track, as places from the zone's start.
 fn slips(bands: &[Band], heads: u32, sectors: &[u32]) -> Vec<u64> {
     let mut slips = Vec::new();
     let mut start = 0;

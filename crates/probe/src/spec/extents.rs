@@ -1,15 +1,15 @@
-//! Pieces as `[geometry.extents]`, which can say anything: runs of tracks, and groups of them where they repeat.
+//! Pieces as `[geometry.extents]`, which can express any layout: runs of tracks, and groups of repeated runs.
 
 use crate::learn::fit::{Angles, Seen};
 use crate::learn::{LearnedMechanics, Piece, turn_between, within};
 use headstack_model::spec::{ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind};
 
-/// Angles that differ by less are taken as the same, in turns, where they have no noise: tracks begin with a slipped sector or two.
+/// Maximum difference of equal angles, in turns, without noise: tracks begin with a slipped sector or two.
 const SLIPPED: f64 = 0.01;
-/// Times that something has to come before it is written as a group.
+/// Number of repetitions from which on a group is written.
 const WORTH: usize = 3;
 
-/// The geometry as runs of tracks, with groups of what repeats or without.
+/// The geometry as runs of tracks, with groups of repeated runs or without.
 pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32, groups: bool) -> GeometrySpec {
     let mut extents = Extents::default();
     let blocks: Vec<Vec<ExtentRun>> =
@@ -49,7 +49,7 @@ pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32, groups: bool)
     }
 }
 
-/// The runs of a piece: one along a surface, or one a track on a cylinder.
+/// The runs of a piece: one along a surface, or one per track on a cylinder.
 fn runs(piece: &Piece, kinds: &mut Vec<TrackKind>) -> Vec<ExtentRun> {
     let tracks = &piece.tracks;
     let kind = TrackKind {
@@ -75,7 +75,7 @@ fn runs(piece: &Piece, kinds: &mut Vec<TrackKind>) -> Vec<ExtentRun> {
     }
 }
 
-/// How often the first blocks come again, each time on by the same steps but for `off` turns.
+/// How often the first blocks repeat, each time with the same steps within `off` turns.
 fn repeats(blocks: &[Vec<ExtentRun>], period: usize, off: f64) -> usize {
     if blocks.len() < 2 * period {
         return 1;
@@ -115,7 +115,7 @@ fn is_like(first: &[ExtentRun], next: &[ExtentRun], (cylinders, angle): (i32, f6
         })
 }
 
-/// What repeats, from where it first lies, and how it is repeated.
+/// The repeated runs at their first place, and their repetition.
 fn group(blocks: &[Vec<ExtentRun>], period: usize) -> (Vec<ExtentRun>, ExtentRun) {
     let start = blocks[0][0];
     let seen: Vec<Seen> = blocks
@@ -126,7 +126,7 @@ fn group(blocks: &[Vec<ExtentRun>], period: usize) -> (Vec<ExtentRun>, ExtentRun
         .collect();
     let step = turn_between(start.angle_turns, blocks[period][0].angle_turns);
     let angles = Angles::fit(&seen, [step, 0.0]);
-    // Each angle is the mean of those that were seen.
+    // Each angle is the mean of the measured ones.
     let mut off = vec![0.0; blocks[..period].iter().map(Vec::len).sum()];
     for (times, repeated) in blocks.chunks(period).enumerate() {
         let from = angles.after([times as f64, 0.0]);

@@ -1,8 +1,7 @@
-//! A drive file of what was learned: the simulator runs it.
+//! Writes the drive file of a learned disk, which the simulator can run.
 //!
-//! Where tracks lie as drives of a kind usually have it, it says so in `zones` or `band_zones`; everything else is said in
-//! `[geometry.extents]`, with groups for what repeats, or without where groups are not exact enough. Each is compared with what was
-//! found before it is taken.
+//! A regular layout is written as `zones` or `band_zones`; any other as `[geometry.extents]`, with groups for repeated runs, or
+//! without if groups are not exact enough. Each form is compared with the learned tracks before it is used.
 
 mod bands;
 mod extents;
@@ -20,12 +19,12 @@ use headstack_model::{DriveSpec, Geometry, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Of this number of tracks, one may lie elsewhere: its first sector may be slipped or remapped, or was read late.
+/// One of this number of tracks may lie elsewhere: its first sector may be slipped or remapped, or was read late.
 const EXCEPTIONS: u32 = 200;
-/// Writes whose extra over a read differs by less than this share of the read have one settle time for all: so much do seeks of real
-/// arms differ from one time to the next.
+/// Maximum spread of the extra time of writes, as a share of the read, for a single settle time: seeks of real arms vary that
+/// much.
 const SAME_SETTLE: f64 = 0.05;
-/// Settle times that differ by no more are taken as one, where they have no noise: it is a hundredth of a turn, and moves no response.
+/// Maximum difference of equal settle times, without noise: a hundredth of a turn, which moves no response.
 const SAME_TIME: Nanos = Nanos(100_000);
 
 /// Why no drive file can be written.
@@ -38,7 +37,7 @@ pub enum SpecError {
 
 /// The drive file of a disk.
 ///
-/// *Errors:* its tracks cannot be told.
+/// *Errors:* its tracks cannot be expressed.
 pub fn drive_file(
     name: &str,
     info: &DiskInfo,
@@ -47,7 +46,7 @@ pub fn drive_file(
 ) -> Result<DriveSpec, SpecError> {
     let mut spec = mechanics_file(name, info, mechanics)?;
     electronics.put_into(&mut spec);
-    // Seeks of writes were measured against a write on the head's own track, which waits for its data where a seek does not.
+    // Seeks of writes were measured relative to a write on the head's track, which waits for its data; a seek hides that wait.
     let wait = electronics.write_wait.as_ms();
     spec.mechanics.write_settle_ms += wait;
     for (_, time_ms) in &mut spec.mechanics.seek.write_points_cylinders_ms {
@@ -58,7 +57,7 @@ pub fn drive_file(
 
 /// The drive file of a disk whose electronics take no time.
 ///
-/// *Errors:* its tracks cannot be told.
+/// *Errors:* its tracks cannot be expressed.
 pub fn mechanics_file(
     name: &str,
     info: &DiskInfo,
@@ -93,7 +92,7 @@ pub fn mechanics_file(
     found.ok_or(SpecError::Geometry { pieces: learned.pieces.len() })
 }
 
-/// The layout in the words of its class, if it has some.
+/// The layout in the form of its class, if it has one.
 fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
     use headstack_model::spec::Layout;
     match learned.layout {
@@ -105,7 +104,7 @@ fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
     }
 }
 
-/// Whether a file has all pieces where they were found, at angles that are off by the standard deviation `noise`, in turns.
+/// Whether a file has all pieces where they were found, at angles within their standard deviation `noise`, in turns.
 pub fn agrees(spec: &DriveSpec, pieces: &[Piece], noise: f64) -> bool {
     let Ok(geometry) = Geometry::new(spec) else { return false };
     let block = |piece: &Piece, track: u32| {
@@ -131,7 +130,7 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece], noise: f64) -> bool {
         [of(0), of(piece.tracks.run.tracks - 1)]
     };
     let turned: Vec<f64> = pieces.iter().flat_map(turned).collect();
-    // The angle of the first sector of all is nobody's.
+    // The origin of the angles is arbitrary.
     let origin = middle_angle(turned.clone()).unwrap_or(0.0);
     let mut exceptions = 0;
     let (mut squares, mut tracks) = (0.0, 0);
@@ -153,7 +152,7 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece], noise: f64) -> bool {
 fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let seeks = &learned.seeks;
     let settle = seeks.write_settle_ns.unwrap_or(0);
-    // Where it was not measured alone, it is the same after a head switch as after a seek.
+    // If not measured separately, it is the same after a head switch as after a seek.
     let after_switch = seeks.switch_settle_ns.unwrap_or(settle);
     let write_points = match has_one_settle(seeks, noise(learned)) {
         true if settle.abs_diff(after_switch) <= SAME_TIME.0.max(noise(learned) as u64) => Vec::new(),
@@ -163,7 +162,7 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let write_settle = if write_points.is_empty() { settle } else { after_switch };
     let mut read_points = points(&seeks.reads, 0);
     if read_points.is_empty() && learned.cylinders == 1 {
-        // On one cylinder nothing seeks, and a file has to say something.
+        // With a single cylinder nothing seeks, but a file needs a point.
         read_points.push((1, 0.0));
     }
     MechanicsSpec {
@@ -186,12 +185,12 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     }
 }
 
-/// By how much two times of the arm differ at most because of the noise, in nanoseconds: each goes by many answers.
+/// Maximum difference of two times of the arm due to noise, in nanoseconds: each combines many answers.
 fn noise(learned: &LearnedMechanics) -> f64 {
     within(0.0, 0.5 * learned.noise) * 60e9 / learned.rpm
 }
 
-/// Whether writes take as much more than reads over most distances, but for the noise.
+/// Whether the extra time of writes is equal over most distances, within the noise.
 fn has_one_settle(seeks: &Seeks, noise: f64) -> bool {
     let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
     let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
@@ -210,12 +209,12 @@ fn points(curve: &[SeekPoint], more: i64) -> Vec<(u32, f64)> {
     curve.iter().map(|point| (point.distance, time(point))).collect()
 }
 
-/// In milliseconds, to the tenth of a microsecond.
+/// In milliseconds, rounded to 0.1 µs.
 fn in_ms(nanos: f64) -> f64 {
     (nanos / 100.0).round() / 1e4
 }
 
-/// A drive file that marks every probed number.
+/// The drive file with a mark on every probed number.
 pub fn text(spec: &DriveSpec) -> String {
     let mut text = format!("# {}: learned from outside, by the times of its answers.\n", spec.title);
     let mut is_probed = true;

@@ -10,11 +10,11 @@ use headstack_tracks::{TrackMap, check};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// The file that comes of a drive, with the electronics of its own.
+/// The drive and its probed file, with the drive's own electronics.
 fn probed(name: &str) -> (DriveSpec, DriveSpec) {
     let spec = drives::load(name).expect("it is shipped");
     let (learned, disk) = learn(&spec, Noise::USUAL);
-    let mut file = mechanics_file(name, &disk.info(), &learned).expect("its tracks can be told");
+    let mut file = mechanics_file(name, &disk.info(), &learned).expect("its tracks can be expressed");
     (file.overhead, file.cache) = (spec.overhead.clone(), spec.cache.clone());
     (file.bus, file.queue) = (spec.bus.clone(), spec.queue.clone());
     file.mechanics.zero_latency_read = spec.mechanics.zero_latency_read;
@@ -24,7 +24,7 @@ fn probed(name: &str) -> (DriveSpec, DriveSpec) {
     (spec, file)
 }
 
-/// Largest difference of angles against those of the drive, in turns.
+/// Largest difference of angles from those of the drive, in turns.
 fn angle_off(spec: &DriveSpec, file: &DriveSpec) -> f64 {
     let (truth, found) = (Geometry::new(spec).expect("it holds"), Geometry::new(file).expect("it holds"));
     let off = |lbn: Lbn| {
@@ -57,7 +57,7 @@ fn mechanics_file_reproduces_tracks_and_angles() {
     }
 }
 
-/// Response times of requests one after the other: reads of a page, or reads and writes of several.
+/// Response times of consecutive requests: reads of a page, or reads and writes of several.
 fn response_times(spec: &DriveSpec, is_mixed: bool) -> Vec<Nanos> {
     let mut device = Device::new(spec, &DeviceOptions::default()).expect("it holds");
     let mut random = Pcg64Mcg::seed_from_u64(20);
@@ -69,13 +69,13 @@ fn response_times(spec: &DriveSpec, is_mixed: bool) -> Vec<Nanos> {
             let is_write = is_mixed && random.random_bool(0.33);
             let request = if is_write { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) };
             now += Nanos(random.random_range(0..20_000_000));
-            device.submit(now, request).expect("none is under way");
+            device.submit(now, request).expect("none is in flight");
             loop {
                 if let Some(done) = device.poll_completion() {
                     now = now.max(done.completed);
                     return done.response();
                 }
-                now = now.max(device.poll_timeout().expect("one is under way"));
+                now = now.max(device.poll_timeout().expect("one is in flight"));
                 device.handle_timeout(now);
             }
         })
@@ -134,11 +134,11 @@ fn tiny_disks_yield_exact_mechanics_files() {
 fn extents_file_is_checked_against_its_pieces() {
     let spec = drives::load("hp-c2247a").expect("it is shipped");
     let (mut learned, disk) = learn(&spec, Noise::USUAL);
-    // Nothing in words of its class.
+    // No form of its class.
     learned.layout = Layout::Extents;
-    let file = mechanics_file("hp", &disk.info(), &learned).expect("its tracks can be told");
+    let file = mechanics_file("hp", &disk.info(), &learned).expect("its tracks can be expressed");
     assert!(file.geometry.layout == Layout::Extents && agrees(&file, &learned.pieces, learned.noise));
-    // Blocks between two tracks that lie on neither: there is no such disk.
+    // Blocks between two tracks that lie on neither: an impossible disk.
     learned.pieces[5].tracks.run.first = learned.pieces[5].tracks.run.first + 1;
     let error = mechanics_file("hp", &disk.info(), &learned).expect_err("a block lies nowhere");
     assert_eq!(error, SpecError::Geometry { pieces: learned.pieces.len() });

@@ -4,10 +4,10 @@ use crate::learn::fit::{self, Angles, order};
 use crate::learn::{LearnedMechanics, Piece, most_off};
 use headstack_model::spec::{GeometrySpec, Sparing, Zone};
 
-/// Sectors by which a skew may be off from a whole number that is taken for it.
+/// Maximum deviation of a whole skew, in sectors.
 const ALMOST: f64 = 0.05;
 
-/// The tracks of a zone, in the order in which they are numbered.
+/// The tracks of a zone by number.
 struct Tracks<'a> {
     pieces: &'a [Piece],
     heads: u32,
@@ -32,7 +32,7 @@ impl<'a> Tracks<'a> {
         Tracks { pieces, heads, first_cylinder, last_cylinder, sectors_per_track, blocks }
     }
 
-    /// Sectors of a track that hold no block.
+    /// Sectors of a track without a block.
     fn lacks(&self, track: usize) -> u32 {
         self.sectors_per_track.saturating_sub(self.blocks[track])
     }
@@ -45,7 +45,7 @@ impl<'a> Tracks<'a> {
     }
 }
 
-/// The geometry in zones; whether it agrees with the pieces is for others to see.
+/// The geometry in zones; the caller compares it with the pieces.
 pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     let zones: Vec<Tracks> = learned
         .pieces
@@ -68,7 +68,7 @@ pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32) -> GeometrySp
     }
 }
 
-/// Where spares lie, from which tracks hold fewer blocks than sectors.
+/// The sparing scheme, from the tracks with fewer blocks than sectors.
 fn sparing(zones: &[Tracks]) -> Sparing {
     let (mut tracks, mut short, mut ends, mut short_ends, mut missing) = (0, 0, 0, 0, 0);
     for zone in zones {
@@ -98,7 +98,7 @@ fn one_zone(zone: &Tracks, sparing: Sparing, most_off: f64, origin: &mut Option<
     let angles = Angles::fit_most(&seen, fit::usual_steps(zone.pieces, zone.heads), most_off);
     let sectors = zone.sectors_per_track;
     let origin = *origin.get_or_insert(angles.first);
-    // What is not quite whole adds up from track to track of a cylinder, and from cylinder to cylinder.
+    // The fractions of sectors add up from track to track of a cylinder, and from cylinder to cylinder.
     let track_skew = fit::in_sectors(angles.steps[1], sectors, ALMOST);
     let of_tracks = f64::from(zone.heads - 1) * track_skew / f64::from(sectors);
     let almost = ALMOST.min(0.5 / f64::from(zone.last_cylinder - zone.first_cylinder + 1));
@@ -138,7 +138,7 @@ fn one_zone(zone: &Tracks, sparing: Sparing, most_off: f64, origin: &mut Option<
     found
 }
 
-/// What tracks usually lack.
+/// The usual number of sectors without a block.
 fn usual(zone: &Tracks, counts: impl Fn(usize) -> bool) -> u32 {
     let (first, behind) = zone.used();
     let mut lacks: Vec<u32> =

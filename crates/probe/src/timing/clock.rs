@@ -1,19 +1,18 @@
-//! A disk's rotation as a clock: at which angle the answer to a read comes.
+//! A disk's rotation as a clock: the angle of the answer to a read.
 //!
-//! Once the [turn](crate::spin) is known, the end of a read, modulo the turn, is
-//! the angle at which the block ends, however long the seek took and however many turns were lost: what reads that all begin at
-//! one rotational phase would show, without waiting for that phase.
+//! Given the [turn](crate::spin), the end of a read, modulo the turn, is the angle at which the block ends, for any seek time and
+//! number of lost turns. It replaces reads that all begin at one rotational phase, without waiting for that phase.
 
 use super::TimingError;
 use crate::Disk;
 use crate::spin::{QUICK, spin};
 use headstack_model::Lbn;
 
-/// Tolerances in units of the noise.
+/// Tolerance in standard deviations of the noise.
 const SIGMAS: f64 = 8.0;
-/// Least tolerance, in turns: some slipped sectors within a track.
+/// Minimum tolerance, in turns: some slipped sectors within a track.
 const LEAST_TOLERANCE: f64 = 0.012;
-/// Most that still tells the skew of a track from noise.
+/// Maximum tolerance that distinguishes the skew of a track from noise.
 const MOST_TOLERANCE: f64 = 0.04;
 
 #[derive(Clone, Debug)]
@@ -23,12 +22,12 @@ pub(super) struct Clock {
     pub(super) turn: f64,
     /// Standard deviation of an answer's time, in nanoseconds.
     pub(super) noise: f64,
-    /// By how much the angles of two blocks that follow each other on a track may differ from what they should.
+    /// Tolerance of the angle between two consecutive blocks of a track.
     pub(super) tolerance: f64,
 }
 
 impl Clock {
-    /// Learns the turn; twice, if times that are late by chance made it a wrong one, which all reads would contradict.
+    /// Measures the turn; twice, if late answers made it wrong, which all reads would contradict.
     pub(super) async fn new(disk: Disk) -> Result<Clock, TimingError> {
         match Clock::learned(disk.clone()).await {
             Err(TimingError::Noisy { .. }) => Clock::learned(disk).await,
@@ -51,7 +50,7 @@ impl Clock {
         Lbn(self.disk.info().sectors)
     }
 
-    /// Blocks that are read together.
+    /// Blocks per read.
     pub(super) fn unit(&self) -> u64 {
         u64::from(self.disk.info().physical_sectors)
     }
@@ -70,7 +69,7 @@ impl Clock {
         Err(TimingError::Unreadable { lbn: lbn.0 })
     }
 
-    /// The same by reads that agree.
+    /// The angle by reads that agree.
     pub(super) async fn sure_angle(&self, lbn: Lbn) -> Result<f64, TimingError> {
         let mut seen: Vec<f64> = Vec::new();
         for _ in 0..8 {
@@ -101,7 +100,7 @@ impl Clock {
         Ok(votes > 0)
     }
 
-    /// Reads elsewhere, so that a cache forgets a block.
+    /// Reads elsewhere, so that a cache evicts a block.
     async fn forget(&self, lbn: Lbn) {
         let sectors = self.sectors().0;
         for place in 1..=16 {
@@ -111,7 +110,7 @@ impl Clock {
     }
 }
 
-/// By how much an angle is before another, from -½ to ½.
+/// The difference of two angles, from -½ to ½.
 pub(super) fn apart(angle: f64, other: f64) -> f64 {
     let apart = (angle - other).rem_euclid(1.0);
     if apart > 0.5 { apart - 1.0 } else { apart }

@@ -1,15 +1,15 @@
-//! The extractor that goes by time alone: where the angle at which blocks end jumps, a track begins.
+//! The extractor by timing alone: a track begins where the angle at which blocks end jumps.
 //!
-//! Reads of blocks of one track end at angles that grow with the block; behind the track's last block they jump by the skew. From a
-//! track's first block, the jump is found by a binary search. The track that follows probably holds as many blocks, so its end is
-//! only verified: its last block must still be where the first one says, and the one behind it must not. Where that fails, a
-//! full search follows. (A track of *n* blocks that begins at *S* ends at *S + n*, which is where the next one begins: the
-//! original text is off by one there.)
+//! Reads of blocks of one track end at angles that grow with the block; behind the track's last block they jump by the skew. From
+//! a track's first block, a binary search finds the jump. The next track probably holds as many blocks, so its end is only
+//! verified: its last block must be at the predicted angle, and the next block must not. If that fails, a full search follows. (A
+//! track of *n* blocks that begins at *S* ends at *S + n*, which is where the next one begins: the original text is off by one
+//! there.)
 //!
-//! A hundred such walks, spread over the disk, take turns, so that the disk's cache has forgotten a place when its turn comes
-//! round, read-ahead included. Where a zone ends, its last track may go on into the next zone's first one by chance without a
-//! jump; that is found by the turn that the arm's way costs, if the disk reads from the media when told to. Not found: ends of
-//! tracks on a disk without skews. Runs of slipped sectors whose gap is as wide as a skew are taken for ends.
+//! A hundred such walks, spread over the disk, alternate, so that the disk's cache has evicted a place, with its read-ahead, when
+//! its walk continues. At the end of a zone, the last track may by chance continue into the next zone without a jump; the turn
+//! lost to the arm's motion shows that end, if the disk has a command to read from the media. Not found: ends of tracks on a disk
+//! without skews. Runs of slipped sectors whose gap is as wide as a skew are taken for ends.
 //!
 //! Source: J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, "Track-aligned extents", FAST 2002, section 4.1.
 
@@ -24,23 +24,23 @@ use headstack_model::{Lbn, Nanos};
 use headstack_tracks::TrackMap;
 use search::{End, end_of, jump, slope};
 
-/// Walks that take turns.
+/// Number of walks.
 const WALKS: u64 = 100;
-/// Blocks that each of them has at least.
+/// Minimum number of blocks of a walk.
 const LEAST_BLOCKS: u64 = 20_000;
 
-/// What the extractor found.
+/// Result of the extractor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimingMap {
     /// The tracks.
     pub map: TrackMap,
-    /// A turn of the platter.
+    /// Length of a turn.
     pub turn: Nanos,
     /// Standard deviation of the time of an answer.
     pub noise: Nanos,
 }
 
-/// Why it found nothing.
+/// Why it failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum TimingError {
@@ -52,7 +52,7 @@ pub enum TimingError {
     Unreadable { lbn: u64 },
     #[error("block {lbn} ends at another angle each time")]
     Restless { lbn: u64 },
-    #[error("block {lbn}: the end of its track cannot be told by time")]
+    #[error("block {lbn}: the end of its track cannot be found by timing")]
     Unsure { lbn: u64 },
     #[error("block {lbn}: two walks found tracks that do not meet")]
     Apart { lbn: u64 },
@@ -60,7 +60,7 @@ pub enum TimingError {
 
 /// Extracts the tracks of the whole disk.
 ///
-/// *Errors:* reads that say nothing of angles, and places where they do not tell.
+/// *Errors:* reads without angles, and places where they are inconclusive.
 pub async fn extract(disk: Disk) -> Result<TimingMap, TimingError> {
     disk.report_progress("learning the turn", 0.0);
     let clock = Clock::new(disk.clone()).await?;
@@ -79,10 +79,10 @@ pub async fn extract(disk: Disk) -> Result<TimingMap, TimingError> {
     Ok(TimingMap { map, turn: Nanos(clock.turn.round() as u64), noise: Nanos(clock.noise.round() as u64) })
 }
 
-/// Hears where tracks begin, for those who ask for single ones.
+/// Finds single track boundaries by timing.
 pub(crate) struct Ear {
     clock: Clock,
-    /// Angle of a unit of the track that was heard last.
+    /// Angle of a unit of the last track measured.
     slope: Option<f64>,
 }
 
@@ -91,17 +91,17 @@ impl Ear {
         Ok(Ear { clock: Clock::new(disk).await?, slope: None })
     }
 
-    /// Blocks of a unit, of which tracks are whole numbers.
+    /// Blocks of a unit; tracks are whole numbers of units.
     pub(crate) fn unit(&self) -> u64 {
         self.clock.unit()
     }
 
-    /// Whether a track begins at a block. A sector's angle is less than the tolerance allows for, whatever it is.
+    /// Whether a track begins at a block. The tolerance exceeds the angle of a sector.
     pub(crate) async fn begins(&self, lbn: Lbn) -> Result<bool, TimingError> {
         Ok(jump(&self.clock, lbn, 0.0).await?.is_some())
     }
 
-    /// Whether a track may begin in a number of units before a block; also where that cannot be told.
+    /// Whether a track may begin in a number of units before a block; also true if inconclusive.
     pub(crate) async fn begins_before(&self, lbn: Lbn, units: u64) -> Result<bool, TimingError> {
         let back = units * self.clock.unit();
         let angle = self.clock.sure_angle(lbn).await?;
@@ -115,7 +115,7 @@ impl Ear {
         }
     }
 
-    /// Whether the blocks from one to another pass by within a turn, as those of a track; also where that cannot be told.
+    /// Whether the blocks from one to another pass within a turn, as those of a track; also true if inconclusive.
     pub(crate) async fn fits_a_turn(&self, first: Lbn, end: Lbn) -> Result<bool, TimingError> {
         let angle = self.clock.sure_angle(first).await?;
         let units = ((end - first) / self.clock.unit()) as f64;
@@ -136,17 +136,17 @@ struct TimingWalk {
     begin: Lbn,
     /// Where the next walk began.
     stop: Lbn,
-    /// First block of the track to come, and its angle.
+    /// First block of the next track, and its angle.
     first: Lbn,
     angle: f64,
     /// Angle of a unit, in turns.
     slope: Option<f64>,
     lengths: Lengths,
-    /// Tracks so far: sectors, and how many in a row.
+    /// Tracks so far: sectors, and the number of equal ones in a row.
     tracks: Vec<(u32, u32)>,
 }
 
-/// Puts walks at tracks spread over the disk.
+/// Starts walks at tracks spread over the disk.
 async fn walks(clock: &Clock) -> Result<Vec<TimingWalk>, TimingError> {
     let (sectors, unit) = (clock.sectors(), clock.unit());
     let number = (sectors.0 / LEAST_BLOCKS).clamp(1, WALKS);
@@ -154,7 +154,7 @@ async fn walks(clock: &Clock) -> Result<Vec<TimingWalk>, TimingError> {
     let mut begins = vec![(End { lbn: Lbn(0), angle }, None)];
     for walk in 1..number {
         let mut from = Lbn(sectors.0 / number * walk / unit * unit);
-        // Near the end of a track the angle of a sector cannot be measured: further on it can.
+        // Near the end of a track the angle of a sector cannot be measured; further on it can.
         let begin = loop {
             match end_of(clock, from, None, &[]).await {
                 Ok((Some(end), slope)) => break (end, Some(slope)),
@@ -182,7 +182,7 @@ async fn walks(clock: &Clock) -> Result<Vec<TimingWalk>, TimingError> {
 
 /// Advances every walk by a track; returns whether all are done.
 ///
-/// The last block of each track is read on one round, and the next block on another, so that neither comes from read-ahead.
+/// The last block of each track is read in one round, and the next block in another, so that neither comes from read-ahead.
 async fn advance(clock: &Clock, walks: &mut [TimingWalk]) -> Result<bool, TimingError> {
     let mut lasts = Vec::with_capacity(walks.len());
     for walk in walks.iter() {
@@ -200,7 +200,7 @@ async fn advance(clock: &Clock, walks: &mut [TimingWalk]) -> Result<bool, Timing
 }
 
 impl TimingWalk {
-    /// Where the track to come ends, if it is like those before.
+    /// The expected end of the next track, from those before.
     fn expected(&self) -> Option<Lbn> {
         let guess = self.lengths.guesses().first().copied()?;
         Some(self.first + u64::from(guess)).filter(|end| *end <= self.stop)
@@ -214,7 +214,7 @@ impl TimingWalk {
         }
     }
 
-    /// Takes the track to come, if its last block is where it should be and the one behind it is not; else searches its end.
+    /// Accepts the next track if its last block is at the predicted angle and the next block is not; else searches its end.
     async fn step(&mut self, clock: &Clock, last: Option<f64>) -> Result<(), TimingError> {
         if self.first == self.stop {
             return Ok(());
@@ -228,7 +228,7 @@ impl TimingWalk {
             }
             let angle = clock.angle(end).await?;
             let has_jumped = apart(angle - last, slope).abs() > 3.0 * clock.tolerance;
-            // Where the length is not yet usual, a late answer must not pass for a jump.
+            // Before the length is established, a late answer must not pass for a jump.
             let is_sure =
                 has_jumped && (self.lengths.is_steady() || jump(clock, end, slope).await?.is_some());
             if is_sure {
@@ -247,7 +247,7 @@ impl TimingWalk {
         Ok(())
     }
 
-    /// Whether the last block lies where the first one says; with the slope that both make.
+    /// Whether the last block is at the angle that the first one predicts; returns the slope between both.
     fn continues(&self, clock: &Clock, end: Lbn, last: f64, slope: f64) -> Option<f64> {
         let units = ((end - self.first) / clock.unit() - 1) as f64;
         let off = apart(last - self.angle, slope * units);

@@ -1,17 +1,17 @@
-//! Where a track ends, by the angles of its blocks.
+//! Finds the end of a track by the angles of its blocks.
 
 use super::TimingError;
 use super::clock::{Clock, apart};
 use crate::track_end::{OnTrack, track_end};
 use headstack_model::Lbn;
 
-/// Units at which the angle of a sector is measured, one after the other.
+/// Distances in units at which the angle of a sector is measured, one after the other.
 const DISTANCES: [u64; 5] = [4, 16, 64, 128, 256];
-/// Units over which it has to be measured to be believed.
+/// Minimum distance in units of a valid measurement.
 const LEAST_DISTANCE: u64 = 64;
-/// Units that are read as a whole to see whether the arm moves between them. Few, so that they are over the bus within a turn.
+/// Units that are read as a whole to test whether the arm moves between them. Few, so that their transfer takes less than a turn.
 const PIECE: u64 = 8;
-/// Searches for one end before it is given up.
+/// Maximum searches for one end.
 const ATTEMPTS: u32 = 5;
 
 /// A block whose angle is known, and the angle of a unit of its track.
@@ -22,14 +22,14 @@ pub(super) struct Anchor {
     pub(super) slope: f64,
 }
 
-/// The end of a track: its first block beyond, and that one's angle.
+/// The end of a track: the first block behind it, and the angle of that block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) lbn: Lbn,
     pub(super) angle: f64,
 }
 
-/// Angle of a unit of the track of `lbn`; `None` where the track ends too soon to tell.
+/// Angle of a unit of the track of `lbn`; `None` if the track ends too soon.
 pub(super) async fn slope(clock: &Clock, lbn: Lbn, angle: f64) -> Result<Option<f64>, TimingError> {
     let mut slope = None;
     let mut measured = 0;
@@ -44,7 +44,7 @@ pub(super) async fn slope(clock: &Clock, lbn: Lbn, angle: f64) -> Result<Option<
             None => turned.rem_euclid(1.0),
             Some(_) => apart(turned, expected),
         };
-        // The first distance shows the angle as it is; further ones must continue those before.
+        // The first distance gives the angle directly; further ones must continue it.
         if slope.is_some() && off.abs() > 2.0 * clock.tolerance {
             break;
         }
@@ -54,16 +54,16 @@ pub(super) async fn slope(clock: &Clock, lbn: Lbn, angle: f64) -> Result<Option<
     Ok(slope.filter(|slope| measured >= LEAST_DISTANCE && *slope > 0.0))
 }
 
-/// Whether the angle jumps at a block, so that a track begins there; with the block's angle.
+/// The block's angle if the angle jumps there, so that a track begins.
 pub(super) async fn jump(clock: &Clock, lbn: Lbn, slope: f64) -> Result<Option<f64>, TimingError> {
     let before = clock.sure_angle(Lbn(lbn.0 - clock.unit())).await?;
     let angle = clock.sure_angle(lbn).await?;
     Ok((apart(angle - before, slope).abs() > 3.0 * clock.tolerance).then_some(angle))
 }
 
-/// The end of the track of `from`, with the slope that it was found by; nothing at `limit`.
+/// The end of the track of `from`, with the slope that found it; none at `limit`.
 ///
-/// *Errors:* a block that cannot be read, and an end that no two searches find alike.
+/// *Errors:* an unreadable block, and an end on which no two searches agree.
 pub(super) async fn end_of(
     clock: &Clock,
     from: Lbn,
@@ -91,7 +91,7 @@ pub(super) async fn end_of(
     Err(TimingError::Unsure { lbn: from.0 })
 }
 
-/// The end of a track whose angle continues into the next one, as may be where a zone ends: a read over it takes a turn more.
+/// The end of a track whose angle continues into the next one, as may be at the end of a zone: a read over it takes a turn more.
 async fn hidden(clock: &Clock, from: Lbn, slope: f64) -> Result<Lbn, TimingError> {
     let unit = clock.unit();
     let mut begin = from;
@@ -117,7 +117,7 @@ async fn hidden(clock: &Clock, from: Lbn, slope: f64) -> Result<Lbn, TimingError
     Err(TimingError::Unsure { lbn: from.0 })
 }
 
-/// Blocks of a track, by their angle from the last one that lay on it.
+/// Tests blocks of a track by their angle from the last block on it.
 struct Angles<'a> {
     clock: &'a Clock,
     at: Anchor,
@@ -130,7 +130,7 @@ impl OnTrack for Angles<'_> {
         let unit = self.clock.unit();
         let turned = (lbn.0 as f64 - self.at.lbn.0 as f64) / unit as f64 * self.at.slope;
         let expected = self.at.angle + turned;
-        // A surprise is probed twice.
+        // An unexpected angle is measured twice.
         for _ in 0..2 {
             let angle = self.clock.angle(lbn).await?;
             if apart(angle, expected).abs() < self.clock.tolerance {

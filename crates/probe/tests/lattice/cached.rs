@@ -58,7 +58,7 @@ fn found(name: &str) -> Agreement {
     let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("the drive file holds"));
     let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-    let lattice = found.expect("it answers").expect("nobody ended it").expect("there are tracks");
+    let lattice = found.expect("it answers").expect("it is not cancelled").expect("there are tracks");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
     eprintln!("{name}: {} probes, {:.0} min", lattice.probes, disk.0.now().as_secs() / 60.0);
     compare(&lattice.map, &truth)

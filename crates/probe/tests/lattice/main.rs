@@ -52,7 +52,7 @@ fn run_after(
         false => Extraction::new(drive::ProbeTarget::info(&disk), after_spin),
     };
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-    let lattice = found.expect("a simulated disk answers").expect("nobody ended it")?;
+    let lattice = found.expect("a simulated disk answers").expect("it is not cancelled")?;
     let truth = TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
     let agreement = compare(&lattice.map, &truth);
     tell_first_difference(&lattice, &truth);

@@ -23,7 +23,7 @@ pub(super) fn found(
     };
     let mut extraction = Extraction::new(disk.info(), after_spin);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-    let lattice = found.expect("it answers").expect("nobody ended it")?;
+    let lattice = found.expect("it answers").expect("it is not cancelled")?;
     let truth = TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
     tell_first_difference(&lattice, &truth);
     Ok((compare(&lattice.map, &truth), lattice.probes))
@@ -136,7 +136,7 @@ fn drifting_spindle_and_clock_cost_at_most_two_boundaries() {
         let mut extraction = Extraction::new(disk.info(), extract);
         let mut disk = Wandering(disk, period);
         let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-        let lattice = found.expect("it answers").expect("nobody ended it").expect("there are tracks");
+        let lattice = found.expect("it answers").expect("it is not cancelled").expect("there are tracks");
         let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
         let agreement = compare(&lattice.map, &truth);
         eprintln!(

@@ -41,7 +41,7 @@ fn extracted(spec: &DriveSpec, depth: usize, later: Nanos) -> (Lattice, f64) {
     let mut disk = Queued { disk, depth, later, in_flight: 0 };
     let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-    let lattice = found.expect("it answers").expect("nobody ended it").expect("it has a lattice");
+    let lattice = found.expect("it answers").expect("it is not cancelled").expect("it has a lattice");
     let seconds = disk.disk.now().as_secs();
     eprintln!("{}, depth {depth}, {later} later: {} probes, {seconds:.1} s", spec.name, lattice.probes);
     (lattice, seconds)

@@ -46,7 +46,7 @@ fn refusal(took: fn(u64) -> u64, outcome: Outcome) -> LatticeError {
     let mut disk = Nonsense { took, outcome, now: Nanos::ZERO, requested: VecDeque::new() };
     let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-    found.expect("it answers").expect("nobody ended it").expect_err("there is no lattice")
+    found.expect("it answers").expect("it is not cancelled").expect_err("there is no lattice")
 }
 
 fn scatter(number: u64) -> u64 {
@@ -72,7 +72,7 @@ fn disk_with_inseparable_cache_is_mapped_exactly() {
     let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("it holds"));
     let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-    let lattice = found.expect("it answers").expect("nobody ended it").expect("it has a lattice");
+    let lattice = found.expect("it answers").expect("it is not cancelled").expect("it has a lattice");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
     let agreement = compare(&lattice.map, &truth);
     eprintln!("cached: {} probes, {:.1} min, {agreement:?}", lattice.probes, disk.0.now().as_secs() / 60.0);
@@ -137,7 +137,7 @@ fn unreadable_or_unsteady_sectors_are_skipped() {
         let mut disk = Damaged(simulated, damage);
         let mut extraction = Extraction::new(disk.info(), extract);
         let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
-        let lattice = found.expect("it answers").expect("nobody ended it");
+        let lattice = found.expect("it answers").expect("it is not cancelled");
         let lattice = lattice.unwrap_or_else(|error| panic!("{seed}: {error}"));
         let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
         let agreement = compare(&lattice.map, &truth);

@@ -1,8 +1,8 @@
-//! A disk on the bench: asking it at chosen angles, and telling hits from misses.
+//! Timed accesses to a disk: requests at chosen angles, and the distinction of hits from misses.
 //!
-//! What an answer tells is when it ended. Two things can be read off that with a noisy clock: in which turn an access was
-//! served (a turn is far longer than any noise), and the phase at which it ended, as the middle of several. Everything is
-//! led back to these two.
+//! A test only gets the time of an answer. A noisy clock still gives two quantities: the turn in which an access was served (a
+//! turn is far longer than any noise), and the phase at which it ended, as the median of several. All other results derive from
+//! these.
 
 use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
@@ -18,20 +18,20 @@ pub(super) enum Kind {
 /// When an access must be requested to be served in a given turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lead {
-    /// From asking to the end, at the least: ns.
+    /// Least time from the request to the end: ns.
     pub(super) least: f64,
     /// The phase at which it ends.
     pub(super) phase: f64,
 }
 
-/// What a read from the cache takes.
+/// Time of a read hit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hits {
     /// Without any data: ns.
     pub(super) base: f64,
     /// Each sector: ns.
     pub(super) sector: f64,
-    /// How far a hit may lie off: ns.
+    /// Maximum deviation of a hit: ns.
     pub(super) tolerance: f64,
 }
 
@@ -50,43 +50,44 @@ pub(super) struct Bench {
     map: TrackMap,
     /// Time of a turn: ns.
     pub(super) turn: f64,
-    /// Sectors of the tracks that are tried.
+    /// Sectors of the tracks that the tests use.
     size: u32,
     places: Cell<u64>,
     angles: Cell<usize>,
     probes: Cell<u64>,
 }
 
-/// Least time, in ns, by which an answer differs from a hit that is none: several times the noise of a usual host.
+/// Minimum difference, in ns, between a hit and an answer that is none: several times the noise of a usual host.
 const TOLERANCE: f64 = 60_000.0;
-/// Turns within which an answer must end from where it should; others are late, and are repeated.
+/// Maximum deviation of an answer's end from the expected angle, in turns; others are late, and are repeated.
 const OFF: f64 = 0.08;
-/// Tracks whose most frequent size is the one that is tried.
+/// Number of tracks whose most frequent size the tests use.
 const SIZES: usize = 64;
-/// Share of the disk at which places begin, and over which they spread: not the first and last tracks, which other programs read.
+/// Share of the disk at which test places begin, and over which they spread: without the first and last tracks, which other
+/// programs read.
 const SPREAD: (f64, f64) = (0.02, 0.9);
-/// Tracks behind one that hold as much, so that a test may move on from it.
+/// Number of tracks of equal size behind a test track, for tests that move on.
 const EQUAL_TRACKS: usize = 5;
-/// Tries for a track that is far enough away, and for one of the usual size.
+/// Tries to find a track that is far enough away, and one of the usual size.
 const FAR_TRIES: usize = 1000;
 const FRESH_TRIES: usize = 20_000;
-/// Answers of which each is tried as the origin of the phase, in case some are late.
+/// Number of answers each tried as the origin of the phase, in case some are late.
 const ORIGINS: usize = 3;
-/// Answers whose mean phase is that of a block.
+/// Number of answers whose mean phase is that of a block.
 const PHASE_READS: usize = 15;
-/// Most turns that an access may have to be requested before its end.
+/// Maximum turns between a request and its end.
 const MOST_LEAD: f64 = 16.0;
-/// Resolution of that time, in ns: less than a host's clock has.
+/// Resolution of that time, in ns: less than that of a host's clock.
 const LEAD_RESOLUTION: f64 = 1_000.0;
-/// Tries of an access that came late.
+/// Tries of an access that is late.
 const LATE_TRIES: usize = 5;
-/// Time between an answer and the next request, in ns, that a host needs at least.
+/// Minimum time in ns that a host needs between an answer and the next request.
 const TURNAROUND: u64 = 20_000;
-/// Medians of the deviation that a hit may differ by: of normal noise next to none does.
+/// Tolerance of a hit in median deviations: normal noise almost never exceeds it.
 const HIT_MEDIANS: f64 = 10.0;
-/// Share of a turn that such a tolerance may have: with more, angles would be no hits.
+/// Maximum of that tolerance as a share of a turn: with more, media reads would count as hits.
 const MOST_TOLERANCE: f64 = 0.125;
-/// Turns that reading a track takes at most, skew included.
+/// Maximum turns for reading a track, skew included.
 pub(super) const TRACK_TURNS: f64 = 1.5;
 
 impl Bench {
@@ -102,7 +103,7 @@ impl Bench {
         };
         let mut sizes: Vec<u32> = (0..SIZES).map(|_| bench.anywhere().sectors).collect();
         sizes.sort_unstable();
-        // The size met most often.
+        // The most frequent size.
         let often = sizes.chunk_by(|one, other| one == other).max_by_key(|equal| equal.len());
         bench.size = often.map_or(0, |equal| equal[0]);
         bench
@@ -120,7 +121,7 @@ impl Bench {
         self.probes.get()
     }
 
-    /// Sectors that are accessed together.
+    /// Sectors per access.
     pub(super) fn unit(&self) -> u32 {
         self.disk.info().physical_sectors
     }
@@ -129,20 +130,20 @@ impl Bench {
         Nanos((count * self.turn) as u64)
     }
 
-    /// When a phase comes up, not before a time.
+    /// The first time of a phase that is not before `after`.
     pub(super) fn upcoming(&self, phase: f64, after: Nanos) -> Nanos {
         let turns = after.0 as f64 / self.turn;
         let target = phase + libm::ceil(turns - phase);
         Nanos(libm::ceil(target * self.turn) as u64)
     }
 
-    /// Asks at a time, or at once where that has passed, and waits for the answer.
+    /// Executes a command at a time, or at once if that has passed.
     pub(super) async fn execute(&self, command: ProbeCommand, at: Nanos) -> Answer {
         let ticket = self.send(command, at);
         self.disk.answer(ticket).await
     }
 
-    /// Asks at a time without waiting for the answer.
+    /// Schedules a command without waiting for its answer.
     pub(super) fn send(&self, command: ProbeCommand, at: Nanos) -> crate::Ticket {
         self.probes.set(self.probes.get() + 1);
         self.disk.send(command, at)
@@ -156,7 +157,7 @@ impl Bench {
         self.execute(command, at).await
     }
 
-    /// A read from wherever the disk likes.
+    /// A read that may come from the cache.
     pub(super) async fn read(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
         self.execute(ProbeCommand::Read { lbn, sectors, from_media: false }, at).await
     }
@@ -177,7 +178,7 @@ impl Bench {
         far.unwrap_or_else(|| self.anywhere())
     }
 
-    /// The track a number of tracks behind one, or before it, if it holds as much.
+    /// The track a number of tracks behind one, or before it, if it has the same size.
     pub(super) fn neighbour_track(&self, track: Track, tracks: i64) -> Option<Track> {
         let lbn = track.first.0 as i64 + tracks * i64::from(track.sectors);
         self.map.track_of(Lbn(u64::try_from(lbn).ok()?)).filter(|other| other.sectors == track.sectors)
@@ -190,7 +191,7 @@ impl Bench {
         (0.0..all).contains(&lbn).then(|| self.map.track_of(Lbn(lbn as u64))).flatten()
     }
 
-    /// An angle that differs from call to call, in turns.
+    /// Turns of an angle that differs from call to call.
     pub(super) fn next_angle(&self) -> f64 {
         self.angles.set(self.angles.get() + 1);
         angle(self.angles.get())
@@ -198,7 +199,7 @@ impl Bench {
 
     /// A track of any size, far from those of the calls before.
     pub(super) fn anywhere(&self) -> Track {
-        // Steps of the golden section leave the places of many calls far from each other, whatever their number.
+        // Steps of the golden section keep the places of many calls far from each other, for any number of calls.
         const STEP: f64 = 0.618_033_988_749_894_9;
         let place = self.places.get() + 1;
         self.places.set(place);
@@ -207,14 +208,14 @@ impl Bench {
         self.map.track_of(lbn).expect("it lies on the disk")
     }
 
-    /// A track of the size that is tried, among equal ones, far from those of the calls before.
+    /// A track of the tested size, among equal ones, far from those of earlier calls.
     pub(super) fn fresh(&self) -> Track {
         let fits = |track: &Track| track.sectors == self.size && self.is_among_equals(*track);
-        // A disk of few equal tracks is tried where it is.
+        // On a disk with few equal tracks, any track serves.
         (0..FRESH_TRIES).map(|_| self.anywhere()).find(fits).unwrap_or_else(|| self.anywhere())
     }
 
-    /// Whether the track before and those after hold as much.
+    /// Whether the previous track and the following ones have the same size.
     fn is_among_equals(&self, track: Track) -> bool {
         let neighbour = |lbn: Option<u64>| lbn.and_then(|lbn| self.map.track_of(Lbn(lbn)));
         let Some(mut other) = neighbour(track.first.0.checked_sub(1)) else { return false };
@@ -228,10 +229,10 @@ impl Bench {
         true
     }
 
-    /// The phase at which answers end that belong to one block: the middle one. `None` where most do not end in step.
+    /// The median phase at which answers for one block end. `None` if most are out of phase.
     pub(super) fn phase_of(&self, ends: &[Nanos]) -> Option<f64> {
         let phase = |end: &Nanos| (end.0 as f64 / self.turn).fract();
-        // Off from one of the first, in case that one was late.
+        // Relative to one of the first, in case another was late.
         for first in ends.iter().take(ORIGINS).map(phase) {
             let mut off: Vec<f64> = ends.iter().map(|end| wrap(phase(end) - first)).collect();
             let middle = mid_mean(&mut off);
@@ -242,8 +243,8 @@ impl Bench {
         None
     }
 
-    /// The least time from the request to the end of an access that follows one to the first unit of the same blocks; `None` where it is
-    /// always late. Found by requesting later and later, until the disk needs another turn.
+    /// The least time from the request to the end of an access that follows one to the first unit of the same blocks; `None` if
+    /// it is always late. Found by requesting later and later, until the disk needs another turn.
     pub(super) async fn lead(&self, before: Kind, kind: Kind, lbn: Lbn, sectors: u32) -> Option<Lead> {
         let mut ends = Vec::new();
         for _ in 0..PHASE_READS {
@@ -261,7 +262,7 @@ impl Bench {
         }
         while (high - low) * self.turn > LEAD_RESOLUTION {
             let (in_time, requested) = self.is_in_time(probe, (low + high) / 2.0).await;
-            // Where the asking itself was late, the time that was tried is another.
+            // If the request itself was late, its actual time is the bound.
             match in_time {
                 true => high = requested.clamp(low, high),
                 false => low = requested.clamp(low, high),
@@ -273,7 +274,7 @@ impl Bench {
         Some(Lead { least: (low + high) / 2.0 * self.turn, phase })
     }
 
-    /// Whether an access requested a number of turns before its end is served by then, and the number of turns it really was.
+    /// Whether an access requested a number of turns before its end is served by then, and the actual number of turns.
     async fn is_in_time(&self, probe: (Kind, Kind, Lbn, u32, f64), turns: f64) -> (bool, f64) {
         let (before, kind, lbn, sectors, phase) = probe;
         let mut found = (false, turns);
@@ -291,13 +292,13 @@ impl Bench {
         found
     }
 
-    /// The time of reads behind another read, where they have been read ahead, and its tolerance.
+    /// Time and tolerance of read hits on read-ahead data behind another read.
     pub(super) async fn behind(&self, sectors: u32) -> Option<(f64, f64)> {
         self.steady(TRIES, async |step| {
             let lbn = self.fresh().first;
             let read = self.read(lbn, self.unit(), Nanos::ZERO).await.ended;
             let tracks = f64::from(sectors) / f64::from(self.size);
-            // Not where the read before ended, which may be a case of its own.
+            // Not where the previous read ended, which may be a special case.
             let next = lbn + u64::from(self.unit()) + 1;
             let at = read + self.turns(0.1 + TRACK_TURNS * tracks + angle(step) / 2.0);
             self.read(next, sectors, at).await
@@ -305,14 +306,14 @@ impl Bench {
         .await
     }
 
-    /// What reading some blocks repeatedly takes, where they are kept, and how far that may be off.
+    /// Time and tolerance of repeated reads of the same blocks, if they are cached.
     pub(super) async fn again(&self, lbn: Lbn, sectors: u32) -> Option<(f64, f64)> {
         self.read(lbn, sectors, Nanos::ZERO).await;
         let read = async |step| self.read(lbn, sectors, self.disk.now() + self.turns(angle(step))).await;
         self.steady(TRIES, read).await
     }
 
-    /// The time that most of some probes take at many angles, and how far others may be off: ns. `None` where they wait for the media.
+    /// Time of most of some probes at many angles, and the tolerance of others: ns. `None` if they wait for the media.
     pub(super) async fn steady(
         &self,
         tries: usize,
@@ -326,13 +327,13 @@ impl Bench {
         let mut off: Vec<f64> = times.iter().map(|time| (time - middle).abs()).collect();
         off.sort_by(f64::total_cmp);
         let tolerance = TOLERANCE.max(off[off.len() / 2] * HIT_MEDIANS);
-        // Some come late.
+        // Some answers are late.
         (off[off.len() * 4 / 5] < tolerance && tolerance < self.turn * MOST_TOLERANCE)
             .then_some((middle, tolerance))
     }
 }
 
-/// How often of some rounds a test holds.
+/// In how many of some rounds a test holds.
 pub(super) async fn times(rounds: usize, test: impl AsyncFn(usize) -> bool) -> usize {
     let mut held = 0;
     for round in 0..rounds {
@@ -341,7 +342,7 @@ pub(super) async fn times(rounds: usize, test: impl AsyncFn(usize) -> bool) -> u
     held
 }
 
-/// The bounds between which a test stops to hold, by doubling `high`, the first value tried; `None` where it holds up to `most`.
+/// The bounds between which a test stops holding, by doubling `high`, the first value tried; `None` if it holds up to `most`.
 pub(super) async fn doubled(
     mut low: i64,
     mut high: i64,
@@ -357,7 +358,7 @@ pub(super) async fn doubled(
     Some((low, high))
 }
 
-/// Halves the distance between a value at which a test holds and one at which it does not, down to a unit.
+/// Bisects between a value at which a test holds and one at which it does not, down to a unit.
 pub(super) async fn halved(
     (mut low, mut high): (i64, i64),
     unit: i64,
@@ -370,10 +371,10 @@ pub(super) async fn halved(
     (low, high)
 }
 
-/// How often a time is taken.
+/// Number of measurements of a time.
 pub(super) const TRIES: usize = 25;
 
-/// One of the angles at which to try.
+/// One of several evenly spread angles.
 pub(super) fn angle(step: usize) -> f64 {
     0.137 * (step % 7 + 1) as f64
 }
@@ -383,7 +384,7 @@ pub(super) fn wrap(turns: f64) -> f64 {
     turns - libm::round(turns)
 }
 
-/// The mean of the middle half: what comes late has no weight, and the rest more than in the median.
+/// The mean of the middle half: late answers have no weight, and the others more than in the median.
 pub(super) fn mid_mean(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     let cut = times.len() / 4;

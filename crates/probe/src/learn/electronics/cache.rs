@@ -1,7 +1,7 @@
-//! The cache for reads: how far it reads ahead, how much a segment holds, how many there are, and which gives way.
+//! The cache for reads: the length of read-ahead, the size and number of segments, and their replacement.
 //!
-//! Each test reads at a place of its own and then asks whether one more block comes from the cache. A block that does not is
-//! answered at the platter's leisure, and by chance now and then as soon as a hit; so two places have to agree.
+//! Each test reads at a new place and then tests whether another block comes from the cache. A block that is not cached waits for
+//! the media, and by chance is sometimes as quick as a hit; so two places have to agree.
 
 use super::bench::{Bench, Hits, Kind, TRACK_TURNS, doubled, halved, times};
 use super::overhead;
@@ -9,51 +9,51 @@ use super::{FindingConfidence, Findings};
 use headstack_model::spec::{CacheSpec, ReadAhead, Replacement, Segmentation};
 use headstack_model::{Lbn, Nanos};
 
-/// Most sectors of a segment or of read-ahead that are looked for.
+/// Maximum tested sectors of a segment or of read-ahead.
 const MOST: u64 = 1 << 17;
 /// Tracks near the end of which read-ahead is tested, because some are the last of their cylinder.
 const TRACKS: usize = 16;
-/// Most segments that are looked for, and most whose replacement is: each round of the test reads them all.
+/// Maximum number of segments in the tests, and the maximum for the test of replacement: each of its rounds reads them all.
 const MOST_SEGMENTS: usize = 4096;
 const MOST_REPLACED: usize = 64;
-/// Sectors read ahead that are tried first, and where small segments are pushed out: one step of 1/32 falls into the segment.
+/// Sectors of read-ahead tried first, and if small segments evict them: one step of 1/32 falls into the segment.
 const FIRST_AHEAD: i64 = 8;
 const FIRST_SMALL: i64 = 16;
 const SMALL_STEP: i64 = 32;
-/// Sectors of the shortest and the longest request whose kept part shows a segment.
+/// Sectors of the shortest and the longest request whose cached part shows a segment.
 const REQUESTS: (u32, u32) = (64, 8192);
-/// Places in a row that are missing where all older ones are.
+/// Number of consecutive missing places from which on all older ones are missing.
 const MISSED: usize = 3;
-/// Rounds in which a place that was used again may outlive others, and in how many at most by chance, and at least by rule.
+/// Rounds in which a reused place may outlive others, and in how many at most by chance, and at least by rule.
 const SURVIVALS: usize = 15;
 const BY_CHANCE: usize = 2;
 const BY_RULE: usize = 12;
-/// Tracks whose blocks before a request are looked for, and in how many they are held where they are kept.
+/// Number of tracks on which blocks before a request are tested, and on how many they are cached if the disk keeps them.
 const ARRIVALS: usize = 9;
 const ARRIVED: usize = 6;
-/// Turns that a read of a whole track, a seek included, takes at most.
+/// Maximum turns for reading a whole track, with a seek.
 const TRACK_READ: f64 = 4.0;
 /// Share of a turn from which on a read that continues another has missed its sector.
 const LATE_TURNS: f64 = 0.7;
 
-/// What is read before a test, and where in its track.
+/// What is read before a test, and where on its track.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// First sector, counted from the end of the track where it is negative.
+    /// First sector; if negative, counted from the end of the track.
     from: i64,
     sectors: u32,
 }
 
-/// When the test comes.
+/// When the test is done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
-    /// Once all that is read ahead is there.
+    /// After the read-ahead is complete.
     Later,
-    /// At once, another read in between.
+    /// At once, with another read in between.
     CutOff,
     /// Before much has been read ahead.
     Soon,
-    /// Later, the read-ahead having been cut off and the request read once more when the arm rested.
+    /// Later; the read-ahead was cut off, and the request was repeated when the arm rested.
     ReadAgain,
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn learn(bench: &Bench, hits: Option<&Hits>, findings: &mut Fin
 struct Reads<'a> {
     bench: &'a Bench,
     hits: Hits,
-    /// Sectors read ahead at the most, once that is known.
+    /// Maximum sectors of read-ahead, once known.
     ahead: u32,
 }
 
@@ -94,7 +94,7 @@ impl Reads<'_> {
         self.hits.fits(answer, sectors)
     }
 
-    /// Whether one block comes from the cache now.
+    /// Whether one block is in the cache now.
     async fn holds(&self, lbn: Lbn) -> bool {
         self.holds_at(lbn, Nanos::ZERO).await
     }
@@ -103,7 +103,7 @@ impl Reads<'_> {
         self.is_hit(&self.bench.read(lbn, 1, at).await, 1)
     }
 
-    /// Reads at a fresh place and tells whether the block `distance` beyond the end (or, negative, before it) is in the cache.
+    /// Reads at a new place and tests whether the block `distance` beyond the end (or, if negative, before it) is cached.
     async fn reaches_once(&self, place: Place, distance: i64, when: When) -> bool {
         let bench = self.bench;
         let track = bench.fresh();
@@ -115,12 +115,12 @@ impl Reads<'_> {
             bench.access(Kind::Read, far, bench.unit(), Nanos::ZERO).await;
         }
         if when == When::ReadAgain {
-            // Not before the other read's own read-ahead is over.
+            // Not before the other read's own read-ahead is complete.
             let at = bench.disk().now() + self.reading(f64::from(self.ahead));
             bench.read(lbn, place.sectors, at).await;
         }
         let target = lbn.0 as i64 + i64::from(place.sectors) + distance;
-        // At another angle each time: at one of them a block that is not held comes by as soon as one that is.
+        // At another angle each time, because at one angle an uncached block is as quick as a cached one.
         let angle = bench.next_angle();
         let wait = match when {
             When::CutOff => Nanos::ZERO,
@@ -130,7 +130,7 @@ impl Reads<'_> {
         self.holds_at(Lbn(target as u64), bench.disk().now() + wait).await
     }
 
-    /// An upper bound of the time in which sectors are read.
+    /// An upper bound of the time for reading sectors.
     fn reading(&self, sectors: f64) -> Nanos {
         // Skews and switches make tracks take longer than a turn each.
         self.bench.turns(TRACK_TURNS * sectors / f64::from(self.bench.size()) + TRACK_READ)
@@ -145,7 +145,7 @@ impl Reads<'_> {
         }
     }
 
-    /// Sectors beyond the end of a request that come to be in the cache.
+    /// Number of sectors behind a request that get into the cache.
     async fn ahead(&self, place: Place, when: When) -> u64 {
         if !self.reaches(place, 0, when).await {
             return 0;
@@ -157,14 +157,14 @@ impl Reads<'_> {
         }
     }
 
-    /// How far is read ahead where that pushes its own beginning out of the segment.
+    /// The length of read-ahead if it evicts its own beginning from the segment.
     async fn ahead_of_small_segments(&self) -> u32 {
         let place = Place { from: 0, sectors: self.bench.unit() };
         if !self.reaches(place, 0, When::Soon).await {
             return 0;
         }
         let mut high = FIRST_SMALL;
-        // In steps of which one falls into the segment, wherever it has come to.
+        // In steps of which one falls into the segment, wherever that has moved.
         while !self.reaches(place, high, When::Later).await {
             high += high / SMALL_STEP + 1;
             if high as u64 > MOST {
@@ -204,7 +204,7 @@ impl Reads<'_> {
         let (ends_with_track, reaches_all) = (beyond * 4 < TRACKS, as_far * 4 >= TRACKS * 3);
         (spec.read_ahead, spec.read_ahead_max_sectors) = match (ends_with_track, next) {
             (true, true) => (ReadAhead::Stream, whole as u32),
-            // What a whole track hides is not bounded by it.
+            // A limit that a whole track hides is no limit.
             (true, false) if whole >= of_track => (ReadAhead::Track, self.bench.size()),
             (true, false) => (ReadAhead::Track, whole as u32),
             (false, _) if reaches_all => (ReadAhead::Segment, whole as u32),
@@ -216,12 +216,12 @@ impl Reads<'_> {
         findings.add("cache.read_ahead_max_sectors", sure);
     }
 
-    /// Learns how much a segment holds: what is kept of a long request, and what is read beyond it.
+    /// Learns the size of a segment: the cached part of a long request, and its read-ahead.
     async fn learn_segment(&self, spec: &mut CacheSpec, findings: &mut Findings) {
         findings.add("cache.segment_sectors", FindingConfidence::Measured);
         let ahead = Place { from: 0, sectors: self.bench.unit() };
         if spec.read_ahead == ReadAhead::Segment && !self.reaches(ahead, 0, When::Later).await {
-            // What is read ahead pushes its own beginning out: segments have become smaller than they can be.
+            // Read-ahead evicts its own beginning: segments have shrunk below their maximum.
             let last = i64::from(spec.read_ahead_max_sectors) - 1;
             let held = self.last_held(ahead, -last, last + 1).await;
             return self.adapts(spec, (last + 1 + held) as u64, findings);
@@ -245,12 +245,12 @@ impl Reads<'_> {
         spec.read_ahead_max_sectors = spec.read_ahead_max_sectors.min(spec.segment_sectors);
     }
 
-    /// The greatest distance before the end of a request that is held, `low` being held and `high` not.
+    /// The greatest cached distance before the end of a request, where `low` is cached and `high` is not.
     async fn last_held(&self, place: Place, low: i64, high: i64) -> i64 {
         halved((low, high), 1, async |distance| self.reaches(place, -distance, When::Later).await).await.0
     }
 
-    /// Describes a cache whose segments are of `small` sectors at the most.
+    /// Describes a cache with segments of at most `small` sectors.
     fn adapts(&self, spec: &mut CacheSpec, small: u64, findings: &mut Findings) {
         let all = u64::from(spec.segments) * small;
         let large = u64::from(spec.read_ahead_max_sectors) + 1;
@@ -261,11 +261,11 @@ impl Reads<'_> {
         findings.add("cache.segmentation", FindingConfidence::Measured);
     }
 
-    /// How many places are held at a time.
+    /// Number of places that are cached at a time.
     async fn segments(&self) -> (usize, FindingConfidence) {
         let mut count = 4;
         loop {
-            // What is late is taken for less, so that the larger of two is right.
+            // A late answer reduces the number, so the larger of two is right.
             let held = self.held_of(count).await.max(self.held_of(count).await);
             if held + 1 < count {
                 return (held.max(1), FindingConfidence::Measured);
@@ -277,7 +277,7 @@ impl Reads<'_> {
         }
     }
 
-    /// How many of `count` places that were read are held, tested from the last to the first.
+    /// How many of `count` places that were read are cached, tested from the last to the first.
     async fn held_of(&self, count: usize) -> usize {
         let places: Vec<Lbn> = (0..count).map(|_| self.bench.fresh().first).collect();
         for place in &places {
@@ -296,14 +296,15 @@ impl Reads<'_> {
         held
     }
 
-    /// Whether a place that is used again outlives those that came after it.
+    /// Whether a reused place outlives later ones.
     async fn replacement(&self, segments: usize, findings: &mut Findings) -> Replacement {
         if !(2..=MOST_REPLACED).contains(&segments) {
             findings.add("cache.replacement", FindingConfidence::Default);
             return Replacement::Lru;
         }
         findings.add("cache.replacement", FindingConfidence::Measured);
-        // One more after it was used pushes it out by age; as many more as there are segments, but for one, never by use.
+        // With replacement by age, one more read after the reuse evicts it; with replacement by use, one less than the number of
+        // segments never does.
         let (one, many) = (self.outlives(segments, 1).await, self.outlives(segments, segments - 1).await);
         match (one, many) {
             (0..=BY_CHANCE, _) => Replacement::Fifo,
@@ -312,7 +313,7 @@ impl Reads<'_> {
         }
     }
 
-    /// Rounds of fifteen in which the oldest of `segments` places, read again, is held after `more` others.
+    /// In how many of fifteen rounds the oldest of `segments` places, read again, is cached after `more` others.
     async fn outlives(&self, segments: usize, more: usize) -> usize {
         times(SURVIVALS, async |_| {
             let places: Vec<Lbn> = (0..segments + more).map(|_| self.bench.fresh().first).collect();
@@ -327,7 +328,7 @@ impl Reads<'_> {
         .await
     }
 
-    /// Whether what goes by between the head's arrival and the request is kept, and whether the whole track is.
+    /// Whether the disk keeps sectors that pass between the head's arrival and the request, and whether it keeps the whole track.
     async fn learn_arrival(&self, spec: &mut CacheSpec, findings: &mut Findings) {
         let (mut before, mut whole) = (0, 0);
         let unit = self.bench.unit();
@@ -351,7 +352,7 @@ impl Reads<'_> {
         }
     }
 
-    /// Whether a hit at the end of what was read ahead has as much read ahead once more.
+    /// Whether a hit at the end of the read-ahead extends it by the same amount.
     async fn goes_on_after_hit(&self) -> bool {
         let (bench, ahead) = (self.bench, u64::from(self.ahead));
         let held = times(3, async |_| {
@@ -376,7 +377,7 @@ impl Reads<'_> {
                 }
             };
             findings.add("cache.read_ahead_on_hit", FindingConfidence::Measured);
-            // What is read while the next command is on its way is no minimum.
+            // Sectors read while the next command is on its way are no minimum.
             let on_the_way = 2.0 * self.hits.base / self.bench.turn * f64::from(self.bench.size()) + 2.0;
             let cut_off = match self.reaches(place, on_the_way as i64 * 2, When::CutOff).await {
                 true => self.ahead(place, When::CutOff).await,
@@ -404,11 +405,11 @@ impl Reads<'_> {
         }
     }
 
-    /// Whether sequential reads keep up with the media: a read that begins at the sector being read must take over the read-ahead.
+    /// Whether sequential reads keep up with the media: a read that begins at the sector being read must continue the read-ahead.
     async fn almost_hits(&self, findings: &mut Findings) -> bool {
         const PAIRS: usize = 15;
         let unit = self.bench.unit();
-        // Pairs at places of their own: where one answer is late, what was read ahead meanwhile answers all that follow.
+        // Pairs at different places: after one late answer, the read-ahead meanwhile would answer all that follow.
         let late = times(PAIRS, async |_| {
             let lbn = self.bench.fresh().first;
             self.bench.read(lbn, unit, Nanos::ZERO).await;

@@ -1,7 +1,6 @@
-//! A disk's electronics, learned from outside: overheads, bus, cache, queue.
+//! A disk's electronics from the times of its answers: overheads, bus, cache, queue.
 //!
-//! Learned is what can be told from when answers come. Where several settings answer at the same times, one of them is
-//! taken, and the findings say of each key how sure it is.
+//! If several settings give the same times, one of them is taken, and the findings say how certain each key is.
 
 mod bench;
 mod cache;
@@ -20,20 +19,20 @@ use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLat
 use headstack_model::{DriveSpec, Nanos};
 use headstack_tracks::TrackMap;
 
-/// How sure a key's value is.
+/// How certain a key's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingConfidence {
     /// The answers show it.
     Measured,
-    /// The answers show that it is no less.
+    /// The answers show a lower bound.
     LowerBound,
-    /// The answers show that it is no more, or that more would make no difference.
+    /// The answers show an upper bound, or that more would make no difference.
     UpperBound,
-    /// The answers do not show it: the value is the usual one.
+    /// The answers do not show it: the value is the default.
     Default,
 }
 
-/// Of each key that was looked for, how sure its value is.
+/// The confidence of each key that was tested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     found: Vec<(&'static str, FindingConfidence)>,
@@ -45,7 +44,7 @@ impl Findings {
         self.found.push((key, sure));
     }
 
-    /// Adds a key that is measured or, failing that, only so sure.
+    /// Adds a key as measured or, failing that, with the other confidence.
     pub(super) fn add_if(&mut self, is_measured: bool, key: &'static str, otherwise: FindingConfidence) {
         self.add(key, if is_measured { FindingConfidence::Measured } else { otherwise });
     }
@@ -55,7 +54,7 @@ impl Findings {
         self.found.iter().copied()
     }
 
-    /// How sure a key's value is; not seen where it was not looked for.
+    /// The confidence of a key; [`FindingConfidence::Default`] if it was not tested.
     pub fn confidence_of(&self, key: &str) -> FindingConfidence {
         self.found
             .iter()
@@ -64,7 +63,7 @@ impl Findings {
     }
 }
 
-/// What was learned.
+/// The learned electronics.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LearnedElectronics {
@@ -74,18 +73,18 @@ pub struct LearnedElectronics {
     pub queue: QueueSpec,
     pub zero_latency_read: ZeroLatency,
     pub zero_latency_write: ZeroLatency,
-    /// What a write waits for on the track where the head is, beyond its overhead: for its data, or a shortest seek. Seeks of
-    /// writes that were measured against such a write are longer by that.
+    /// What a write on the head's track waits for beyond its overhead: for its data, or a shortest seek. Seeks of writes measured
+    /// relative to such a write are longer by that.
     pub write_wait: Nanos,
     pub flushes: Vec<FlushCost>,
-    /// Random reads a second.
+    /// Rates of random reads.
     pub rates: Vec<Rate>,
     pub findings: Findings,
     pub probes: u64,
 }
 
 impl LearnedElectronics {
-    /// Puts what was learned into a drive file in place of what it says.
+    /// Replaces the electronics of a drive file by the learned ones.
     pub fn put_into(&self, spec: &mut DriveSpec) {
         spec.overhead = self.overhead.clone();
         spec.bus = self.bus.clone();
@@ -108,12 +107,12 @@ pub enum LearnError {
     TooFewTracks { tracks: u64, needed: u64 },
 }
 
-/// Tracks that it takes: writes lie on 64 that follow each other, and others far from them.
+/// Minimum number of tracks: writes lie on 64 consecutive ones, and others far from them.
 const LEAST_TRACKS: u64 = 100;
 
-/// Learns a disk's electronics, given its tracks (those of some of it will do) and the time of a turn in nanoseconds.
+/// Learns a disk's electronics, given its tracks (a part of them suffices) and the time of a turn in nanoseconds.
 ///
-/// *Errors:* a disk whose platter does not show in its answers, and one of few tracks.
+/// *Errors:* a disk whose answers show no rotation, and one with few tracks.
 pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<LearnedElectronics, LearnError> {
     if map.tracks() < LEAST_TRACKS {
         return Err(LearnError::TooFewTracks { tracks: map.tracks(), needed: LEAST_TRACKS });

@@ -1,38 +1,39 @@
 //! Command overheads, the bus, and access on arrival.
 //!
-//! A shift of everything the media do against the host's clock cannot be seen from outside: what a read needs before the arm
-//! moves and what it needs after the last byte show only as their sum. So a learned drive has all of it before, and after it
-//! only as much as reads and writes of the same block differ in. Such a drive answers at the same times.
+//! A constant shift of all media accesses against the host's clock cannot be observed: the time of a read before the arm moves
+//! and that after the last byte show only as their sum. A learned drive has all of it before, and after it only the difference
+//! between reads and writes of the same block. Such a drive answers at the same times.
 
 use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, ZeroLatency};
 use headstack_model::{Lbn, Nanos};
 
-/// Differences of less than this are the clock's: ns. One and a half deviations of a usual host's answers, whose means are compared.
+/// Maximum difference due to the clock: ns. One and a half deviations of a usual host's answers, whose means are compared.
 const JITTER: f64 = 12_000.0;
 /// [`JITTER`]s by which two times differ for certain where each is a mean, and where each is the end of a bisection.
 const MEANS_DIFFER: f64 = 2.0;
 const LEADS_DIFFER: f64 = 4.0;
-/// Share by which a sector takes longer than under the head where the bus is slower, and share of a transfer that is waited for.
+/// Share by which a sector takes longer than under the head if the bus is slower, and share of a transfer that is waited for.
 const SLOWER_BUS: f64 = 1.02;
 const LEAST_WAIT: f64 = 0.05;
-/// Sectors of a long read, and of reads from the cache, from which the time of a sector comes.
+/// Sectors of a long read, and of read hits, that give the time of a sector.
 const LONG_READ: u32 = 48;
 const HIT_SIZES: [u32; 4] = [32, 100, 500, 2000];
-/// Sectors, in units, of writes that are shorter than the data that must have arrived first.
+/// Sectors, in units, of writes that are shorter than the data that must arrive first.
 const SHORT_WRITES: [u32; 3] = [4, 12, 24];
-/// Sectors of a write on the bus by which such a write takes longer.
+/// Sector times on the bus by which such a write takes longer.
 const LATER_SECTORS: f64 = 0.7;
-/// Reads that follow each other.
+/// Number of consecutive reads.
 const SEQUENCE: usize = 15;
-/// Reads of whole tracks, at how many angles, of which the latest two may be late.
+/// Reads of whole tracks at as many angles, of which two may be late.
 const TRACK_READS: usize = 16;
 const TRACK_ANGLES: usize = 8;
-/// Turns by which responses to whole tracks differ where reads wait for the first sector: up to 7/8, against the noise of a seek.
+/// Turns by which the responses to whole tracks differ if reads wait for the first sector: up to 7/8, against the noise of a
+/// seek.
 const WAITS: f64 = 0.35;
 
-/// What reads from the cache take. `None` where nothing is kept.
+/// Times of read hits. `None` without a cache.
 pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
     let unit = bench.unit();
     let is_ahead = bench.behind(unit).await;
@@ -53,7 +54,7 @@ pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
     Some(hits)
 }
 
-/// Learns `[overhead]` and `[bus]`, and what a write on the head's own track waits for beyond its overhead.
+/// Learns `[overhead]` and `[bus]`, and what a write on the head's track waits for beyond its overhead.
 pub(super) async fn learn(
     bench: &Bench,
     hits: Option<&Hits>,
@@ -77,7 +78,7 @@ pub(super) async fn learn(
         after_write = bench.lead(Kind::Write, Kind::Read, lbn, unit).await;
         writes = Writes::learn(bench, lbn, many, sector, way.bus, findings).await;
     }
-    // What the end of a write comes later than that of a read of the same blocks, beyond what the bus explains.
+    // How much later a write ends than a read of the same blocks, beyond what the bus explains.
     let apart = writes.as_ref().map_or(0.0, |writes| {
         wrap(writes.lead.phase - read.phase) * bench.turn + way.time(unit) - f64::from(unit) * sector
     });
@@ -106,18 +107,18 @@ pub(super) async fn learn(
     Some((overhead, bus, Nanos(write_wait as u64)))
 }
 
-/// A read's way from the media to the host.
+/// The path of a read's data from the media to the host.
 #[derive(Clone, Copy)]
 struct Way {
     /// Time of a sector under the head and on the bus: ns.
     sector: f64,
     bus: f64,
-    /// Share of the data that are waited for.
+    /// Share of the data that is waited for.
     ratio: f64,
 }
 
 impl Way {
-    /// `longer` is what reading `many` sectors takes longer than reading `unit`.
+    /// `longer` is the extra time of reading `many` sectors over reading `unit`.
     fn learn(
         hits: Option<&Hits>,
         sector: f64,
@@ -128,7 +129,7 @@ impl Way {
     ) -> Way {
         let slope = longer / f64::from((many - unit).max(1));
         let Some(hits) = hits else {
-            // Without a cache the bus shows only where it is slower than the media.
+            // Without a cache the bus shows only if it is slower than the media.
             let is_slow = slope > SLOWER_BUS * sector;
             findings.add_if(is_slow, "bus.read_us_per_sector", FindingConfidence::Default);
             return Way { sector, bus: if is_slow { slope } else { 0.0 }, ratio: 0.0 };
@@ -137,7 +138,7 @@ impl Way {
         let beyond = longer - f64::from(many - unit) * sector.max(hits.sector);
         let is_seen = beyond > LEADS_DIFFER * JITTER && beyond > LEAST_WAIT * longer;
         findings.add_if(is_seen, "bus.buffer_full_ratio", FindingConfidence::UpperBound);
-        // A ratio that a bus faster than the media hides is none.
+        // If the bus is faster than the media, the ratio has no effect.
         let mut way = Way { sector, bus: hits.sector, ratio: 0.0 };
         if is_seen {
             way.ratio = way.fitting(unit, many, longer);
@@ -145,7 +146,7 @@ impl Way {
         way
     }
 
-    /// The ratio that explains how much longer `many` sectors take than `unit`: the roundest of those that fit equally well.
+    /// The ratio that explains the extra time of `many` sectors over `unit`: the roundest of those that fit equally well.
     fn fitting(&self, unit: u32, many: u32, longer: f64) -> f64 {
         let off = |hundredths: u32| {
             let way = Way { ratio: f64::from(hundredths) / 100.0, ..*self };
@@ -157,7 +158,7 @@ impl Way {
         f64::from(ratio.unwrap_or(0)) / 100.0
     }
 
-    /// From when the first sector is under the head to when the last is at the host: ns.
+    /// Time from the first sector under the head to the last at the host: ns.
     fn time(&self, sectors: u32) -> f64 {
         let all = f64::from(sectors);
         let waited = libm::floor(all * self.ratio).clamp(1.0, all);
@@ -166,14 +167,14 @@ impl Way {
     }
 }
 
-/// What is learned from writes that are on the media when they end.
+/// Results from writes that end on the media.
 struct Writes {
     lead: Lead,
     after_write: Option<Lead>,
     /// Time of a sector on the bus, and under the head: ns.
     bus: f64,
     media: f64,
-    /// Sectors that must be there before the first is written.
+    /// Sectors that must arrive before the first is written.
     start: u32,
     /// Least time from the command's overhead to the first sector: ns.
     seek: f64,
@@ -203,7 +204,7 @@ impl Writes {
         if waits < LEADS_DIFFER * JITTER {
             return Some(writes);
         }
-        // The data come slower than the media take them.
+        // The data arrive more slowly than the media write them.
         writes.bus = media + waits / f64::from(many - less);
         findings.add("bus.write_us_per_sector", FindingConfidence::Measured);
         let base = wide.least - f64::from(many) * media - writes.arrival(many);
@@ -216,7 +217,7 @@ impl Writes {
         Some(writes)
     }
 
-    /// Finds how many sectors must be there first: a short write then waits for more than its own pace explains.
+    /// Determines how many sectors must arrive first: a short write then waits longer than its own transfer explains.
     async fn find_start(&mut self, bench: &Bench, lbn: Lbn, many: u32, base: f64) {
         let unit = bench.unit();
         for few in SHORT_WRITES.into_iter().map(|units| units * unit).filter(|few| *few < many) {
@@ -229,7 +230,7 @@ impl Writes {
         }
     }
 
-    /// From when the data begin to flow to when the media may be written: ns.
+    /// Time from the start of the transfer to when the media may be written: ns.
     fn arrival(&self, sectors: u32) -> f64 {
         let all = f64::from(sectors);
         let least = f64::from(self.start.min(sectors)) * self.bus;
@@ -237,7 +238,7 @@ impl Writes {
     }
 }
 
-/// The overheads of reads from the cache: after a read, after a write, in sequence, with others in the queue.
+/// The overheads of read hits: after a read, after a write, in sequence, with others in the queue.
 async fn hit_overheads(
     bench: &Bench,
     hits: Option<&Hits>,
@@ -288,22 +289,22 @@ async fn hit_overheads(
     }
 }
 
-/// The base of a hit that follows a write elsewhere, where the write leaves it in the cache: ns.
+/// The base of a hit that follows a write elsewhere, if the write leaves it in the cache: ns.
 async fn hit_after_write(bench: &Bench, hits: &Hits) -> Option<f64> {
     let (unit, other) = (bench.unit(), bench.fresh().first);
     let found = bench.steady(TRIES, async |step| {
         let lbn = bench.fresh().first;
         let read = bench.read(lbn, unit, Nanos::ZERO).await.ended;
         let end = bench.access(Kind::Write, other, unit, read + bench.turns(0.3)).await.ended;
-        // What was read ahead is kept where the request itself may not be.
+        // The read-ahead is cached even if the request itself is not.
         bench.read(lbn + u64::from(unit) + 1, unit, end + bench.turns(angle(step))).await
     });
     Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
-/// The base of a hit on what was written just before, where that is kept: ns.
+/// The base of a hit on data just written, if they are cached: ns.
 ///
-/// Before each write the arm rests: where a read-ahead has the only segment, a write gets none.
+/// Before each write the arm rests: if read-ahead has the only segment, a write gets none.
 pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits, rest: Nanos) -> Option<f64> {
     let unit = bench.unit();
     let found = bench.steady(TRIES, async |step| {
@@ -314,7 +315,7 @@ pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits, rest: Nanos) -> O
     Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
-/// The base of a hit that begins where the one before it ended: ns.
+/// The base of a hit that begins where the previous one ended: ns.
 async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
     let (unit, lbn) = (bench.unit(), bench.fresh().first);
     bench.read(lbn, unit, Nanos::ZERO).await;
@@ -325,9 +326,9 @@ async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
     Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
-/// What a hit takes longer that finds no other command: ns.
+/// The extra time of a hit that finds no other command: ns.
 ///
-/// Of four that come together the first is alone when it comes in, and the last when the others are done.
+/// Of four that arrive together the first is alone when it arrives, and the last when the others are done.
 async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
     let (unit, lbn) = (bench.unit(), bench.fresh().first);
     bench.read(lbn, unit, Nanos::ZERO).await;
@@ -345,7 +346,8 @@ async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
     (4.0 * each - mid_mean(&mut took)) / 2.0
 }
 
-/// Whether an access begins wherever the head arrives: then a whole track takes equally long from all angles, else up to a turn longer.
+/// Whether an access begins wherever the head arrives: then a whole track takes equally long from all angles, else up to a turn
+/// longer.
 pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
     if spread(bench, kind, 1).await > WAITS {
         return ZeroLatency::None;

@@ -1,35 +1,35 @@
-//! How far a disk lets a later command overtake an earlier one, and how long it takes for the choice.
+//! How far a disk lets a later command overtake an earlier one, and how long the choice takes.
 //!
-//! A command that takes longer waits while the arm is busy; one that takes less comes in after it. Where the disk orders by positioning
-//! time alone, the shorter goes first, however little it is shorter. Where it bounds overtaking
-//! (`headstack_policy`'s `bounded-sptf`: times T (L − A) with L = m + K mᴾ, m other commands waiting, A later ones), the shorter has to be
-//! below K mᴾ / (m + K mᴾ) of the longer. That share is measured with one other command and with many, which gives K and P.
+//! A longer command waits while the arm is busy; a shorter one arrives after it. If the disk orders by positioning time alone,
+//! the shorter goes first, however small the difference. If it bounds overtaking (`headstack_policy`'s `bounded-sptf`: times T (L
+//! − A) with L = m + K mᴾ, m other commands waiting, A later ones), the shorter has to be below K mᴾ / (m + K mᴾ) of the longer.
+//! That share is measured with one other command and with many, which gives K and P.
 
 use super::scene::Scene;
 use crate::ProbeCommand;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::Track;
 
-/// Times that each question is put.
+/// Repetitions of each test.
 const ROUNDS: usize = 3;
-/// Steps of the search for the share, which end within a hundredth of a turn.
+/// Steps of the bisection for the share, which end within a hundredth of a turn.
 const STEPS: usize = 7;
-/// Places at which both commands are looked for.
+/// Number of places at which both commands are searched.
 const PLACES: usize = 12;
-/// Turns from the end of an access to the longer command's.
+/// Turns from the end of an access to the end of the longer command.
 const LONGER: [f64; 5] = [1.8, 1.6, 1.4, 1.2, 1.0];
-/// Fewest turns to the shorter command's.
+/// Minimum turns to the end of the shorter command.
 const SHORTEST: f64 = 0.12;
-/// How far the end of a command may be from the one wanted: turns.
+/// Tolerance of the end of a command: turns.
 const OFF: f64 = 0.06;
-/// Least share that counts as no bound on overtaking.
+/// Least share that counts as no bound.
 const UNBOUNDED: f64 = 0.93;
-/// How near P must be to 1 to be that.
+/// Tolerance within which P counts as 1.
 const WHOLE_POWER: f64 = 0.15;
-/// Longest time for the choice that is looked for: ms.
+/// Maximum tested time of the choice: ms.
 const CHOICE_MS: f64 = 1.0;
 
-/// K and P of a disk that bounds overtaking.
+/// K and P of a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bound {
     pub(super) more: f64,
@@ -37,7 +37,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// The order of this bound, as drive files name it.
+    /// The order with this bound, as in drive files.
     pub(super) fn order(self) -> String {
         match self.power {
             1.0 => format!("bounded-sptf({:.2})", self.more),
@@ -46,7 +46,7 @@ impl Bound {
     }
 }
 
-/// The bound on overtaking of a disk that orders by positioning time; none where it has none, or where it cannot be measured.
+/// The bound on overtaking of a disk that orders by positioning time; none if it has none, or if it cannot be measured.
 pub(super) async fn bound(scene: &Scene<'_>, depth: usize, choice_ms: f64) -> Option<Bound> {
     let few = odds(scene, 1, choice_ms).await?;
     let many = depth.saturating_sub(2).min(14);
@@ -59,12 +59,12 @@ pub(super) async fn bound(scene: &Scene<'_>, depth: usize, choice_ms: f64) -> Op
     })
 }
 
-/// With `others` other commands waiting: (1 − share) / share, of the share of a longer command's time below which a later one goes first, which is
-/// m^(1 − P) / K. None where a later one goes first that takes hardly less.
+/// With `others` other commands waiting: (1 − share) / share, where a later command goes first below this share of a longer
+/// command's time; that is m^(1 − P) / K. None if a later command goes first even if it is hardly shorter.
 async fn odds(scene: &Scene<'_>, others: usize, choice_ms: f64) -> Option<f64> {
     let (mut low, mut high) = (0.0, 1.0);
     for step in 0..STEPS {
-        // First whether there is a bound at all.
+        // First, whether there is a bound at all.
         let share = if step == 0 { UNBOUNDED } else { 0.5 * (low + high) };
         match scene.overtakes(share, others, choice_ms).await? {
             true => low = share,
@@ -79,17 +79,18 @@ async fn odds(scene: &Scene<'_>, others: usize, choice_ms: f64) -> Option<f64> {
 }
 
 impl Scene<'_> {
-    /// Whether a later command with a share of the time of an earlier one goes first; `None` where no such commands are found.
+    /// Whether a later command with a share of the time of an earlier one goes first; `None` if no such commands are found.
     async fn overtakes(&self, share: f64, others: usize, choice_ms: f64) -> Option<bool> {
         self.at_places(async |here: Track| {
-            // What is part of both times and not of the arm's way: the choice, and the transfer.
+            // The part of both times that is no positioning: the choice, and the transfer.
             let shared =
                 choice_ms * 1e6 / self.bench.turn + f64::from(self.bench.unit()) / f64::from(here.sectors);
             let (long, turns) = self.longer(here).await?;
             let wanted = share * (turns - shared) + shared;
             let short = self.command_after(here, wanted.max(SHORTEST)).await?;
             let unit = u64::from(self.bench.unit());
-            // Those between lie before the first, so that none of them comes by a turn earlier; they came later, which counts more.
+            // The commands between lie before the first, so that none of them passes a turn earlier; they arrived later, which
+            // counts more.
             let before = |index: u64| Lbn(long.0.saturating_sub(2 * index * unit));
             let mut order: Vec<Lbn> = (0..others as u64).map(before).collect();
             order.push(short);
@@ -98,7 +99,7 @@ impl Scene<'_> {
         .await
     }
 
-    /// What most places answer to a question that not every place can be asked; none where no place can.
+    /// The majority of the answers at places where the test is possible; none if no place is.
     async fn at_places(&self, question: impl AsyncFn(Track) -> Option<bool>) -> Option<bool> {
         let (mut yes, mut asked) = (0, 0);
         for _ in 0..PLACES {
@@ -112,7 +113,7 @@ impl Scene<'_> {
         (asked > 0).then_some(2 * yes > asked)
     }
 
-    /// A block that takes long after the end of a track, and how many turns.
+    /// A block whose command ends long after the end of a track, and the turns.
     pub(super) async fn longer(&self, here: Track) -> Option<(Lbn, f64)> {
         for turns in LONGER {
             if let Some(lbn) = self.command_after(here, turns).await {
@@ -122,7 +123,7 @@ impl Scene<'_> {
         None
     }
 
-    /// A block whose command ends `turns` turns after the end of a track, as it does when it waits alone.
+    /// A block whose command ends `turns` turns after the end of a track, if it waits alone.
     pub(super) async fn command_after(&self, here: Track, turns: f64) -> Option<Lbn> {
         for share in [0.003, 0.03, 0.1, 0.2, 0.4] {
             let Some(other) = self.off(here, share) else { continue };
@@ -148,7 +149,7 @@ impl Scene<'_> {
     }
 }
 
-/// How long after the end of an access a command may come and still be chosen, with another waiting: ms, 0 where it may not.
+/// How long after the end of an access a command may arrive and still be chosen, with another waiting: ms, 0 if it may not.
 pub(super) async fn choice_ms(scene: &Scene<'_>) -> Option<f64> {
     if !scene.is_chosen_after(0.0).await? {
         return Some(0.0);
@@ -165,7 +166,7 @@ pub(super) async fn choice_ms(scene: &Scene<'_>) -> Option<f64> {
 }
 
 impl Scene<'_> {
-    /// Whether a near command goes first that comes `ms` after the end of an access, with one waiting that takes long.
+    /// Whether a near command goes first that arrives `ms` after the end of an access, with one waiting that takes long.
     async fn is_chosen_after(&self, ms: f64) -> Option<bool> {
         self.at_places(async |here: Track| {
             let bench = self.bench;
@@ -183,7 +184,8 @@ impl Scene<'_> {
         .await
     }
 
-    /// A read of several tracks up to the end of one, for all commands to be there when it ends, and how the others are asked.
+    /// A read of several tracks up to the end of one, so that all commands have arrived when it ends, and the requests of the
+    /// others.
     pub(super) fn busy(&self, here: Track) -> (ProbeCommand, impl Fn(Lbn) -> ProbeCommand + use<>) {
         let unit = self.bench.unit();
         // Not one track, which may be read from any angle.

@@ -1,7 +1,7 @@
-//! The queue: whether commands are reordered, among how many, and by what.
+//! The queue: whether commands are reordered, among how many, and by which criterion.
 //!
-//! While the arm is busy with one command others come in, chosen so that each order takes another of them first. Which one is
-//! done first is all that is looked at.
+//! While the arm is busy with one command others arrive, chosen so that each order takes another of them first. Only the first
+//! one served counts.
 
 use super::bench::{Bench, times};
 use super::scene::Scene;
@@ -11,15 +11,16 @@ use headstack_model::spec::QueueSpec;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::Track;
 
-/// Times that each question is put.
+/// Repetitions of each test.
 const ROUNDS: usize = 5;
 /// Depth from which on an order shows: one command that is served, and three to choose from.
 const LEAST_DEPTH: usize = 4;
-/// Shares of the disk to a near track, the next and a far one. Seeks over them differ by more than a turn on no drive, and by some tenths on all.
+/// Shares of the disk to a near track, the next and a far one. Seeks over them differ by less than a turn on all drives, and by
+/// more than some tenths.
 const NEAR: f64 = 0.003;
 const NEXT: f64 = 0.01;
 const FAR: f64 = 0.4;
-/// Turns after an access at which a block comes by: just gone when the arm has moved, soon, and half a turn later.
+/// Turns after an access at which a block passes: just gone when the arm has moved, soon, and half a turn later.
 const GONE: f64 = 1.05;
 const SOON: f64 = 0.65;
 const HALF: f64 = 0.5;
@@ -68,7 +69,7 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
         spec.choice_ms = overtaking::choice_ms(&scene).await.unwrap_or(0.0);
         findings.add("queue.choice_ms", FindingConfidence::Measured);
         if let Some(bound) = overtaking::bound(&scene, depth, spec.choice_ms).await {
-            // All commands are chosen among, within the bound.
+            // The disk chooses among all commands, within the bound.
             spec.order = bound.order();
             return (spec, rates);
         }
@@ -96,13 +97,13 @@ async fn rate(bench: &Bench, depth: usize) -> f64 {
 /// Which of two commands goes first?
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Question {
-    /// A near one before a far one that came earlier?
+    /// Does a near one go before a far one that arrived earlier?
     Near,
-    /// One that comes by soon before a nearer one that will just have gone by?
+    /// Does one that passes soon go before a nearer one that will just have passed?
     Soon,
-    /// One above before a nearer one below, the arm having come from below?
+    /// Does one above go before a nearer one below, if the arm came from below?
     Upward,
-    /// One below before a nearer one above, the arm having come from above?
+    /// Does one below go before a nearer one above, if the arm came from above?
     Downward,
 }
 
@@ -120,11 +121,11 @@ impl Scene<'_> {
             else {
                 continue;
             };
-            // The nearer one has just gone by when the arm comes.
+            // The nearer one has just passed when the arm arrives.
             let (gone, soon) = (self.after(here, near, GONE).await, self.after(here, next, SOON).await);
             let (one, other, from) = match question {
                 Question::Near => {
-                    // A disk that bounds overtaking takes the near one only where it takes much less.
+                    // A disk that bounds overtaking takes the near one only if it takes much less time.
                     let far = self.longer(here).await.map_or(far.first, |(lbn, _)| lbn);
                     (self.command_after(here, 0.4).await.unwrap_or(soon), far, None)
                 }
@@ -139,7 +140,7 @@ impl Scene<'_> {
                     (ahead.first, back.first, Some(from.first))
                 }
             };
-            // Whichever comes in first, but where a far one has to have come earlier.
+            // In both orders of arrival, unless a far one has to arrive earlier.
             let order = if round.is_multiple_of(2) && question != Question::Near {
                 [one, other]
             } else {
@@ -153,9 +154,9 @@ impl Scene<'_> {
         self.off(here, FAR)
     }
 
-    /// Among how many of the oldest commands the disk chooses; `most` where it is all of them.
+    /// Among how many of the oldest commands the disk chooses; `most` if among all.
     async fn window(&self, most: usize) -> usize {
-        // That many were seen to be enough, and too few.
+        // Numbers that were enough, and too few.
         let (mut enough, mut few) = (2, most + 1);
         while few - enough > 1 {
             let middle = if few > most { most } else { (enough + few) / 2 };
@@ -164,7 +165,7 @@ impl Scene<'_> {
         enough
     }
 
-    /// Whether the last of `count` commands goes first where it is the only near one.
+    /// Whether the last of `count` commands goes first if it is the only near one.
     async fn chooses_among(&self, count: usize) -> bool {
         let bench = self.bench;
         let yes = times(3, async |_| {

@@ -1,4 +1,4 @@
-//! Commands that wait while the arm is busy: what the questions about the queue have in common.
+//! Commands that wait while the arm is busy: the common part of the tests of the queue.
 
 use super::bench::{Bench, Kind};
 use headstack_model::{Lbn, Nanos};
@@ -10,7 +10,7 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// A track at a share of the disk from another, above it where there is one.
+    /// A track at a share of the disk from another, above it if possible.
     pub(super) fn off(&self, here: Track, share: f64) -> Option<Track> {
         self.bench.away(here, share).or_else(|| self.bench.away(here, -share))
     }
@@ -31,7 +31,7 @@ impl Scene<'_> {
         other.first + (along as u64 / u64::from(unit) * u64::from(unit)).min(u64::from(other.sectors - unit))
     }
 
-    /// Which of some commands is done first that come in while the arm reads up to the end of a track, to which it came from somewhere.
+    /// Which of some commands is served first that arrive while the arm reads up to the end of a track, after coming from `from`.
     pub(super) async fn first_of(&self, here: Track, from: Option<Lbn>, order: &[Lbn]) -> Option<Lbn> {
         let (bench, unit) = (self.bench, self.bench.unit());
         if let Some(from) = from {

@@ -1,7 +1,7 @@
-//! The write cache: whether there is one, how much it takes, when it is written to the media and in which order.
+//! The write cache: whether there is one, its size, when it is written to the media and in which order.
 //!
-//! What the arm does while nobody asks shows in the next read: one that could be served at once, as the head is on its track
-//! and its block about to come by, is late where the arm has gone off to write.
+//! The next read shows what the arm does while idle: a read of a block that is about to pass on the head's track is late if the
+//! arm has left to write.
 
 use super::bench::{
     Bench, Hits, Kind, Lead, TRACK_TURNS, TRIES, angle, doubled, halved, mid_mean, times, wrap,
@@ -10,32 +10,33 @@ use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
 use headstack_model::{Lbn, Nanos};
 
-/// What emptying the write cache took.
+/// The time of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushCost {
-    /// Scattered writes that were in it.
+    /// Scattered writes in the cache.
     pub writes: u32,
-    /// Time of the flush, the middle one of three.
+    /// Time of the flush, the median of three.
     pub took: Nanos,
 }
 
-/// Longest idle time that is waited for a disk to begin to write.
+/// Maximum idle time, in ns, that is tested until a disk begins to write.
 const LONGEST_IDLE: f64 = 2e9;
-/// Most sectors that are looked for in the write cache.
+/// Maximum tested sectors in the write cache.
 const MOST: u64 = 1 << 21;
-/// Most writes that are looked for in it.
+/// Maximum tested writes in it.
 const MOST_WRITES: usize = 1100;
-/// How much earlier than needed a read is requested, in turns: the arm may have drifted off reading ahead.
+/// Turns by which a read is requested early: read-ahead may have moved the arm.
 const EARLY: f64 = 0.35;
-/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once; and what is waited at least.
+/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once; and the minimum that is
+/// tested.
 const AT_ONCE: f64 = 1e6;
 const SHORTEST_IDLE: f64 = 200_000.0;
-/// Idle time, in ns, that is tried first, and the resolution with which it is found: half of the last digit that is reported.
+/// Idle time, in ns, that is tried first, and its resolution: half of the last digit that is reported.
 const FIRST_IDLE: f64 = 5e6;
 const IDLE_RESOLUTION: f64 = 50_000.0;
 /// Dirty sectors that are tried first.
 const FIRST_START: i64 = 1024;
-/// Turns within which a read ends at a whole turn, and tries where it does not.
+/// Turns within which a read ends at a whole turn, and tries if it does not.
 const WHOLE_TURN: f64 = 0.1;
 const LATE_TRIES: usize = 5;
 /// Recent writes, and how many of them are slow once the cache is full: one or two may only be late.
@@ -44,15 +45,15 @@ const SLOW: usize = 6;
 /// Writes from the first slow one on, and how many of them are slow, too.
 const NEXT: usize = 8;
 const NEXT_SLOW: usize = 3;
-/// Pairs of writes whose phases show the disk's work after a write, and flushes that tell it from the work of a flush.
+/// Pairs of writes whose phases show the disk's work after a write, and flushes that distinguish it from the work of a flush.
 const PAIRS: usize = 15;
 const FLUSHES: usize = 9;
-/// Share of a turn, at either end, that such work does not take: noise.
+/// Share of a turn, at either end, that counts as noise and not as such work.
 const NO_WORK: f64 = 0.01;
-/// Neighbouring tracks over which writes are scattered for the test of an order.
+/// Neighbouring tracks over which the test of an order scatters writes.
 const TRACKS: i64 = 64;
-/// Turns that each of them takes at most in an order by positioning time (in an order by place, half a turn and a seek), and share of
-/// the time of single writes that scattered ones take in an order by place.
+/// Maximum turns of each of them in an order by positioning time (in an order by place, half a turn and a seek), and share of the
+/// time of single writes that scattered ones take in an order by place.
 const BY_TIME: f64 = 0.45;
 const BY_PLACE: f64 = 0.8;
 
@@ -101,7 +102,7 @@ pub(super) async fn learn(
     writes.flushes(cache.dirty_runs_max as usize).await
 }
 
-/// What writes into the cache take, where they end before the platter could have taken them.
+/// Time of writes into the cache, if they end before the platter could have taken them.
 async fn buffered(bench: &Bench) -> Option<Hits> {
     let unit = bench.unit();
     let (small, tolerance) = steady_writes(bench, unit).await?;
@@ -125,7 +126,7 @@ async fn steady_writes(bench: &Bench, sectors: u32) -> Option<(f64, f64)> {
     found
 }
 
-/// Whether one segment is kept for writes: none of those that reads fill gives way to a write then.
+/// Whether one segment is reserved for writes: then a write evicts none of those that reads fill.
 async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSpec, findings: &mut Findings) {
     let Some(hits) = hits else { return };
     if cache.segments > 64 {
@@ -137,15 +138,15 @@ async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSp
     let kept = times(ROUNDS, async |round| {
         let places: Vec<Lbn> = (0..cache.segments).map(|_| bench.fresh().first).collect();
         for place in &places {
-            // Time enough to read something ahead.
+            // Enough time to read ahead.
             bench.read(*place, unit, bench.disk().now() + bench.turns(0.5)).await;
         }
-        // A write gets no segment that is being read ahead into.
+        // A write gets no segment that read-ahead is filling.
         let tracks = f64::from(cache.read_ahead_max_sectors) / f64::from(bench.size());
         let at = bench.disk().now() + bench.turns(4.0 + TRACK_TURNS * tracks);
         bench.access(Kind::Write, bench.fresh().first, unit, at).await;
         let at = bench.disk().now() + bench.turns(angle(round));
-        // What was read ahead of the oldest: the request itself may have been pushed out of its segment.
+        // The read-ahead of the oldest: the request itself may have been evicted from its segment.
         let answer = bench.read(places[0] + u64::from(unit) + 1, 1, at).await;
         hits.fits(&answer, 1)
     });
@@ -158,33 +159,33 @@ async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSp
 struct Writes<'a> {
     bench: &'a Bench,
     buffered: Hits,
-    /// Where the arm waits, and how a read there is served at once.
+    /// The track on which the arm waits, and the timing of a read served there at once.
     parked: Lbn,
     lead: Lead,
 }
 
 impl Writes<'_> {
-    /// Whether a read of the parked blocks ends in time; else the arm has left. `None` where the answer is off by part of a turn.
+    /// Whether a read of the parked blocks ends in time; else the arm has left. `None` if the answer is off by part of a turn.
     async fn is_parked(&self, (end, at): (Nanos, Nanos)) -> Option<bool> {
         let answer = self.bench.access(Kind::Read, self.parked, self.bench.unit(), at).await;
         let late = (answer.ended.0 as f64 - end.0 as f64) / self.bench.turn;
         (wrap(late).abs() < WHOLE_TURN).then_some(late < 0.5)
     }
 
-    /// The end of a read of those blocks, requested a little early, and the time of the request, not before `earliest`.
+    /// The end of a read of those blocks, requested slightly early, and the time of the request, not before `earliest`.
     fn served_after(&self, earliest: Nanos) -> (Nanos, Nanos) {
         let before = self.lead.least + EARLY * self.bench.turn;
         let end = self.bench.upcoming(self.lead.phase, Nanos(earliest.0 + before as u64 + 1));
         (end, Nanos(end.0 - before as u64))
     }
 
-    /// Leaves the arm at its place, with nothing to be written.
+    /// Moves the arm to its place, with nothing left to write.
     async fn park(&self) -> Nanos {
         self.bench.flush().await;
         self.bench.access(Kind::Read, self.parked, self.bench.unit(), Nanos::ZERO).await.ended
     }
 
-    /// Whether the arm is still there so long after a write elsewhere came in.
+    /// Whether the arm is still there after an idle time that follows a write elsewhere.
     async fn waits(&self, idle: f64) -> bool {
         for _ in 0..LATE_TRIES {
             let ready = self.park().await;
@@ -198,9 +199,9 @@ impl Writes<'_> {
         false
     }
 
-    /// Time from a write to when the disk goes to write it to the media, if nobody asks for anything: ns.
+    /// Idle time from a write until the disk writes it to the media: ns.
     async fn idle(&self) -> Option<f64> {
-        // No shorter than a write takes.
+        // At least the time of a write.
         let (mut low, mut high) = (2.0 * self.buffered.base + SHORTEST_IDLE, FIRST_IDLE);
         if !self.waits(low).await {
             return Some(0.0);
@@ -218,13 +219,13 @@ impl Writes<'_> {
         Some((low + high) / 2.0)
     }
 
-    /// What [`Writes::until_slow`] says, of two tries: a late answer may be taken for the first slow one, so that the larger is right.
+    /// The larger result of two calls of [`Writes::until_slow`], because a late answer may be taken for the first slow one.
     async fn until_full(&self, sectors: u32, most: usize) -> (usize, f64) {
         let (first, again) = (self.until_slow(sectors, most).await, self.until_slow(sectors, most).await);
         if first.0 < again.0 { again } else { first }
     }
 
-    /// Scattered writes that the cache takes at once, and the time that each later one takes: ns, 0 where it took all.
+    /// Number of scattered writes that the cache takes at once, and the time of each later one: ns, 0 if it took all.
     async fn until_slow(&self, sectors: u32, most: usize) -> (usize, f64) {
         let ready = self.park().await;
         let mut writes = Vec::new();
@@ -239,7 +240,7 @@ impl Writes<'_> {
         }
         self.bench.flush().await;
         let from = writes.len().saturating_sub(RECENT);
-        // One that was late before the cache was full has few of its kind behind it.
+        // A write that was late before the cache was full is followed by few slow ones.
         let is_full = |first: &usize| {
             let next = &writes[*first..writes.len().min(first + NEXT)];
             writes[*first].1 && next.iter().filter(|(_, is_slow)| *is_slow).count() >= NEXT_SLOW
@@ -274,14 +275,14 @@ impl Writes<'_> {
         false
     }
 
-    /// Learns how much may be dirty, in sectors and in runs, and from how much on the disk goes to write.
+    /// Learns how much may be dirty, in sectors and in runs, and how much starts destaging.
     async fn learn_limits(&self, cache: &mut CacheSpec, runs: (usize, f64), findings: &mut Findings) {
         let unit = u64::from(self.bench.unit());
         let idle_turns = cache.destage_idle_ms * 1e6 / self.bench.turn;
         let start = if idle_turns > 2.0 { self.start(unit).await } else { None };
         findings.add_if(start.is_some(), "cache.dirty_start_sectors", FindingConfidence::Default);
         let runs_kept = self.kept(runs.0, unit, start, runs.1) / unit;
-        // In parts large enough that few are written to the media meanwhile, and small against the whole.
+        // Parts large enough that few are destaged meanwhile, and small against the whole.
         let mut part = (start.unwrap_or(32768) / 256).clamp(unit, 2048) / unit * unit;
         let (taken, sure) = loop {
             let (count, blocked) = self.until_full(part as u32, 2 * MOST_WRITES).await;
@@ -297,7 +298,7 @@ impl Writes<'_> {
         cache.dirty_max_sectors = taken.max(1);
         findings.add("cache.dirty_max_sectors", sure);
         cache.dirty_start_sectors = start.unwrap_or(taken).min(taken);
-        // Where the sectors are the limit, the runs do not show.
+        // If the sectors are the limit, the runs do not show.
         let is_seen = runs.0 < MOST_WRITES && (runs_kept * unit) as f64 * 1.03 < taken as f64;
         cache.dirty_runs_max = if is_seen { (runs_kept as u32).clamp(1, 1024) } else { 1024 };
         findings.add_if(is_seen, "cache.dirty_runs_max", FindingConfidence::UpperBound);
@@ -312,14 +313,14 @@ impl Writes<'_> {
         taken.saturating_sub(written * sectors)
     }
 
-    /// Dirty sectors at which the disk goes to write though it is not idle.
+    /// Dirty sectors at which the disk destages though it is not idle.
     async fn start(&self, unit: u64) -> Option<u64> {
         let waits = async |sectors: i64| self.waits_with(sectors as u64).await;
         let bounds = doubled(unit as i64, FIRST_START, MOST as i64, waits).await?;
         Some(halved(bounds, unit as i64, waits).await.1 as u64)
     }
 
-    /// Learns what the disk does after each write to the media, and for each flush.
+    /// Learns the disk's work after each write to the media, and for each flush.
     async fn learn_extra(&self, cache: &mut CacheSpec, findings: &mut Findings) {
         let (bench, unit, track) = (self.bench, self.bench.unit(), self.bench.fresh());
         let (mut through, mut flushed) = (Vec::new(), Vec::new());
@@ -337,16 +338,16 @@ impl Writes<'_> {
         if !(NO_WORK..1.0 - NO_WORK).contains(&more) {
             return;
         }
-        // A second block half that time behind the first comes a turn later where the arm is busy after each.
+        // A second block half that time behind the first is a turn later if the arm is busy after each.
         let behind = f64::from(track.sectors) * more / 2.0 / f64::from(unit);
         let second = track.first + (libm::ceil(behind).max(2.0) as u64) * u64::from(unit);
         let mut turns = Vec::new();
         for _ in 0..FLUSHES {
-            // From before both, so that an order by place takes them as they lie.
+            // From before both, so that an order by place takes them in their order on the track.
             bench.access(Kind::Read, Lbn(track.first.0 - u64::from(unit)), unit, Nanos::ZERO).await;
             bench.write(track.first, unit, Nanos::ZERO).await;
             let ready = bench.write(second, unit, Nanos::ZERO).await.ended;
-            // Early enough for the first block, as a read there would be, and some more.
+            // Early enough for the first block, as a read there would be, with margin.
             let end = bench.upcoming(through, Nanos(ready.0 + (0.6 * bench.turn) as u64));
             let at = Nanos(end.0 - (0.5 * bench.turn) as u64);
             let answer = bench.execute(crate::ProbeCommand::Flush, at).await;
@@ -359,7 +360,7 @@ impl Writes<'_> {
         }
     }
 
-    /// In which order it writes: by how long many writes take that lie close together, and far apart.
+    /// The order of destaging: from the time of many writes close together, and far apart.
     async fn order(&self, cache: &CacheSpec) -> &'static str {
         let (bench, unit) = (self.bench, self.bench.unit());
         let count = (cache.dirty_runs_max / 2).clamp(1, 64);
@@ -372,7 +373,7 @@ impl Writes<'_> {
         };
         self.park().await;
         for step in 0..u64::from(count) {
-            // One a track, at angles that have nothing to do with each other.
+            // One per track, at unrelated angles.
             let track = bench.neighbour_track(near, (step * 29) as i64 % TRACKS).unwrap_or(near);
             let part =
                 (step * step * 7919 + step * 104_729) % u64::from(track.sectors / unit) * u64::from(unit);
@@ -400,7 +401,7 @@ impl Writes<'_> {
         self.bench.flush().await.took()
     }
 
-    /// The cost of a flush by the number of scattered writes in the cache.
+    /// The time of a flush by the number of scattered writes in the cache.
     async fn flushes(&self, most: usize) -> Vec<FlushCost> {
         let mut costs = Vec::new();
         for writes in [0u32, 1, 4, 16, 64, 256].into_iter().filter(|writes| *writes as usize <= most) {
