@@ -132,7 +132,7 @@ mod tests {
         }
         assert_eq!("127.0.0.1".parse::<Allow>().expect("it is an address").to_string(), "127.0.0.1/32");
         for text in ["", "10.0.0.0/33", "uid:", "uid:-1", "cert:", "example.org", "UNIX"] {
-            let error = text.parse::<Allow>().expect_err("it names nobody");
+            let error = text.parse::<Allow>().expect_err("it names no client");
             assert!(error.to_string().starts_with(&format!("`{text}`")), "{error}");
         }
     }

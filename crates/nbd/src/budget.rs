@@ -47,7 +47,7 @@ impl Budget {
 
     fn release(&self, bytes: usize) {
         let before = self.0.spent.fetch_sub(bytes, Ordering::Relaxed);
-        assert!(before >= bytes, "only what was taken is given back");
+        assert!(before >= bytes, "only what was taken is returned");
     }
 }
 

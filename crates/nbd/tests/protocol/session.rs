@@ -272,7 +272,7 @@ fn reported(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)>
         panic!("{heard:?}")
     };
     let field = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().expect("there are four"));
-    assert_eq!(field(0), 1, "the number that was told when contexts were settled");
+    assert_eq!(field(0), 1, "the ID announced when contexts were set");
     (4..payload.len()).step_by(8).map(|at| (field(at), field(at + 4))).collect()
 }
 
