@@ -6,28 +6,28 @@ use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command worked, and what it checked does not hold. Exit code 1.
+    /// A check failed. Exit code 1.
     Check(String),
-    /// The arguments or a file they name cannot be used. Exit code 2.
+    /// The arguments or a file they name are invalid. Exit code 2.
     Input(String),
-    /// A command that this one ran ended with this code, and has said why.
+    /// A child command ended with this code, after its own message.
     Command(u8),
-    /// A signal stopped it, and what it has measured until then is printed. Exit code 128 and the signal's number.
+    /// A signal stopped it after it printed partial results. Exit code 128 + the signal's number.
     Stopped(Signal),
-    /// Standard output cannot be written. A reader that has seen enough is no failure.
+    /// Standard output cannot be written. A closed pipe is no failure.
     Output(io::Error),
 }
 
 impl Failure {
-    /// Bad input, in the words of a library's error.
+    /// Bad input, with a library's error message.
     pub(crate) fn input(error: impl Display) -> Failure {
         Failure::Input(error.to_string())
     }
 
-    /// The same failure, met while doing `what`.
+    /// The same failure, prefixed with `what`.
     pub(crate) fn within(self, what: &str) -> Failure {
         match self {
             Failure::Input(message) => Failure::Input(format!("{what}: {message}")),
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// Prints the line and gives the exit code.
+    /// Prints the line and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let code = match &self {
             Failure::Command(code) => return ExitCode::from(*code),
@@ -66,7 +66,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Prints help and version as they are, help also where a command is missing, and a fault in the usage as one line.
+/// Prints help and version as they are, also the help for a missing command, and a usage error as one line.
 pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
@@ -75,7 +75,7 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
         };
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // It is the help of the command that needs another.
+        // It is the help of a command that needs a subcommand.
         let _ = error.print();
         return ExitCode::from(2);
     }
@@ -90,14 +90,14 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Says something on standard error, on one line.
+/// Prints a message on standard error, on one line.
 pub(crate) fn print_line(message: &str) {
     print_note(&format!("headstack: {message}"));
 }
 
-/// Prints a remark on standard error, on a line without the command's name.
+/// Prints a note on standard error, on a line without the command's name.
 pub(crate) fn print_note(note: &str) {
     let indent = note.len() - note.trim_start().len();
-    // Where it cannot be written there is nowhere to say so.
+    // There is no other place to report a failure.
     let _ = writeln!(io::stderr(), "{}{}", &note[..indent], plain::message(note));
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM while a command computes. The first asks it to stop, so that it prints what it has measured; the second ends
-//! the process at once. Neither leaves a temporary file behind.
+//! Ctrl-C and SIGTERM while a command computes. The first requests a stop, so that the command prints what it has measured; the second ends
+//! the process at once. Neither leaves a temporary file.
 
 #![allow(
     clippy::disallowed_methods,
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Whether the process was asked to stop. Copies share the answer.
+/// Whether a stop was requested. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
     /// The number of the first signal; 0 before it.
@@ -27,9 +27,9 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Begins to watch for SIGINT and SIGTERM, where the process does not ignore them.
+    /// Begins to watch for SIGINT and SIGTERM, unless the process ignores them.
     ///
-    /// *Errors:* the system does not allow it.
+    /// *Errors:* the system refuses it.
     pub(crate) fn watch() -> Result<Interrupt, Failure> {
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
         let interrupt = Interrupt::default();
@@ -46,26 +46,26 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// The signal that asked the process to stop, if one did.
+    /// The signal that requested the stop, if any.
     pub(crate) fn received(&self) -> Option<Signal> {
         Some(self.first.load(Ordering::Relaxed)).filter(|signal| *signal != 0).map(Signal)
     }
 }
 
-/// Temporary files of this process. Its end runs no destructors, so that who ends it removes them.
+/// Temporary files of this process. Its end runs no destructors, so [`end_at_once`] removes them.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The list is whole whatever panicked while it was locked: a path is pushed or removed in one step.
+/// The list is valid after a panic: a path is pushed or removed in one step.
 fn temporary() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the name of a temporary file on the list of those that [`end_at_once`] removes, until it is dropped.
+/// Keeps a temporary file on the list that [`end_at_once`] removes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Listed(PathBuf);
 
 impl Listed {
-    /// Makes a temporary file and lists it; the process does not end between the two.
+    /// Creates a temporary file and lists it; the process does not end in between.
     pub(crate) fn make<F, E>(
         make: impl FnOnce() -> Result<F, E>,
         path: impl FnOnce(&F) -> &Path,
@@ -84,11 +84,11 @@ impl Drop for Listed {
     }
 }
 
-/// Removes the temporary files and ends the process. The list stays locked, so that no new file comes.
+/// Removes the temporary files and ends the process. The list stays locked, so that no new file is created.
 fn end_at_once(signal: Signal) -> ! {
     let list = temporary();
     for path in list.iter() {
-        // One that is gone was put in its place just now; there is no place to report one that cannot be removed.
+        // A missing file has just been moved to its place; other failures cannot be reported.
         let _ = fs::remove_file(path);
     }
     process::exit(i32::from(signal.exit_code()))

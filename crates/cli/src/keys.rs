@@ -1,4 +1,4 @@
-//! Every key of a kind of file, from its definition in the library, as Markdown: the pages of `docs/formats` are made of it.
+//! Every key of a kind of file, from its definition in the library, as Markdown: the source of the pages in `docs/formats`.
 
 use crate::failure::Failure;
 use serde_json::Value;
@@ -17,7 +17,6 @@ pub(crate) fn write(out: &mut dyn Write, schema: &Value, as_schema: bool) -> Res
     Ok(())
 }
 
-/// The page of keys that a schema stands for.
 fn page(schema: &Value) -> String {
     let mut page = Page { schema, text: String::new(), reported: Vec::new() };
     page.heading("Top of the file");
@@ -27,7 +26,7 @@ fn page(schema: &Value) -> String {
 
 const WIDTH: usize = 110;
 
-/// The unit that the end of a key's name tells, the longer ends first.
+/// Units by the end of a key's name, longer ends first.
 const UNITS: [(&str, &str); 17] = [
     ("us_per_sector", "µs a sector"),
     ("mb_s", "MB/s"),
@@ -55,7 +54,7 @@ struct Page<'a> {
     reported: Vec<(&'a str, String)>,
 }
 
-/// A part of the schema that has a name, because several keys may share it.
+/// A named part of the schema, which several keys may share.
 #[derive(Clone, Copy)]
 struct Definition<'a> {
     reference: &'a str,
@@ -89,7 +88,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The table at `path`, which the key's comment says something about as well as its own.
+    /// The table at `path`, with the comments of its key and of its own.
     fn inner_table(&mut self, inner: Definition<'a>, said: &str, path: &str) {
         if path.contains('.') {
             self.paragraphs(said);
@@ -101,7 +100,7 @@ impl<'a> Page<'a> {
         }
         self.reported.push((inner.reference, path.to_string()));
         let own = words(inner.value, "description");
-        // The heading has said which table it is.
+        // The heading already names the table.
         self.paragraphs(&capitalized(own.strip_prefix(&format!("`[{path}]`: ")).unwrap_or(own)));
         self.text.push('\n');
         self.table(inner.value, path);
@@ -116,7 +115,7 @@ impl<'a> Page<'a> {
         inner.filter(|inner| inner.value.get("properties").is_some()).map(|inner| (inner, is_list))
     }
 
-    /// What a reference points to, itself or as one of two choices (the other being absence).
+    /// The target of a reference, alone or as one of two choices (the other is absence).
     fn definition(&self, value: &'a Value) -> Option<Definition<'a>> {
         let choices = value.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let reference =
@@ -144,7 +143,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The words that a key may hold, or what the parts of its value are.
+    /// The words that a key may hold, or the parts of its value.
     fn choices(&mut self, key: &str, parts: Definition<'a>) {
         if let Some((_, first)) = self.reported.iter().find(|(known, _)| *known == parts.reference) {
             self.item(1, &format!("Words as for `{first}`."));
@@ -159,12 +158,12 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The definition of what a key's value is made of, however deep in lists.
+    /// The definition of the parts of a key's value, inside any lists.
     fn parts(&self, value: &'a Value) -> Option<Definition<'a>> {
         self.definition(value).or_else(|| self.parts(value.get("items")?))
     }
 
-    /// What kind of value a key takes.
+    /// The type of a key's value.
     fn kind(&self, value: &'a Value) -> String {
         if let Some(definition) = self.definition(value) {
             let value = definition.value;
@@ -193,7 +192,7 @@ impl<'a> Page<'a> {
         self.fill(text, &format!("{indent}- "), &format!("{indent}  "));
     }
 
-    /// Paragraphs of a comment; code in it stays as it is.
+    /// Paragraphs of a comment; code stays as it is.
     fn paragraphs(&mut self, text: &str) {
         for (index, part) in text.split("```").enumerate() {
             if index % 2 == 1 {

@@ -5,7 +5,7 @@ use crate::report::Table;
 use serde::Serialize;
 use std::io::Write;
 
-/// Writes the entries of a list, as a JSON array or with a row each under the title and columns.
+/// Writes a list as a JSON array, or as a table with a title and columns.
 pub(crate) fn write<T: Serialize, const COLUMNS: usize>(
     entries: &[T],
     json: bool,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A parameter file, and where the files that it names were found.
+/// A parameter file, and the paths of the files that it names.
 pub(crate) struct Parameters {
     text: String,
     name: String,
@@ -16,11 +16,11 @@ pub(crate) struct Parameters {
     paths: BTreeMap<String, PathBuf>,
 }
 
-/// Hands out the text of a file that an imported one names.
+/// Returns the text of a file that an imported one names.
 type Reader<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
 impl Parameters {
-    /// Reads a file; the files it names are searched next to it, in `search`, and in the folders next to its own.
+    /// Reads a file; the files it names are searched next to it, in `search`, and in sibling folders.
     pub(crate) fn open(file: &Path, search: &[PathBuf]) -> Result<Parameters, Failure> {
         let text = read(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -28,7 +28,7 @@ impl Parameters {
         Ok(Parameters { text, name, folders: folders(file, search), paths })
     }
 
-    /// Imports the file; an error names the path of the file at fault.
+    /// Imports the file; an error has the path of the file at fault.
     pub(crate) fn import<T>(
         &mut self,
         import: impl FnOnce(&str, &str, Reader<'_>) -> Result<T, SpecError>,
@@ -48,7 +48,7 @@ impl Parameters {
         })
     }
 
-    /// Tells what was not carried over, a line each.
+    /// Prints what was not carried over, one line each.
     pub(crate) fn tell(&self, not_carried: Vec<NotCarried>) {
         for mut left in not_carried {
             left.file = self.path_of(&left.file);
@@ -56,13 +56,13 @@ impl Parameters {
         }
     }
 
-    /// The path of a file by its name in the language; the name itself where the file was not found.
+    /// The path of a file by its name in the parameter file; the name itself if it was not found.
     fn path_of(&self, name: &str) -> String {
         self.paths.get(name).map_or(name.to_string(), |path| path.display().to_string())
     }
 }
 
-/// Where to look for files that the imported one names, in order.
+/// Folders in which named files are searched, in order.
 fn folders(file: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
     let own = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
@@ -76,7 +76,7 @@ fn folders(file: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
     std::iter::once(own).chain(search.iter().cloned()).chain(next_to_it).collect()
 }
 
-/// Old parameter files are not always UTF-8 in their comments.
+/// Comments of old parameter files are not always UTF-8.
 fn read(path: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&files::read(path)?).into_owned())
 }

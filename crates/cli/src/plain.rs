@@ -1,19 +1,19 @@
-//! Text that a terminal shows as it is: what names and files hold never reaches it as a command.
+//! Escapes text for a terminal, so that names and file contents cannot send it commands.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Letters of a word, such as a value or a path, that a message shows at most; and of a whole message.
+/// Maximum characters of a word, such as a value or a path, in a message; and of a whole message.
 const LONGEST_WORD: usize = 300;
 const LONGEST_MESSAGE: usize = 3000;
 
-/// Whether a letter would move the cursor, ring, colour or turn the text around, and is no part of its lines.
+/// Whether a character would move the cursor, ring, colour or reverse the text, and is no line break or tab.
 fn is_command(letter: char) -> bool {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     letter.is_control() && letter != '\n' && letter != '\t' || turns
 }
 
-/// A text whose commands to a terminal are written out: `\u{1b}` in place of ESC.
+/// A text with terminal commands escaped: `\u{1b}` in place of ESC.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_command) {
         return Cow::Borrowed(text);
@@ -25,7 +25,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(shown).collect::<String>().into()
 }
 
-/// A message of one line: no commands to a terminal, and neither a word nor the whole longer than anybody reads.
+/// A message of one line without terminal commands, with limited length of words and of the whole.
 pub(crate) fn message(text: &str) -> String {
     let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
     let plain = plain(&line);
@@ -33,7 +33,7 @@ pub(crate) fn message(text: &str) -> String {
     cut(&words.join(" "), LONGEST_MESSAGE).into_owned()
 }
 
-/// A text with its middle left out where it has more letters than these.
+/// A text with its middle cut out if it is too long.
 fn cut(text: &str, longest: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= longest {
@@ -44,14 +44,14 @@ fn cut(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{head}…{tail}").into()
 }
 
-/// A writer of text without commands to a terminal.
+/// A writer that escapes terminal commands.
 pub(crate) struct Plain<W>(pub(crate) W);
 
 impl<W: Write> Write for Plain<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let shown = match std::str::from_utf8(bytes) {
             Ok(text) => plain(text),
-            // A text that was cut in the midst of a letter: non-ASCII letters are then ambiguous.
+            // A text cut within a character: its non-ASCII bytes are then ambiguous.
             Err(_) => {
                 let letter = |byte: &u8| match byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
                     true => vec![b'?'],

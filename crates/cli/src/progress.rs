@@ -1,4 +1,4 @@
-//! How far a run is, on a terminal; silence elsewhere.
+//! Progress of a run on a terminal; nothing elsewhere.
 
 use crate::units::grouped;
 use cpu_time::ThreadTime;
@@ -10,10 +10,10 @@ use std::time::Duration;
 /// Length of a bar: positions are thousandths of the run.
 const WHOLE: u64 = 1000;
 
-/// A bar where the run's length is known. What of the message does not fit on the line is cut off.
+/// A bar, if the run's length is known. A long message is cut off.
 const BAR: &str = "{prefix}{bar:20} {percent:>3} %  {wide_msg}";
 
-/// A turning mark where it is not.
+/// A spinner, if it is not.
 const SPINNER: &str = "{prefix}{spinner} {wide_msg}";
 
 /// Characters of a label before a bar.
@@ -23,7 +23,7 @@ const LABEL: usize = 40;
 pub(crate) struct Progress {
     bar: ProgressBar,
     cpu: ThreadTime,
-    /// Whether the bar has its length; none before it was shown.
+    /// Whether the bar has a length; none before it is first shown.
     has_length: Option<bool>,
 }
 
@@ -32,7 +32,7 @@ impl Progress {
         Progress::with(ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr()))
     }
 
-    /// The bar of one of several runs, among those of the others.
+    /// The bar of one of several runs.
     pub(crate) fn among(bars: &MultiProgress, label: &str) -> Progress {
         let label: String = label.chars().take(LABEL).collect();
         let bar = bars.add(ProgressBar::new(WHOLE));
@@ -46,7 +46,7 @@ impl Progress {
         Progress { bar, cpu: ThreadTime::now(), has_length: None }
     }
 
-    /// Shows the run's time, its completed requests, and the share that is done, where it is known.
+    /// Shows the run's time, its completed requests, and the share that is done, if known.
     pub(crate) fn show(&mut self, now: Nanos, requests: u64, share: Option<f64>) {
         if self.bar.is_hidden() {
             return;
@@ -77,7 +77,7 @@ impl Progress {
     }
 }
 
-/// Seconds that the rest will take, where enough is done to tell.
+/// Estimated seconds left, once enough is done.
 pub(crate) fn left_s(took_s: f64, share: f64) -> Option<f64> {
     (share > 0.02 && share < 1.0).then(|| took_s * (1.0 - share) / share)
 }

@@ -1,4 +1,4 @@
-//! `headstack run`: one load on one drive, by hand.
+//! `headstack run`: one load on one drive, from the command line.
 
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     /// Share of writes, 0 to 1.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     write_share: f64,
-    /// Open arrivals: requests come at random times, so many a second, whatever is outstanding.
+    /// Open arrivals: requests come at random times, this many a second, whatever is outstanding.
     #[arg(long, value_name = "REQUESTS_PER_S", value_parser = rate)]
     rate: Option<f64>,
     /// Seed of everything random.
@@ -86,7 +86,7 @@ impl PatternArg {
     }
 }
 
-/// `--order`: any text that names an order; help lists them with what each does.
+/// `--order`: any text that names an order; help lists them with their effects.
 const ORDER: ListedName = ListedName {
     check: |text| order::built_in(text).map(|_| ()).map_err(|error| error.to_string()),
     known: || order::all().iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary)).collect(),
@@ -106,7 +106,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What was run, and what came of it.
+/// A run and its results.
 #[derive(Serialize)]
 struct Outcome<'a> {
     drive: &'a str,
@@ -122,7 +122,7 @@ struct Outcome<'a> {
 #[derive(Serialize)]
 struct Partial {
     signal: &'static str,
-    /// Requests that were asked for.
+    /// Requests in the whole run.
     of: u64,
 }
 
@@ -181,7 +181,7 @@ impl Run {
     }
 }
 
-/// What is wrong with a pattern, in the words of the options.
+/// The error of a pattern, with the names of the options.
 fn failure(error: &Error) -> Failure {
     let Error::Pattern(error) = error else { return Failure::input(error) };
     Failure::Input(match error {
@@ -195,7 +195,7 @@ fn failure(error: &Error) -> Failure {
     })
 }
 
-/// The figures of a run: times are counted from 0 to the last completion.
+/// The figures of a run: times count from 0 to the last completion.
 #[derive(Clone, Debug, Serialize)]
 struct RunFigures {
     requests: u64,
@@ -205,7 +205,7 @@ struct RunFigures {
     iops: f64,
     bandwidth_mb_s: f64,
     response_ms: ResponseMs,
-    /// Mean of every part of the response time.
+    /// Mean of each part of the response time.
     parts_ms: Map<String, Value>,
 }
 

@@ -2,7 +2,6 @@
 
 use signal_hook::low_level::signal_name;
 
-/// A signal that ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signal(pub(crate) i32);
 
@@ -12,7 +11,7 @@ impl Signal {
         signal_name(self.0).unwrap_or("a signal")
     }
 
-    /// The exit code by which shells know it: 128 and its number.
+    /// The exit code of shells for it: 128 + its number.
     pub(crate) fn exit_code(self) -> u8 {
         128 + self.0 as u8
     }

@@ -1,13 +1,13 @@
-//! A walk over a drive's tracks in LBN order: how dense they are, and how fast they stream.
+//! A walk over a drive's tracks in LBN order, for density and streaming rate.
 
 use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Mechanics};
 
-/// Most parts that a survey has; the parts of a drive of more zones have about equal size.
+/// Maximum parts of a survey; the parts of a drive with more zones have about equal size.
 const PARTS_MAX: usize = 600;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Survey {
-    /// The drive from its first block to its last: its zones where those are few, equal parts otherwise.
+    /// The zones if they are few, equal parts otherwise, from the first block to the last.
     pub parts: Vec<Part>,
     sector_bytes: f64,
     turn_s: f64,
@@ -15,11 +15,8 @@ pub(crate) struct Survey {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Part {
-    /// First block.
     pub first: u64,
-    /// Blocks.
     pub sectors: u64,
-    /// Tracks.
     pub tracks: u64,
     /// Physical sectors on all of the tracks together.
     pub physical_sectors: u64,
@@ -27,12 +24,11 @@ pub(crate) struct Part {
     pub least: u32,
     /// Most physical sectors on a track.
     pub most: u32,
-    /// Turns of the platter to read the part from end to end, skew included.
+    /// Turns for reading the part sequentially, skew included.
     pub turns: f64,
 }
 
 impl Survey {
-    /// Walks over all tracks of a drive.
     pub(crate) fn new(spec: &DriveSpec, geometry: &Geometry) -> Survey {
         let size = geometry.sectors().div_ceil(PARTS_MAX as u64);
         let parts = walk(geometry, |part, track| part.least != track.least)
@@ -43,7 +39,7 @@ impl Survey {
         Survey { parts, sector_bytes, turn_s }
     }
 
-    /// Rate of a long read of a part, head and track changes included.
+    /// Rate of a long read of a part, head switches and seeks included.
     pub(crate) fn streaming_mb_s(&self, part: &Part) -> f64 {
         part.sectors as f64 * self.sector_bytes / (part.turns * self.turn_s) / 1e6
     }
@@ -70,8 +66,8 @@ impl Part {
     }
 }
 
-/// Joins tracks to parts; a new part begins where `ends` says so of the part so far and the next track. None where there
-/// would be too many.
+/// Merges tracks into parts; a new part begins where `ends` returns true for the part so far and the next track. None if there would be too
+/// many.
 fn walk(geometry: &Geometry, ends: impl Fn(&Part, &Part) -> bool) -> Option<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut next = 0;
@@ -93,16 +89,16 @@ fn angle(geometry: &Geometry, lbn: u64) -> Angle {
     geometry.extent_at(Lbn(lbn)).angle
 }
 
-/// The track from block `lbn` on, as a part: its turns run from its first block to that of the next track. `begins` is the
-/// angle of the first, and becomes that of the second.
+/// The track from block `lbn` on, as a part: its turns run from its first block to that of the next track. `begins` is the angle of the
+/// first, and is set to that of the second.
 fn track(geometry: &Geometry, lbn: u64, begins: &mut Angle) -> Part {
     let track = geometry.track_at(Lbn(lbn));
     let sectors = (track.first.0 + u64::from(track.sectors)).min(geometry.sectors()) - lbn;
     let mut turns = sectors as f64 / f64::from(track.sectors_per_track);
     if lbn + sectors < geometry.sectors() {
         let next = angle(geometry, lbn + sectors);
-        // The angle lost whole turns: take the first time it comes round after the blocks were read. A track that is
-        // read in exactly one turn must not gain one by rounding.
+        // The angle lacks whole turns: take its first recurrence after the blocks were read. A track that is read in exactly one turn must
+        // not gain one by rounding.
         let rounding = 1e-6;
         turns += ((next - *begins).as_turns() - turns + rounding).rem_euclid(1.0) - rounding;
         *begins = next;

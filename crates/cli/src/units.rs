@@ -1,4 +1,4 @@
-//! Numbers for people, and sizes from people.
+//! Formats numbers for users, and parses sizes from them.
 
 use headstack::DriveSpec;
 pub(crate) use headstack::{grouped, significant};

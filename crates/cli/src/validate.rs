@@ -79,7 +79,7 @@ impl Validate {
     }
 }
 
-/// Opens the trace, packed or not.
+/// Opens the trace, compressed or not.
 fn open(path: &Path) -> Result<Trace<'static>, Failure> {
     let name = path.display().to_string();
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
@@ -133,7 +133,7 @@ fn row(name: &str, class: &ClassAgreement) -> Vec<String> {
     ]
 }
 
-/// Points on the line of a distribution: enough for any screen.
+/// Points of a distribution: enough for any screen.
 const STEPS: usize = 1000;
 
 /// Both distributions of the requests of one kind, if there are any.

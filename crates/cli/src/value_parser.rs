@@ -4,10 +4,10 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use std::ffi::OsStr;
 
-/// Takes any text that is a name, which may be more than the list shows; help shows the list.
+/// Accepts any text that is a name, which may be more than help lists.
 #[derive(Clone)]
 pub(crate) struct ListedName {
-    /// What is wrong with a text that is no name.
+    /// The error for a text that is no name.
     pub(crate) check: fn(&str) -> Result<(), String>,
     pub(crate) known: fn() -> Vec<PossibleValue>,
 }

@@ -3,7 +3,7 @@
 use super::grid::Cell;
 use crate::failure::Failure;
 
-/// The index of the cell that `text` names: by its number from 1 on, by its label, or by its settings in a line.
+/// The index of the cell that `text` names: its number from 1, its label, or its settings.
 ///
 /// *Errors:* there is none, or more than one.
 pub(super) fn find(cells: &[Cell], text: &str) -> Result<usize, Failure> {

@@ -1,4 +1,4 @@
-//! What is kept of the runs of a cell, one a seed, and how cells are compared by it.
+//! The figures of a cell's runs, one run per seed, and the comparison of cells by them.
 
 use super::grid::Cell;
 use crate::sim::page::{self as one, PARTS};
@@ -6,7 +6,6 @@ use headstack::{JobResult, KindResult, Results};
 use headstack_sim::stats::{Confidence, Direction, Interval};
 use serde_json::Value;
 
-/// A figure by which runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metric {
     Iops,
@@ -15,9 +14,9 @@ pub(super) enum Metric {
     P50Ms,
     P99Ms,
     MaxMs,
-    /// Share of the time in which an arm is at work, over the devices.
+    /// Share of the time in which an arm works, over the devices.
     Arm,
-    /// Share of the reads without an access of their own, over the devices.
+    /// Share of the reads that need no access of their own, over the devices.
     Hits,
 }
 
@@ -47,7 +46,7 @@ impl Metric {
         }
     }
 
-    /// Its interval by the batches of one run, where these tell one.
+    /// Its interval by the batches of one run, if they give one.
     fn within(self, confidence: &Confidence) -> Option<Interval> {
         match self {
             Metric::Iops => Some(confidence.iops),
@@ -57,7 +56,7 @@ impl Metric {
         }
     }
 
-    /// The metric of several runs together: their mean, of largest values the largest.
+    /// The metric over several runs: their mean, or for a maximum the maximum.
     pub(super) fn over_runs(self, values: &[f64]) -> f64 {
         match self {
             Metric::MaxMs => values.iter().copied().fold(0.0, f64::max),
@@ -70,22 +69,22 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// What is kept of a run: it is small, as there may be thousands.
+/// The figures of a run: small, because there may be thousands of runs.
 pub(super) struct Figures {
     pub(super) requests: u64,
     values: [f64; Metric::ALL.len()],
     pub(super) parts_ms: [f64; PARTS],
     confidence: Option<Confidence>,
-    /// The line of the distribution.
+    /// Points of the distribution.
     pub(super) distribution: Vec<(f64, f64)>,
     pub(super) jobs: Vec<JobFigures>,
     pub(super) object: Value,
 }
 
-/// What one job asked for of one kind.
+/// The figures of one job and kind of request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct JobFigures {
-    /// The job and the kind: `wal write`.
+    /// Job and kind: `wal write`.
     pub(super) name: String,
     pub(super) requests: u64,
     /// In the order of [`Metric::ALL`], without the last two.
@@ -142,10 +141,10 @@ impl Figures {
     }
 }
 
-/// A cell and what came of its runs.
+/// A cell and its runs.
 pub(super) struct Ran {
     pub(super) cell: Cell,
-    /// A run for each seed, in the order of the seeds; one at least.
+    /// A run per seed, in the order of the seeds; at least one.
     pub(super) runs: Vec<Figures>,
 }
 
@@ -153,7 +152,7 @@ pub(super) struct Ran {
 pub(super) struct Difference {
     /// As a share of the baseline.
     pub(super) share: f64,
-    /// Whether chance explains it; none where that is unknown.
+    /// Whether chance explains it; none if unknown.
     pub(super) by_chance: Option<bool>,
 }
 
@@ -162,12 +161,11 @@ impl Ran {
         self.runs.iter().map(|run| run.values[metric as usize]).collect()
     }
 
-    /// A metric over all seeds.
     pub(super) fn value(&self, metric: Metric) -> f64 {
         metric.over_runs(&self.values(metric))
     }
 
-    /// How far a mean may be off at 95 %: by the seeds where there are several, else by the batches of the run.
+    /// The 95 % confidence interval of a mean: by the seeds if there are several, else by the batches of the run.
     pub(super) fn interval(&self, metric: Metric) -> Option<Interval> {
         match &self.runs[..] {
             [run] => metric.within(run.confidence.as_ref()?),
@@ -176,8 +174,8 @@ impl Ran {
         }
     }
 
-    /// How a metric differs from the baseline's; none where that one is 0. Runs of one seed are taken as independent; with
-    /// several, the differences seed by seed are judged, as the same seed asks for the same requests.
+    /// The difference of a metric from the baseline's; none if that is 0. With one seed, runs count as independent; with several, the
+    /// differences are taken seed by seed, because the same seed gives the same requests.
     pub(super) fn difference(&self, base: &Ran, metric: Metric) -> Option<Difference> {
         let from = base.value(metric);
         if from <= 0.0 {
@@ -194,13 +192,11 @@ impl Ran {
         Some(Difference { share: self.value(metric) / from - 1.0, by_chance })
     }
 
-    /// The fewest and the most requests of its runs.
     pub(super) fn requests(&self) -> (u64, u64) {
         let each = || self.runs.iter().map(|run| run.requests);
         (each().min().unwrap_or(0), each().max().unwrap_or(0))
     }
 
-    /// Means of the parts of the response time.
     pub(super) fn parts_ms(&self) -> [f64; PARTS] {
         let mut parts = [0.0; PARTS];
         for (part, mean) in parts.iter_mut().enumerate() {
@@ -267,7 +263,7 @@ pub(super) mod tests {
 
     #[test]
     fn difference_is_judged_seed_by_seed() {
-        // Each seed is 5 % slower, though the seeds differ among themselves far more.
+        // Each seed is 5 % slower, though the seeds differ far more from each other.
         let base = ran(&[], &[10.0, 20.0, 40.0]);
         let slower = ran(&[], &[10.51, 21.0, 42.01]);
         let found = slower.difference(&base, Metric::P99Ms).expect("the baseline is not 0");

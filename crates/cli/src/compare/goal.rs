@@ -1,4 +1,4 @@
-//! `--goal METRIC<VALUE`: which runs are good enough.
+//! `--goal METRIC<VALUE`: a bound that runs must meet.
 
 use super::figures::{Metric, Ran};
 use headstack_model::spec::nearest;
@@ -14,7 +14,7 @@ pub(super) struct Goal {
 impl Goal {
     /// `p99_ms<100`, `iops>500`.
     ///
-    /// *Errors:* in words, without the option's name.
+    /// *Errors:* a message without the option's name.
     pub(super) fn parse(text: &str) -> Result<Goal, String> {
         let place =
             text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99_ms<100")?;
@@ -39,12 +39,10 @@ impl Goal {
         if self.is_below { value < self.bound } else { value > self.bound }
     }
 
-    /// As it was given.
     pub(super) fn text(&self) -> String {
         format!("{}{}{}", self.metric.name(), if self.is_below { "<" } else { ">" }, self.bound)
     }
 
-    /// The cell that comes closest.
     pub(super) fn closest<'a>(&self, ran: &'a [Ran]) -> Option<&'a Ran> {
         let key = |ran: &Ran| ran.value(self.metric) * if self.is_below { 1.0 } else { -1.0 };
         ran.iter().min_by(|one, other| key(one).total_cmp(&key(other)))

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::sim::setup;
 use headstack_sim::rig::Rig;
 
-/// Most runs of one comparison.
+/// Maximum runs of a comparison.
 const MOST: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,30 +38,30 @@ impl Varied {
         numbers.collect()
     }
 
-    /// The last word of the key, as tables and charts call it.
+    /// The last word of the key, for tables and charts.
     pub(super) fn short(&self) -> &str {
         self.key.rsplit('.').next().unwrap_or(&self.key)
     }
 }
 
-/// A run: a rig with what was set over it.
+/// A run: a rig and its settings.
 pub(super) struct Cell {
     pub(super) rig_name: String,
-    /// The place of the rig among those named.
+    /// Index among the named rigs.
     pub(super) rig_index: usize,
     pub(super) rig: Rig,
     pub(super) settings: Vec<(String, String)>,
 }
 
 impl Cell {
-    /// The rig and what was set over it, in a line.
+    /// The rig and its settings in one line.
     pub(super) fn label(&self) -> String {
         let settings = self.settings.iter().map(|(key, value)| format!(" {key}={value}"));
         format!("{}{}", self.rig_name, settings.collect::<String>())
     }
 }
 
-/// Every rig with every combination of values, the last key changing fastest.
+/// Every rig with every combination of values; the last key changes fastest.
 ///
 /// *Errors:* a value that a rig refuses, or too many runs.
 pub(super) fn cells(rigs: &[(String, Rig)], varied: &[Varied]) -> Result<Vec<Cell>, Failure> {

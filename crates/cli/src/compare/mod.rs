@@ -1,4 +1,4 @@
-//! `headstack compare`: the same load on several rigs, or on one whose keys are varied, side by side.
+//! `headstack compare`: the same load on several rigs, or on one with varied keys.
 
 mod baseline;
 mod figures;
@@ -90,7 +90,7 @@ impl Compare {
         let options = &self.load_options;
         let one = Load { name: load, options, seed, seeds: self.repeat, outputs: &outputs };
         let ran = runs::run_all(cells, one, &interrupt)?;
-        // A signal that comes after the last run changes nothing.
+        // A signal after the last run has no effect.
         let partial = interrupt.received().filter(|_| ran.len() < wanted);
         let partial = partial.map(|signal| Partial { signal, wanted });
         let comparison = Comparison {
@@ -116,7 +116,7 @@ impl Compare {
     }
 }
 
-/// Columns of the terminal that standard output is, if it is one.
+/// Columns of the terminal, if standard output is one.
 fn terminal_width() -> Option<usize> {
     let is_terminal = io::stdout().is_terminal();
     is_terminal
@@ -127,15 +127,15 @@ fn terminal_width() -> Option<usize> {
 
 struct Comparison {
     load: String,
-    /// The first seed, and how many there are.
+    /// The first seed, and their number.
     seed: u64,
     seeds: u64,
-    /// The cell that was named to compare the others with.
+    /// The cell that `--baseline` names.
     baseline_label: Option<String>,
     goal: Option<Goal>,
     rigs: Vec<(String, Rig)>,
     varied: Vec<grid::Varied>,
-    /// Those that are done, in the order of the grid.
+    /// Completed cells, in the order of the grid.
     ran: Vec<Ran>,
     partial: Option<Partial>,
 }
@@ -143,7 +143,7 @@ struct Comparison {
 #[derive(Clone, Copy)]
 struct Partial {
     signal: Signal,
-    /// Cells that were asked for.
+    /// Number of cells in the grid.
     wanted: usize,
 }
 
@@ -154,7 +154,7 @@ impl Partial {
 }
 
 impl Comparison {
-    /// The cell to which the others are compared, if it is done.
+    /// The cell to which the others are compared, if completed.
     fn baseline(&self) -> Option<&Ran> {
         match &self.baseline_label {
             Some(label) => self.ran.iter().find(|ran| ran.cell.label() == *label),
@@ -162,7 +162,7 @@ impl Comparison {
         }
     }
 
-    /// Fails where a goal was set that no run meets.
+    /// Fails if no run meets the goal.
     fn verdict(&self) -> Result<(), Failure> {
         let Some(goal) = self.goal.filter(|goal| !self.ran.iter().any(|ran| goal.is_met(ran))) else {
             return Ok(());

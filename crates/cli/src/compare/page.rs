@@ -1,4 +1,4 @@
-//! The comparison as a report: each metric over what was varied.
+//! The comparison as a report: each metric over the varied keys.
 
 use super::figures::{Metric, Ran};
 use super::{Comparison, table};
@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::report::{Axis, Chart, Draw, Report, Section, Series};
 use crate::sim::page as one;
 
-/// Runs whose distributions are shown at first; those of the others appear by a click on their name.
+/// Maximum number of distributions shown at first; the others appear by a click on their name.
 const SHOWN: usize = 12;
 
-/// Runs whose distributions are there to be shown, and whose time splits.
+/// Maximum number of runs with distributions and time splits.
 const DRAWN: usize = 60;
 
 struct Plotted {
@@ -66,12 +66,12 @@ pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
     })
 }
 
-/// Where runs stand on the x axis, and what tells the lines apart.
+/// The x positions of runs, and the key that separates lines.
 struct Arrangement {
     x: Axis,
-    /// Of each run: its place, and the name of its line.
+    /// Per run: its x position, and the name of its line.
     runs: Vec<(f64, String)>,
-    /// Whether the places are words, between which a line means nothing.
+    /// Whether the positions are words, which no line should connect.
     words: bool,
 }
 
@@ -102,7 +102,7 @@ fn arrange(comparison: &Comparison) -> Arrangement {
     Arrangement { x, runs, words: numbers.is_none() }
 }
 
-/// An axis that shows ratios where the numbers are far apart.
+/// An axis, logarithmic if the numbers are far apart.
 fn numeric_axis(label: &str, numbers: &[f64]) -> Axis {
     let (low, high) = numbers
         .iter()
@@ -144,7 +144,7 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, plotted: &Plotted) 
     Chart::new(plotted.title, arrangement.x.clone(), Axis::linear(plotted.unit), series)
 }
 
-/// Puts the points of a line in the order of the axis, with what belongs to them.
+/// Sorts the points of a line by x, with their labels.
 fn sort(series: &mut Series) {
     let mut order: Vec<usize> = (0..series.points.len()).collect();
     order.sort_by(|one, other| series.points[*one].0.total_cmp(&series.points[*other].0));
@@ -154,7 +154,7 @@ fn sort(series: &mut Series) {
     }
 }
 
-/// What a run is called where all stand together: what they have in common is left out.
+/// The name of a run among all runs, without the parts that all share.
 fn short_name(comparison: &Comparison, ran: &Ran) -> String {
     let mut words: Vec<&str> = Vec::new();
     words.extend((comparison.rigs.len() > 1).then_some(ran.cell.rig_name.as_str()));
@@ -162,7 +162,7 @@ fn short_name(comparison: &Comparison, ran: &Ran) -> String {
     words.join(", ")
 }
 
-/// A remark where not all runs are drawn.
+/// A note if not all runs are drawn.
 fn drawn(comparison: &Comparison) -> String {
     match comparison.ran.len() {
         count if count > DRAWN => format!(" The first {DRAWN} of {count} runs are there."),
@@ -170,7 +170,7 @@ fn drawn(comparison: &Comparison) -> String {
     }
 }
 
-/// A remark where not all lines are shown at first.
+/// A note if not all lines are shown at first.
 fn shown(comparison: &Comparison) -> String {
     match comparison.ran.len() {
         count if count > SHOWN => {
@@ -182,7 +182,7 @@ fn shown(comparison: &Comparison) -> String {
     }
 }
 
-/// Of which seed a distribution is, where there are several.
+/// A note on the seed of the distributions, if there are several.
 fn of_seed(comparison: &Comparison) -> String {
     if comparison.seeds > 1 { format!(" Those of seed {}.", comparison.seed) } else { String::new() }
 }

@@ -4,7 +4,7 @@ use super::Comparison;
 use super::figures::{Metric, Ran};
 use serde_json::{Map, Value, json};
 
-/// The whole document, as text that ends with a line's end.
+/// The document as text with a final newline.
 pub(super) fn to_json(comparison: &Comparison) -> String {
     let rigs = comparison.rigs.iter().map(|(name, rig)| {
         json!({"name": name, "rig": serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON")})
@@ -41,7 +41,7 @@ fn run(comparison: &Comparison, ran: &Ran) -> Value {
     })
 }
 
-/// Each metric over the seeds, how far it may be off, and how it differs from the baseline's.
+/// Each metric over the seeds, its interval, and its difference from the baseline.
 fn figures(comparison: &Comparison, ran: &Ran) -> Map<String, Value> {
     let base = comparison.baseline().filter(|base| !std::ptr::eq(*base, ran));
     let figure = |metric: Metric| {

@@ -15,15 +15,14 @@ use std::path::Path;
 pub(super) struct Load<'a> {
     pub(super) name: &'a str,
     pub(super) options: &'a LoadArgs,
-    /// The first seed, and how many there are.
+    /// The first seed, and their number.
     pub(super) seed: u64,
     pub(super) seeds: u64,
-    /// Files that are written, each with its option.
+    /// Output files, each with its option.
     pub(super) outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
-/// Runs all cells with every seed; what comes out is in their order, without those that were not done when `interrupt`
-/// stopped the rest.
+/// Runs all cells with every seed; returns them in their order, without those that `interrupt` prevented.
 ///
 /// *Errors:* that of the first cell in this order that fails.
 pub(super) fn run_all(cells: Vec<Cell>, load: Load<'_>, interrupt: &Interrupt) -> Result<Vec<Ran>, Failure> {
@@ -50,7 +49,7 @@ pub(super) fn run_all(cells: Vec<Cell>, load: Load<'_>, interrupt: &Interrupt) -
     Ok(ran)
 }
 
-/// Runs a cell with a seed; none where it is not done when it has to stop.
+/// Runs a cell with a seed; none if interrupted.
 fn run(
     cell: &Cell,
     load: Load<'_>,

@@ -1,4 +1,4 @@
-//! The comparison as tables: each cell's figures, and how they differ from the baseline's; the same by job.
+//! The comparison as tables: each cell's figures and their differences from the baseline; the same by job.
 
 use super::Comparison;
 use super::figures::{Metric, Ran};
@@ -8,7 +8,7 @@ use crate::sim::text::half_width;
 use crate::units::{grouped, significant};
 use std::io::Write;
 
-/// Prints the comparison, within `width` columns where the terminal has no more.
+/// Prints the comparison, limited to the `width` of a terminal.
 pub(super) fn print(
     comparison: &Comparison,
     by_job: bool,
@@ -59,7 +59,7 @@ pub(super) fn seeds(comparison: &Comparison) -> String {
     }
 }
 
-/// What the signs in the table mean.
+/// Explains the signs in the table.
 pub(super) fn note(comparison: &Comparison) -> String {
     let (means, rule, paired) = match comparison.seeds {
         1 => (String::new(), "by batch means".to_string(), ""),
@@ -78,7 +78,7 @@ pub(super) fn note(comparison: &Comparison) -> String {
     )
 }
 
-/// Which runs meet the goal, where there is one.
+/// Which runs meet the goal, if there is one.
 fn goal_line(comparison: &Comparison) -> Option<String> {
     let goal = comparison.goal?;
     let met: Vec<&Ran> = comparison.ran.iter().filter(|ran| goal.is_met(ran)).collect();
@@ -93,13 +93,13 @@ fn goal_line(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// A table whose columns can be left out: those of the highest rank first, those of rank 0 never.
+/// A table with optional columns: those of the highest rank are dropped first, those of rank 0 never.
 pub(super) struct Ranked {
     pub(super) table: Table,
     ranks: Vec<u8>,
 }
 
-/// Prints a table, and says which columns were left out to fit it into `width`.
+/// Prints a table, and returns the columns dropped to fit it into `width`.
 fn print_table(ranked: Ranked, width: Option<usize>, out: &mut dyn Write) -> Result<Vec<String>, Failure> {
     let Ranked { mut table, mut ranks } = ranked;
     let mut left_out = Vec::new();
@@ -120,7 +120,7 @@ fn print_table(ranked: Ranked, width: Option<usize>, out: &mut dyn Write) -> Res
     Ok(left_out)
 }
 
-/// The columns that name a cell, and how many of them there are.
+/// Names of the columns that identify a cell.
 fn names(comparison: &Comparison) -> Vec<&str> {
     let mut columns: Vec<&str> = Vec::new();
     columns.extend((comparison.rigs.len() > 1 || comparison.varied.is_empty()).then_some("rig"));
@@ -139,7 +139,6 @@ fn words(comparison: &Comparison, ran: &Ran) -> Vec<String> {
 /// A column of the table of cells: its heading, its rank, and its text for a cell.
 type Column<'a> = (&'a str, u8, Box<dyn Fn(&Ran) -> String + 'a>);
 
-/// The table: a line a cell.
 pub(super) fn ranked(comparison: &Comparison) -> Ranked {
     let figure = |metric: Metric| move |ran: &Ran| significant(ran.value(metric), 4);
     let share = |metric: Metric| move |ran: &Ran| format!("{:.1} %", 100.0 * ran.value(metric));
@@ -180,7 +179,7 @@ pub(super) fn ranked(comparison: &Comparison) -> Ranked {
     Ranked { table, ranks }
 }
 
-/// How a cell differs from the baseline; nothing for the baseline itself.
+/// The difference from the baseline; empty for the baseline itself.
 fn difference(comparison: &Comparison, ran: &Ran, metric: Metric) -> String {
     let base = comparison.baseline().filter(|base| !std::ptr::eq(*base, ran));
     base.and_then(|base| ran.difference(base, metric)).map_or(String::new(), |found| {
@@ -189,7 +188,7 @@ fn difference(comparison: &Comparison, ran: &Ran, metric: Metric) -> String {
     })
 }
 
-/// The table by job: the lines of a job and kind stand together, in the order of the cells.
+/// The table by job: the lines of a job and kind are adjacent, in the order of the cells.
 pub(super) fn jobs(comparison: &Comparison) -> Ranked {
     let figures = ["requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let names = names(comparison);

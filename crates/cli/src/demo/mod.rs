@@ -22,7 +22,7 @@ pub(crate) struct Demo {
     out: PathBuf,
 }
 
-/// An experiment: how many runs it takes, and the runs themselves.
+/// An experiment: its number of runs, and the function that does them.
 struct Experiment {
     runs: usize,
     section: fn(&Bench) -> Result<Section, Failure>,
@@ -63,10 +63,10 @@ fn print(section: &Section, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Seed of everything random in the loads.
+/// Seed of the loads.
 const SEED: u64 = 1;
 
-/// Where the experiments run their loads. A bar on a terminal shows how far they are.
+/// Runs the loads of the experiments, with a progress bar on a terminal.
 struct Bench {
     progress: ProgressBar,
 }
@@ -78,7 +78,6 @@ impl Bench {
         Bench { progress }
     }
 
-    /// Tells what the next runs are about.
     fn announce(&self, experiment: &str) {
         self.progress.set_message(experiment.to_string());
     }

@@ -23,8 +23,7 @@ struct Line {
 
 fn section(bench: &Bench) -> Result<Section, Failure> {
     bench.announce("orders");
-    // The question is what an order makes of a queue; how much of it this drive's firmware looks at, and how many tags
-    // its interface has, is another.
+    // The experiment shows the effect of an order on a queue; the firmware's window and the interface's tags would limit it.
     let mut spec = drive(DRIVE)?.on_sas();
     spec.queue.window = None;
     let lines = ORDERS.iter().map(|order| line(bench, &spec, order)).collect::<Result<Vec<_>, _>>()?;
@@ -66,7 +65,6 @@ fn line(bench: &Bench, spec: &headstack_model::DriveSpec, order: &'static str) -
     Ok(line)
 }
 
-/// What each order does, from the list of them all.
 fn summaries() -> String {
     let known = order::all().iter().filter(|entry| ORDERS.contains(&entry.name));
     let said: Vec<String> =

@@ -20,8 +20,8 @@ struct Line {
     mb_s: Vec<f64>,
 }
 
-/// What the drive's firmware does when another stream's request waits is not published, so both are shown: it fills the
-/// segment first, or it gives way at once.
+/// Firmware behaviour when another stream's request waits is not published, so both cases are shown: it fills the segment first, or it
+/// stops at once.
 fn section(bench: &Bench) -> Result<Section, Failure> {
     bench.announce("streams");
     let spec = drive(DRIVE)?;
@@ -64,7 +64,7 @@ fn line(bench: &Bench, name: &'static str, spec: &DriveSpec, size: u64) -> Resul
         let load = PatternSpec {
             request_bytes: Some(size),
             streams,
-            // Long enough that the first, cold, request of each stream hardly counts.
+            // Long enough that the first request of each stream, a miss, has little weight.
             count: u64::from(streams) * 50 + 1000,
             ..PatternSpec::closed(AccessPattern::Streams, 1)
         };

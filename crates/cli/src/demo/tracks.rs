@@ -1,7 +1,7 @@
-//! Third experiment: reads aligned to tracks against reads from anywhere.
+//! Third experiment: reads aligned to tracks against unaligned reads.
 //!
-//! *Source:* the set-up is that of Schindler, Griffin, Lumb and Ganger, "Track-aligned extents" (FAST 2002), section
-//! 5.1: random reads within the first zone, one outstanding or always one more in the queue; head time is the time from one to the next.
+//! *Source:* the set-up of Schindler, Griffin, Lumb and Ganger, "Track-aligned extents" (FAST 2002), section 5.1: random reads within the
+//! first zone, one outstanding or always one more in the queue; head time is the time from one to the next.
 
 use super::{Bench, Experiment, drive};
 use crate::failure::Failure;

@@ -57,7 +57,7 @@ impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let load = |(name, _): &(&str, &str)| catalog::load(name).map(Entry::new);
         let entries = drives::all().iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        // Three columns: they fit a terminal of 80.
+        // Three columns fit a terminal of 80.
         let row = |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence)];
         list::write(&entries, self.json, ("Drives", ["name", "title", "evidence"]), row, out)
     }

@@ -111,7 +111,7 @@ pub(crate) fn seeks(spec: &DriveSpec) -> Section {
         .with_chart(chart("Short distances in view", Axis::log("distance (cylinders)")))
 }
 
-/// Distances that show both ends of a curve: each of the first, then ever further apart.
+/// Distances for both ends of a curve: each of the first, then at growing intervals.
 fn distances(cylinders: u32) -> Vec<u32> {
     let mut distances = Vec::new();
     let mut distance = 1;

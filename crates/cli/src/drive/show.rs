@@ -50,7 +50,7 @@ impl Show {
     }
 }
 
-/// The figures of a drive that tell it from others, each with its name.
+/// The main figures of a drive, each with its name.
 fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)> {
     let survey = Survey::new(spec, geometry);
     let layout = &spec.geometry;
@@ -144,7 +144,7 @@ fn mechanics(spec: &DriveSpec) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Mean over two cylinders drawn at random: a distance d comes up in proportion to the places it fits, cylinders − d.
+/// Mean over two random cylinders: a distance d has a probability proportional to cylinders − d, its number of positions.
 fn mean_over_random_pairs(cylinders: u32, time: impl Fn(u32) -> f64) -> f64 {
     let step = (cylinders / 5000).max(1);
     let (mut sum, mut weights) = (0.0, 0.0);
@@ -180,7 +180,7 @@ fn electronics(spec: &DriveSpec) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The kind of tags, and what it means for a FLUSH.
+/// The kind of tags, and its effect on a FLUSH.
 fn tagging(spec: &DriveSpec) -> String {
     match spec.tagging() {
         _ if spec.queue.depth == 1 => "none: one command at a time".to_string(),

@@ -1,4 +1,4 @@
-//! Where the bytes of the disks are kept.
+//! Storage of the disks' bytes.
 
 use super::plan::Plan;
 use crate::failure::{self, Failure};
@@ -12,7 +12,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data {
     Memory,
-    /// In a file, or in a folder with a file a volume.
+    /// In a file, or in a folder with a file per volume.
     At(PathBuf),
 }
 
@@ -28,9 +28,9 @@ impl FromStr for Data {
 }
 
 impl Data {
-    /// The volumes of each disk with what keeps their bytes, and where that is, in words.
+    /// The volumes of each disk with their stores, and descriptions of these.
     ///
-    /// *Errors:* a file or folder that cannot be made or used.
+    /// *Errors:* a file or folder that cannot be created or used.
     pub(super) fn volumes(&self, plans: &[Plan]) -> Result<Vec<Vec<(Volume, String)>>, Failure> {
         let count: usize = plans.iter().map(|plan| plan.volumes.len()).sum();
         let of_plan = |plan: &Plan| {
@@ -51,15 +51,14 @@ impl Data {
         let fault = |error: io::Error| Failure::Input(format!("--data {place}: {error}"));
         let (store, was_unmarked) = store.map_err(fault)?;
         if was_unmarked {
-            // As version 0.1 made them, and as a real disk is copied.
+            // As of version 0.1, or a copy of a real disk.
             failure::print_line(&format!("--data {place}: it named no disk, and is marked as {owner}'s now"));
         }
         Ok((Volume::new(info.clone(), store), place.clone()))
     }
 }
 
-/// The file of a volume: `path` where there is one volume, and a file in the folder `path` where there are several or where
-/// it is a folder.
+/// The file of a volume: `path` for a single volume, and a file in the folder `path` for several, or if it is a folder.
 fn file(path: &Path, info: &VolumeInfo, count: usize) -> Result<PathBuf, Failure> {
     let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if count == 1 && !path.is_dir() && !ends_as_folder {

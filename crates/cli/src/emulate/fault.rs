@@ -1,4 +1,4 @@
-//! `--fault`: what goes wrong with the disks.
+//! `--fault`: faults of the disks.
 
 use super::plan::Plan;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The drive that it is of; all of them without it.
+    /// Its drive; all drives if none.
     drive: Option<String>,
     what: What,
 }
@@ -18,12 +18,12 @@ pub(super) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     PowerCut(Nanos),
-    /// FLUSH and FUA are said to be done, and are not.
+    /// FLUSH and FUA are acknowledged and ignored.
     IgnoreFlush,
     Drive(DriveFault),
 }
 
-/// The name of each, and how it is written.
+/// The name of each, and its syntax.
 const FORMS: [(&str, &str); 5] = [
     ("power-cut", "power-cut@TIME"),
     ("ignore-flush", "ignore-flush"),
@@ -83,7 +83,7 @@ impl FromStr for What {
     }
 }
 
-/// What to say of a text that is no fault.
+/// The error for a text that is no fault.
 fn wrong(name: &str) -> String {
     if let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) {
         return format!("must be written as {form}");
@@ -92,7 +92,7 @@ fn wrong(name: &str) -> String {
     format!("no such fault{} (there are {forms})", did_you_mean(name, FORMS.iter().map(|(name, _)| *name)))
 }
 
-/// A time of the disk's, such as `30s`.
+/// A disk time, such as `30s`.
 fn time(text: &str) -> Result<Nanos, String> {
     let time = humantime::parse_duration(text).map_err(|error| format!("`{text}`: {error} (such as 30s)"))?;
     u64::try_from(time.as_nanos()).map(Nanos).map_err(|_| format!("`{text}` is beyond 500 years"))
@@ -113,9 +113,9 @@ fn blocks(text: &str) -> Result<(Lbn, Lbn), String> {
 pub(super) struct Faults<'a>(pub(super) &'a [Fault]);
 
 impl Faults<'_> {
-    /// Whether each names a drive that is there.
+    /// Checks that each fault names an existing drive.
     ///
-    /// *Errors:* one that does not, with the nearest; any for a disk that is no model.
+    /// *Errors:* one that does not, with the nearest; any fault of a disk without a model.
     pub(super) fn check(&self, plans: &[Plan]) -> Result<(), Failure> {
         let names: Vec<String> = plans.iter().flat_map(drives).collect();
         for drive in self.0.iter().filter_map(|fault| fault.drive.as_ref()) {
@@ -139,14 +139,14 @@ impl Faults<'_> {
         times.min()
     }
 
-    /// What of them is a disk's as a whole.
+    /// The faults of a disk as a whole.
     pub(super) fn for_plan(&self, plan: &Plan) -> EmulatorFaults {
         let names = drives(plan);
         let lies = |fault: &Fault| fault.what == What::IgnoreFlush && fault.is_of_one(&names);
         EmulatorFaults { power_cut: self.power_cut(), ignore_flush: self.0.iter().any(lies) }
     }
 
-    /// Gives the drives of a disk what is wrong with them.
+    /// Injects the faults into the drives of a disk.
     ///
     /// *Errors:* blocks or turns that a drive does not have.
     pub(super) fn inject(&self, plan: &Plan, engine: &mut Engine) -> Result<(), Failure> {
@@ -168,7 +168,7 @@ impl Fault {
     }
 }
 
-/// The drives of a disk, in the order of their numbers: one that is a volume has the volume's name.
+/// The drives of a disk, in the order of their numbers: a drive that is a volume has the volume's name.
 fn drives(plan: &Plan) -> Vec<String> {
     let Some(rig) = &plan.rig else { return Vec::new() };
     let names: Vec<String> = rig.resolved().drives().map(|drive| drive.name).collect();

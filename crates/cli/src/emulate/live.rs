@@ -1,4 +1,4 @@
-//! `--stats`: what the disks do, while they do it.
+//! `--stats`: the activity of the disks.
 
 use super::summary::micros;
 use crate::service::lines::Lines;
@@ -16,7 +16,7 @@ pub(super) struct Live {
     lines: Lines,
 }
 
-/// A disk, with its time and counts when it was shown last.
+/// A disk, with its time and counts when it was last shown.
 struct Shown {
     handle: DiskHandle,
     at: Nanos,
@@ -29,7 +29,6 @@ impl Live {
         Live { disks: handles.into_iter().map(shown).collect(), lines: Lines::new(interval) }
     }
 
-    /// When to show them next.
     pub(super) fn next(&self) -> Instant {
         self.lines.next()
     }
@@ -41,7 +40,7 @@ impl Live {
 }
 
 impl Shown {
-    /// What is seen now, with rates since the last look.
+    /// The present state, with rates since the last line.
     fn line(&mut self, snapshot: &Snapshot) -> String {
         let count: Count = snapshot.volumes.iter().map(|volume| volume.books.all()).sum();
         let seconds = snapshot.at.since(self.at).as_secs();
@@ -64,7 +63,7 @@ impl Shown {
     }
 }
 
-/// Where the arm is and what it does, of a single drive; what all of several do.
+/// Position and activity of the arm for a single drive; combined activity for several.
 fn drives(snapshot: &Snapshot) -> Vec<String> {
     let [(view, activity)] = &snapshot.drives[..] else {
         let queued: usize = snapshot.drives.iter().map(|(view, _)| view.queued).sum();

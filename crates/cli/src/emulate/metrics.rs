@@ -28,7 +28,7 @@ fn disks_of(metrics: &mut Metrics, disks: &[Snapshot]) {
         disks.iter().map(move |snapshot| (vec![disk_label(snapshot)], value(snapshot)))
     };
     metrics.gauges("time_seconds", "The disk's time", each(|disk| disk.at.as_secs()));
-    metrics.gauges("outstanding", "Operations under way", each(|disk| disk.outstanding as f64));
+    metrics.gauges("outstanding", "Operations in flight", each(|disk| disk.outstanding as f64));
     metrics.gauges("powered", "Whether the disk has power", each(|disk| f64::from(u8::from(!disk.is_dark))));
     let quantiles = disks.iter().flat_map(|snapshot| {
         [0.5, 0.9, 0.99, 1.0].map(|share| {

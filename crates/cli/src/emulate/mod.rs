@@ -128,7 +128,7 @@ impl Emulate {
         })
     }
 
-    /// A folder for a socket that only the command that is run has to know.
+    /// A folder for a socket that only the child command uses.
     fn own_socket(&self) -> Result<Option<tempfile::TempDir>, Failure> {
         if self.nbd.is_some() || self.mount.is_some() || self.command.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What is to be emulated: the disks of all drives and rigs that were named, each with volumes of its own names.
+//! The disks to emulate: those of all named drives and rigs, with unique volume names.
 
 use super::EmulateTarget;
 use crate::failure::Failure;
@@ -7,21 +7,21 @@ use headstack_model::spec::WriteCache;
 use headstack_sim::rig::{ControllerWrites, Rig};
 use headstack_workload::VolumeInfo;
 
-/// The name that stands for a disk that takes no time.
+/// The name of a disk that takes no time.
 const NULL: &str = "null";
 
-/// A disk: what shares nothing with others, and so has a thread of its own.
+/// A disk: all that shares components, on a thread of its own.
 pub(super) struct Plan {
     pub(super) title: String,
     pub(super) volumes: Vec<VolumeInfo>,
-    /// Whether a write may be done before it is on the media.
+    /// Whether a write may complete before it is on the media.
     pub(super) caches_writes: bool,
     /// The model; none for a disk that takes no time.
     pub(super) rig: Option<Rig>,
 }
 
 impl Plan {
-    /// Of each volume, which disk's its bytes are: the drive, or the drives of an array.
+    /// The disk to which each volume's data belong: the drive, or the drives of an array.
     pub(super) fn owners(&self) -> Vec<String> {
         let Some(rig) = &self.rig else { return vec![NULL.to_string(); self.volumes.len()] };
         let names: Vec<String> = rig.resolved().drives().map(|drive| drive.spec.name.clone()).collect();
@@ -45,7 +45,7 @@ impl Plan {
 
 /// The disks of all that was named.
 ///
-/// *Errors:* no such drive or rig; a key that it has not; a size that is for nobody.
+/// *Errors:* an unknown drive or rig; an unknown key; a size without a null disk.
 pub(super) fn plans(target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
     if target.size.is_some() && target.names.iter().all(|name| name != NULL) {
         return Err(Failure::Input("--size is for the disk `null`; others have their own".to_string()));
@@ -61,9 +61,9 @@ pub(super) fn plans(target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
     Ok(plans)
 }
 
-/// The disks of a single drive or rig, as it is.
+/// The disks of a single unmodified drive or rig.
 ///
-/// *Errors:* no such drive or rig.
+/// *Errors:* an unknown drive or rig.
 pub(super) fn of_name(name: &str) -> Result<Vec<Plan>, Failure> {
     match name {
         NULL => Ok(vec![null(NULL_BYTES)?]),
@@ -71,7 +71,7 @@ pub(super) fn of_name(name: &str) -> Result<Vec<Plan>, Failure> {
     }
 }
 
-/// Size of a disk that takes no time unless it is told.
+/// Default size of a disk that takes no time.
 const NULL_BYTES: u64 = 100 << 30;
 
 fn null(bytes: u64) -> Result<Plan, Failure> {
@@ -97,7 +97,7 @@ fn of_rig(name: &str, change: impl FnOnce(&mut Rig) -> Result<(), Failure>) -> R
     Ok(rig.parts().into_iter().map(plan).collect())
 }
 
-/// What a disk is, for people: the drive where it is one, else the rig.
+/// The title of a disk: the drive's if it is one, else the rig's.
 fn title(part: &Rig) -> String {
     let mut drives = part.resolved().drives();
     match (drives.next(), drives.next()) {
@@ -106,7 +106,6 @@ fn title(part: &Rig) -> String {
     }
 }
 
-/// Whether a write may be done in a rig before it is on the media.
 fn caches_writes(rig: &Rig) -> bool {
     let spec = rig.resolved();
     let on_the_way = spec.controller.iter().filter_map(|controller| controller.cache.as_ref());
@@ -116,7 +115,7 @@ fn caches_writes(rig: &Rig) -> bool {
         || spec.node.as_ref().is_some_and(|node| node.scheduling && node.coalesce_writes)
 }
 
-/// Gives each volume a name that no other has: one that was met before gets the first free number.
+/// Makes volume names unique: a repeated one gets the first free number.
 fn name_apart<'a>(volumes: impl Iterator<Item = &'a mut VolumeInfo>) {
     let mut met: Vec<String> = Vec::new();
     for volume in volumes {

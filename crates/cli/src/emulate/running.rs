@@ -1,4 +1,4 @@
-//! The disks while they run, and the ways to them.
+//! Running disks and their servers.
 
 use super::fault::Faults;
 use super::plan::Plan;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 struct Unit {
     plan: Plan,
-    /// Where the bytes of each volume are kept, in words.
+    /// Where the bytes of each volume are kept, for messages.
     places: Vec<String>,
     disk: Disk,
 }
@@ -48,9 +48,9 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts the disks and lets programs in.
+    /// Starts the disks and their servers.
     ///
-    /// *Errors:* a fault that cannot be; an address or a mount that cannot be had.
+    /// *Errors:* an invalid fault; an address or a mount that is not available.
     pub(super) fn start(
         plans: Vec<Plan>,
         volumes: Vec<Vec<(Volume, String)>>,
@@ -76,12 +76,12 @@ impl Running {
         self.units.iter().map(|unit| unit.disk.handle()).collect()
     }
 
-    /// Real time until the power is cut, where a fault says so.
+    /// Real time until the power cut, if a fault sets one.
     pub(super) fn power_cut(&self) -> Option<Duration> {
         self.power_cut.map(|at| self.clock.real(at.since(self.clock.now())))
     }
 
-    /// Cuts the power of all disks: at the time that a fault says, if that has come, else now.
+    /// Cuts the power of all disks: at the time of the fault if that has passed, else now.
     pub(super) fn cut_power(&self) {
         let (mut lose, mut keep) = (0, Vec::new());
         for unit in &self.units {
@@ -100,7 +100,7 @@ impl Running {
         print_line(&power_cut(lose, &keep));
     }
 
-    /// Tells what there is and how to use it, disk by disk, and where figures are served.
+    /// Prints the disks and how to use them, and the address of the metrics.
     pub(super) fn introduce(&self, metrics: Option<SocketAddr>, out: &mut dyn Write) -> io::Result<()> {
         for unit in &self.units {
             let timing = timing(unit.plan.rig.is_some(), self.clock.speed(), unit.disk.is_real_time());
@@ -137,7 +137,7 @@ impl Running {
         self.mount.as_ref().map(|mount| mount.folder().join(volume))
     }
 
-    /// What a command finds in its environment: where the first disk is, and each by its name.
+    /// Environment of a child command: the URI or file of the first disk, and of each by its name.
     pub(super) fn environment(&self) -> Vec<(String, OsString)> {
         let mut found = Vec::new();
         let volumes = self.units.iter().flat_map(|unit| &unit.plan.volumes);
@@ -154,9 +154,9 @@ impl Running {
         found
     }
 
-    /// Ends the disks in an orderly way; how they did, what was under way included.
+    /// Ends the disks in an orderly way; returns their statistics, with requests in flight included.
     ///
-    /// *Errors:* data for which there was no room.
+    /// *Errors:* data for which no space was left.
     pub(super) fn end(self) -> (Result<(), Failure>, Vec<Snapshot>) {
         let handles = self.handles();
         drop(self.server);
@@ -174,7 +174,7 @@ impl Running {
     }
 }
 
-/// What a power cut takes of so many volumes of which the model tells what is on the media, and of those of which it does not.
+/// The effect of a power cut, for `lose` volumes whose model knows what is on the media, and the names of the others.
 fn power_cut(lose: usize, keep: &[String]) -> String {
     let kept = keep.join(", ");
     match (lose, keep) {
@@ -186,7 +186,7 @@ fn power_cut(lose: usize, keep: &[String]) -> String {
     }
 }
 
-/// How a disk keeps time: by how much faster than a real one, and whether its thread has priority. One that takes no time has neither.
+/// How a disk keeps time: its speed, and whether its thread has priority. A disk that takes no time has neither.
 fn timing(takes_time: bool, speed: f64, has_priority: bool) -> String {
     let with = if has_priority { "with" } else { "without" };
     match takes_time {
@@ -196,7 +196,7 @@ fn timing(takes_time: bool, speed: f64, has_priority: bool) -> String {
     }
 }
 
-/// What to do where the system does not let a disk's thread go first.
+/// The remedy if the system refuses real-time priority.
 pub(super) const NOT_REAL_TIME: &str = "without real-time priority answers may be late while other programs run. Run it as root, give it CAP_SYS_NICE \
                              (setcap cap_sys_nice+ep), or allow it by `ulimit -r 50`.";
 
@@ -241,7 +241,7 @@ impl Unit {
         })
     }
 
-    /// What clients can show of it. NBD has no field for the depth of a queue.
+    /// The description that clients see. NBD has no field for the depth of a queue.
     fn description(&self) -> String {
         let drives = self.plan.rig.iter().flat_map(|rig| &rig.resolved().drive);
         let depth = drives.map(|group| group.spec.queue.depth).max();
@@ -257,7 +257,7 @@ impl Unit {
             blocks: BlockSizes { minimum, preferred: usual.blocks.preferred.max(minimum), ..usual.blocks },
             rotational: self.plan.rig.is_some(),
             flush: self.plan.caches_writes,
-            // A read past the drive's cache is served by all that have one.
+            // All drives with a cache support reads that bypass it.
             fua: self.plan.rig.is_some(),
             ..usual
         }

@@ -1,4 +1,4 @@
-//! An emulated disk of one volume, for commands that have a use for it themselves.
+//! An emulated disk of one volume, for other commands.
 
 use super::data::Data;
 use super::fault::Faults;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Starts a disk: a drive or a rig, shipped or a file, with its data in a file or in memory.
 ///
-/// *Errors:* no such drive; a rig of several volumes; a file that cannot be had; a speed out of range.
+/// *Errors:* an unknown drive; a rig of several volumes; a file that cannot be used; a speed out of range.
 pub(crate) fn start(drive: &str, data: Option<&Path>, speed: f64) -> Result<Disk, Failure> {
     let clock = Clock::new(speed).map_err(Failure::Input)?;
     let plans = plan::of_name(drive)?;

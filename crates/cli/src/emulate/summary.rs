@@ -1,4 +1,4 @@
-//! What is said of the disks when they end.
+//! The summary of the disks at the end.
 
 use crate::service::figures::{requests, response};
 use crate::sim::text::figure;
@@ -8,7 +8,7 @@ use headstack_host::{Lateness, Snapshot};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Prints the lines of each volume, and what held for all.
+/// Prints the lines of each volume, and the common ones.
 pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     for snapshot in snapshots {
@@ -41,7 +41,6 @@ fn lateness(late: &Lateness) -> String {
     format!("p50 {p50} us, p90 {p90}, p99 {p99}, max {}", micros(late.max()))
 }
 
-/// Microseconds for people.
 pub(super) fn micros(time: Duration) -> String {
     figure(time.as_nanos() as f64 / 1e3)
 }

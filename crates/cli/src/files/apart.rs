@@ -1,21 +1,21 @@
-//! That no output of a command is written over an input, or over another output.
+//! Checks that no output overwrites an input or another output.
 
 use crate::failure::Failure;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What a path leads to, whatever it is called.
+/// The identity of a file, independent of its path.
 #[derive(PartialEq, Eq)]
 enum Place {
-    /// A file that is there: its device and number.
+    /// An existing file: its device and inode number.
     File(u64, u64),
-    /// One that is not: its folder and name.
+    /// A new file: its folder and name.
     New(PathBuf),
     Standard,
 }
 
-/// Where an output goes; none for a device or a pipe, which takes what several write.
+/// The identity of an output; none for a device or a pipe, which several outputs may share.
 fn identity_of(path: &Path) -> Option<Place> {
     if super::is_standard(path) {
         return Some(Place::Standard);
@@ -31,9 +31,9 @@ fn identity_of(path: &Path) -> Option<Place> {
     }
 }
 
-/// Checks that no output, each with its option, is one of the files that the command reads, or another output.
+/// Checks that no output, each with its option, is an input of the command, or another output.
 ///
-/// *Errors:* one is; the option is named.
+/// *Errors:* one is; the message names the option.
 pub(crate) fn check_apart(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let read: Vec<Place> =
         inputs.iter().filter(|input| input.exists()).filter_map(|input| identity_of(input)).collect();

@@ -1,4 +1,4 @@
-//! Files the command reads and writes.
+//! Files that the command reads and writes.
 
 mod apart;
 mod output;
@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) use apart::check_apart;
 pub(crate) use output::{NewFile, Output, is_standard, write_whole};
 
-/// The machine's files, and what job files may ask of the machine, for the library.
+/// The machine's files, and its variables for job files, for the library.
 pub(crate) struct SystemFiles;
 
 impl FileSource for SystemFiles {
@@ -40,12 +40,12 @@ impl FileSource for SystemFiles {
     }
 }
 
-/// Reads a text file, without the byte order mark that some editors put before it.
+/// Reads a text file, without a leading byte order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     headstack::read_text(&SystemFiles, path).map_err(Failure::input)
 }
 
-/// Reads a file of bounded length, as [`headstack::read_bounded`].
+/// Reads a file of limited length, as [`headstack::read_bounded`].
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     headstack::read_bounded(SystemFiles.open(path)?)
 }
@@ -56,7 +56,7 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(fault)
 }
 
-/// Makes a folder and those that it lies in, where they are not there.
+/// Creates a folder and its parents.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
     let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]

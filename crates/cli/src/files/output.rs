@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all, and standard output in their place.
+//! Files that are written whole or not at all, or standard output instead.
 
 use crate::failure::Failure;
 use crate::interrupt::Listed;
@@ -7,26 +7,26 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes a file whole or not at all: beside its place first, then renamed.
+/// Writes a file whole or not at all: to a temporary file, then renamed.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
     NewFile::beside(path)?.fill(content)
 }
 
-/// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind. A terminal or a
-/// pipe is not replaced but written to; of a link the file is replaced that it leads to, unless root writes: somebody else may
-/// have laid the link. What replaces a file has its mode, and its owner where that may be set.
+/// A file that is written next to its place and moved there once it is complete; dropped before, it is removed. A terminal or a pipe is
+/// written directly. For a link, the file that it leads to is replaced, unless root writes, because another user may have made the link. A
+/// replacement keeps the file's mode, and its owner if possible.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
-    /// Has a second signal remove it. It stands after the file, so that it outlives it.
+    /// Lets a second signal remove it. It follows the file, so that it outlives it.
     _listed: Listed,
     path: PathBuf,
-    /// What is replaced: of a link the file that it leads to.
+    /// The replaced file; for a link, the file that it leads to.
     end: PathBuf,
     is_special: bool,
 }
 
 impl NewFile {
-    /// A new file that is to lie at `path`.
+    /// A new file for `path`.
     ///
     /// *Errors:* it cannot be written, or is a disk.
     pub(crate) fn beside(path: &Path) -> Result<NewFile, Failure> {
@@ -63,7 +63,7 @@ impl NewFile {
             _ => Path::new("."),
         };
         let fault = |error: io::Error| {
-            // The name of the hidden file is nobody's concern.
+            // Omits the name of the temporary file.
             let error = error.to_string();
             let error = error.split(" at path ").next().unwrap_or_default();
             Failure::Input(format!("{}: the folder {}: {error}", path.display(), folder.display()))
@@ -76,19 +76,19 @@ impl NewFile {
         Ok(NewFile { beside, _listed, path: path.to_path_buf(), end, is_special })
     }
 
-    /// A new file for each path that was given, so that a place that cannot be written is told before the work is done.
+    /// A new file for the path, if one is given, so that an unwritable place is reported before the work is done.
     pub(crate) fn if_named(path: Option<&Path>) -> Result<Option<NewFile>, Failure> {
         path.map(NewFile::beside).transpose()
     }
 
-    /// Writes all of it and puts it in its place.
+    /// Writes all of it and moves it to its place.
     pub(crate) fn fill(mut self, content: &[u8]) -> Result<(), Failure> {
         let written = self.write_all(content);
         written.map_err(|error| Failure::Input(format!("{}: {error}", self.path.display())))?;
         self.keep()
     }
 
-    /// Where it is to lie, as it was told.
+    /// Its path, as given.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -114,14 +114,14 @@ impl Write for NewFile {
     }
 }
 
-/// Gives a new file the owner and the mode of the one that it replaces: what was for few is not for all afterwards.
+/// Copies the owner and mode of the replaced file, so that a private file stays private.
 fn keep_access(file: &fs::File, replaced: &fs::Metadata) -> io::Result<()> {
-    // Only root may give files away; for others the file is theirs.
+    // Only root may change the owner.
     let _ = std::os::unix::fs::fchown(file, Some(replaced.uid()), Some(replaced.gid()));
     file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
 }
 
-/// Whether a path is one of the system's names for what is open, as `/dev/stdout` is for a file.
+/// Whether a path is one of the system's names of open files, such as `/dev/stdout`.
 fn is_of_the_system(path: &Path) -> bool {
     let is_there = |path: &Path| path.starts_with("/dev/fd") || path.starts_with("/proc");
     is_there(path) || fs::read_link(path).is_ok_and(|end| is_there(&end))
@@ -132,13 +132,13 @@ fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.prefix(".headstack-");
     #[cfg(unix)]
     {
-        // A report is for others to read too: what the user's mask allows, not the 0600 of a secret.
+        // A report is for others, too: the mode that the user's umask allows, not the 0600 of a temporary file.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
 }
 
-/// Where an output goes: a file, or standard output for `-`.
+/// The target of an output: a file, or standard output for `-`.
 pub(crate) enum Output {
     File(NewFile),
     Standard(io::Stdout),
@@ -224,9 +224,9 @@ mod tests {
         let open = tempfile::NamedTempFile::new_in(folder.path()).expect("the folder is writable");
         let stdout = folder.path().join("stdout");
         symlink(format!("/proc/self/fd/{}", open.as_raw_fd()), &stdout).expect("the folder is writable");
-        written(&stdout, "told");
+        written(&stdout, "text");
         assert!(is_link(&stdout), "it was replaced");
-        assert_eq!(read_text(open.path()).ok().as_deref(), Some("told"));
+        assert_eq!(read_text(open.path()).ok().as_deref(), Some("text"));
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(read_text(&file).ok().as_deref(), Some("linked"));
         let reported = folder.path().join("..").join(folder.path().file_name().expect("it has a name"));
         for path in [link, reported.join("link"), reported.join("file")] {
-            assert_eq!(through(&path).path(), path, "messages and names are those that were told");
+            assert_eq!(through(&path).path(), path, "messages and names are those that were given");
         }
     }
 

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use serde_json::json;
 use std::io::Write;
 
-/// What partition tables, their copies and boot loaders take at either end of a disk.
+/// Bytes at either end of a disk for partition tables, their copies and boot loaders.
 ///
-/// *Source:* 1 MiB is where fdisk and parted let the first partition begin; a GPT takes 33 sectors and its copy as many.
+/// *Source:* fdisk and parted begin the first partition at 1 MiB; a GPT takes 33 sectors, as does its copy.
 const TABLE_BYTES: u64 = 1 << 20;
 
 /// Print the largest partition that begins and ends with a track.
@@ -68,7 +68,7 @@ impl Align {
         Ok(())
     }
 
-    /// The map, and where the partition may lie.
+    /// The map, and the allowed place of the partition.
     fn mapped(&self) -> Result<Mapped, Failure> {
         let mapped = self.map.read()?;
         if self.map.is_part() {

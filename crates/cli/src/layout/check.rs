@@ -1,4 +1,4 @@
-//! `headstack layout check`: whether the files of a file system that is not mounted keep to the tracks.
+//! `headstack layout check`: whether the files of an unmounted file system stay within tracks.
 
 use super::partition::{MapArgs, Mapped};
 use super::show;
@@ -15,9 +15,9 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Files that are named where they cross boundaries.
+/// Maximum number of named files with crossings.
 const NAMED: usize = 10;
-/// How it was counted.
+/// How crossings were counted.
 const COUNTED: &str = "from the inodes of the unmounted file system";
 
 /// Count over all files of an ext4 how often their extents cross track boundaries, and name those that do.
@@ -39,12 +39,12 @@ pub(crate) struct Check {
     json: bool,
 }
 
-/// What inodes of a kind touch.
+/// Crossings of inodes of one kind.
 #[derive(Default)]
 struct Sum {
     inodes: u64,
     counted: Crossings,
-    /// Those that are kept without extents, and are not counted.
+    /// Inodes without extents, which are not counted.
     without_extents: u64,
 }
 
@@ -122,7 +122,7 @@ impl Check {
     }
 }
 
-/// Adds what another inode touches; tracks that both touch are counted twice, and are not told.
+/// Adds the crossings of another inode. Tracks that both touch are counted twice, and not reported.
 fn add(sum: &mut Crossings, more: &Crossings) {
     sum.extents += more.extents;
     sum.sectors += more.sectors;

@@ -1,4 +1,4 @@
-//! `headstack layout exclude`: the blocks of a file system that lie across track boundaries.
+//! `headstack layout exclude`: the blocks of a file system that span track boundaries.
 
 use super::partition::{MapArgs, Mapped};
 use crate::failure::{self, Failure};
@@ -78,7 +78,7 @@ impl Exclude {
     }
 }
 
-/// What a file system on a partition leaves out.
+/// The excluded blocks of a file system on a partition.
 pub(super) fn exclusion(mapped: &Mapped, block: u64, which: Which) -> Result<Exclusion<'_>, Failure> {
     Exclusion::new(mapped.view(), block, mapped.identity.sector_bytes, which.into())
         .map_err(|error| Failure::Input(format!("--block {block}: {error}")))

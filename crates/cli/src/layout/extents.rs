@@ -1,4 +1,4 @@
-//! Where the blocks of a file lie on its device.
+//! The location of a file's blocks on its device.
 
 use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags as Flags};
 use rustix::io::Errno;
@@ -6,18 +6,18 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// A file's place: bytes of the device, from extent to extent in the file's order.
+/// Extents of a file in bytes of the device, in the file's order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Extents; adjacent ones that continue each other in the file are one.
+    /// Extents; those adjacent in the file and on the device are merged.
     pub(super) extents: Vec<Range<u64>>,
-    /// Extents of no blocks of their own: what is kept with the file's metadata.
+    /// Extents without blocks of their own: stored with the file's metadata.
     pub(super) inline: u64,
 }
 
-/// Asks the file system where a file lies.
+/// Queries the file system for the extents of a file.
 ///
-/// *Errors:* it cannot tell, or there is no place yet, or what it tells is no place on the device.
+/// *Errors:* it does not report them, or blocks are not allocated yet, or what it reports is no place on the device.
 ///
 /// *Source:* kernel documentation, filesystems/fiemap.
 pub(super) fn first_extents(file: &File) -> Result<Place, String> {
@@ -47,7 +47,7 @@ pub(super) fn first_extents(file: &File) -> Result<Place, String> {
     Ok(place)
 }
 
-/// btrfs tells addresses of its own, which it lays on devices in another way.
+/// btrfs reports logical addresses, which it maps to devices itself.
 fn refuse_other_addresses(file: &File) -> Result<(), String> {
     /// *Source:* statfs(2), the list of types.
     const BTRFS: u64 = 0x9123_683e;
@@ -68,7 +68,7 @@ fn kind(flags: Flags) -> Result<Kind, String> {
     if flags.intersects(Flags::DELALLOC | Flags::UNKNOWN) {
         return Err("not all of it is on the disk yet: run sync first".to_string());
     }
-    // What is encrypted block by block lies where it would lie in clear.
+    // Encryption block by block does not change the location.
     if flags.contains(Flags::ENCODED) && !flags.contains(Flags::DATA_ENCRYPTED) {
         return Err("it is compressed, so that its extents are longer than what lies on the disk".to_string());
     }

@@ -1,4 +1,4 @@
-//! `headstack layout hints`: what a file system that knows one constant length can do for tracks of many.
+//! `headstack layout hints`: options for file systems that align to one constant length.
 
 use super::partition::{MapArgs, Mapped};
 use crate::failure::Failure;
@@ -45,15 +45,15 @@ pub(crate) struct Xfs {
     json: bool,
 }
 
-/// Below this share of boundaries avoided the hints are not worth their cost in space and mount options.
+/// Minimum share of boundaries avoided for hints to be worth their cost in space and mount options.
 const WORTH: f64 = 0.1;
 /// *Source:* xfs(5), allocsize: powers of two from the page size to 1 GiB.
 const ALLOCSIZE_MOST: u64 = 1 << 30;
 /// *Source:* mkfs.xfs(8): blocks of XFS.
 const BLOCKS: std::ops::RangeInclusive<u64> = 512..=65536;
-/// *Source:* mkfs.xfs(8): a stripe unit of the log above 256 KiB is not taken, and becomes this.
+/// *Source:* mkfs.xfs(8): a stripe unit of the log above 256 KiB is replaced by this.
 const LOG_UNIT: u64 = 32 << 10;
-/// Blocks that mkfs.xfs makes where nothing is said.
+/// Default block size of mkfs.xfs.
 const USUAL_BLOCK: u64 = 4096;
 
 impl Xfs {
@@ -68,7 +68,6 @@ impl Xfs {
         Ok(())
     }
 
-    /// Sectors of a block.
     fn step(&self, mapped: &Mapped) -> Result<u64, Failure> {
         let sector = u64::from(mapped.identity.sector_bytes);
         if !self.block.is_power_of_two()
@@ -85,7 +84,7 @@ impl Xfs {
         Ok(self.block / sector)
     }
 
-    /// What is suggested, and then the best of shorter units.
+    /// The suggested unit, and then the best of shorter ones.
     fn shown(&self, mapped: &Mapped, step: u64) -> Result<Vec<Fit>, Failure> {
         let view = mapped.view();
         if let Some(unit) = self.unit {
@@ -123,7 +122,7 @@ fn allocsize(unit_bytes: u64) -> u64 {
     unit_bytes.next_power_of_two().clamp(64 << 10, ALLOCSIZE_MOST)
 }
 
-/// The commands that give XFS a unit.
+/// Commands that set a unit of XFS.
 fn commands(bytes: u64, block: u64) -> [(&'static str, String); 3] {
     let log = if bytes > 256 << 10 { format!(" -l su={}", LOG_UNIT.max(block)) } else { String::new() };
     let size = if block == USUAL_BLOCK { String::new() } else { format!(" -b size={block}") };

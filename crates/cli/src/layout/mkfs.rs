@@ -1,4 +1,4 @@
-//! `headstack layout mkfs`: makes a file system whose data keep to the tracks.
+//! `headstack layout mkfs`: makes a file system whose data stay within tracks.
 
 use super::exclude::{Which, exclusion};
 use super::partition::{MapArgs, Span};
@@ -167,7 +167,7 @@ impl Ext4 {
     }
 }
 
-/// Why the hidden file is used by default.
+/// Why the hidden file is the default here.
 fn reason(made: &Made) -> Option<String> {
     match &made.reason {
         Reason::Asked | Reason::ListSuffices => None,
@@ -194,7 +194,7 @@ fn reason_word(reason: Reason) -> &'static str {
     }
 }
 
-/// A warning where the list of bad blocks leaves fewer inodes than mke2fs alone.
+/// A warning if the list of bad blocks costs inodes.
 fn inodes_lost(made: &Made) -> Option<String> {
     (made.inodes < made.plain_inodes).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! A track map and the part of its disk that data are laid on, as arguments.
+//! A track map and the part of its disk for the data, as arguments.
 
 use crate::failure::Failure;
 use crate::files;
@@ -78,7 +78,7 @@ impl Mapped {
         Ok(Mapped { identity, map, span })
     }
 
-    /// The same map and a part of its disk.
+    /// Restricts the map to a part of its disk.
     ///
     /// *Errors:* the part reaches beyond the tracks of the map.
     pub(super) fn within(self, span: Span) -> Result<Mapped, Failure> {
@@ -89,14 +89,14 @@ impl Mapped {
         Ok(Mapped { span, ..self })
     }
 
-    /// Why extents of what has a name do not lie in the partition.
+    /// The error for a named extent outside the partition.
     pub(super) fn outside(&self, extent: &Range<Lbn>) -> String {
         let Range { start, end } = extent;
         let sectors = self.span.sectors;
         format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map")
     }
 
-    /// The tracks as the partition sees them.
+    /// The tracks relative to the partition.
     pub(super) fn view(&self) -> View<'_> {
         self.map.view(Lbn(self.span.start), self.span.sectors)
     }
@@ -105,7 +105,7 @@ impl Mapped {
 impl MapArgs {
     /// Reads the map.
     ///
-    /// *Errors:* it is none, or the partition reaches beyond it.
+    /// *Errors:* it is no map, or the partition reaches beyond it.
     pub(super) fn read(&self) -> Result<Mapped, Failure> {
         let mapped = Mapped::whole(&self.map)?;
         match self.partition {
@@ -116,10 +116,10 @@ impl MapArgs {
         }
     }
 
-    /// Reads the map, for the device that the partition is, if it was not named: the one that the system tells of. Of a file or a device
-    /// of which nothing is known it is the whole of the map.
+    /// Reads the map for a device; without `--partition`, the device's place comes from sysfs. A file, or a device of unknown place, is the
+    /// whole of the map.
     ///
-    /// *Errors:* as of [`MapArgs::read`], and where the device lies on another disk.
+    /// *Errors:* as of [`MapArgs::read`], and a device on another disk.
     pub(super) fn read_for(&self, target: &Path) -> Result<Mapped, Failure> {
         let mapped = self.read()?;
         let device = rustix::fs::stat(target)
@@ -135,7 +135,7 @@ impl MapArgs {
         }
     }
 
-    /// Whether a partition was named.
+    /// Whether a partition was given.
     pub(super) fn is_part(&self) -> bool {
         self.partition.is_some()
     }

@@ -1,4 +1,4 @@
-//! `headstack layout show`: the tracks that files lie on.
+//! `headstack layout show`: the tracks of files.
 
 use super::extents::{self, Place};
 use super::partition::{Mapped, Span};
@@ -20,13 +20,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
-/// The inode of the root of every ext4.
+/// Inode of the root of any ext4.
 const EXT4_ROOT: u64 = 2;
 
 /// Show which tracks the extents of files lie on, and how often reading them crosses from one to the next.
 ///
-/// An extent crosses a track boundary where it goes on beyond it; reading it then waits for a change of heads or a seek. An extent is
-/// on a track if it begins with the first block that lies on the track as a whole.
+/// An extent crosses a track boundary where it continues beyond it; reading it then waits for a change of heads or a seek. An extent is on
+/// a track if it begins with the first block that lies on the track as a whole.
 #[derive(clap::Args)]
 #[command(
     override_usage = "headstack layout show [OPTIONS] <MAP> <FILE>...",
@@ -68,10 +68,10 @@ struct Shown {
 
 struct Findings {
     mapped: Mapped,
-    /// Where the partition was taken from.
+    /// The source of the partition.
     source: String,
     files: Vec<Shown>,
-    /// Files that hold blocks at boundaries, below folders.
+    /// Hidden files with excluded blocks, below folders.
     left_out: Vec<PathBuf>,
     total: Crossings,
 }
@@ -140,7 +140,7 @@ impl Show {
         })
     }
 
-    /// The map, with the partition on which a file lies.
+    /// The map, with the partition of a file.
     fn mapped(&self, path: &Path) -> Result<(Mapped, String), Failure> {
         let whole = self.whole()?;
         if let Some(span) = self.partition {
@@ -229,7 +229,7 @@ impl Show {
     }
 }
 
-/// The named files and those below named folders, and the files below folders that hold the blocks at boundaries.
+/// The named files and those below named folders, and the hidden files with excluded blocks below folders.
 fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let (mut paths, mut left_out) = (Vec::new(), Vec::new());
     for named in named {
@@ -243,7 +243,7 @@ fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
             })?;
             let is_named = entry.depth() == 0;
             let is_file = match is_named {
-                // What a link was given for is what it leads to.
+                // A named link stands for its target.
                 true => std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file()),
                 false => entry.file_type().is_file(),
             };
@@ -262,7 +262,7 @@ fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     }
 }
 
-/// Whether a file is the one that `layout mkfs` puts into the root of a file system: it covers boundaries, and nobody reads it.
+/// Whether a file is the hidden one of `layout mkfs` in the root of a file system: it covers boundaries, but is never read.
 fn is_holder(path: &Path) -> bool {
     let is_root = |folder: &Path| std::fs::metadata(folder).is_ok_and(|found| found.ino() == EXT4_ROOT);
     path.file_name().is_some_and(|name| name == HIDDEN_FILE) && path.parent().is_some_and(is_root)
@@ -286,7 +286,6 @@ fn row(name: String, counted: &Crossings, sector_bytes: u32) -> Vec<String> {
     vec![name, grouped(extents), size, grouped(tracks), grouped(crossings), share_on_track(counted)]
 }
 
-/// The share of the extents that lie on a track, in percent.
 pub(super) fn share_on_track(counted: &Crossings) -> String {
     match counted.extents {
         0 => "-".to_string(),

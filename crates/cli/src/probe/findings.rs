@@ -1,11 +1,11 @@
-//! What was learned of a disk's electronics, key by key.
+//! The findings on a disk's electronics, key by key.
 
 use crate::report::Table;
 use headstack_probe::learn::LearnedElectronics;
 use headstack_probe::learn::electronics::FindingConfidence;
 use serde_json::{Map, Value, json};
 
-/// The parts of a drive file that were learned.
+/// The learned parts of a drive file.
 pub(super) fn parts(learned: &LearnedElectronics) -> Map<String, Value> {
     let parts = json!({
         "overhead": learned.overhead,
@@ -32,7 +32,7 @@ pub(super) fn word(sure: FindingConfidence) -> &'static str {
     }
 }
 
-/// Each key that was looked for, with its value and how sure it is.
+/// Each tested key, with its value and its confidence.
 pub(super) fn table(learned: &LearnedElectronics) -> Table {
     let parts = Value::Object(parts(learned));
     let mut table = Table::new("Electronics", &["key", "value", "is"]);

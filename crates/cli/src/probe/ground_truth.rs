@@ -1,4 +1,4 @@
-//! What a drive file says, to compare with.
+//! Compares the results with a drive file.
 
 use super::learn::Found;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(super) struct Verdict {
     pub(super) is_whole: bool,
 }
 
-/// Error of the speed, in millionths, that counts as agreement.
+/// Error of the speed, in ppm, that counts as agreement.
 const RPM_PPM: f64 = 100.0;
 
 impl Truth {
@@ -48,7 +48,7 @@ impl Verdict {
         self.is_whole && is_any && tracks && self.rpm_off_ppm.is_none_or(|off| off.abs() <= RPM_PPM)
     }
 
-    /// Ends the command as it has to.
+    /// The result of the command.
     ///
     /// *Errors:* what disagrees, and what was not learned.
     pub(super) fn end(&self) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! The file that keeps answers.
+//! The journal file.
 
 use crate::failure::Failure;
 use crate::files;
@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// What is known from a journal, and where what comes is written.
+/// The recorded answers, and the output for new ones.
 pub(super) struct Kept {
     pub(super) known: Vec<Record>,
     pub(super) to: Box<dyn Write>,
@@ -37,7 +37,7 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
         error => at(error.to_string()),
     })?;
     journal.fits(head).map_err(|error| at(error.to_string()))?;
-    // Where the disk cannot be known again by what is in it, all is asked anew.
+    // If its answers do not identify the disk, all probes are sent again.
     let (known, whole) = match is_enough(&journal.records) {
         true => (journal.records, journal.whole),
         false => (Vec::new(), head.text().len() as u64),
@@ -46,7 +46,7 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
     Ok(Kept { known, to: Box::new(file) })
 }
 
-/// Opens a file for writing behind a number of its bytes, and truncates the rest.
+/// Opens a file for writing behind `bytes` bytes, and truncates the rest.
 fn append(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.set_len(bytes)?;

@@ -1,4 +1,4 @@
-//! Learning one part after the other.
+//! Learns one part after the other.
 
 use super::task::{Method, What};
 use headstack_model::Lbn;
@@ -15,7 +15,7 @@ pub(super) struct Found {
     pub(super) spin: Option<Spin>,
     pub(super) map: Option<TrackMap>,
     pub(super) lattice: Option<Lattice>,
-    /// Where a map that was known had to be mended.
+    /// Where a known map was repaired.
     pub(super) mended: Option<Vec<Lbn>>,
     pub(super) mechanics: Option<LearnedMechanics>,
     pub(super) electronics: Option<LearnedElectronics>,
@@ -43,7 +43,7 @@ impl Found {
 
 /// Learns parts of a disk, each into `found` once it is known. A known map is verified instead of learning tracks.
 ///
-/// *Errors:* why one cannot be learned, in words.
+/// *Errors:* why a part cannot be learned.
 pub(super) async fn learn(
     disk: Disk,
     (method, parts): (Method, Vec<What>),
@@ -82,7 +82,7 @@ async fn tracks(
             let lattice = lattice::extract(disk).await.map_err(|error| error.to_string())?;
             let map = lattice.map.clone();
             let mut found = found.borrow_mut();
-            // Over the whole walk a turn is told more exactly than by the few reads that showed that there is one.
+            // The whole walk gives a more accurate turn than the first reads.
             if let Some(spin) = &mut found.spin {
                 spin.turn_ns = lattice.period.0 as f64;
             }
@@ -97,10 +97,10 @@ async fn tracks(
     Ok(())
 }
 
-/// Places at which a map is mended before it is taken for that of another disk.
+/// Maximum number of repairs before a map counts as another disk's.
 const MOST_MENDED: usize = 64;
 
-/// A map that was known, with what has changed mended, and where that was.
+/// A known map with its changes repaired, and their places.
 async fn mended(disk: Disk, mut map: TrackMap) -> Result<(TrackMap, Vec<Lbn>), String> {
     let mut places = Vec::new();
     while let Some(at) = notice(disk.clone(), &map).await.map_err(|error| error.to_string())? {

@@ -81,22 +81,22 @@ pub(crate) struct Probe {
 pub(crate) struct Outcome {
     disk: source::SourceInfo,
     found: Found,
-    /// What was not, and why.
+    /// The part that was not learned, and why.
     open: Option<Open>,
-    /// Questions that were answered, those in the journal included.
+    /// Answered probes, including those of the journal.
     probes: u64,
-    /// Time of the disk's clock.
+    /// Time by the disk's clock.
     took: Nanos,
-    /// What else the machine did meanwhile, where its clock is the disk's.
+    /// Other load of the machine, if its clock times the disk.
     machine: Option<Load>,
     verdict: Option<ground_truth::Verdict>,
     not_written: Vec<String>,
 }
 
 impl Outcome {
-    /// Ends the command as it has to.
+    /// The result of the command.
     ///
-    /// *Errors:* what failed, what was stopped, what was not written, what does not agree.
+    /// *Errors:* what failed, stopped, was not written, or does not agree.
     fn end(&self, journal: Option<&Path>) -> Result<(), Failure> {
         match self.open.as_ref().map(|open| &open.why) {
             Some(Why::Failed(why)) => return Err(Failure::Input(format!("{}: {why}", self.disk.name))),
@@ -122,7 +122,7 @@ struct Files {
 }
 
 impl Files {
-    /// Writes those for which enough was learned; says which were not written and why.
+    /// Writes the files for which enough was learned; returns which were not written and why.
     ///
     /// *Errors:* one cannot be written.
     fn write(self, outcome: &Outcome) -> Result<Vec<String>, Failure> {
@@ -151,7 +151,7 @@ impl Files {
     }
 }
 
-/// What files are written of.
+/// Parts that a file needs.
 const DRIVE_NEEDS: &[What] = &[What::Seek, What::Cache];
 const MAP_NEEDS: &[What] = &[What::Tracks];
 
@@ -315,7 +315,7 @@ fn busy_note(machine: Option<Load>) -> String {
     }
 }
 
-/// A map that was written before, of this disk.
+/// A known map, if it is of this disk.
 fn known_map(path: &Path, disk: &source::SourceInfo) -> Result<TrackMap, Failure> {
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What was learned, as a report: what `--report` writes.
+//! The results as a report, for `--report`.
 
 use super::{Outcome, findings, text};
 use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
@@ -6,16 +6,16 @@ use headstack_probe::lattice::{Lattice, LatticeRun};
 use headstack_probe::learn::{LearnedElectronics, SeekPoint, Seeks};
 use headstack_tracks::{Run, TrackMap};
 
-/// Parts of a disk that charts tell apart: more than a screen has columns.
+/// Maximum parts of a disk in charts: more than a screen has columns.
 const PARTS: u64 = 1200;
 
-/// Tracks of a part at least: fewer differ by the skews between them alone.
+/// Minimum tracks of a part: the skews between fewer would dominate.
 const TRACKS: u64 = 40;
 
-/// Most dots of a chart.
+/// Maximum dots of a chart.
 const DOTS: usize = 4000;
 
-/// Runs that are shown close up.
+/// Number of runs shown in detail.
 const CLOSE: usize = 160;
 
 pub(super) fn report(outcome: &Outcome) -> Report {
@@ -43,7 +43,7 @@ fn summary(outcome: &Outcome) -> Section {
     Section::new("Summary").with_table(table)
 }
 
-/// A part of the disk: its first block in millions, and the least, mean and most of something over its tracks.
+/// A part of the disk: its first block in millions, and minimum, mean and maximum of a value over its tracks.
 struct Part {
     at: f64,
     least: f64,
@@ -119,7 +119,7 @@ fn zones(map: &TrackMap, runs: &[LatticeRun], bytes: f64, turn_ns: f64) -> Secti
         .with_chart(Chart::new("Bandwidth", x(), Axis::linear("MB/s"), series))
 }
 
-/// Turns from the beginning of a track to that of the next, in a read that goes on.
+/// Turns from the start of a track to that of the next, in a sequential read.
 fn turns_a_track(found: &LatticeRun) -> f64 {
     let over = f64::from(found.run.sectors) / found.turn;
     found.skew + (over - found.skew).ceil()
@@ -151,7 +151,7 @@ fn electronics(learned: &LearnedElectronics) -> Section {
         .with_table(findings::table(learned))
 }
 
-/// Where on the platter runs begin.
+/// Angles at which runs begin.
 fn phases(lattice: &Lattice) -> Section {
     let runs = &lattice.runs;
     let dot = |found: &LatticeRun| (found.run.first.0 as f64 / 1e6, found.angle);

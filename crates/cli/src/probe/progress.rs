@@ -1,4 +1,4 @@
-//! How far a disk is learned, on a terminal.
+//! Progress of a probe on a terminal.
 
 use crate::progress::{left_s, whole_seconds};
 use crate::units::grouped;
@@ -6,13 +6,13 @@ use headstack_model::Nanos;
 use headstack_probe::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Answers between two looks at the bar.
+/// Answers between two updates of the bar.
 const EVERY: u64 = 64;
 
 pub(super) struct Bar {
     bar: ProgressBar,
     phase: &'static str,
-    /// When the phase began.
+    /// Start of the phase.
     begun: Nanos,
 }
 
@@ -23,7 +23,7 @@ impl Bar {
         Bar { bar: ProgressBar::new(1000).with_style(style), phase: "", begun: Nanos::ZERO }
     }
 
-    /// Shows the progress after a number of answers, at a time of the disk.
+    /// Shows the progress after a number of answers, at a disk time.
     pub(super) fn show(&mut self, progress: &Progress, probes: u64, at: Nanos) {
         if progress.phase != self.phase {
             (self.phase, self.begun) = (progress.phase, at);

@@ -1,4 +1,4 @@
-//! What was learned, as JSON.
+//! The results as JSON.
 
 use super::{Outcome, findings, text};
 use headstack_probe::lattice::Verification;

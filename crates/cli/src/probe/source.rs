@@ -1,4 +1,4 @@
-//! The disk that is probed.
+//! The disk to probe.
 
 use super::task::Method;
 use crate::catalog;
@@ -64,20 +64,20 @@ fn share(text: &str) -> Result<f64, String> {
     within(text, 1.0)
 }
 
-/// What is told of a disk.
+/// Properties of a disk.
 pub(super) struct SourceInfo {
     pub(super) name: String,
-    /// What tells it from other disks.
+    /// Its identity.
     pub(super) identity: Identity,
-    /// How it is asked.
+    /// How it is accessed.
     pub(super) way: &'static str,
     pub(super) is_simulated: bool,
-    /// What it tells of itself.
+    /// What it reports of itself.
     pub(super) info: DiskInfo,
 }
 
 impl SourceInfo {
-    /// What it calls itself, in one line.
+    /// Its own name, in one line.
     pub(super) fn own_name(&self) -> String {
         let Identity { name, serial, .. } = &self.identity;
         [name, serial].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ")
@@ -91,7 +91,7 @@ pub(super) enum Source {
         info: DiskInfo,
     },
     Real(Box<RealDisk>),
-    /// One that says where its blocks lie.
+    /// A disk that also translates addresses.
     Translating(Box<Translating<RealDisk, sg::Device>>),
 }
 

@@ -1,4 +1,4 @@
-//! What is learned, and how.
+//! What is learned, and by which method.
 
 use clap::ValueEnum;
 
@@ -17,7 +17,7 @@ pub(super) enum What {
 }
 
 impl What {
-    /// All parts, in the order in which they are learned.
+    /// All parts, in learning order.
     pub(super) const EACH: [What; 4] = [What::Speed, What::Tracks, What::Seek, What::Cache];
 
     pub(super) fn name(self) -> &'static str {
@@ -30,7 +30,7 @@ impl What {
         }
     }
 
-    /// What has to be known for it.
+    /// Parts that must be known first.
     fn needs(self, method: Method) -> &'static [What] {
         match self {
             What::Tracks if method.translates() => &[],
@@ -43,7 +43,7 @@ impl What {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
-    /// The angles at which sectors end, foretold over runs of equal tracks: few questions, any disk that turns.
+    /// The angles at which sectors end, predicted over runs of equal tracks: few questions, any disk that turns.
     Lattice,
     /// A binary search by time for the first track, then a look at the end of each: a question or two a track.
     Timing,
@@ -63,16 +63,15 @@ impl Method {
         }
     }
 
-    /// Whether it asks the disk where blocks lie, and looks at no times.
+    /// Whether it uses address translation and no times.
     pub(super) fn translates(self) -> bool {
         matches!(self, Method::Query | Method::Scsi)
     }
 }
 
-/// The parts that are wanted and those that they need, in the order in which they are learned. `all` is all that can be learned
-/// with a method.
+/// The wanted parts and those that they need, in learning order. `all` is all that a method can learn.
 ///
-/// *Errors:* a part that cannot be.
+/// *Errors:* a part that the method cannot learn.
 pub(super) fn with_needs(wanted: &[What], method: Method) -> Result<Vec<What>, String> {
     if wanted.contains(&What::Seek) && method != Method::Lattice {
         let name = method.name();
@@ -89,7 +88,7 @@ pub(super) fn with_needs(wanted: &[What], method: Method) -> Result<Vec<What>, S
     Ok(What::EACH.into_iter().filter(is_wanted).collect())
 }
 
-/// What a journal calls it.
+/// Its name in a journal.
 pub(super) fn name(method: Method, parts: &[What]) -> String {
     let parts: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     format!("{} {}", method.name(), parts.join(","))

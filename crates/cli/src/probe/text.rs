@@ -1,4 +1,4 @@
-//! What was learned, as text.
+//! The results as text.
 
 use super::findings;
 use super::ground_truth::Verdict;
@@ -57,7 +57,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ));
         let cache = match spin.blocks {
             1 => "",
-            _ => "; answers from its cache were told apart",
+            _ => "; answers from its cache were excluded",
         };
         lines.push(("clock", format!("half of the answers within {} of their turn{cache}", spin.noise)));
     }
@@ -121,7 +121,7 @@ fn mended(places: &[Lbn]) -> String {
     }
 }
 
-/// The name of a layout, as drive files have it.
+/// The name of a layout in drive files.
 pub(super) fn layout_name(learned: &LearnedMechanics) -> String {
     let name = serde_json::to_value(learned.layout).expect("a layout has a name");
     name.as_str().unwrap_or_default().to_string()

@@ -11,7 +11,7 @@ use plotly::layout::{self, AxisType, BarMode, HoverMode, Legend, Margin, RangeMo
 use plotly::{Bar, Configuration, Layout, Plot, Scatter, Trace};
 use serde_json::Value;
 
-/// Shapes of the marks, so that series differ without their colours too.
+/// Shapes of the marks, which distinguish series without colours.
 const MARKS: [MarkerSymbol; 6] = [
     MarkerSymbol::Circle,
     MarkerSymbol::Square,
@@ -78,7 +78,7 @@ fn layout(chart: &Chart) -> Layout {
         let values = chart.series.iter().flat_map(|s| &s.points).map(pick).filter(|v| v.is_finite());
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
     };
-    // Where points stand for themselves, what others stand at the same place does not matter.
+    // Points that stand for themselves need no comparison at the same x.
     let alone = chart.series.iter().any(|series| series.draw == Draw::Dots);
     Layout::new()
         .auto_size(true)
@@ -134,12 +134,12 @@ fn decade_ticks((low, high): (f64, f64)) -> Vec<f64> {
     decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade))).collect()
 }
 
-/// A tick as plotly writes those it places itself.
+/// A tick label, as Plotly formats its own.
 fn tick_text(tick: f64) -> String {
     if tick >= 1000.0 && tick.fract() == 0.0 { grouped(tick as u64) } else { format!("{tick}") }
 }
 
-/// Plotly reads a little markup in names and labels; ours have none.
+/// Plotly interprets some markup in names and labels; these have none.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Reports as self-contained HTML files. Commands fill a [`Report`]; none of them knows how it is drawn.
+//! Reports as self-contained HTML files. Commands fill a [`Report`]; this module draws it.
 
 mod chart;
 mod page;

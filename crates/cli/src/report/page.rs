@@ -1,4 +1,4 @@
-//! The page: one HTML file that holds all it needs and loads nothing.
+//! The page: one HTML file that loads nothing.
 
 use super::{Chart, Report, chart};
 use askama::Template;
@@ -38,8 +38,8 @@ pub(crate) fn to_html(report: &Report) -> String {
     page.render().expect("the template writes to memory")
 }
 
-/// The library's own script out of the elements the crate offers. The second, MathJax, sets formulas, which we have
-/// none of, and would look for its parts on the network.
+/// Plotly's script out of the elements of the crate. The second, MathJax, is for formulas, which reports lack, and would load parts from
+/// the network.
 fn plotly_script(elements: &str) -> &str {
     let inside = elements.split_once('>').map_or("", |(_, rest)| rest);
     inside.split_once("</script>").map_or("", |(script, _)| script)

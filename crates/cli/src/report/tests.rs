@@ -1,4 +1,4 @@
-//! The page as a whole: is it complete, and is text from outside escaped?
+//! Tests of the whole page: it is complete, and text from outside is escaped.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where the runs of a study are done: on all cores, with a bar on a terminal.
+//! Runs studies on all cores, with a bar on a terminal.
 
 use crate::interrupt::Interrupt;
 use crate::signal::Signal;
@@ -26,11 +26,11 @@ impl Cores {
     }
 }
 
-/// How long a study runs between two looks at the interrupt.
+/// Time between two polls of the interrupt.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs a study in a thread of its own, which is left to itself when `interrupt` stops the wait: a single run of a study may take
-/// minutes, and the process ends soon.
+/// Runs a study in a thread of its own, which is abandoned when `interrupt` stops the wait: a single run of a study may take minutes, and
+/// the process ends soon.
 ///
 /// *Errors:* the signal that stopped it.
 pub(super) fn reproduce(
@@ -43,7 +43,7 @@ pub(super) fn reproduce(
     let bar = bench.bar.clone();
     #[allow(clippy::disallowed_methods, reason = "the command decides what runs in parallel")]
     thread::spawn(move || {
-        // The receiver is gone once the wait was stopped.
+        // Fails only if the wait was stopped.
         let _ = sender.send(study.reproduce(length, &bench));
     });
     let done = loop {

@@ -1,4 +1,4 @@
-//! `headstack reproduce`: published figures computed again, row by row, with a verdict on each.
+//! `headstack reproduce`: recomputes published figures, row by row, with a verdict on each.
 
 mod bench;
 mod page;
@@ -17,7 +17,7 @@ use headstack_studies::study::{self, Length, Reproduction, Study};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// The word for every study there is.
+/// The word for all studies.
 const EVERY: &str = "all";
 
 /// Compute the figures of a published study again: ours next to the published ones, row by row, with a verdict on each.
@@ -59,14 +59,14 @@ const STUDY: ListedName = ListedName {
     },
 };
 
-/// A study and what came of it.
+/// A study and its result.
 struct Ran {
     study: &'static Study,
     done: Reproduction,
     page: PathBuf,
 }
 
-/// What came of running a study.
+/// Result of a study's run.
 enum Done {
     Whole(Ran),
     Stopped(Signal),
@@ -113,13 +113,13 @@ impl Reproduce {
         stopped.map_or_else(|| verdict(&all), |signal| Err(Failure::Stopped(signal)))
     }
 
-    /// The studies asked for, each once.
+    /// The named studies, each once.
     fn studies(&self) -> impl Iterator<Item = &'static Study> {
         let is_named = |study: &&Study| self.ids.iter().any(|id| id == study.id || id == EVERY);
         study::all().iter().filter(is_named)
     }
 
-    /// Runs a study, and writes its page if it was not stopped.
+    /// Runs a study, and writes its page unless stopped.
     fn run_one(&self, study: &'static Study, length: Length, interrupt: &Interrupt) -> Result<Done, Failure> {
         let bench = Cores::new(study.id, self.traces.clone());
         let done = match bench::reproduce(study, length, bench, interrupt) {
@@ -142,7 +142,7 @@ fn list(out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails where a row is off.
+/// Fails if a row is off.
 fn verdict(all: &[Ran]) -> Result<(), Failure> {
     let reported = all.iter().filter_map(|ran| {
         let misses: Vec<&str> = ran.done.misses().map(|row| row.expected.metric.as_str()).collect();
@@ -156,7 +156,7 @@ fn verdict(all: &[Ran]) -> Result<(), Failure> {
     if reported.is_empty() { Ok(()) } else { Err(Failure::Check(reported.join("; "))) }
 }
 
-/// What the short form is worth, where it is one.
+/// A warning about the short form.
 fn caution(length: Length) -> Option<&'static str> {
     (length == Length::Quick).then_some("The short form: fewer requests than the tolerances were chosen for.")
 }

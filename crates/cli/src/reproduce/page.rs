@@ -9,7 +9,7 @@ pub(super) fn report(study: &Study, done: &Reproduction, length: Length) -> Repo
     let mut text = vec![study.summary.to_string(), text::summary(&done.rows)];
     text.extend(caution(length).map(str::to_string));
     let rows = Section::new("Published and ours").with_table(rows(done)).with_table(sources(done));
-    // Figures are looked at before rows are read, and what is off comes before all.
+    // Rows that are off come first, then figures, then all rows.
     let sections = misses(done).into_iter().chain(done.sections.iter().cloned()).chain([rows]).collect();
     Report { title: study.title.to_string(), text, sections }
 }

@@ -7,7 +7,7 @@ use headstack_studies::judge::Judged;
 use headstack_studies::study::{Length, Study};
 use serde_json::{Value, json};
 
-/// One study as an object, several as a list of them; those that were not run come last.
+/// One study as an object, several as a list; those that were not run come last.
 pub(super) fn of(all: &[Ran], not_run: &[&Study], length: Length) -> Result<Value, Failure> {
     let mut objects: Vec<Value> = all.iter().map(|ran| object(ran, length)).collect();
     for study in not_run {
@@ -44,7 +44,7 @@ fn object_not_run(study: &Study, length: Length) -> Result<Value, Failure> {
     }))
 }
 
-/// A row; `tolerance` is in its unit, whatever its kind.
+/// A row; `tolerance` is in its unit, for every kind.
 fn row(row: &Judged) -> Value {
     let mut object = row_of(&row.expected, row.ours, row.verdict.name());
     if let Some(reason) = row.reason() {

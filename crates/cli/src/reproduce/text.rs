@@ -31,7 +31,7 @@ pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-/// Prints how many rows of all studies together have which verdict.
+/// Prints the number of rows per verdict over all studies.
 pub(super) fn print_sum(all: &[Ran], out: &mut dyn Write) -> Result<(), Failure> {
     let rows = all.iter().flat_map(|ran| &ran.done.rows);
     writeln!(out, "{} studies: {}", all.len(), summary(rows))?;
@@ -63,8 +63,8 @@ pub(super) fn cells(row: &Judged) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// How many rows have which verdict: rows with a published figure, those that a parameter was taken from, and those with a figure
-/// of our own, each apart.
+/// The number of rows per verdict, separately for rows with a published figure, those that a parameter was taken from, and those with a
+/// figure of our own.
 pub(super) fn summary<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> String {
     let rows: Vec<&Judged> = rows.into_iter().collect();
     let counts = |(basis, one, several): (Basis, &str, &str)| {
@@ -89,7 +89,7 @@ pub(super) fn summary<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> String 
     all.into_iter().filter_map(counts).collect::<Vec<_>>().join(" ")
 }
 
-/// Why rows are not comparable, and what is known of those that are off: each reason with the rows that have it.
+/// Reasons of rows that are not comparable or off, each with its rows.
 pub(super) fn reasons<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> Vec<(&'a str, Vec<&'a Judged>)> {
     let mut reported: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for row in rows {
@@ -106,7 +106,7 @@ pub(super) fn value(value: Option<f64>) -> String {
     value.map_or("–".to_string(), |value| significant(value, DIGITS))
 }
 
-/// As a share of the published value; in the unit where the tolerance is, where the value is 0, or a share itself.
+/// As a share of the published value; in the unit if the tolerance is, or if the value is 0 or itself a share.
 fn difference(row: &Judged) -> String {
     match (row.difference(), row.expected.value) {
         (Some(off), Some(published))
@@ -121,7 +121,7 @@ fn difference(row: &Judged) -> String {
 }
 
 fn allowed(row: &Expected) -> String {
-    // To three digits, without zeros behind the point that say nothing.
+    // Three digits, without trailing zeros.
     let percent = significant(100.0 * row.tolerance, 3);
     let percent =
         if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { &percent };

@@ -10,7 +10,7 @@ pub(crate) fn load(name: &str) -> Result<Rig, Failure> {
     headstack::load_rig(name, &SystemFiles).map_err(Failure::input)
 }
 
-/// The rig in a file, or that of the drive in it, to be checked.
+/// The rig in a file, or that of the drive in it, for a check.
 pub(crate) fn check(name: &str) -> Result<Rig, Failure> {
     headstack::read_rig(name, &SystemFiles).map_err(|error| match error {
         Error::Rig(error) => Failure::Check(error.to_string()),
@@ -18,7 +18,7 @@ pub(crate) fn check(name: &str) -> Result<Rig, Failure> {
     })
 }
 
-/// The files among the name of a rig and that of a load.
+/// The files among the names of a rig and of a load.
 pub(crate) fn read_files<'a>(rig: &'a str, load: &'a str) -> Vec<&'a Path> {
     let rig = is_file(rig).then_some(Path::new(rig));
     rig.into_iter().chain([Path::new(load)]).collect()

@@ -1,4 +1,4 @@
-//! What is said of a node: what is exported where, and with what.
+//! Describes a node: its exports, addresses and settings.
 
 use super::file::{ExportPlan, Plan, Source};
 use super::running::{Running, uri};
@@ -23,7 +23,7 @@ pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     figures(plan.metrics.as_deref(), out)
 }
 
-/// Tells what there is and how to use it.
+/// Prints the exports and how to use them.
 pub(super) fn introduce(
     plan: &Plan,
     running: &Running,
@@ -86,7 +86,7 @@ fn uris(plan: &Plan, disk: usize, addresses: &[Address], out: &mut dyn Write) ->
     Ok(())
 }
 
-/// What clients may do with an export, where that is not all.
+/// Restrictions of an export, if any.
 fn rights(export: &ExportPlan) -> String {
     let mut rights = Vec::new();
     rights.extend(export.read_only.then(|| "read-only".to_string()));

@@ -1,10 +1,10 @@
-//! `--stats`: what the disks do, while they do it.
+//! `--stats`: the activity of the disks.
 
 use super::state::{DiskState, SchedulerState};
 use crate::sim::text::figure;
 use crate::units::{count, memory};
 
-/// How many streams there are, and whether they have turns.
+/// Number of streams, and whether they have turns.
 fn streams(scheduler: &SchedulerState) -> String {
     let turns = match scheduler.bypass {
         true => "bypassed".to_string(),

@@ -1,4 +1,4 @@
-//! `--metrics`: a node for Prometheus, and the same as JSON.
+//! `--metrics`: a node's statistics for Prometheus, and as JSON.
 
 use super::state::{DiskState, NodeState, StreamState};
 use super::watch::Seen;
@@ -52,7 +52,7 @@ fn label(disk: &DiskState) -> (&'static str, String) {
 
 type Measure = fn(&DiskState) -> f64;
 
-/// What may fall, of a disk.
+/// Gauges of a disk.
 const GAUGES: [(&str, &str, Measure); 19] = [
     ("failed", "Whether the disk's thread has failed, for which the node ends", |disk| {
         f64::from(u8::from(disk.has_failed))
@@ -95,7 +95,7 @@ const GAUGES: [(&str, &str, Measure); 19] = [
     ),
 ];
 
-/// What only grows, of a disk.
+/// Counters of a disk.
 const COUNTERS: [(&str, &str, Measure); 10] = [
     ("streams_found", "Streams found", |disk| disk.scheduler.found as f64),
     ("turns", "Turns of streams", |disk| disk.scheduler.counts.turns as f64),
@@ -132,7 +132,7 @@ fn operations(metrics: &mut Metrics, node: &NodeState) {
     metrics.gauges("response_quantile_seconds", "Response times since the node began", quantiles);
 }
 
-/// The busiest streams alone, by slots that are used again, so that there are never many labels.
+/// Only the busiest streams, by reused slots, so that the number of labels is bounded.
 fn streams(metrics: &mut Metrics, node: &NodeState) {
     let each = || {
         node.disk.iter().flat_map(|disk| disk.stream.iter().map(move |stream| (labels(disk, stream), stream)))

@@ -120,7 +120,7 @@ impl Serve {
     fn serve(&self, plan: &Plan, handed_over: Vec<Listener>, out: &mut dyn Write) -> Result<(), Failure> {
         let user = plan.user.as_deref().map(user::find).transpose()?;
         if self.command.is_empty() {
-            // Before there are other threads, which inherit it.
+            // Before other threads start, which inherit it.
             user::want_no_more_rights();
         }
         let options = DaemonOptions {
@@ -142,7 +142,7 @@ impl Serve {
         })
     }
 
-    /// A folder for a socket that only the command that is run has to know.
+    /// A folder for a socket that only the child command uses.
     fn own_socket(&self) -> Result<Option<tempfile::TempDir>, Failure> {
         if !self.nbd.is_empty() || self.config.is_some() || self.command.is_empty() {
             return Ok(None);
@@ -157,7 +157,7 @@ impl Serve {
         file::read(text.as_deref().map(|text| (text, origin.as_str())), &self.overlay(own)?)
     }
 
-    /// What the options say in place of the file.
+    /// The options, as settings over the file.
     fn overlay(&self, socket: Option<String>) -> Result<Overlay, Failure> {
         let mut top = Table::new();
         let listen: Vec<Value> = self.nbd.iter().chain(&socket).map(|text| text.as_str().into()).collect();
@@ -180,7 +180,7 @@ impl Serve {
         Ok(Overlay { top, disks: self.disks()?, set })
     }
 
-    /// The disks that options name.
+    /// The disks of the options.
     fn disks(&self) -> Result<Vec<Table>, Failure> {
         if self.data.len() > self.emulate.len() {
             let (data, disks) = (self.data.len(), self.emulate.len());
@@ -217,7 +217,7 @@ impl Serve {
         Ok(disks)
     }
 
-    /// Reads the node file again; where it does not hold, all is as it was.
+    /// Reads the node file again; if it is invalid, nothing changes.
     fn reload(&self, running: &Running) {
         match self.plan(None).and_then(|plan| running.change(&plan)) {
             Ok(()) => {
@@ -228,7 +228,7 @@ impl Serve {
     }
 }
 
-/// A node while it runs.
+/// A running node.
 struct ServingNode<'a> {
     serve: &'a Serve,
     plan: &'a Plan,
@@ -288,7 +288,7 @@ impl Daemon for ServingNode<'_> {
         tell_stopping();
         let handles = self.running.handles();
         let ended = self.running.end();
-        // Until now it reports disks that failed.
+        // Until here it reports disks that failed.
         drop(self.endpoint);
         (ended, move |out: &mut dyn Write| summary::print(&handles, out))
     }

@@ -1,4 +1,4 @@
-//! A node while it runs: its disks, and the server through which clients reach them.
+//! A running node: its disks and its server.
 
 use super::file::{DiskPlan, ExportPlan, Plan, Source};
 use crate::emulate::single;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 struct Unit {
     node: Node,
-    /// The emulated disk behind it, where it is one.
+    /// The emulated disk, if it is one.
     disk: Option<Disk>,
     notes: Vec<String>,
 }
@@ -29,15 +29,15 @@ pub(super) struct Running {
     server: Server,
     exports: Vec<ExportPlan>,
     budget: Option<Budget>,
-    /// Whether clients of the first listener must speak TLS.
+    /// Whether clients of the first listener must use TLS.
     is_secret: bool,
 }
 
 impl Running {
-    /// Opens the disks, and then lets clients in, also at sockets that were handed over. A disk that another program has is waited for
-    /// a little, unless `is_asked_to_end`.
+    /// Opens the disks, and then admits clients, also at sockets passed by systemd. Waits briefly for a disk in use, unless
+    /// `is_asked_to_end`.
     ///
-    /// *Errors:* a disk or an address that cannot be had.
+    /// *Errors:* a disk or an address that is not available.
     pub(super) fn start(
         plan: &Plan,
         handed_over: Vec<Listener>,
@@ -58,7 +58,7 @@ impl Running {
         Ok(Running { units, server, exports: plan.exports.clone(), budget, is_secret: plan.is_secret(0) })
     }
 
-    /// Has certificates, limits and lists of who may see an export be as this plan says, for clients that come from now on.
+    /// Applies certificates, limits and `allow` lists of a plan to clients that connect from now on.
     ///
     /// *Errors:* a file that cannot be read; exports other than those that are served.
     pub(super) fn change(&self, plan: &Plan) -> Result<(), Failure> {
@@ -82,7 +82,7 @@ impl Running {
         self.units.iter().map(|unit| unit.node.handle()).collect()
     }
 
-    /// What is not as it was asked for of a disk, a line each.
+    /// What differs from the settings of a disk, a line each.
     pub(super) fn notes(&self, disk: usize) -> &[String] {
         &self.units[disk].notes
     }
@@ -91,7 +91,7 @@ impl Running {
         self.server.addresses()
     }
 
-    /// What a command finds in its environment: where the first export is, and each by its name.
+    /// Environment of a child command: the URI of the first export, and of each by its name.
     pub(super) fn environment(&self) -> Vec<(String, OsString)> {
         let Some(address) = self.server.addresses().first() else { return Vec::new() };
         let uri = |export: &ExportPlan| OsString::from(uri(address, &export.name, self.is_secret));
@@ -101,12 +101,12 @@ impl Running {
         first.into_iter().chain(named).collect()
     }
 
-    /// Takes no more clients, answers what was asked, and puts all that was acknowledged on the disks.
+    /// Stops accepting clients, answers pending requests, and writes all acknowledged data to the disks.
     ///
-    /// *Errors:* what could not be put there.
+    /// *Errors:* data that could not be written.
     pub(super) fn end(self) -> Result<(), Failure> {
         drop(self.server);
-        // All at once, since each may have to wait for its clients.
+        // All at once, because each may have to wait for its clients.
         self.units.iter().for_each(|unit| unit.node.handle().request_stop());
         let mut result = Ok(());
         for Unit { node, disk, .. } in self.units {
@@ -121,7 +121,7 @@ impl Running {
     }
 }
 
-/// The NBD URI of an export, that of TLS where all clients must speak it.
+/// The NBD URI of an export, with TLS if that is required.
 pub(super) fn uri(address: &Address, export: &str, is_secret: bool) -> String {
     let uri = address.uri(export);
     if is_secret { uri.replacen("nbd", "nbds", 1) } else { uri }
@@ -151,7 +151,7 @@ fn served(plan: &ExportPlan, units: &[Unit]) -> Served {
     }
 }
 
-/// The same disk with its tracks known from a file.
+/// The same disk with the track map of a file.
 fn with_tracks(backend: Backend, path: &Path) -> Result<Backend, Failure> {
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;
@@ -163,7 +163,7 @@ fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
     let mut met: Vec<((u64, u64, u64), &DiskPlan, &Path)> = Vec::new();
     for disk in disks {
         let Source::Path { path, .. } = &disk.source else { continue };
-        // What cannot be looked at cannot be opened either, which says why.
+        // A path that cannot be inspected fails to open later, with the reason.
         let Ok(found) = path.metadata() else { continue };
         // A device may have several nodes, which are files of their own.
         let identity = if found.rdev() > 0 { (0, 0, found.rdev()) } else { (found.dev(), found.ino(), 0) };
@@ -181,7 +181,7 @@ fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a disk. One that is in use is waited for a little: of a program that has just ended the system lets go some moments later.
+/// Opens a disk. Waits briefly for one in use: the system releases it some moments after a program has ended.
 fn open(path: &Path, opening: Opening, is_asked_to_end: &dyn Fn() -> bool) -> io::Result<Backend> {
     const TRIES: u32 = 40;
     let mut tries = 0;
@@ -191,7 +191,7 @@ fn open(path: &Path, opening: Opening, is_asked_to_end: &dyn Fn() -> bool) -> io
                 if error.kind() == io::ErrorKind::ResourceBusy && tries < TRIES && !is_asked_to_end() =>
             {
                 tries += 1;
-                #[allow(clippy::disallowed_methods, reason = "nobody tells when a lock is free")]
+                #[allow(clippy::disallowed_methods, reason = "no event reports that a lock is free")]
                 std::thread::sleep(Duration::from_millis(50));
             }
             opened => return opened,

@@ -1,6 +1,6 @@
-//! A node as it is at a moment: what `/json` tells, `headstack top` shows and Prometheus reads.
+//! The state of a node at a moment, for `/json`, `headstack top` and Prometheus.
 //!
-//! Rates are of the time since the last look, a second before as a rule; counts are since the node began.
+//! Rates are since the last sample, usually a second before; counts are since the node began.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ pub(crate) struct NodeState {
     /// Time since the node began.
     pub(crate) up_s: f64,
     pub(crate) connections: usize,
-    /// Requests that are not answered yet, and their bytes.
+    /// Pending requests, and their bytes.
     pub(crate) outstanding: usize,
-    /// Bytes of requests and replies that clients hold beyond what each has by itself, and how many there may be.
+    /// Bytes of requests and replies beyond each client's own, and their limit.
     #[serde(default)]
     pub(crate) client_bytes: u64,
     #[serde(default)]
@@ -24,17 +24,17 @@ pub(crate) struct DiskState {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) bytes: u64,
-    /// Whether its thread has failed, for which the node ends.
+    /// Whether its thread has failed, which ends the node.
     pub(crate) has_failed: bool,
     pub(crate) connections: usize,
     pub(crate) outstanding: usize,
-    /// Since the last look.
+    /// Since the last sample.
     pub(crate) read_mb_s: f64,
     pub(crate) write_mb_s: f64,
     pub(crate) iops: f64,
-    /// Share of reads that were answered from stream memory at once, since the last look.
+    /// Share of reads answered at once from stream memory, since the last sample.
     pub(crate) hit_share: f64,
-    /// Share of the time in which the disk had a command, since the last look.
+    /// Share of the time in which the disk had a command, since the last sample.
     pub(crate) utilisation: f64,
     /// Response times of all requests since the node began.
     pub(crate) response: Response,
@@ -44,10 +44,10 @@ pub(crate) struct DiskState {
     pub(crate) stream: Vec<StreamState>,
 }
 
-/// Streams that are told of one by one.
+/// Maximum number of streams that are reported individually.
 pub(crate) const MOST_STREAMS: usize = 100;
 
-/// Response times, as clients of a node feel them but for the way over the network.
+/// Response times of clients, without the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Response {
     pub(crate) mean_ms: f64,
@@ -62,13 +62,13 @@ pub(crate) struct OperationState {
     pub(crate) done: u64,
     pub(crate) failed: u64,
     pub(crate) bytes: u64,
-    /// Their response times together.
+    /// Sum of their response times.
     pub(crate) response_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SchedulerState {
-    /// Streams now, and those found since the node began.
+    /// Streams now, and the number detected since the node began.
     pub(crate) streams: usize,
     pub(crate) found: u64,
     /// Streams that have a turn, and those whose clients wait for one.
@@ -76,13 +76,13 @@ pub(crate) struct SchedulerState {
     pub(crate) waiting_streams: usize,
     #[serde(flatten)]
     pub(crate) memory: MemoryState,
-    /// Commands that the disk has.
+    /// Commands at the disk.
     pub(crate) in_flight: usize,
     #[serde(flatten)]
     pub(crate) counts: SchedulerCounts,
     #[serde(flatten)]
     pub(crate) tuning: TuningState,
-    /// Whether the disk gets requests of streams as they come, because turns would gain too little.
+    /// Whether requests of streams bypass the scheduler, because turns would gain too little.
     #[serde(default)]
     pub(crate) bypass: bool,
     /// Time in which the disk had a command.
@@ -92,7 +92,7 @@ pub(crate) struct SchedulerState {
 /// The stream memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MemoryState {
-    /// M, how much of it is in use, and the highest use so far.
+    /// M, its use, and the highest use so far.
     pub(crate) memory_bytes: u64,
     pub(crate) used_bytes: u64,
     pub(crate) high_water_bytes: u64,
@@ -101,7 +101,7 @@ pub(crate) struct MemoryState {
     pub(crate) coalesced_bytes: u64,
 }
 
-/// What the scheduler has done since the node began.
+/// Counts of the scheduler since the node began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SchedulerCounts {
     /// Requests, those that bypassed the streams, and reads answered at once.
@@ -117,7 +117,7 @@ pub(crate) struct SchedulerCounts {
     pub(crate) lost_bytes: u64,
 }
 
-/// What the scheduler measured, and R, N and D as they are now.
+/// Measurements of the scheduler, and the present R, N and D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TuningState {
     pub(crate) bandwidth_mb_s: f64,
@@ -129,17 +129,17 @@ pub(crate) struct TuningState {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StreamState {
-    /// Its number, which another may have once it has gone.
+    /// Its number, which is reused.
     pub(crate) id: u32,
-    /// Its place among those that are told of one by one, which another has once it has gone: below [`MOST_STREAMS`].
+    /// Its index among the reported streams, which is reused: below [`MOST_STREAMS`].
     #[serde(default)]
     pub(crate) slot: usize,
-    /// The connection that asked last.
+    /// The connection of its last request.
     pub(crate) client: u64,
     pub(crate) kind: String,
     pub(crate) direction: String,
     pub(crate) offset: u64,
-    /// Of the last 20 s or so, since a stream's turns are seconds apart.
+    /// Over the last 20 s or so, because a stream's turns are seconds apart.
     pub(crate) mb_s: f64,
     pub(crate) bytes: u64,
     pub(crate) requests: u64,
@@ -147,7 +147,7 @@ pub(crate) struct StreamState {
     pub(crate) waiting: u32,
     pub(crate) memory_bytes: u64,
     pub(crate) has_turn: bool,
-    /// Response times of its client, all that it asked on that connection, where they are kept.
+    /// Response times of its client on that connection, if kept.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
 }

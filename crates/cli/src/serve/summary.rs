@@ -1,4 +1,4 @@
-//! What is said of a node when it ends.
+//! The summary of a node at its end.
 
 use crate::service::figures::{requests, response};
 use crate::sim::text::figure;

@@ -8,7 +8,7 @@ use std::os::unix::fs::lchown;
 
 /// The user of a name or number.
 ///
-/// *Errors:* there is none; it is another, and only root may become one.
+/// *Errors:* an unknown user; another user, if the process is not root.
 pub(super) fn find(name: &str) -> Result<User, Failure> {
     let wrong = |message: &str| Failure::Input(format!("user {name}: {message}"));
     let found = match name.parse::<u32>() {
@@ -17,12 +17,12 @@ pub(super) fn find(name: &str) -> Result<User, Failure> {
     };
     let user = found.map_err(|error| wrong(error.desc()))?.ok_or_else(|| wrong("there is none"))?;
     if user.uid != geteuid() && !geteuid().is_root() {
-        return Err(wrong("only root may go on as another user"));
+        return Err(wrong("only root may change to another user"));
     }
     Ok(user)
 }
 
-/// Switches all threads to a user and its groups, and gives the user the sockets in the file system.
+/// Switches all threads to a user and its groups, and gives the user the Unix sockets.
 ///
 /// *Errors:* the system refuses it.
 pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Failure> {
@@ -32,7 +32,7 @@ pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Fail
     for address in addresses {
         if let Address::Unix(path) = address {
             let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-            // Not what a link there leads to.
+            // The link itself, not its target.
             lchown(path, Some(uid), Some(gid))
                 .map_err(|error| Failure::Input(format!("{address}: {error}")))?;
         }
@@ -42,8 +42,8 @@ pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Fail
     done.map_err(|error| Failure::Input(format!("user {}: {}", user.name, error.desc())))
 }
 
-/// Gets no further rights by running programs that have them, which it does not.
+/// Forbids rights from set-user-ID programs, which it does not run.
 pub(super) fn want_no_more_rights() {
-    // Where the system does not know it, it is as it was.
+    // Without support by the system nothing changes.
     let _ = rustix::thread::set_no_new_privs(true);
 }

@@ -1,4 +1,4 @@
-//! Looks at the disks of a node each second, so that who asks gets rates, and holds no disk up.
+//! Samples the disks of a node each second, so that readers get rates and do not delay the disks.
 
 use super::state::{
     DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, Response, SchedulerCounts,
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was seen last, for any thread.
+/// The last sample, for any thread.
 #[derive(Clone)]
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
 pub(super) struct Seen(Arc<Mutex<NodeState>>);
@@ -37,11 +37,11 @@ pub(super) struct Watch {
     disks: Vec<Watched>,
     budget: Option<Budget>,
     due: Instant,
-    /// Disks of which it was told that their threads failed.
+    /// Disks whose failure was reported.
     failed: Vec<String>,
 }
 
-/// A disk, and what the next look is compared with.
+/// A disk, and its last sample.
 struct Watched {
     node: NodeHandle,
     at: Nanos,
@@ -51,19 +51,19 @@ struct Watched {
     done: u64,
     hits: u64,
     busy: Nanos,
-    /// Whether streams bypassed the scheduler at the last look.
+    /// Whether streams bypassed the scheduler at the last sample.
     bypass: bool,
-    /// Bytes and rate of each stream, by its number and when it was found.
+    /// Bytes and rate of each stream, by its number and when it was detected.
     streams: BTreeMap<(u32, Nanos), (u64, f64)>,
     slots: Slots,
 }
 
-/// The streams that are told of one by one, each in a slot that it keeps for as long as it is one of them.
+/// The reported streams, each in a slot that it keeps while it is reported.
 #[derive(Default)]
 struct Slots(Vec<Option<(u32, Nanos)>>);
 
 impl Slots {
-    /// Gives up the slots of all but these streams, and has slots for all of them.
+    /// Frees the slots of other streams, and assigns slots to these.
     fn keep(&mut self, streams: &[(u32, Nanos)]) {
         for slot in &mut self.0 {
             *slot = slot.filter(|stream| streams.contains(stream));
@@ -87,7 +87,7 @@ impl Slots {
 /// Time over which rates of streams are smoothed.
 const SMOOTHED_S: f64 = 20.0;
 
-/// Time between two looks.
+/// Interval of samples.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 fn now() -> Instant {
@@ -105,7 +105,6 @@ impl Watch {
         watch
     }
 
-    /// What was seen last.
     pub(super) fn seen(&self) -> Seen {
         self.seen.clone()
     }
@@ -114,7 +113,7 @@ impl Watch {
         self.due
     }
 
-    /// The disks whose threads were seen to have failed since the last time this was asked.
+    /// Disks whose threads have failed since the last call.
     pub(super) fn failures(&mut self) -> Vec<String> {
         let seen = self.seen.lock();
         let failed = seen.disk.iter().filter(|disk| disk.has_failed).map(|disk| disk.name.clone());
@@ -134,7 +133,7 @@ impl Watch {
             most_client_bytes: self.budget.as_ref().map_or(0, Budget::bytes) as u64,
             disk,
         };
-        // What was missed while the machine slept is not made up for.
+        // Samples missed while the machine slept are skipped.
         self.due = (self.due + INTERVAL).max(now());
     }
 }
@@ -193,18 +192,18 @@ impl Watched {
         state
     }
 
-    /// A stream's bytes and rate. A stream has turns seconds apart: its rate is smoothed over as many as it takes.
+    /// A stream's bytes and rate. The turns of a stream are seconds apart, so its rate is smoothed over several.
     fn stream(&self, stream: &StreamView, now: Nanos, seconds: f64) -> ((u32, Nanos), (u64, f64)) {
         let key = (stream.id, stream.since);
         let (bytes, rate) = self.streams.get(&key).copied().unwrap_or_default();
         let age = now.since(stream.since).as_secs();
-        // At first it is the mean since the stream was found.
+        // At first it is the mean since the stream was detected.
         let weight = ratio(seconds, age.min(SMOOTHED_S)).min(1.0);
         let latest = ratio((stream.bytes - bytes) as f64 / 1e6, seconds.min(age));
         (key, (stream.bytes, rate + weight * (latest - rate)))
     }
 
-    /// Says in the log which streams were found and which were given up since the last look.
+    /// Logs the streams detected and ended since the last sample.
     fn report(&self, before: &BTreeMap<(u32, Nanos), (u64, f64)>, streams: &[StreamView]) {
         let name = self.node.name();
         for stream in streams.iter().filter(|stream| !before.contains_key(&(stream.id, stream.since))) {
@@ -217,7 +216,7 @@ impl Watched {
         }
     }
 
-    /// Says in the log when streams begin or cease to bypass the scheduler.
+    /// Logs when streams begin or cease to bypass the scheduler.
     fn report_bypass(&mut self, bypass: bool) {
         let name = self.node.name();
         match (std::mem::replace(&mut self.bypass, bypass), bypass) {

@@ -1,4 +1,4 @@
-//! A command that runs with the disks at hand, which its environment tells of.
+//! A child command that uses the disks, whose addresses are in its environment.
 
 use super::events::{Event, Events};
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts it, if there is one; its end will be an event.
+    /// Starts it, if there is one; its end becomes an event.
     ///
     /// *Errors:* there is no such program, or it cannot be run.
     pub(crate) fn start(
@@ -29,18 +29,18 @@ impl Child {
         let tell = events.sender();
         let wait = move || {
             let code = child.wait().map_or(1, code);
-            // Who would hear it may have gone.
+            // The receiver may have ended.
             let _ = tell.send(Event::Ended(code));
         };
         thread::Builder::new().name("command".to_string()).spawn(wait).map_err(fault)?;
         Ok(Some(Child { process, is_stop_requested: false }))
     }
 
-    /// Asks it to end; at the second time it has no choice.
+    /// Terminates it; the second call kills it.
     pub(crate) fn end(&mut self) {
         let signal = if self.is_stop_requested { Signal::KILL } else { Signal::TERM };
         self.is_stop_requested = true;
-        // It may have ended meanwhile.
+        // It may have ended already.
         let _ = kill_process(self.process, signal);
     }
 }

@@ -10,60 +10,60 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// What a daemon does after an event.
+/// The reaction of a daemon to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterEvent {
     Continue,
-    /// It ends, or first ends the command that it runs.
+    /// It ends, after its child command.
     End,
-    /// It ends, unless it runs a command.
+    /// It ends, unless it runs a child command.
     EndWithoutCommand,
 }
 
-/// Disks while they run.
+/// Running disks.
 pub(crate) trait Daemon {
-    /// Says what there is and how to use it.
+    /// Prints the disks and how to use them.
     fn introduce(&self, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Takes note that it is introduced.
+    /// Called after the introduction.
     fn ready(&self) {}
 
-    /// Variables for the command that it runs.
+    /// Environment of a child command.
     fn environment(&self) -> Vec<(String, OsString)>;
 
     /// When an [`Event::Look`] is due, if ever.
     fn next_look(&self) -> Option<Instant>;
 
-    /// Handles any event but the end of the command and a request to end.
+    /// Handles any event except the end of the command and a request to end.
     fn handle(&mut self, event: Event) -> AfterEvent;
 
-    /// Ends the disks in an orderly way, and returns what prints the summary.
+    /// Ends the disks in an orderly way, and returns a function that prints the summary.
     fn end(self) -> (Result<(), Failure>, impl FnOnce(&mut dyn Write) -> io::Result<()>);
 }
 
-/// The options that are the same for each daemon.
+/// The options common to all daemons.
 pub(crate) struct DaemonOptions<'a> {
-    /// A command that runs meanwhile.
+    /// A child command.
     pub(crate) command: &'a [String],
     pub(crate) duration: Option<Duration>,
     pub(crate) log: &'a LogArgs,
     /// Whether SIGUSR1 cuts the power.
     pub(crate) has_power: bool,
-    /// Whether SIGHUP makes it read its files again.
+    /// Whether SIGHUP reloads its files.
     pub(crate) has_files: bool,
 }
 
 impl DaemonOptions<'_> {
-    /// Runs a daemon until it is to end. Its messages go to standard error if a command prints to `out`.
+    /// Runs a daemon until its end. Its messages go to standard error if a child command prints to `out`.
     ///
-    /// *Errors:* it cannot start; data were lost; the command's exit code, if it is not 0.
+    /// *Errors:* it cannot start; data were lost; the child's exit code, if it is not 0.
     pub(crate) fn run<D: Daemon>(
         &self,
         out: &mut dyn Write,
         start: impl FnOnce(&mut Events) -> Result<D, Failure>,
     ) -> Result<(), Failure> {
         let has_command = !self.command.is_empty();
-        // A command gets a signal to terminate first, and is killed by the next.
+        // The first signal terminates a child command, the next kills it.
         let mut events = Events::watch(if has_command { 2 } else { 1 }, self.has_power, self.has_files)?;
         self.log.start()?;
         let mut daemon = start(&mut events)?;
@@ -85,7 +85,7 @@ impl DaemonOptions<'_> {
     }
 }
 
-/// Waits for the end; returns the exit code of the command, if one ran.
+/// Waits for the end; returns the exit code of the child command, if there is one.
 fn wait(daemon: &mut impl Daemon, events: &mut Events, mut child: Option<Child>) -> Option<u8> {
     loop {
         let next = match events.next(daemon.next_look()) {

@@ -1,6 +1,6 @@
-//! Texts over HTTP: what a long-running command tells of itself. A thread of normal priority serves them.
+//! Pages over HTTP with the state of a long-running command. A thread of normal priority serves them.
 //!
-//! What clients can take of it is bounded: so many connections, each for one text and a short time. Who comes beyond is sent away.
+//! Clients are limited: a number of connections, each for one page and a short time. Further clients are refused.
 
 use super::hosts::{Hosts, with_host};
 use crate::failure::Failure;
@@ -26,17 +26,17 @@ use tokio::time::{Sleep, sleep};
 #[derive(Clone, Copy)]
 struct Bounds {
     connections: usize,
-    /// From a connection's first moment to its last.
+    /// Maximum time of a connection.
     time: Duration,
 }
 
 const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) };
 
 pub(crate) struct Page {
-    /// Where it is: `/metrics`.
+    /// Its path: `/metrics`.
     pub(crate) path: &'static str,
     pub(crate) kind: &'static str,
-    /// The text; as an error where what it tells of has failed.
+    /// The text; an error if its subject has failed.
     pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Serves pages at an address, and a list of them at `/`. An address without a host is one of this machine alone.
+    /// Serves pages at an address, and a list of them at `/`. An address without a host is local.
     ///
-    /// *Errors:* an address that cannot be had.
+    /// *Errors:* an address that is not available.
     pub(crate) fn start(address: &str, mut pages: Vec<Page>) -> Result<Endpoint, Failure> {
         pages.push(list(&pages));
         Endpoint::within(BOUNDS, &with_host(address), pages)
@@ -58,7 +58,7 @@ impl Endpoint {
 
     fn within(bounds: Bounds, address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
         let fault = |error| Failure::Input(format!("--metrics {address}: {error}"));
-        // The clock, too: where no descriptor is left the server waits for a while.
+        // The timer is for pauses when no descriptor is left.
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
         let asked = address;
@@ -81,7 +81,7 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // The panic hook has reported a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -111,7 +111,7 @@ impl Listener for Door {
     }
 }
 
-/// A connection that breaks when its time is over.
+/// A connection that fails after its time.
 struct Visit {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
@@ -157,7 +157,7 @@ fn list(pages: &[Page]) -> Page {
     Page { path: "/", kind: "text/plain; charset=utf-8", text: Box::new(move || Ok(text.clone())) }
 }
 
-/// What a client gets that asks for a page.
+/// The reply to a request of a page.
 type Reply = (StatusCode, [(HeaderName, &'static str); 2], String);
 
 fn reply(headers: &HeaderMap, hosts: &Hosts, page: &Page) -> Reply {
@@ -181,7 +181,7 @@ fn serve(runtime: &Runtime, door: Door, pages: Vec<Page>, hosts: Arc<Hosts>, sto
     });
     runtime.block_on(async {
         tokio::select! {
-            // It ends by itself only where the socket fails for good: then there is nothing more to serve.
+            // It ends by itself only if the socket fails permanently.
             _ = axum::serve(door, router) => {}
             _ = stopped => {}
         }
@@ -205,7 +205,7 @@ mod tests {
         Client::connect(endpoint.address()).expect("it listens")
     }
 
-    /// Asks for the page and hears all there is up to the end; nothing where the end comes at once.
+    /// Requests the page and returns the reply; empty if the connection is closed at once.
     fn ask(client: Client) -> String {
         ask_as(client, "localhost")
     }
@@ -213,7 +213,7 @@ mod tests {
     fn ask_as(mut client: Client, host: &str) -> String {
         let mut heard = String::new();
         let asked = client.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
-        // Who was sent away may find the connection broken at any of these.
+        // Each step may fail for a client that was refused.
         let _ = asked.and_then(|()| client.read_to_string(&mut heard));
         heard
     }

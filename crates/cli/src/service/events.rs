@@ -1,4 +1,4 @@
-//! What a command waits for while disks run.
+//! Events that a command waits for while disks run.
 
 use crate::failure::Failure;
 use crate::files;
@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Somebody wants it to end, or its time is over.
+    /// The user requests the end, or the time is over.
     End,
-    /// Somebody cuts the power, or the time of a power cut has come.
+    /// The user cuts the power, or the time of a power cut has come.
     PowerCut,
-    /// The command that was run ended with this code.
+    /// The child command ended with this code.
     Ended(u8),
-    /// It is time to show what the disks do.
+    /// It is time to show statistics.
     Look,
     Reload,
 }
 
-/// All that may happen.
+/// Waits for events.
 pub(crate) struct Events {
     sender: Sender<Event>,
     receiver: Receiver<Event>,
-    /// The signal that asked for the end last.
+    /// The last signal that requested the end.
     asked: Arc<AtomicU8>,
-    /// What happens at a time, the times in no order.
+    /// Events by time, in no order.
     planned: Vec<(Instant, Event)>,
 }
 
@@ -41,9 +41,8 @@ fn now() -> Instant {
 }
 
 impl Events {
-    /// Begins to watch for signals; SIGUSR1 among them where there is power to cut, and SIGHUP as the wish that files be read again
-    /// where there are any. Of those that ask for the end so many are told of; who asks once more, or again while the end is under
-    /// way, wants it at once.
+    /// Begins to watch for signals; SIGUSR1 if there is power to cut, and SIGHUP as a request to reload if there are files. `patience`
+    /// signals that request the end become events; any further one ends the process at once.
     pub(crate) fn watch(patience: usize, has_power: bool, has_files: bool) -> Result<Events, Failure> {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
@@ -54,23 +53,22 @@ impl Events {
             let mut asked = 0;
             for signal in signals.forever() {
                 if signal == SIGUSR1 {
-                    // Nobody hears it once the end is under way.
+                    // Fails only after the end.
                     let _ = tell.send(Event::PowerCut);
                     continue;
                 }
                 if signal == SIGHUP && has_files {
-                    // As above.
                     let _ = tell.send(Event::Reload);
                     continue;
                 }
                 stop_signal.store(signal as u8, Ordering::Relaxed);
                 let is_heard = tell.send(Event::End).is_ok();
                 if signal == SIGHUP && asked > 0 {
-                    // A terminal that goes says so more than once.
+                    // A terminal that closes sends it more than once.
                     continue;
                 }
                 if asked >= patience || (asked > 0 && !is_heard) {
-                    // It comes back only where the system does not let a process end.
+                    // It returns only if the system does not let a process end.
                     let _ = emulate_default_handler(signal);
                 }
                 asked += 1;
@@ -80,7 +78,7 @@ impl Events {
         Ok(Events { sender, receiver, asked: last, planned: Vec::new() })
     }
 
-    /// The signal that asked for the end, if one did, for who has no time to wait.
+    /// The signal that requested the end, if one did, without waiting.
     pub(crate) fn asked(&self) -> Option<u8> {
         Some(self.asked.load(Ordering::Relaxed)).filter(|signal| *signal > 0)
     }
@@ -89,22 +87,22 @@ impl Events {
         self.sender.clone()
     }
 
-    /// The end comes after this time.
+    /// Plans the end after this time.
     pub(crate) fn end_after(&mut self, time: Option<Duration>) {
         self.plan(time, Event::End);
     }
 
-    /// A power cut comes after this time.
+    /// Plans a power cut after this time.
     pub(crate) fn power_cut_at(&mut self, time: Option<Duration>) {
         self.plan(time, Event::PowerCut);
     }
 
-    /// A time beyond what the machine's clock can show does not come.
+    /// A time beyond the machine's clock never comes.
     fn plan(&mut self, time: Option<Duration>, event: Event) {
         self.planned.extend(time.and_then(|time| now().checked_add(time)).map(|at| (at, event)));
     }
 
-    /// Waits for the next; a look is due at `look`.
+    /// Waits for the next event; [`Event::Look`] is due at `look`.
     pub(crate) fn next(&mut self, look: Option<Instant>) -> Event {
         let planned = self.planned.iter().copied().chain(look.map(|at| (at, Event::Look)));
         let Some((at, event)) = planned.min_by_key(|(at, _)| *at) else {
@@ -121,18 +119,18 @@ impl Events {
     }
 }
 
-/// The signals to watch for. Who had one that asks for the end ignored, as `nohup` does, wants no end by it.
+/// The signals to watch for, without those that the process ignores, as under `nohup`.
 fn watched(has_power: bool, has_files: bool) -> Vec<i32> {
     let mut watched = unless_ignored(&[SIGINT, SIGTERM, SIGHUP]);
     if has_files && !watched.contains(&SIGHUP) {
-        // It asks for no end there.
+        // Without files it requests the end.
         watched.push(SIGHUP);
     }
     watched.extend(has_power.then_some(SIGUSR1));
     watched
 }
 
-/// Those of the signals that this process does not ignore.
+/// The signals that this process does not ignore.
 pub(crate) fn unless_ignored(signals: &[i32]) -> Vec<i32> {
     let status = files::read_text(Path::new("/proc/self/status")).unwrap_or_default();
     signals.iter().copied().filter(|signal| !is_ignored(&status, *signal)).collect()

@@ -1,4 +1,4 @@
-//! What was asked of a disk, in words.
+//! Statistics of a disk, in words.
 
 use crate::sim::text::figure;
 use crate::units::grouped;

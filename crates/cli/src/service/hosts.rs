@@ -1,11 +1,11 @@
-//! By which names an endpoint may be asked: a page in a browser can have a name of its own lead to any address (DNS rebinding),
-//! and would read there what is for this machine's programs.
+//! The host names that an endpoint accepts: a web page can make its own name resolve to any address (DNS rebinding), and could otherwise
+//! read data of this machine.
 
 use crate::files;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// An address with its host; the machine itself where there is none.
+/// An address with its host; this machine if there is none.
 pub(crate) fn with_host(address: &str) -> String {
     if address.starts_with(':') { format!("127.0.0.1{address}") } else { address.to_string() }
 }
@@ -16,7 +16,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Of an endpoint that was asked for by this address, and has that one.
+    /// For an endpoint requested at one address and bound to another.
     pub(super) fn new(asked: &str, bound: IpAddr) -> Hosts {
         let mut names = vec!["localhost".to_string(), without_port(asked).to_lowercase()];
         if !bound.is_loopback() {
@@ -28,7 +28,7 @@ impl Hosts {
         Hosts { bound, names }
     }
 
-    /// Whether a client may have meant this endpoint by a `Host`.
+    /// Whether a `Host` header may mean this endpoint.
     pub(super) fn allow(&self, host: &str) -> bool {
         let host = without_port(host);
         match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
@@ -38,7 +38,7 @@ impl Hosts {
     }
 }
 
-/// A host without its port; an address of IPv6 stays in its brackets.
+/// A host without its port; an IPv6 address keeps its brackets.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) && !name.ends_with(':') => {

@@ -1,4 +1,4 @@
-//! Lines on standard error that are shown again and again: on a terminal in their place, elsewhere one below the other.
+//! Status lines on standard error: updated in place on a terminal, appended elsewhere.
 
 use crate::plain::{Plain, plain};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -27,7 +27,6 @@ impl Lines {
         }
     }
 
-    /// When to show them next.
     pub(crate) fn next(&self) -> Instant {
         self.due
     }
@@ -37,10 +36,10 @@ impl Lines {
         self.due += self.interval;
     }
 
-    /// Shows a line in the place with this number.
+    /// Shows a line at this index.
     fn show(&mut self, place: usize, line: String) {
         if !self.is_terminal {
-            // Whoever read it may have gone; the disks go on.
+            // The reader may have gone; the disks continue.
             return drop(writeln!(Plain(stderr()), "{line}"));
         }
         while self.bars.len() <= place {

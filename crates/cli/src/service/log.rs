@@ -1,7 +1,7 @@
-//! What a long-running command says while it runs: a line an event on standard error, as text or JSON.
+//! The log of a long-running command: a line per event on standard error, as text or JSON.
 //!
-//! Lines are written by a thread of their own, so that no disk waits for whoever reads them. What comes faster than a stated rate is
-//! left out, and how much that was is said: a flood of bad clients is no flood of lines.
+//! A thread writes the lines, so that no disk waits for their reader. Lines above a given rate are dropped and counted, so that bad clients
+//! cannot flood the log.
 
 use crate::failure::Failure;
 use humantime::format_rfc3339_millis;
@@ -13,20 +13,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// What the scheduler of a node decides.
+/// Decisions of a node's scheduler.
 pub(crate) const STREAMS: &str = "streams";
 
-/// What the command itself does.
+/// The command itself.
 pub(crate) const SERVICE: &str = "service";
 
-/// Whose lines are written. Libraries have theirs too, which say nothing to users.
+/// Targets whose lines are written; those of libraries are not for users.
 const PARTS: [&str; 4] =
     [headstack_host::log_parts::CLIENT, headstack_host::log_parts::DISK, STREAMS, SERVICE];
 
-/// Lines that wait to be written; those beyond are left out.
+/// Maximum number of lines that wait to be written; further ones are dropped.
 const WAITING: usize = 1024;
 
-/// Longest line, in characters: clients have their part in some.
+/// Maximum characters of a line, because clients determine parts of it.
 const LONGEST: usize = 500;
 
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ pub(crate) struct LogArgs {
     log_format: LogFormat,
 }
 
-/// How lines are written.
+/// Format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum LogFormat {
     /// Time, level, part and message.
@@ -60,9 +60,9 @@ fn level(text: &str) -> Result<LevelFilter, String> {
 }
 
 impl LogArgs {
-    /// Begins to write what happens.
+    /// Starts the log.
     ///
-    /// *Errors:* the system has no thread.
+    /// *Errors:* the system refuses a thread.
     pub(crate) fn start(&self) -> Result<(), Failure> {
         let level = self.log.unwrap_or(match self.verbose {
             0 => LevelFilter::Warn,
@@ -75,7 +75,7 @@ impl LogArgs {
         let fault = |error| Failure::Input(format!("log: {error}"));
         thread::Builder::new().name("log".to_string()).spawn(write).map_err(fault)?;
         let sink = Sink { sender, left_out: AtomicU64::new(0) };
-        // It is there until the process ends.
+        // It stays until the process ends.
         if log::set_logger(Box::leak(Box::new(sink))).is_ok() {
             log::set_max_level(level);
         }
@@ -89,13 +89,13 @@ struct Line {
     level: Level,
     part: String,
     message: String,
-    /// Lines before it for which there was no room.
+    /// Number of lines dropped before it.
     left_out: u64,
 }
 
 enum Message {
     Line(Line),
-    /// All that came before is to be written; whoever waits for that is told.
+    /// Signals the sender once all earlier lines are written.
     Flush(SyncSender<()>),
 }
 
@@ -131,13 +131,13 @@ impl Log for Sink {
     fn flush(&self) {
         let (tell, reported) = sync_channel(1);
         if self.sender.try_send(Message::Flush(tell)).is_ok() {
-            // Whoever reads the lines may have stopped to.
+            // The reader of the lines may be blocked.
             let _ = reported.recv_timeout(Duration::from_secs(1));
         }
     }
 }
 
-/// A message without what a terminal would obey, and no longer than is read.
+/// A message without terminal commands, and of limited length.
 fn printable(message: &str) -> String {
     let mut shown = String::new();
     for (count, letter) in message.chars().enumerate() {
@@ -159,7 +159,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// After this time without a line, those that were left out are told of.
+    /// Time without a line after which the number of dropped lines is reported.
     const QUIET: Duration = Duration::from_secs(2);
 
     fn run(mut self, lines: &Receiver<Message>) {
@@ -168,7 +168,7 @@ impl Writer {
                 Ok(Message::Line(line)) => self.write_line(line),
                 Ok(Message::Flush(tell)) => {
                     self.tell_left_out();
-                    // It may have waited long enough.
+                    // The sender may have stopped waiting.
                     let _ = tell.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => self.tell_left_out(),
@@ -197,7 +197,7 @@ impl Writer {
     }
 
     fn write(&self, line: &Line) {
-        // Where it cannot be written there is nowhere to say so.
+        // There is no other place to report a failure.
         let _ = writeln!(stderr(), "{}", text(line, self.format));
     }
 }
@@ -218,7 +218,7 @@ fn text(Line { at, level, part, message, .. }: &Line, format: LogFormat) -> Stri
     }
 }
 
-/// How many lines may come: so many at once, and so many a second after them.
+/// Limits of the rate of lines: a burst, and a number per second.
 struct Limits {
     warnings: Bucket,
     others: Bucket,
@@ -232,7 +232,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a line is written; one that is not is counted.
+    /// Whether to write a line; counts those that are dropped.
     fn admits(&mut self, line: &Line) -> bool {
         let bucket = if line.level <= Level::Warn { &mut self.warnings } else { &mut self.others };
         let is_admitted = bucket.allows(line.at);
@@ -241,7 +241,7 @@ impl Limits {
     }
 }
 
-/// Lines of a kind that may come.
+/// Number of lines of a kind that may still be written.
 struct Bucket {
     most: u64,
     a_second: u64,

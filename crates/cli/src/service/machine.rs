@@ -1,5 +1,5 @@
-//! What else the machine did meanwhile, which makes answers late: the share of the processors' time that the host of a virtual machine gave
-//! to others (stolen time), and the share of the time in which a program waited for a processor.
+//! Other load of the machine, which delays answers: stolen time (the share of processor time that a virtual machine's host gave to others),
+//! and the share of the time in which a program waited for a processor.
 //!
 //! *Source:* `man 5 proc_stat`; the kernel's "PSI - Pressure Stall Information".
 
@@ -9,10 +9,10 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Shares from which on a machine is said to be busy. Both are assumptions.
+/// Shares from which on a machine counts as busy. *Source:* assumption.
 const BUSY_WAITED: f64 = 0.25;
 const BUSY_STOLEN: f64 = 0.05;
-/// A smaller share of stolen time is not named.
+/// A smaller share of stolen time is not reported.
 const WORTH_NAMING: f64 = 0.005;
 
 /// Processor time since the machine started, of all processors together.
@@ -25,7 +25,7 @@ pub(crate) struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Up to now; none where the system does not tell.
+    /// The time now; none if the system does not report it.
     pub(crate) fn now() -> Option<ProcessorTime> {
         ProcessorTime::parse(&files::read_text(Path::new("/proc/stat")).ok()?)
     }
@@ -37,7 +37,7 @@ impl ProcessorTime {
         Some(ProcessorTime { all: times.get(..8)?.iter().sum(), stolen: times[7] })
     }
 
-    /// Share of the processors' time from this one up to now that was stolen; none where the system does not tell.
+    /// Share of the processors' time since then that was stolen; none if the system does not report it.
     pub(crate) fn stolen_share(self) -> Option<f64> {
         Some(ProcessorTime::now()?.stolen_since(self))
     }
@@ -48,7 +48,7 @@ impl ProcessorTime {
     }
 }
 
-/// Time in which at least one program waited for a processor, since the machine started; none where the system does not tell.
+/// Time in which at least one program waited for a processor, since the machine started; none if the system does not report it.
 fn waited() -> Option<Duration> {
     parse_waited(&files::read_text(Path::new("/proc/pressure/cpu")).ok()?)
 }
@@ -59,7 +59,7 @@ fn parse_waited(text: &str) -> Option<Duration> {
     total.parse().ok().map(Duration::from_micros)
 }
 
-/// A machine that is looked at for a time.
+/// Measures a machine's load from its creation on.
 pub(crate) struct Watch {
     began: Instant,
     processors: Option<ProcessorTime>,
@@ -73,7 +73,7 @@ impl Watch {
         Watch { began, processors: ProcessorTime::now(), waited: waited() }
     }
 
-    /// What the machine did from the beginning up to now.
+    /// The load from the beginning up to now.
     pub(crate) fn load(&self) -> Load {
         let meanwhile = waited().zip(self.waited).map(|(now, then)| now.saturating_sub(then));
         let elapsed = self.began.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
@@ -84,7 +84,7 @@ impl Watch {
     }
 }
 
-/// What else the machine did, in shares from 0 to 1; none where the system does not tell.
+/// Other load of the machine, in shares from 0 to 1; none if the system does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Load {
     /// The share of the time in which a program waited for a processor.
@@ -94,7 +94,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Whether so much else ran that answers may be late for it.
+    /// Whether the load may delay answers.
     pub(crate) fn is_high(&self) -> bool {
         self.waited.is_some_and(|share| share >= BUSY_WAITED)
             || self.stolen.is_some_and(|share| share >= BUSY_STOLEN)

@@ -1,4 +1,4 @@
-//! Numbers in the text that Prometheus reads.
+//! Numbers in Prometheus's text format.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -7,7 +7,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use std::sync::atomic::AtomicU64;
 
-/// What Prometheus is told that it gets.
+/// The content type.
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) type Labels = Vec<(&'static str, String)>;
@@ -15,13 +15,13 @@ pub(crate) type Labels = Vec<(&'static str, String)>;
 type Value = Gauge<f64, AtomicU64>;
 type Sum = Counter<f64, AtomicU64>;
 
-/// Numbers by kind, and by what they are of.
+/// Numbers by name and labels.
 pub(crate) struct Metrics {
     registry: Registry,
 }
 
 impl Metrics {
-    /// The version alone yet; all names will begin with the project's.
+    /// Contains only the version; all names begin with the project's.
     pub(crate) fn new() -> Metrics {
         let mut metrics = Metrics { registry: Registry::with_prefix("headstack") };
         let version = vec![("version", env!("CARGO_PKG_VERSION").to_string())];
@@ -29,7 +29,7 @@ impl Metrics {
         metrics
     }
 
-    /// Adds numbers of one kind that may fall.
+    /// Adds a gauge.
     pub(crate) fn gauges(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
         let family = Family::<Labels, Value>::default();
         values.for_each(|(labels, value)| {
@@ -38,7 +38,7 @@ impl Metrics {
         self.registry.register(name, help, family);
     }
 
-    /// Adds numbers of one kind that only grow.
+    /// Adds a counter.
     pub(crate) fn counters(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
         let family = Family::<Labels, Sum>::default();
         values.for_each(|(labels, value)| {

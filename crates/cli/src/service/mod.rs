@@ -1,5 +1,5 @@
-//! What commands share that run until they are asked to end: signals, a command that runs meanwhile, figures over HTTP,
-//! lines on a terminal, what else the machine does, and what is said in the end.
+//! The common parts of commands that run until a signal: signals, a child command, figures over HTTP, lines on a terminal, the load of the
+//! machine, and the summary.
 
 pub(crate) mod child;
 pub(crate) mod daemon;
@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-/// A folder for a socket that only the command that is run has to know: nobody else may look into it, whatever the umask.
+/// A folder for a socket that only the child command uses; no other user can access it, whatever the umask.
 ///
 /// *Errors:* the system refuses it.
 pub(crate) fn private_folder() -> Result<tempfile::TempDir, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn private_folder() -> Result<tempfile::TempDir, Failure> {
     folder.map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
 }
 
-/// A name as a part of an environment variable's.
+/// A name as part of an environment variable's.
 pub(crate) fn variable(name: &str) -> String {
     let letter =
         |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
@@ -41,8 +41,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What came of it: of disks that ended so, a command that ended with this code, if there was one, and figures that could be
-/// told or not, the gravest.
+/// The gravest result: of the disks' end, the exit code of a child command, if there is one, and the printing of figures.
 pub(crate) fn outcome(
     ended: Result<(), Failure>,
     code: Option<u8>,
@@ -50,7 +49,7 @@ pub(crate) fn outcome(
 ) -> Result<(), Failure> {
     match code {
         None => ended.and(reported.map_err(Failure::Output)),
-        // Beside a command the figures go to standard error: where that fails there is nowhere to say so.
+        // With a child command the figures go to standard error; if that fails, there is no other place to report it.
         Some(0) => ended,
         Some(code) => ended.and(Err(Failure::Command(code))),
     }

@@ -1,4 +1,4 @@
-//! LOAD on the command line: a fio job file, a load file or a trace, and the options of traces.
+//! The load on the command line: a fio job file, a load file or a trace, and the options of traces.
 
 use crate::failure::Failure;
 use crate::files::SystemFiles;
@@ -20,7 +20,7 @@ pub(crate) struct LoadArgs {
     /// Send all devices of a trace to one volume of the rig, numbered from 0.
     #[arg(long, value_name = "VOLUME")]
     all_to: Option<u32>,
-    /// Pass over at most so many malformed lines or records of a trace.
+    /// Pass over at most this many malformed lines or records of a trace.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
 }
@@ -28,7 +28,7 @@ pub(crate) struct LoadArgs {
 impl LoadArgs {
     /// The workload in the file called `name`.
     ///
-    /// *Errors:* it cannot be read or does not hold; it is no trace, and an option for traces is given.
+    /// *Errors:* it cannot be read or is invalid; it is no trace, and an option for traces is given.
     pub(crate) fn open(&self, name: &str) -> Result<Workload<'static>, Failure> {
         let options = TraceOptions {
             format: self.format.as_deref().and_then(trace::named),
@@ -46,7 +46,7 @@ impl LoadArgs {
         Workload::open_as(kind, name, &options, &SystemFiles).map_err(failure)
     }
 
-    /// Refuses the options that say something of a trace, for a load that is none.
+    /// Refuses the options of traces for a load that is none.
     ///
     /// *Errors:* one is given.
     fn refuse_for(&self, name: &str, kind: &str) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ impl LoadArgs {
     }
 }
 
-/// What is wrong with a workload, with the option that helps.
+/// The error of a workload, with the option that helps.
 pub(crate) fn failure(error: Error) -> Failure {
     let hint = match &error {
         Error::Replay(ReplayError::TooManyDevices { .. }) => " (--all-to 0 sends all to one)",

@@ -85,7 +85,7 @@ impl Sim {
     }
 }
 
-/// What is said of the file of requests when a signal stopped the run.
+/// The note on the file of requests if a signal stopped the run.
 const PARTIAL_REQUESTS: &str = "the file of requests holds those that had come back";
 
 pub(crate) enum JsonOutput {
@@ -95,7 +95,7 @@ pub(crate) enum JsonOutput {
 }
 
 impl JsonOutput {
-    /// Where `--json FILE` says; `-` is standard output.
+    /// The output of `--json`; `-` is standard output.
     pub(crate) fn new(path: Option<&Path>) -> Result<JsonOutput, Failure> {
         Ok(match path {
             None => JsonOutput::Nowhere,
@@ -104,7 +104,7 @@ impl JsonOutput {
         })
     }
 
-    /// Writes it; says whether it was printed, and nothing else should be.
+    /// Writes it; returns whether it was printed, so that nothing else should be.
     pub(crate) fn write(self, text: impl FnOnce() -> String, out: &mut dyn Write) -> Result<bool, Failure> {
         match self {
             JsonOutput::Nowhere => {}
@@ -125,12 +125,12 @@ pub(crate) struct Run<'a> {
     pub load: &'a str,
     pub load_options: &'a LoadArgs,
     pub seed: u64,
-    /// Files that are written, each with its option: none may be one that the load reads.
+    /// Output files, each with its option: none may be an input of the load.
     pub outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
 impl Run<'_> {
-    /// One run of the load on the rig, all idle at first, until it is done or `interrupt` stops it; with the signal that did.
+    /// Runs the load on the rig, all idle at first, until it is done or `interrupt` stops it; returns the signal that did.
     pub(crate) fn simulate(
         &self,
         interrupt: &Interrupt,

@@ -1,4 +1,4 @@
-//! A run as a report: what `--report` writes.
+//! A run as a report, for `--report`.
 
 use super::text;
 use crate::drive::plot;
@@ -12,13 +12,13 @@ use headstack_sim::TimeSplit;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Bin, Sampled, TimeHistogram, Totals};
 
-/// Points on the line of a distribution: enough for any screen.
+/// Points of a distribution: enough for any screen.
 const STEPS: u32 = 500;
 
-/// Devices and volumes that charts show apart.
+/// Maximum devices and volumes in charts.
 const DEVICES: usize = 8;
 
-/// Kinds of drives whose zones and seek curves are drawn.
+/// Maximum kinds of drives whose zones and seek curves are drawn.
 const KINDS: usize = 4;
 
 pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
@@ -53,7 +53,7 @@ pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
 
 fn summary(results: &Results) -> Section {
     let mut table = Table::new("Figures", &["", ""]).with_words(2);
-    // The parts of the response time have their chart.
+    // The parts of the response time have a chart.
     for (name, value) in text::lines(results).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
         table.row([name, value]);
     }
@@ -68,7 +68,7 @@ fn summary(results: &Results) -> Section {
     Section::new("Summary").with_tables(tables)
 }
 
-/// The directions that were met, with their colour.
+/// The directions that occurred, with their colour.
 fn directions(results: &Results) -> Vec<(&'static str, usize, Box<Totals>)> {
     let total = results.statistics.total();
     let each = [("reads", 0, total.reads), ("writes", 1, total.writes), ("flushes", 2, total.flushes)];
@@ -82,7 +82,7 @@ pub(crate) fn distribution(name: &str, hue: usize, times: &TimeHistogram) -> Ser
     line(name, hue, points)
 }
 
-/// The time that the slowest share of requests took at least, for shares that get ten times smaller.
+/// The time that the slowest share of requests exceeded, for shares that decrease by powers of ten.
 pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
     let smallest = 1.0 / times.count().max(1) as f64;
     let mut points = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
     line(name, hue, points)
 }
 
-/// A line, every other one dashed, so that colour is not all that tells them apart.
+/// A line, every other one dashed, so that lines differ without colour.
 fn line(name: &str, hue: usize, points: Vec<(f64, f64)>) -> Series {
     let dashed = hue % 2 == 1;
     Series::new(name, hue, points).with_draw(Draw::Line).with_dashes(dashed)
@@ -130,10 +130,10 @@ fn response_charts(lines: &[(String, usize, &TimeHistogram)]) -> Vec<Chart> {
     ]
 }
 
-/// Lines by job that a chart shows.
+/// Maximum lines by job in a chart.
 const JOBS: usize = 14;
 
-/// The same charts with a line for each job and kind of request; none where there is one job.
+/// The same charts with a line for each job and kind of request; none for a single job.
 fn by_job(results: &Results) -> Option<Section> {
     let jobs: Vec<JobResult<'_>> = results.jobs().filter(|job| job.statistics.is_some()).collect();
     if jobs.len() < 2 {
@@ -152,12 +152,12 @@ fn by_job(results: &Results) -> Option<Section> {
     Some(Section::new("Response times by job").with_texts(shown).with_charts(charts))
 }
 
-/// Most points of a line over time: more hide each other.
+/// Maximum points of a line over time: more hide each other.
 const POINTS: usize = 150;
 
 fn over_time(results: &Results) -> Section {
     let line = results.statistics.timeline();
-    // The last bin is not over when the run is.
+    // The last bin is incomplete at the end of the run.
     let whole = line.bins().len().saturating_sub(1).max(1).min(line.bins().len());
     let together = whole.div_ceil(POINTS).max(1);
     let width = line.width().as_secs() * together as f64;
@@ -199,7 +199,7 @@ pub(crate) const PARTS: usize = TimeSplit::NAMES.len();
 /// A column of the charts of parts: its name and the parts' means in milliseconds.
 type Column = (String, [f64; PARTS]);
 
-/// Where the response time went, as stacked bars over these columns: in milliseconds and as shares.
+/// Parts of the response time as stacked bars over these columns: in milliseconds and as shares.
 pub(crate) fn split_charts(columns: &[Column]) -> Vec<Chart> {
     let share = |parts: &[f64; PARTS], ms: f64| 100.0 * ratio(ms, parts.iter().sum());
     vec![
@@ -230,7 +230,7 @@ fn is_anything(series: &Series) -> bool {
     series.points.iter().any(|point| point.1 > 0.0)
 }
 
-/// What the arms did with their time, as stacked shares over the devices.
+/// Use of the arms' time, as stacked shares over the devices.
 fn arm_time(results: &Results) -> Chart {
     let shares = |device: &DeviceResult| {
         let activity = &device.activity;
@@ -246,7 +246,7 @@ fn arm_time(results: &Results) -> Chart {
         times.map(|time| 100.0 * ratio(time.as_secs(), results.end.as_secs()))
     };
     let names = ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration"];
-    // The colours of the parts of a response time, where there is one.
+    // The colours of the parts of a response time that have one.
     let hues = [2, 3, 5, 1, 7, 0];
     let series = names.iter().enumerate().map(|(kind, name)| {
         Series::new(
@@ -292,7 +292,7 @@ fn sampled(
     Series::new(name, hue, points).with_draw(Draw::Dots)
 }
 
-/// Which requests the sample holds.
+/// A note on the sampling of requests.
 fn one_in(results: &Results) -> String {
     match results.statistics.sample().step() {
         1 => "every request".to_string(),

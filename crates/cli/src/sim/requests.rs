@@ -1,4 +1,4 @@
-//! `--requests`: one line of CSV a request, in the order of issue: a trace in Headstack's own format with more columns.
+//! `--requests`: one line of CSV per request, in the order of issue: Headstack's own trace format with more columns.
 
 use crate::failure::Failure;
 use crate::files::Output;
@@ -16,12 +16,11 @@ const COLUMNS: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,proce
 /// The file, under a temporary name until the run is over; or standard output.
 pub(crate) struct Requests {
     file: BufWriter<Output>,
-    /// Of each volume.
+    /// Per volume.
     sector_bytes: Vec<u64>,
-    /// Requests from the oldest that is outstanding on, in the order of issue: what came back is held until all before it
-    /// did too.
+    /// Requests from the oldest outstanding one on, in the order of issue: a completed one is held until all before it have completed.
     held: VecDeque<Option<Finished>>,
-    /// Number of the first of them, and that of each by the load's number for it.
+    /// Index of the first of them, and indices by the load's number.
     first: u64,
     numbers: BTreeMap<u64, u64>,
     error: Option<io::Error>,
@@ -43,7 +42,7 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Puts the file in its place. Of requests that never came back it has no line.
+    /// Moves the file to its place. Requests that did not complete have no line.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let name = self.file.get_ref().name();
         for finished in std::mem::take(&mut self.held).into_iter().flatten() {
@@ -55,7 +54,7 @@ impl Requests {
         self.file.into_inner().map_err(|error| Output::fault(&name, error.into_error()))?.keep()
     }
 
-    /// Writes a line, unless one could not be written before.
+    /// Writes a line, unless an earlier one failed.
     fn add(&mut self, finished: &Finished) {
         if self.error.is_none() {
             self.error = self.line(finished).err();

@@ -1,4 +1,4 @@
-//! What is set over a rig on the command line.
+//! Settings of a rig on the command line.
 
 use crate::failure::Failure;
 use crate::units::parse_whole;

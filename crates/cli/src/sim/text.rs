@@ -8,14 +8,14 @@ use headstack_sim::TimeSplit;
 use headstack_sim::stats::{Interval, Priority, TimeHistogram, Totals};
 use std::io::Write;
 
-/// Rows that a table shows on a terminal; the JSON has them all.
+/// Maximum rows of a table on a terminal; the JSON has them all.
 const ROWS: usize = 20;
 
 pub(crate) fn figure(value: f64) -> String {
     significant(value, 4)
 }
 
-/// How far a mean may be off. Less than a hundred-thousandth of it is nothing, or the rounding of its sum.
+/// The half width of a mean's interval. Less than a hundred-thousandth of the mean counts as none.
 pub(crate) fn half_width(interval: &Interval) -> String {
     let width = interval.half_width;
     if width < 1e-5 * interval.mean.abs() { "0".to_string() } else { significant(width, 2) }
@@ -96,7 +96,7 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     lines
 }
 
-/// How much of the tail comes from turns lost to retries; nothing where none were lost.
+/// Share of the tail due to turns lost to retries; none if none were lost.
 pub(crate) fn tail_line(totals: &Totals) -> Option<String> {
     let retried = totals.retried.as_ref()?;
     let percent = |share: f64| significant(100.0 * share, 3);
@@ -143,7 +143,7 @@ fn cpu(results: &Results) -> String {
     format!("{} s, {speed} requests a CPU second", figure(results.cpu_s.unwrap_or_default()))
 }
 
-/// What a single device's arm and cache did.
+/// Activity of a single device's arm and cache.
 fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String)> {
     let activity = &device.activity;
     let mut lines = Vec::new();
@@ -169,12 +169,12 @@ fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String
     lines
 }
 
-/// What a priority is called in a table.
+/// The name of a priority in a table.
 fn priority_name(priority: Priority) -> &'static str {
     if priority == Priority::default() { "no priority" } else { "high priority" }
 }
 
-/// A row for each job, kind of request and priority, where there are several. Jobs that report as a group are one.
+/// A row per job, kind of request and priority, if there are several. Jobs that report as a group are one.
 pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
     let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("Jobs", &columns);
@@ -202,7 +202,7 @@ pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
     several(table)
 }
 
-/// A row for each volume, where there are several.
+/// A row per volume, if there are several.
 pub(crate) fn volume_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Volumes", &["volume", "requests", "mean ms", "p99 ms", "max ms"]);
     for (volume, stats) in results.by_volume() {
@@ -218,7 +218,7 @@ pub(crate) fn volume_table(results: &Results) -> Option<(Table, usize)> {
     several(table)
 }
 
-/// A row for each device, where there are several.
+/// A row per device, if there are several.
 pub(crate) fn device_table(results: &Results) -> Option<(Table, usize)> {
     let columns = ["device", "commands", "arm at work", "head time ms", "seek cylinders", "cached"];
     let mut table = Table::new("Devices", &columns);
@@ -236,13 +236,13 @@ pub(crate) fn device_table(results: &Results) -> Option<(Table, usize)> {
     several(table)
 }
 
-/// A table with its rows, if they are several.
+/// A table with its number of rows, if there are several.
 fn several(table: Table) -> Option<(Table, usize)> {
     let rows = table.rows.len();
     (rows > 1).then_some((table, rows))
 }
 
-/// A row for each part of the links that devices share.
+/// A row per part of the links that devices share.
 pub(crate) fn link_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Links", &["link", "part", "busy s", "busy"]);
     for link in &results.links {

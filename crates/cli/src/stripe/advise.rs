@@ -54,7 +54,7 @@ struct Advice {
 struct Row {
     name: &'static str,
     unit_kib: f64,
-    /// Disks that a request of the mean size then lies on.
+    /// Disks of a request of the mean size.
     disks: u32,
     summary: &'static str,
     source: &'static str,

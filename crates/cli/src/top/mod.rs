@@ -43,13 +43,13 @@ impl Top {
     }
 }
 
-/// A node, as it is reached.
+/// A node's address.
 struct Node {
     address: String,
     agent: Agent,
 }
 
-/// How long a node may take to tell of itself.
+/// Timeout of a node's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Node {
@@ -59,7 +59,7 @@ impl Node {
         Node { address, agent }
     }
 
-    /// The node as it is now.
+    /// The node's present state.
     ///
     /// *Errors:* it does not answer, or is no node: one line.
     fn state(&self) -> Result<NodeState, String> {

@@ -1,4 +1,4 @@
-//! A node as tables: a row a disk, and a row a stream.
+//! A node as tables: a row per disk, and a row per stream.
 
 use crate::report::Table;
 use crate::serve::state::{DiskState, NodeState, StreamState};
@@ -23,13 +23,12 @@ pub(super) enum Order {
 impl Order {
     const ALL: [Order; 4] = [Order::Rate, Order::P99, Order::Memory, Order::Place];
 
-    /// The one behind it, and after the last the first.
+    /// The next order; the first after the last.
     pub(super) fn next(self) -> Order {
         let at = Order::ALL.iter().position(|order| *order == self).expect("all are in the list");
         Order::ALL[(at + 1) % Order::ALL.len()]
     }
 
-    /// Its column.
     pub(super) fn name(self) -> &'static str {
         match self {
             Order::Rate => "MB/s",
@@ -48,7 +47,6 @@ pub(super) fn title(address: &str, node: &NodeState) -> String {
     format!("{head}up {up}   {disks}   {clients}   {} under way", node.outstanding)
 }
 
-/// The disks.
 pub(super) fn disks(node: &NodeState) -> Table {
     let columns =
         ["disk", "streams", "turn", "wait", "memory", "hit%", "read", "write", "busy%", "p50 ms", "p99 ms"];
@@ -72,7 +70,7 @@ pub(super) fn disks(node: &NodeState) -> Table {
     table
 }
 
-/// What the scheduler of a disk goes by, in a line.
+/// The tuning of a disk's scheduler, in a line.
 pub(super) fn tuning(disk: &DiskState) -> String {
     let scheduler = &disk.scheduler;
     let chosen = format!(
@@ -102,7 +100,6 @@ pub(super) fn tuning(disk: &DiskState) -> String {
     parts.join("; ")
 }
 
-/// The streams of all disks, sorted.
 pub(super) fn streams(node: &NodeState, order: Order, is_turned: bool) -> Table {
     let each = node.disk.iter().flat_map(|disk| disk.stream.iter().map(move |stream| (disk, stream)));
     let mut streams: Vec<(&DiskState, &StreamState)> = each.collect();
@@ -142,12 +139,12 @@ pub(super) fn streams(node: &NodeState, order: Order, is_turned: bool) -> Table 
     table
 }
 
-/// A rate in few letters.
+/// A rate with few characters.
 fn rate(mb_s: f64) -> String {
     if mb_s >= 100.0 { format!("{mb_s:.0}") } else { format!("{mb_s:.1}") }
 }
 
-/// A time in few letters.
+/// A time with few characters.
 fn time(ms: f64) -> String {
     match ms {
         ms if ms >= 100.0 => format!("{ms:.0}"),
@@ -157,7 +154,7 @@ fn time(ms: f64) -> String {
     }
 }
 
-/// A part of a size, whose unit stands behind it.
+/// A part of a size whose unit follows.
 fn short(bytes: u64) -> String {
     memory(bytes).replace(' ', "").replace("iB", "")
 }

@@ -1,4 +1,4 @@
-//! A node on the terminal, looked at again and again.
+//! A node on the terminal, updated regularly.
 
 use super::Node;
 use super::rows::{self, Order};
@@ -19,7 +19,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Shows a node until somebody has seen enough.
+/// Shows a node until the user quits.
 pub(super) fn run(node: &Node, state: NodeState, every: Duration, order: Order) -> Result<(), Failure> {
     let mut screen = Screen {
         address: node.address.clone(),
@@ -38,7 +38,7 @@ pub(super) fn run(node: &Node, state: NodeState, every: Duration, order: Order) 
 struct Screen {
     address: String,
     state: NodeState,
-    /// Why the node could not be asked just now.
+    /// Why the last update failed.
     trouble: Option<String>,
     order: Order,
     is_turned: bool,
@@ -64,7 +64,7 @@ impl Screen {
         }
     }
 
-    /// Does what a key is for; whether it is the end.
+    /// Handles a key; returns whether to quit.
     fn is_last(&mut self, key: KeyEvent) -> bool {
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return true,
@@ -107,7 +107,7 @@ impl Screen {
     }
 }
 
-/// A table as the terminal shows it; the column that it is sorted by is underlined.
+/// A table for the terminal; the column that it is sorted by is underlined.
 fn widget<'a>(table: &Rows, sorted: Option<&str>) -> Table<'a> {
     let cell = |at: usize, text: &str| {
         let text = Text::from(text.to_string());

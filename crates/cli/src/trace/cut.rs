@@ -75,7 +75,7 @@ impl Cut {
                 return Ok(());
             }
             if format.carries.tick == 0 {
-                // The time to the next request that is kept takes its place.
+                // The time to the next kept request replaces it.
                 record.think = None;
             }
             output.write(&record, header)
@@ -90,7 +90,7 @@ impl Cut {
 }
 
 impl Cut {
-    /// Why nothing of a trace is left.
+    /// Why no request is left.
     fn nothing_left(&self, read: u64, devices: &BTreeMap<u32, String>) -> Failure {
         let name = self.input.name();
         match &self.device {

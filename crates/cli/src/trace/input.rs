@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// Which trace is read.
+/// The trace to read.
 #[derive(clap::Args)]
 pub(super) struct Input {
     /// The trace, packed with gzip or zstd or not; `-` is standard input.
@@ -58,7 +58,7 @@ impl Opened {
         Ok(())
     }
 
-    /// What was passed over, if anything was.
+    /// What was skipped, if anything.
     pub(super) fn skipped(&self) -> Option<String> {
         let (count, first) = self.trace.skipped();
         let first = first?;

@@ -1,4 +1,4 @@
-//! `headstack trace`: what a trace is like, other formats, parts of it, pictures of it.
+//! `headstack trace`: statistics, conversion, cuts and plots of traces.
 
 mod convert;
 mod cut;

@@ -13,7 +13,7 @@ pub(super) struct TraceOutput {
 }
 
 impl TraceOutput {
-    /// Begins the file at `path`, packed as its ending says, or standard output.
+    /// Opens the file at `path`, compressed as its ending says, or standard output.
     pub(super) fn create(path: &Path, format: &'static Format) -> Result<TraceOutput, Failure> {
         let output = Output::create(path)?;
         let name = output.name();
@@ -31,9 +31,9 @@ impl TraceOutput {
         self.writer.written()
     }
 
-    /// Writes the rest, and says on standard error what was written and lost.
+    /// Writes the rest, and reports on standard error what was written and lost.
     ///
-    /// *Errors:* there were requests, and the format can say none of them.
+    /// *Errors:* there were requests, and the format can express none of them.
     pub(super) fn finish(self, header: &Header, mut said: Vec<String>) -> Result<(), Failure> {
         let (written, title) = (self.writer.written(), self.format.title);
         let lost: Vec<String> = lost(self.writer.losses()).collect();
@@ -55,14 +55,14 @@ impl TraceOutput {
     }
 }
 
-/// A line for each thing that the format could not say.
+/// A line for each property that the format cannot express.
 fn lost(losses: &Losses) -> impl Iterator<Item = String> {
     losses.iter().map(|(loss, count)| format!("  {} {}", grouped(count), loss.words()))
 }
 
-/// The format that a file's ending stands for.
+/// The format of a file's ending.
 ///
-/// *Errors:* none does, or several do.
+/// *Errors:* none matches, or several do.
 pub(super) fn format_of(path: &Path) -> Result<&'static Format, Failure> {
     let name = path.display().to_string();
     let (_, plain) = Packing::of_name(&name);

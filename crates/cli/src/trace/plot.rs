@@ -13,13 +13,13 @@ use headstack_workload::trace::{Header, Kind};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Requests drawn at most, chosen by chance where there are more.
+/// Maximum requests drawn, a random sample of more.
 const DRAWN: usize = 20_000;
-/// Devices drawn apart.
+/// Maximum devices drawn separately.
 const DEVICES: usize = 6;
 /// Steps of a distribution.
 const STEPS: usize = 500;
-/// What the drawn requests are chosen with; the same ones each time.
+/// Seed of the sample, so that it is the same each time.
 const SEED: u64 = 1;
 
 /// Draw a trace into one self-contained HTML file: where it asks over time, sizes, gaps, runs, load over time.

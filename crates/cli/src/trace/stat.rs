@@ -132,7 +132,7 @@ fn distributions(summary: &Summary) -> Table {
     table
 }
 
-/// Four digits, and all of a whole number or a large one.
+/// Four digits, or all of an integer or a large number.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 || value >= 1000.0 {
         grouped(value.round() as u64)

@@ -220,7 +220,7 @@ fn plot_is_one_file_that_loads_nothing() {
     for loader in ["<link", " src=\"", "@import "] {
         assert!(!html.contains(loader), "{loader}");
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("it is a folder").count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(folder.path()).expect("it is a folder").count(), 1, "no other file is left");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn metrics_report_the_state_of_every_disk() {
     assert_eq!(value(text, "headstack_operations_total{volume=\"disk1\",operation=\"read\"}"), 0.0);
     let first = value(text, "headstack_time_seconds{disk=\"disk0\"}");
     let second = value(&fetch(&address, "/metrics"), "headstack_time_seconds{disk=\"disk0\"}");
-    assert!(second > first, "the disk's time goes on");
+    assert!(second > first, "the disk's time continues");
     assert!(fetch(&address, "/").contains("\n/metrics\n"));
     assert!(fetch(&address, "/nowhere").starts_with("HTTP/1.1 404"));
 }

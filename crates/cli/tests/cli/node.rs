@@ -180,7 +180,7 @@ fn disk_named_twice_or_held_by_a_process_is_rejected() {
     let line = refused(&["serve", "--disk", disk, "--disk", link, "--nbd", &socket], 2);
     assert!(line.contains("is the same as") && line.contains("of disk disk"), "{line}");
     let held = fs::File::open(disk).expect("it is there");
-    held.try_lock().expect("nobody has it");
+    held.try_lock().expect("it is not locked");
     let line = refused(&["serve", "--disk", disk, "--nbd", &socket], 2);
     let own = format!("process {}) has it as a disk", std::process::id());
     assert!(line.contains("another program (") && line.ends_with(&own), "{line}");
@@ -192,7 +192,7 @@ fn metrics_endpoint_binds_loopback_and_rejects_foreign_hosts() {
     let node = Node::start(folder(), &metrics);
     let said = node.wait_for("out", "metrics: http://");
     let address = said.split("metrics: http://").nth(1).and_then(|rest| rest.split('/').next());
-    let address = address.expect("it is told");
+    let address = address.expect("it is printed");
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let ask = |path: &str, host: &str| {
         let mut stream = TcpStream::connect(address).expect("it listens");

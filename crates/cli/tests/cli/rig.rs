@@ -115,7 +115,7 @@ fn imported_setup_becomes_a_rig_file_and_a_load_file() {
     assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
     assert!(done.err.contains("setup.parv:1: disksim_global Global: "), "{}", done.err);
     assert!(done.err.lines().all(|line| line.starts_with("not carried over: ")), "{}", done.err);
-    let load = fs::read_to_string(path("mine-load.toml")).expect("the load is written beside the rig");
+    let load = fs::read_to_string(path("mine-load.toml")).expect("the load is written next to the rig");
     assert!(load.contains("volumes = [\"org0\"]"), "{load}");
     let shown = printed(&["rig", "show", &path("mine.toml")]);
     assert!(shown.contains("org0    raid-5"), "{shown}");

@@ -109,5 +109,5 @@ fn mke2fs_dies_with_its_parent() {
     wait_for("the programs that it began", || (!is_at_work(&image)).then_some(()));
     // It is seen before mke2fs has come to its end, or after all is done.
     let is_whole = taken(&image) == Taken::Whole;
-    assert!(!is_whole || holds_blocks(&image), "mke2fs went on to the end");
+    assert!(!is_whole || holds_blocks(&image), "mke2fs continued to the end");
 }

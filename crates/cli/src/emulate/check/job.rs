@@ -17,8 +17,8 @@ const fn job(name: &'static str, pattern: Pattern, bytes: u32, read_share: f64, 
     Job { name, pattern, bytes, read_share, depth }
 }
 
-/// All of them. The disk's work outweighs a machine's tail in each: of thousands of requests that take a third of a millisecond a
-/// few late ones would be all that the distance shows.
+/// All jobs. Each takes the disk long enough to outweigh a machine's lateness: with requests of a third of a millisecond, a few late ones
+/// would dominate the distance.
 pub(super) const ALL: [Job; 6] = [
     job("random read, depth 1", Pattern::Random, 4096, 1.0, 1),
     job("random read, depth 8", Pattern::Random, 4096, 1.0, 8),
@@ -29,14 +29,12 @@ pub(super) const ALL: [Job; 6] = [
 ];
 
 impl Job {
-    /// The times that count: not those of the first requests, which find the platter at any angle. One of them among many quick
-    /// ones would be all that a comparison sees.
+    /// The times that count: without the first requests, which find the platter at any angle and would dominate a comparison of quick ones.
     pub(super) fn counted(&self, mut times: Vec<Nanos>) -> Vec<Nanos> {
         times.drain(..times.len().min(self.depth as usize));
         times
     }
 
-    /// Its requests on a volume, until the time is `end`.
     pub(super) fn load(&self, info: &VolumeInfo, end: Nanos, seed: u64) -> Result<Until, Failure> {
         let sectors = (self.bytes / info.sector_bytes).max(1);
         let region = Region::whole(info.sectors);

@@ -1,8 +1,8 @@
-//! `headstack emulate --check`: the same jobs in virtual and in real time, to see how far a machine can be trusted.
+//! `headstack emulate --check`: the same jobs in virtual and in real time, to measure whether a machine can be trusted.
 //!
-//! A job's requests are the same in both. In real time they go to a running disk from within the process, each at the moment at
-//! which an earlier one is answered, so that what differs is the emulator's own: how late it is woken, and what the model makes
-//! of that. The way of a client to the disk (a socket, the kernel) is not in it.
+//! Both run the same requests. In real time a client within the process submits each to a running disk when an earlier one is answered, so
+//! that the difference is the emulator's own: the lateness of its wake-ups, and the model's reaction to it. A client's path to the disk (a
+//! socket, the kernel) is not included.
 
 mod job;
 mod real;
@@ -40,14 +40,14 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
-/// A job and its response times, sorted as they came.
+/// A job and its sorted response times.
 struct Compared {
     job: &'static Job,
     simulated: Vec<Nanos>,
     real: Vec<Nanos>,
     /// Rms distance between the two distributions as a share of the simulated mean.
     demerit: f64,
-    /// The same between two simulated runs whose clients come at slightly different times.
+    /// The same between two simulated runs whose clients submit at slightly different times.
     by_chance: f64,
     lateness: Lateness,
 }
@@ -96,7 +96,7 @@ struct Bench<'a> {
     rig: &'a Rig,
     info: &'a VolumeInfo,
     seed: u64,
-    /// Real seconds a job.
+    /// Real seconds per job.
     seconds: u64,
     speed: f64,
 }
@@ -118,7 +118,7 @@ impl Bench<'_> {
         Ok(Comparison { drive, seconds: self.seconds, speed: self.speed, is_real_time, jobs, stolen })
     }
 
-    /// A job in both times, and whether the disk's thread went first.
+    /// Runs a job in both times; also returns whether the disk's thread had real-time priority.
     fn job(&self, job: &'static Job, bar: &ProgressBar) -> Result<(Compared, bool), Failure> {
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let end = Nanos((self.seconds as f64 * self.speed * 1e9) as u64);
@@ -141,8 +141,8 @@ impl Bench<'_> {
     }
 }
 
-/// When a client of a simulated run begins, and how much it is late each time, to see what chance makes of that: a real one comes
-/// at any angle of the platter, and is never there at once.
+/// Start of a simulated run's client, and its lateness for each request, to measure the effect of chance: a real client starts at any angle
+/// of the platter, and always needs some time.
 const OTHER_CLIENT: [Duration; 2] = [Duration::from_micros(3100), Duration::from_micros(10)];
 
 fn mean_ms(times: &[Nanos]) -> f64 {

@@ -1,4 +1,4 @@
-//! A job in real time, on a disk that runs in this process.
+//! A job in real time, on a disk of this process.
 
 use super::Bench;
 use super::job::{Job, Until};
@@ -18,12 +18,12 @@ use std::time::Duration;
 pub(super) struct Ran {
     pub(super) times: Vec<Nanos>,
     pub(super) lateness: Lateness,
-    /// Whether the disk's thread went before all that is not real-time.
+    /// Whether the disk's thread had real-time priority.
     pub(super) is_real_time: bool,
 }
 
 impl Bench<'_> {
-    /// Runs a job on a fresh disk with its data in memory.
+    /// Runs a job on a new disk in memory.
     pub(super) fn run(&self, job: &Job, end: Nanos, clock: Clock, bar: &ProgressBar) -> Result<Ran, Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.info.name));
         let load = job.load(self.info, end, self.seed)?;
@@ -52,13 +52,13 @@ impl Bench<'_> {
         bar.set_position(begun + self.seconds);
         let times = std::mem::take(&mut client.lock().times);
         let (handle, is_real_time) = (disk.handle(), disk.is_real_time());
-        // The last answer was given before its lateness was noted.
+        // The lateness of the last answer is recorded after the answer.
         disk.stop().map_err(|error| Failure::Input(format!("{}: {error}", self.info.name)))?;
         Ok(Ran { times, lateness: handle.lateness(), is_real_time })
     }
 }
 
-/// Who asks: on whatever thread an answer comes, the next request goes out.
+/// The client: submits the next request on the thread of each answer.
 struct Client {
     disk: DiskHandle,
     block: u32,
@@ -89,9 +89,9 @@ impl Client {
             let now = self.disk.clock().now();
             let mut in_flight = self.lock();
             let Poll::Issue(issue) = in_flight.load.poll(now) else {
-                // A closed load has nothing more until something comes back; when nothing will, it is over.
+                // A closed load issues nothing before a completion; without any outstanding it is over.
                 if in_flight.outstanding == 0 {
-                    // Whoever waits for it hears it once.
+                    // Sent once.
                     let _ = in_flight.over.send(());
                 }
                 return;

@@ -8,7 +8,7 @@ use headstack_workload::{Load, Poll};
 use std::collections::VecDeque;
 
 impl Bench<'_> {
-    /// Response times of a job, whose client begins at a time and learns of each completion so much later.
+    /// Response times of a job, whose client begins at a time and learns of each completion with a delay.
     pub(super) fn simulate(
         &self,
         job: &Job,
@@ -24,14 +24,14 @@ impl Bench<'_> {
     }
 }
 
-/// How a simulated client differs from one that begins at once and is never late.
+/// Delays of a simulated client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Client {
     pub(super) begins: Nanos,
     pub(super) late: Nanos,
 }
 
-/// A load that begins later, and learns of its completions later than they are.
+/// A load that begins later, and learns of its completions later.
 struct Late<L> {
     load: L,
     begins: Nanos,

@@ -1,4 +1,4 @@
-//! A comparison for people and for programs.
+//! A comparison as a table and as JSON.
 
 use super::verdict::{Trust, Verdict};
 use super::{Compared, Comparison, mean_ms};

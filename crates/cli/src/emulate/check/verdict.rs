@@ -1,4 +1,4 @@
-//! How far a machine can be trusted, in words.
+//! Whether a machine can be trusted, in words.
 
 use super::{Compared, Comparison};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     Full,
-    /// Means can be trusted, and the slowest requests may be the machine's.
+    /// Means can be trusted; the slowest requests may be due to the machine.
     Means,
     None,
 }
@@ -16,11 +16,11 @@ pub(super) struct Verdict {
     pub(super) reasons: Vec<String>,
 }
 
-/// Distance from the simulated distribution, beyond what chance makes, up to which a job counts as the disk's.
+/// Distance from the simulated distribution, beyond that of chance, up to which a job can be trusted.
 const NEAR: f64 = 0.02;
-/// And up to which its mean does.
+/// The distance up to which its mean can be trusted.
 const FAR: f64 = 0.10;
-/// Lateness up to which a machine is in time: of half of the answers, and of all but a hundredth.
+/// Lateness up to which a machine is punctual: median, and 99th percentile.
 const IN_TIME: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(150)];
 
 impl Verdict {

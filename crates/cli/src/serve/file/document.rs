@@ -1,4 +1,4 @@
-//! A node file as text, and what the command line lays over it.
+//! A node file as text, with the settings of the command line applied.
 
 use super::plan::{Plan, plan};
 use super::spec::NodeSpec;
@@ -7,24 +7,24 @@ use headstack_model::SpecError;
 use headstack_model::spec::Fault;
 use toml::{Table, Value};
 
-/// Tables that stand as lists.
+/// Tables that are lists.
 const LISTED: [&str; 2] = ["disk", "export"];
 
-/// What the command line says in place of the file, or beside it.
+/// Settings of the command line, which replace or extend the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Overlay {
     pub(crate) top: Table,
     pub(crate) disks: Vec<Table>,
-    /// Any key by its path: those of `disk` and `export` hold for all of them.
+    /// Keys by path: those of `disk` and `export` apply to all of them.
     pub(crate) set: Vec<(String, Value)>,
 }
 
-/// Reads and checks a node file, where there is one, with what is laid over it. `origin` (the file's name) goes into errors.
+/// Reads and checks a node file, if there is one, with the command line's settings. `origin` (the file's name) goes into errors.
 ///
 /// *Errors:* the first fault found, with its line, its key and what is allowed.
 pub(crate) fn read(file: Option<(&str, &str)>, overlay: &Overlay) -> Result<Plan, Failure> {
     let mut document = match file {
-        // What is wrong with the file is told with its line.
+        // A fault of the file is reported with its line.
         Some((text, origin)) => checked(text, origin).map_err(Failure::input)?,
         None => Table::new(),
     };
@@ -40,7 +40,7 @@ pub(crate) fn read(file: Option<(&str, &str)>, overlay: &Overlay) -> Result<Plan
     plan(&spec).map_err(|fault| Failure::input(placed(fault.locate(&text, origin))))
 }
 
-/// The document, each of whose keys is known and of the right kind.
+/// The document, after a check that each key is known and of the right kind.
 fn checked(text: &str, origin: &str) -> Result<Table, SpecError> {
     let document: Table = toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
     for name in LISTED {
@@ -73,7 +73,7 @@ impl Overlay {
     }
 }
 
-/// Puts a value at the end of a path, in each table of a list on the way; nothing where there is no table.
+/// Sets the value at a path, in each table of a list on the way; none if there is no table.
 fn put(table: &mut Table, path: &[&str], value: &Value) -> Option<()> {
     let (first, rest) = path.split_first()?;
     if rest.is_empty() {
@@ -91,7 +91,7 @@ fn put(table: &mut Table, path: &[&str], value: &Value) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// A file that does not hold: what is said of it.
+    /// The error for an invalid file.
     fn refused(text: &str) -> String {
         match read(Some((text, "node.toml")), &Overlay::default()) {
             Ok(_) => panic!("it holds: {text}"),

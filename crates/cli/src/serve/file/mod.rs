@@ -1,4 +1,4 @@
-//! Node files: what disks a node has, and how clients reach them, as one TOML document.
+//! Node files: a node's disks and exports, as one TOML document.
 
 mod document;
 mod plan;
@@ -10,7 +10,7 @@ pub(crate) use plan::{DiskPlan, ExportPlan, Plan, Source};
 use schemars::schema_for;
 use spec::NodeSpec;
 
-/// The form of node files as JSON Schema: every key with its type, default and documentation.
+/// The JSON Schema of node files: every key with its type, default and documentation.
 pub(crate) fn json_schema() -> serde_json::Value {
     schema_for!(NodeSpec).to_value()
 }

@@ -1,4 +1,4 @@
-//! What a node is to do: a node file that was checked, with all names resolved.
+//! A checked node file, with all names resolved.
 
 use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec};
 use crate::service::hosts::with_host;
@@ -16,12 +16,12 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) listen: Vec<Address>,
-    /// How the clients of each of these speak TLS, where that is not as for all.
+    /// Overrides of the use of TLS, per address.
     pub(crate) tls_uses: Vec<Option<TlsUse>>,
     pub(crate) metrics: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) tls: Option<TlsSettings>,
-    /// What holds for all clients, but for TLS, whose files are not read yet.
+    /// Settings for all clients, without TLS, whose files are not read yet.
     pub(crate) rules: Rules,
     pub(crate) disks: Vec<DiskPlan>,
     pub(crate) exports: Vec<ExportPlan>,
@@ -34,7 +34,7 @@ pub(crate) struct DiskPlan {
     pub(crate) read_only: bool,
     pub(crate) streams: Config,
     pub(crate) map: Option<PathBuf>,
-    /// What may be promised of it.
+    /// Ability on which guarantees are based.
     pub(crate) ability: Option<Ability>,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct ExportPlan {
     pub(crate) guarantee: Option<Guarantee>,
 }
 
-/// Checks a node file and resolves what it names.
+/// Checks a node file and resolves its names.
 ///
-/// *Errors:* the first key that does not hold.
+/// *Errors:* the first invalid key.
 pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
     let disks = disks(&spec.disk)?;
     let exports = exports(&spec.export, &disks)?;
@@ -110,7 +110,7 @@ pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
     })
 }
 
-/// How the clients of each address speak TLS, where that is not as for all.
+/// Overrides of the use of TLS, per address.
 fn tls_uses(tls: Option<&TlsSettings>, listen: &[Address]) -> Result<Vec<Option<TlsUse>>, Fault> {
     let mut uses = vec![None; listen.len()];
     for (text, tls_use) in tls.iter().flat_map(|tls| &tls.listeners) {
@@ -126,7 +126,7 @@ fn tls_uses(tls: Option<&TlsSettings>, listen: &[Address]) -> Result<Vec<Option<
 }
 
 impl Plan {
-    /// Whether the clients of a listener must speak TLS: of those of `listen` by their places, and of others behind them.
+    /// Whether the clients of a listener must use TLS: indices first count those of `listen`, then the others.
     pub(crate) fn is_secret(&self, listener: usize) -> bool {
         match self.tls_uses.get(listener).copied().flatten() {
             Some(tls_use) => tls_use == TlsUse::Required,
@@ -146,7 +146,7 @@ fn disks(specs: &[DiskSpec]) -> Result<Vec<DiskPlan>, Fault> {
         if disks.iter().any(|other| other.name == disk.name) {
             return Err(Fault::new(key("name"), format!("two disks are called `{}`", disk.name)));
         }
-        // Two threads that each gather writes of their own would each take the other's for stale.
+        // Two threads that each coalesce writes would overwrite each other's data.
         if let Source::Path { path, .. } = &disk.source
             && let Some(other) = disks.iter().find(|other| other.source.path() == Some(path))
         {
@@ -196,7 +196,7 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, ability })
 }
 
-/// What may be promised of a disk with this stream memory.
+/// The ability of a disk with this stream memory.
 fn of_disk(spec: AbilitySpec, streams: &Config) -> Result<Ability, Fault> {
     let AbilitySpec { bandwidth_bytes_per_s, positioning_ms, share } = spec;
     if bandwidth_bytes_per_s == 0 {

@@ -84,9 +84,9 @@ impl Default for LimitsSpec {
 const TOGETHER: usize = 512 << 20;
 
 impl LimitsSpec {
-    /// The rules that these are.
+    /// The limits as rules of the server.
     ///
-    /// *Errors:* the first key whose value is out of its range.
+    /// *Errors:* the first key whose value is out of range.
     pub(super) fn rules(&self) -> Result<Rules, Fault> {
         let wrong = |key: &str, met: String, allowed: &str| {
             Fault::new(format!("limits.{key}"), format!("{met} is outside {allowed}"))
