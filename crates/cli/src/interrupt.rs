@@ -28,8 +28,6 @@ pub(crate) struct Interrupt {
 
 impl Interrupt {
     /// Begins to watch for SIGINT and SIGTERM, unless the process ignores them.
-    ///
-    /// *Errors:* the system refuses it.
     pub(crate) fn watch() -> Result<Interrupt, Failure> {
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
         let interrupt = Interrupt::default();

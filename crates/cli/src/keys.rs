@@ -163,7 +163,6 @@ impl<'a> Page<'a> {
         self.definition(value).or_else(|| self.parts(value.get("items")?))
     }
 
-    /// The type of a key's value.
     fn kind(&self, value: &'a Value) -> String {
         if let Some(definition) = self.definition(value) {
             let value = definition.value;

@@ -18,11 +18,8 @@ pub(crate) struct Part {
     pub first: u64,
     pub sectors: u64,
     pub tracks: u64,
-    /// Physical sectors on all of the tracks together.
     pub physical_sectors: u64,
-    /// Fewest physical sectors on a track.
     pub least: u32,
-    /// Most physical sectors on a track.
     pub most: u32,
     /// Turns for reading the part sequentially, skew included.
     pub turns: f64,

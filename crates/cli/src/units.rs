@@ -62,7 +62,6 @@ pub(crate) fn parse_whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
 }
 
-/// A size in bytes as sectors of a drive.
 pub(crate) fn sectors(bytes: u64, spec: &DriveSpec) -> Result<u32, String> {
     let sector = u64::from(spec.sector_bytes);
     if !bytes.is_multiple_of(sector) {

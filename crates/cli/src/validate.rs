@@ -79,7 +79,6 @@ impl Validate {
     }
 }
 
-/// Opens the trace, compressed or not.
 fn open(path: &Path) -> Result<Trace<'static>, Failure> {
     let name = path.display().to_string();
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]

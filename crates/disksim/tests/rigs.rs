@@ -185,7 +185,7 @@ const SYNTHETIC: [(&str, f64, f64); 7] = [
     ("synthcachedev", 28.939, 0.03),
 ];
 
-/// The means of runs with so many seeds, in order of size. `load` may change the load.
+/// The sorted means of runs with `seeds` seeds. `load` may change the load.
 fn means(folder: &Path, name: &str, seeds: u64, load: impl Fn(&str) -> String) -> Vec<f64> {
     let imported = import_file(folder, &format!("{name}.parv")).unwrap_or_else(|error| panic!("{error}"));
     let rig = rig(&imported, name);

@@ -25,7 +25,6 @@ pub(crate) fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
     bytes[offset..offset + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Reads `bytes` from this offset of the file.
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<(), FormatError> {
     file.read_exact_at(bytes, offset).map_err(FormatError::File)
 }

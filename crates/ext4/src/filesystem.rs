@@ -143,8 +143,6 @@ impl<'a> Filesystem<'a> {
     }
 
     /// The used blocks of a group.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn used_blocks(&self, group: u64) -> Result<Bitmap, FormatError> {
         let descriptor = self.descriptor(group);
         let mut bitmap = Bitmap { bytes: vec![0; self.shape.block_bytes as usize] };
@@ -214,8 +212,6 @@ impl<'a> Filesystem<'a> {
     }
 
     /// The byte offset of an inode, and its content.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn inode(&self, inode: u32) -> Result<(u64, Vec<u8>), FormatError> {
         let index = u64::from(inode - 1);
         let (group, index) = (index / self.shape.group_inodes, index % self.shape.group_inodes);
@@ -227,8 +223,6 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Bytes of `count` inodes of a group from its inode `first` on, counted from 0.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn inodes_in(&self, group: u64, first: u64, count: u64) -> Result<Vec<u8>, FormatError> {
         let table = self.offset_of(self.descriptor(group).inode_table())?;
         let mut bytes = vec![0; (count * self.shape.inode_bytes) as usize];
@@ -237,8 +231,6 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Reads a block; none if the number is beyond the file system.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn block(&self, block: u64) -> Result<Option<Vec<u8>>, FormatError> {
         let Ok(offset) = self.offset_of(block) else { return Ok(None) };
         let mut bytes = vec![0; self.shape.block_bytes as usize];
@@ -246,7 +238,6 @@ impl<'a> Filesystem<'a> {
         Ok(Some(bytes))
     }
 
-    /// The byte offset of a block.
     fn offset_of(&self, block: u64) -> Result<u64, FormatError> {
         match block < self.shape.blocks {
             true => Ok(block * self.shape.block_bytes),
@@ -259,16 +250,12 @@ impl<'a> Filesystem<'a> {
     }
 
     /// Marks the file system as unfinished, so that it cannot be mounted until [`Filesystem::finish`], even after a crash.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn mark_unfinished(&self) -> Result<(), FormatError> {
         superblock::write_unfinished(self.file, &self.superblock)
     }
 
     /// Writes the descriptors and syncs the disk; then writes the superblock of a clean file system with `taken` fewer free
     /// blocks.
-    ///
-    /// *Errors:* those of the file.
     pub(crate) fn finish(self, taken: u64) -> Result<(), FormatError> {
         write_at(self.file, &self.descriptors, (self.shape.first_block + 1) * self.shape.block_bytes)?;
         self.file.sync_all().map_err(FormatError::File)?;

@@ -41,7 +41,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// The file at `path` cannot be read.
     pub(crate) fn read(path: &str, error: &io::Error) -> Error {
         Error::Read { file: path.to_string(), message: error.to_string() }
     }

@@ -26,7 +26,6 @@ pub struct RunProgress {
     pub share: Option<f64>,
 }
 
-/// Names of the parts of an engine.
 struct RigNames {
     rig: RigInfo,
     volumes: Vec<VolumeInfo>,

@@ -148,7 +148,6 @@ impl<W: Machine> Connection<W> {
         self.slot.is_revoked()
     }
 
-    /// Whether the connection is to be dropped.
     pub(crate) fn is_over(&self) -> bool {
         self.broken || self.wire.is_over()
     }

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 /// State behind the lock of a [`Shared`].
 pub(crate) struct State<T> {
-    /// The state of the service itself.
     pub(crate) served: T,
     /// Connections whose clients have just chosen an export of the service.
     pub(crate) arrived: Vec<Link>,
@@ -84,8 +83,6 @@ impl<T, I> Shared<T, I> {
 }
 
 /// An event counter that epoll can wait for.
-///
-/// *Errors:* the system refuses it.
 pub(crate) fn event_counter() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
@@ -129,12 +126,10 @@ pub(crate) trait ThreadService: Send + Sized + 'static {
     fn break_down(&mut self, shared: &Shared<Self::State, Self::Info>);
 }
 
-/// Settings of a service's thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadSettings {
     /// Time before a deadline at which it stops sleeping and polls the clock.
     pub(crate) spin: Duration,
-    /// Whether it requests real-time priority.
     pub(crate) real_time: bool,
     /// Maximum cost of the requests at the service, except for one of each connection.
     pub(crate) max_in_flight_cost: u64,
@@ -144,14 +139,11 @@ pub(crate) struct ThreadSettings {
 pub(crate) struct ServiceThread<T, I> {
     pub(crate) shared: Arc<Shared<T, I>>,
     thread: Option<JoinHandle<()>>,
-    /// Whether it has real-time priority.
     pub(crate) is_real_time: bool,
 }
 
 impl<T: Send + 'static, I: Send + Sync + 'static> ServiceThread<T, I> {
     /// Starts a thread of this name.
-    ///
-    /// *Errors:* the system refuses a thread or an epoll.
     pub(crate) fn start<S: ThreadService<State = T, Info = I>>(
         name: String,
         service: S,

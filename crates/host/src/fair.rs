@@ -106,7 +106,6 @@ impl<T> FairQueue<T> {
         None
     }
 
-    /// Whether a client's request may be dispatched now.
     fn may_dispatch(&self, lane: &Lane<T>, cost: u64) -> bool {
         let is_only_one = lane.in_flight == 0 && (cost <= LARGE || self.large == 0);
         is_only_one || self.in_flight.saturating_add(cost) <= self.most
@@ -141,7 +140,6 @@ impl<T> FairQueue<T> {
         chosen.into_iter().map(|(_, request)| request).collect()
     }
 
-    /// Removes the waiting requests of all clients.
     pub(crate) fn withdraw_all(&mut self) -> Vec<T> {
         (0..self.lanes.len()).flat_map(|client| self.withdraw(client, |_| true)).collect()
     }

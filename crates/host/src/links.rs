@@ -38,7 +38,6 @@ pub(crate) struct Links {
     /// Requests that wait for the disk, by index of their connections.
     requests: FairQueue<QueuedRequest>,
     numbers: u64,
-    /// Time of the last sweep.
     swept: Nanos,
 }
 
@@ -47,8 +46,6 @@ impl Links {
     pub(crate) const SWEEP: Nanos = Nanos(1_000_000_000);
 
     /// No connections yet. `max_in_flight_cost` limits the requests at the disk, except for one of each connection.
-    ///
-    /// *Errors:* the system refuses an epoll.
     pub(crate) fn new(max_in_flight_cost: u64) -> io::Result<Links> {
         Ok(Links {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,

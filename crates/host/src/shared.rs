@@ -145,8 +145,6 @@ pub(crate) struct DiskDetails {
 pub(crate) type DiskShared = Shared<ServedDisk, DiskDetails>;
 
 /// A disk for several threads.
-///
-/// *Errors:* the system refuses a descriptor.
 #[allow(clippy::disallowed_types, reason = "threads share a disk")]
 pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<DiskShared> {
     let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();

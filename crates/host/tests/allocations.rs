@@ -1,5 +1,5 @@
-//! Does a request allocate? Over NBD a read must not, and a write only for its data, which the disk keeps. In a node's core
-//! none must, but for streams of writes once in a while. A program without test harness, whose threads would allocate beside it.
+//! Does a request allocate? Over NBD a read must not, and a write only for its data, which the disk keeps. In a node's core none must,
+//! except for streams of writes occasionally. A program without the test harness, whose threads would allocate, too.
 
 use std::alloc::System;
 
@@ -37,7 +37,7 @@ fn request(command: u8, cookie: u8, offset: u64) -> Vec<u8> {
     bytes
 }
 
-/// Allocations of so many rounds of these 32 requests, the second half of them answered first.
+/// Allocations of some rounds of these 32 requests, the second half of them answered first.
 fn allocations(session: &mut Session, burst: &[u8], rounds: usize) -> usize {
     let mut handles = Vec::with_capacity(32);
     let before = ALLOCATOR.stats().allocations;
@@ -113,7 +113,7 @@ impl Node {
         }
     }
 
-    /// Allocations of so many rounds of requests that `make` makes beforehand.
+    /// Allocations of some rounds of requests that `make` makes beforehand.
     fn allocations(&mut self, rounds: u64, make: impl Fn(u64) -> Operation) -> usize {
         let pending: Vec<Operation> = (0..rounds).map(make).collect();
         let before = ALLOCATOR.stats().allocations;

@@ -1,8 +1,7 @@
-//! What an emulated disk gives back: what was written, whatever runs beside it, however late it is turned, and whenever
-//! its power goes.
+//! An emulated disk returns what was written, with concurrent requests, late time steps, and power cuts at any time.
 //!
-//! Each write brings a byte of its own, so that a block tells which write it has from. That write may be any that no
-//! other certainly followed: one that was asked for when the former had been answered, and was over in time.
+//! Each write has a byte of its own, so that a block shows which write it has. That may be any write that no other certainly followed: one
+//! that was submitted after the former had been answered, and was over in time.
 
 mod common;
 
@@ -129,7 +128,7 @@ impl History {
 fn take(emulator: &mut Emulator, history: &mut History) {
     while let Some(Answered { ticket, result, .. }) = emulator.poll_answer() {
         if emulator.is_dark() {
-            // Who asked is told nothing any more.
+            // The caller gets no answer any more.
             continue;
         }
         history.answer(ticket);

@@ -62,7 +62,7 @@ impl Run {
         self.emulator.submit(self.now, 0, operation, number as u64);
     }
 
-    /// Turns the disk up to a time, with as many requests under way as there are clients.
+    /// Steps the disk up to a time, with as many requests in flight as there are clients.
     fn until(&mut self, end: Nanos) {
         loop {
             while let Some(answered) = self.emulator.poll_answer() {

@@ -12,7 +12,7 @@ use headstack_sim::rig::shipped;
 use headstack_sim::{Device, DeviceOptions, Fault};
 use std::sync::mpsc::{Sender, channel};
 
-/// Turns it until nothing is under way; all that is over, by ticket.
+/// Steps it until nothing is in flight; all completions, by ticket.
 fn finish(emulator: &mut Emulator) -> Vec<Answered> {
     let mut over = Vec::new();
     while emulator.outstanding() > 0 {
@@ -138,7 +138,7 @@ fn first_on_media(later: Nanos) -> u8 {
 
 #[test]
 fn access_writes_the_data_cached_at_its_start() {
-    // One after the other: overwritten before it begins, while it goes on, and after its end.
+    // One after the other: overwritten before it begins, during it, and after its end.
     let mut found: Vec<u8> = (1..100).map(|ms| first_on_media(Nanos(ms * 1_000_000))).collect();
     found.dedup();
     assert_eq!(found, [2, 1, 0]);

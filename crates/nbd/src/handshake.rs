@@ -54,7 +54,6 @@ struct TlsOffer {
 }
 
 impl TlsOffer {
-    /// Whether TLS must come before this option.
     fn must_precede(&self, option: u32) -> bool {
         let required = self.offered.as_ref().is_some_and(|tls| tls.required);
         required && !self.secure && option != proto::OPT_STARTTLS

@@ -9,7 +9,6 @@ pub(super) const HEADER_BYTES: usize = 28;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// Replies are structured.
     pub(super) structured: bool,
     /// The client may request block status.
     pub(super) allocation: bool,

@@ -65,7 +65,6 @@ pub struct Session {
     held: usize,
     /// What it has taken from a budget for these and for replies.
     share: Share,
-    /// The permit of its admission.
     _permit: Option<Permit>,
     /// Whether the next request waits until others have completed.
     blocked: bool,

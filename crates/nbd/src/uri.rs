@@ -31,7 +31,6 @@ pub struct UriError {
     met: String,
 }
 
-/// The default port.
 const PORT: &str = "10809";
 
 impl FromStr for NbdUri {

@@ -39,7 +39,6 @@ pub struct SimulatedDisk {
     now: Nanos,
     /// Commands at the device, by tag.
     in_flight: BTreeMap<u32, (Probe, Nanos)>,
-    /// Probes to be sent later.
     later: VecDeque<Probe>,
     /// Answers by arrival.
     ended: BTreeMap<(Nanos, u64), (Probe, Answer)>,

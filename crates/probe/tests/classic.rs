@@ -10,7 +10,7 @@ use headstack_probe::{
 use headstack_tracks::TrackMap;
 use headstack_tracks::check::{Agreement, compare};
 
-/// A disk that may hide where its blocks lie, and answer from its cache whatever it is told.
+/// A disk that may hide where its blocks lie, and answer from its cache even if not allowed.
 struct Altered {
     disk: SimulatedDisk,
     hides: bool,

@@ -172,7 +172,7 @@ impl Wrong {
         self.same("dedicated_write_segment", real.dedicated_write_segment, found.dedicated_write_segment);
         self.same("read_on_arrival", real.read_on_arrival, found.read_on_arrival);
         self.same("read_hits_on_written", real.read_hits_on_written, found.read_hits_on_written);
-        // Elsewhere a command is under way for less than a sector, or for several, and none comes just as its sector does.
+        // On other drives a command is in flight for less than a sector, or for several, and none arrives just as its sector does.
         if drive.name == "dec-rz26" {
             self.same("almost_hits", real.almost_hits, found.almost_hits);
         }
@@ -306,7 +306,7 @@ fn rules_beyond_shipped_drives_are_distinguished() {
     }
     let found = of("wd800jd", &|spec| spec.cache.flush_ms = 3.0);
     near("the work of a flush", found.cache.flush_ms, 3.0);
-    // Which command is the first shows only where several are under way.
+    // Which command is the first shows only if several are in flight.
     let found = of("st3300007lw", &|spec| {
         (spec.overhead.first_ms, spec.overhead.sequential_ms) = (0.2, Some(0.04));
     });

@@ -44,13 +44,13 @@ fn probed(truth: &DriveSpec, noise: Noise) -> Result<DriveSpec, String> {
 enum Kind {
     /// Reads of a page anywhere.
     Random,
-    /// Reads and writes of several pages, a third of them going on where another ended.
+    /// Reads and writes of several pages, a third of them continuing another.
     Mixed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pace {
-    /// So many under way.
+    /// This number in flight.
     Closed(usize),
     /// By chance, so far apart on average.
     Open(Nanos),
@@ -178,8 +178,8 @@ fn predicted(name: &str, noise: Noise) -> Result<Predicted, String> {
     Ok(Predicted { layout, agreement, demerit })
 }
 
-/// Boundaries of a drive that may be off: of each of three one was, by some blocks, beside a slipped sector, and of the one that was read
-/// off track by track a ten-thousandth (`docs/VALIDATION.md`). They are misses of the lattice, not of the file.
+/// Maximum wrong boundaries of a drive: on three drives one was wrong, by some blocks, next to a slipped sector, and on the one with the
+/// extracted layout one in ten thousand (`docs/VALIDATION.md`). They are misses of the lattice, not of the file.
 fn boundaries_off(name: &str) -> u64 {
     match name {
         "atlas-10k" | "cheetah-4lp" | "cheetah-9lp" => 1,
@@ -215,7 +215,7 @@ fn regular_drive_gets_regular_layout_at_every_noise() {
     }
 }
 
-/// A disk of so many heads and cylinders with tracks of 1,200 sectors.
+/// A disk of a few heads and cylinders with tracks of 1,200 sectors.
 fn few_tracks(heads: u32, cylinders: u32) -> DriveSpec {
     let zones =
         vec![PlanZone { cylinders, band: cylinders, sectors: vec![1200; heads as usize], slips: Vec::new() }];

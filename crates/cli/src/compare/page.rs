@@ -162,7 +162,6 @@ fn short_name(comparison: &Comparison, ran: &Ran) -> String {
     words.join(", ")
 }
 
-/// A note if not all runs are drawn.
 fn drawn(comparison: &Comparison) -> String {
     match comparison.ran.len() {
         count if count > DRAWN => format!(" The first {DRAWN} of {count} runs are there."),
@@ -170,7 +169,6 @@ fn drawn(comparison: &Comparison) -> String {
     }
 }
 
-/// A note if not all lines are shown at first.
 fn shown(comparison: &Comparison) -> String {
     match comparison.ran.len() {
         count if count > SHOWN => {

@@ -63,7 +63,6 @@ fn print(section: &Section, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Seed of the loads.
 const SEED: u64 = 1;
 
 /// Runs the loads of the experiments, with a progress bar on a terminal.

@@ -25,7 +25,6 @@ const LINES: [(&str, AccessPattern, u32); 4] = [
 
 pub(super) const EXPERIMENT: Experiment = Experiment { runs: LINES.len() * SIZES.len(), section };
 
-/// The part of the drive that is read: tracks of one size.
 struct Zone {
     sectors: u64,
     sectors_per_track: u32,

@@ -50,7 +50,6 @@ impl Show {
     }
 }
 
-/// The main figures of a drive, each with its name.
 fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)> {
     let survey = Survey::new(spec, geometry);
     let layout = &spec.geometry;

@@ -10,7 +10,6 @@ use headstack_host::{DiskHandle, Snapshot};
 use headstack_model::Nanos;
 use std::time::{Duration, Instant};
 
-/// A line for each disk.
 pub(super) struct Live {
     disks: Vec<Shown>,
     lines: Lines,

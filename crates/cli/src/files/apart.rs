@@ -32,8 +32,6 @@ fn identity_of(path: &Path) -> Option<Place> {
 }
 
 /// Checks that no output, each with its option, is an input of the command, or another output.
-///
-/// *Errors:* one is; the message names the option.
 pub(crate) fn check_apart(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let read: Vec<Place> =
         inputs.iter().filter(|input| input.exists()).filter_map(|input| identity_of(input)).collect();

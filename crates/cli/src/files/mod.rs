@@ -56,7 +56,6 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(fault)
 }
 
-/// Creates a folder and its parents.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
     let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]

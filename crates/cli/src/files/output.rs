@@ -88,7 +88,6 @@ impl NewFile {
         self.keep()
     }
 
-    /// Its path, as given.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

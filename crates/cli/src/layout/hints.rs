@@ -122,7 +122,6 @@ fn allocsize(unit_bytes: u64) -> u64 {
     unit_bytes.next_power_of_two().clamp(64 << 10, ALLOCSIZE_MOST)
 }
 
-/// Commands that set a unit of XFS.
 fn commands(bytes: u64, block: u64) -> [(&'static str, String); 3] {
     let log = if bytes > 256 << 10 { format!(" -l su={}", LOG_UNIT.max(block)) } else { String::new() };
     let size = if block == USUAL_BLOCK { String::new() } else { format!(" -b size={block}") };

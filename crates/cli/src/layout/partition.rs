@@ -96,7 +96,6 @@ impl Mapped {
         format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map")
     }
 
-    /// The tracks relative to the partition.
     pub(super) fn view(&self) -> View<'_> {
         self.map.view(Lbn(self.span.start), self.span.sectors)
     }
@@ -135,7 +134,6 @@ impl MapArgs {
         }
     }
 
-    /// Whether a partition was given.
     pub(super) fn is_part(&self) -> bool {
         self.partition.is_some()
     }

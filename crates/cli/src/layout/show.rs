@@ -68,7 +68,6 @@ struct Shown {
 
 struct Findings {
     mapped: Mapped,
-    /// The source of the partition.
     source: String,
     files: Vec<Shown>,
     /// Hidden files with excluded blocks, below folders.

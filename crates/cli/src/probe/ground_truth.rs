@@ -13,7 +13,6 @@ pub(super) struct Truth {
 }
 
 pub(super) struct Verdict {
-    /// The drive file.
     pub(super) name: String,
     pub(super) tracks: Option<Agreement>,
     pub(super) rpm_off_ppm: Option<f64>,
@@ -49,8 +48,6 @@ impl Verdict {
     }
 
     /// The result of the command.
-    ///
-    /// *Errors:* what disagrees, and what was not learned.
     pub(super) fn end(&self) -> Result<(), Failure> {
         match (self.is_whole, self.is_good()) {
             (false, _) => Err(Failure::Check("what was to be compared was not all learned".to_string())),

@@ -42,8 +42,6 @@ impl Found {
 }
 
 /// Learns parts of a disk, each into `found` once it is known. A known map is verified instead of learning tracks.
-///
-/// *Errors:* why a part cannot be learned.
 pub(super) async fn learn(
     disk: Disk,
     (method, parts): (Method, Vec<What>),

@@ -123,8 +123,6 @@ struct Files {
 
 impl Files {
     /// Writes the files for which enough was learned; returns which were not written and why.
-    ///
-    /// *Errors:* one cannot be written.
     fn write(self, outcome: &Outcome) -> Result<Vec<String>, Failure> {
         let found = &outcome.found;
         let mut not_written = Vec::new();

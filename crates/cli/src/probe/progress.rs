@@ -12,7 +12,6 @@ const EVERY: u64 = 64;
 pub(super) struct Bar {
     bar: ProgressBar,
     phase: &'static str,
-    /// Start of the phase.
     begun: Nanos,
 }
 

@@ -64,10 +64,8 @@ fn share(text: &str) -> Result<f64, String> {
     within(text, 1.0)
 }
 
-/// Properties of a disk.
 pub(super) struct SourceInfo {
     pub(super) name: String,
-    /// Its identity.
     pub(super) identity: Identity,
     /// How it is accessed.
     pub(super) way: &'static str,
@@ -77,7 +75,6 @@ pub(super) struct SourceInfo {
 }
 
 impl SourceInfo {
-    /// Its own name, in one line.
     pub(super) fn own_name(&self) -> String {
         let Identity { name, serial, .. } = &self.identity;
         [name, serial].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ")

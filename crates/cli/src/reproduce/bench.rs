@@ -31,8 +31,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs a study in a thread of its own, which is abandoned when `interrupt` stops the wait: a single run of a study may take minutes, and
 /// the process ends soon.
-///
-/// *Errors:* the signal that stopped it.
 pub(super) fn reproduce(
     study: &'static Study,
     length: Length,

@@ -59,14 +59,12 @@ const STUDY: ListedName = ListedName {
     },
 };
 
-/// A study and its result.
 struct Ran {
     study: &'static Study,
     done: Reproduction,
     page: PathBuf,
 }
 
-/// Result of a study's run.
 enum Done {
     Whole(Ran),
     Stopped(Signal),

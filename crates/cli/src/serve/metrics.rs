@@ -52,7 +52,6 @@ fn label(disk: &DiskState) -> (&'static str, String) {
 
 type Measure = fn(&DiskState) -> f64;
 
-/// Gauges of a disk.
 const GAUGES: [(&str, &str, Measure); 19] = [
     ("failed", "Whether the disk's thread has failed, for which the node ends", |disk| {
         f64::from(u8::from(disk.has_failed))
@@ -95,7 +94,6 @@ const GAUGES: [(&str, &str, Measure); 19] = [
     ),
 ];
 
-/// Counters of a disk.
 const COUNTERS: [(&str, &str, Measure); 10] = [
     ("streams_found", "Streams found", |disk| disk.scheduler.found as f64),
     ("turns", "Turns of streams", |disk| disk.scheduler.counts.turns as f64),

@@ -180,7 +180,6 @@ impl Serve {
         Ok(Overlay { top, disks: self.disks()?, set })
     }
 
-    /// The disks of the options.
     fn disks(&self) -> Result<Vec<Table>, Failure> {
         if self.data.len() > self.emulate.len() {
             let (data, disks) = (self.data.len(), self.emulate.len());
@@ -228,7 +227,6 @@ impl Serve {
     }
 }
 
-/// A running node.
 struct ServingNode<'a> {
     serve: &'a Serve,
     plan: &'a Plan,

@@ -89,7 +89,6 @@ pub(crate) struct SchedulerState {
     pub(crate) busy_s: f64,
 }
 
-/// The stream memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MemoryState {
     /// M, its use, and the highest use so far.

@@ -23,8 +23,6 @@ pub(super) fn find(name: &str) -> Result<User, Failure> {
 }
 
 /// Switches all threads to a user and its groups, and gives the user the Unix sockets.
-///
-/// *Errors:* the system refuses it.
 pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Failure> {
     if user.uid == geteuid() {
         return Ok(());

@@ -87,7 +87,6 @@ impl Slots {
 /// Time over which rates of streams are smoothed.
 const SMOOTHED_S: f64 = 20.0;
 
-/// Interval of samples.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 fn now() -> Instant {

@@ -15,8 +15,6 @@ pub(crate) struct Child {
 
 impl Child {
     /// Starts it, if there is one; its end becomes an event.
-    ///
-    /// *Errors:* there is no such program, or it cannot be run.
     pub(crate) fn start(
         command: &[String],
         environment: Vec<(String, OsString)>,

@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// The reaction of a daemon to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterEvent {
     Continue,
@@ -20,7 +19,6 @@ pub(crate) enum AfterEvent {
     EndWithoutCommand,
 }
 
-/// Running disks.
 pub(crate) trait Daemon {
     /// Prints the disks and how to use them.
     fn introduce(&self, out: &mut dyn Write) -> io::Result<()>;
@@ -41,9 +39,7 @@ pub(crate) trait Daemon {
     fn end(self) -> (Result<(), Failure>, impl FnOnce(&mut dyn Write) -> io::Result<()>);
 }
 
-/// The options common to all daemons.
 pub(crate) struct DaemonOptions<'a> {
-    /// A child command.
     pub(crate) command: &'a [String],
     pub(crate) duration: Option<Duration>,
     pub(crate) log: &'a LogArgs,

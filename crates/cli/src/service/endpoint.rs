@@ -49,8 +49,6 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Serves pages at an address, and a list of them at `/`. An address without a host is local.
-    ///
-    /// *Errors:* an address that is not available.
     pub(crate) fn start(address: &str, mut pages: Vec<Page>) -> Result<Endpoint, Failure> {
         pages.push(list(&pages));
         Endpoint::within(BOUNDS, &with_host(address), pages)

@@ -25,7 +25,6 @@ pub(crate) enum Event {
     Reload,
 }
 
-/// Waits for events.
 pub(crate) struct Events {
     sender: Sender<Event>,
     receiver: Receiver<Event>,
@@ -87,12 +86,10 @@ impl Events {
         self.sender.clone()
     }
 
-    /// Plans the end after this time.
     pub(crate) fn end_after(&mut self, time: Option<Duration>) {
         self.plan(time, Event::End);
     }
 
-    /// Plans a power cut after this time.
     pub(crate) fn power_cut_at(&mut self, time: Option<Duration>) {
         self.plan(time, Event::PowerCut);
     }

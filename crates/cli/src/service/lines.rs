@@ -36,7 +36,6 @@ impl Lines {
         self.due += self.interval;
     }
 
-    /// Shows a line at this index.
     fn show(&mut self, place: usize, line: String) {
         if !self.is_terminal {
             // The reader may have gone; the disks continue.

@@ -61,8 +61,6 @@ fn level(text: &str) -> Result<LevelFilter, String> {
 
 impl LogArgs {
     /// Starts the log.
-    ///
-    /// *Errors:* the system refuses a thread.
     pub(crate) fn start(&self) -> Result<(), Failure> {
         let level = self.log.unwrap_or(match self.verbose {
             0 => LevelFilter::Warn,
@@ -83,7 +81,6 @@ impl LogArgs {
     }
 }
 
-/// A line before it is written.
 struct Line {
     at: SystemTime,
     level: Level,

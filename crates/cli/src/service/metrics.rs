@@ -7,7 +7,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use std::sync::atomic::AtomicU64;
 
-/// The content type.
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) type Labels = Vec<(&'static str, String)>;
@@ -29,7 +28,6 @@ impl Metrics {
         metrics
     }
 
-    /// Adds a gauge.
     pub(crate) fn gauges(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
         let family = Family::<Labels, Value>::default();
         values.for_each(|(labels, value)| {
@@ -38,7 +36,6 @@ impl Metrics {
         self.registry.register(name, help, family);
     }
 
-    /// Adds a counter.
     pub(crate) fn counters(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
         let family = Family::<Labels, Sum>::default();
         values.for_each(|(labels, value)| {

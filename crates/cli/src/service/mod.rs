@@ -19,8 +19,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// A folder for a socket that only the child command uses; no other user can access it, whatever the umask.
-///
-/// *Errors:* the system refuses it.
 pub(crate) fn private_folder() -> Result<tempfile::TempDir, Failure> {
     let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
     folder.map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))

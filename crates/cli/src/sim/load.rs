@@ -47,8 +47,6 @@ impl LoadArgs {
     }
 
     /// Refuses the options of traces for a load that is none.
-    ///
-    /// *Errors:* one is given.
     fn refuse_for(&self, name: &str, kind: &str) -> Result<(), Failure> {
         let given = [
             ("--format", self.format.is_some()),

@@ -169,7 +169,6 @@ fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String
     lines
 }
 
-/// The name of a priority in a table.
 fn priority_name(priority: Priority) -> &'static str {
     if priority == Priority::default() { "no priority" } else { "high priority" }
 }

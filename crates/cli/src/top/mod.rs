@@ -43,7 +43,6 @@ impl Top {
     }
 }
 
-/// A node's address.
 struct Node {
     address: String,
     agent: Agent,

@@ -58,7 +58,6 @@ impl Opened {
         Ok(())
     }
 
-    /// What was skipped, if anything.
     pub(super) fn skipped(&self) -> Option<String> {
         let (count, first) = self.trace.skipped();
         let first = first?;

@@ -80,7 +80,6 @@ impl Plot {
     }
 }
 
-/// The requests that are drawn.
 struct Picture {
     points: Vec<Point>,
     of: u64,

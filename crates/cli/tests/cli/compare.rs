@@ -146,7 +146,7 @@ fn bad_grid_is_rejected_in_one_line_with_a_remedy() {
     assert_eq!(nowhere, "headstack: atlas-10k: /nowhere.fio: No such file or directory (os error 2)");
 }
 
-/// A job file with two jobs that run for so many seconds: the number of requests depends on the disk.
+/// A job file with two jobs that run for `seconds` seconds: the number of requests depends on the disk.
 fn two_jobs(folder: &Path) -> String {
     let path = folder.join("two.fio");
     let text = "[global]\nfilename=/dev/sda\ngroup_reporting\nruntime=20\n\

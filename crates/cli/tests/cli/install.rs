@@ -47,7 +47,7 @@ fn systemd_accepts_the_installed_units() {
     let folder = installed();
     let units = UNITS.map(|unit| folder.path().join("local/lib/systemd/system").join(unit));
     let verified = output("systemd-analyze", &["verify", text(&units[0]), text(&units[1])]);
-    // Keys that it does not know and values that it cannot read are told on standard error alone.
+    // Unknown keys and unreadable values are reported on standard error alone.
     let reported = String::from_utf8_lossy(&verified.stderr);
     let wrong: Vec<&str> = reported.lines().filter(|line| line.contains("headstack")).collect();
     assert!(verified.status.success() && wrong.is_empty(), "{reported}");

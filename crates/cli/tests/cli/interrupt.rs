@@ -38,7 +38,7 @@ fn wait_until(what: &str, mut seen: impl FnMut() -> bool) {
     }
 }
 
-/// The command under way in a folder. Who runs the tests may ignore SIGINT; the command does not.
+/// The running command in a folder. The caller of the tests may ignore SIGINT; the command does not.
 struct Running {
     child: Child,
 }
@@ -141,7 +141,7 @@ fn second_signal_ends_the_process_and_leaves_no_file() {
     let folder = folder();
     let made = Command::new("mkfifo").arg(folder.path().join("endless.fio")).status();
     assert!(made.expect("mkfifo runs").success());
-    // It waits for somebody to write its job, and does not look for signals meanwhile.
+    // It waits for its job, a pipe without a writer, and does not check for signals meanwhile.
     let args = ["sim", "atlas-10k", "endless.fio", "--requests", "r.csv", "--json", "out.json"];
     let mut running = Running::start(folder.path(), &args);
     wait_until("both files are begun", || names(folder.path()).len() == 3);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The line of the page below which everything is made by the command.
 const MARK: &str = "<!-- Made by `make docs-formats` from here to the end. -->\n\n";
 
-/// The kinds of files whose keys are told, and the commands that tell them.
+/// The kinds of files with lists of keys, and the commands that print them.
 const KINDS: [(&str, [&str; 2]); 3] =
     [("drive", ["drive", "keys"]), ("rig", ["rig", "keys"]), ("node", ["serve", "--keys"])];
 

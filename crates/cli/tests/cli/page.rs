@@ -25,7 +25,7 @@ pub(crate) fn drawn(page: &std::path::Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Draws the page that a command writes: all its charts must be there, and so many of them.
+/// Draws the page that a command writes: it must contain all charts, and `charts` of them.
 fn is_drawn(args: &[&str], charts: usize, marks: &[(&str, usize)]) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (load, page) = (folder.path().join("load.fio"), folder.path().join("page.html"));

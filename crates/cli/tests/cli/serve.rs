@@ -240,7 +240,7 @@ fn infeasible_guarantee_is_rejected_with_the_reason() {
     assert!(without.contains("node.toml:6: export[0].guarantee: disk `disk0` has no `ability`"), "{without}");
     let never = refused(&["serve", text(&config("9.0", ability)), "--check"], 2);
     assert!(never.contains("it cannot be kept even once: "), "{never}");
-    // One is served, and a second beside it would leave the disk no time for its arm.
+    // One is served; a second would leave the disk no time for positioning.
     let shell = "mkfifo \"$0\"; (echo 'read 0 4k'; cat \"$0\" > /dev/null; echo quit) | qemu-io -f raw -r \"$HEADSTACK_URI\" > \"$0.one\" & \
                  n=0; until grep -q 'read 4096' \"$0.one\" || [ $((n += 1)) -gt 1000 ]; do sleep 0.05; done; \
                  qemu-io -f raw -r -c quit \"$HEADSTACK_URI\" 2>&1; qemu-io -f raw -r -c quit \"$HEADSTACK_URI\" 2>&1; \

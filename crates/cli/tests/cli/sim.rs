@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Writes a DiskSim trace of so many requests, ten milliseconds apart, a third of them writes.
+/// Writes a DiskSim trace of `requests` requests, ten milliseconds apart, a third of them writes.
 fn trace(folder: &Path, requests: u64) -> String {
     let line = |index: u64| {
         let (lbn, flag) = (index * 7_919_317 % 17_000_000, u64::from(!index.is_multiple_of(3)));

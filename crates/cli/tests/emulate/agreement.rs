@@ -1,10 +1,9 @@
 //! Whether a client of the emulated disk measures the response times that `headstack sim` computes for the same requests.
 //!
-//! fio draws each job's requests once, into a log. fio then replays that log on the emulated disk at real speed, as fast as
-//! the job's depth lets it, and so does `headstack sim` in virtual time. What is left between the two distributions are the
-//! path to the disk, the machine's lateness, and chance: a client that asks a little later meets the platter elsewhere, and
-//! with a queue or a write cache everything after is another story. How much chance can do is told by simulations in which a
-//! few other requests come before.
+//! fio draws each job's requests once, into a log. fio then replays that log on the emulated disk at real speed, as fast as the job's depth
+//! allows, and so does `headstack sim` in virtual time. The two distributions differ by the path to the disk, the machine's lateness, and
+//! chance: a client that is slightly later meets the platter at another angle, and with a queue or a write cache everything after differs.
+//! Simulations with a few requests before the others measure the effect of chance.
 
 use crate::device::Loop;
 use crate::emulator::{Emulator, Setup};
@@ -52,7 +51,7 @@ struct Response {
 }
 
 impl Job {
-    /// Has fio draw requests for a disk of so many bytes.
+    /// Draws requests with fio, for a disk of `bytes` bytes.
     fn draw(&self, folder: &Path, bytes: u64, requests: usize) -> Vec<Line> {
         let (asks, path, log) = (self.asks, folder.join("draw.fio"), folder.join("drawn"));
         // fio's null engine logs each request once at a depth of one; the draw does not depend on the depth.
@@ -155,7 +154,7 @@ impl Comparison {
     }
 }
 
-/// Compares what is asked within so many seconds.
+/// Compares the requests issued within `seconds` seconds.
 fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     let folder = folder();
     let folder = folder.path();
@@ -200,7 +199,7 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     Comparison { simulated, measured, disturbed, lateness }
 }
 
-/// What the emulator told of something when it ended.
+/// What the emulator reported when it ended.
 fn reported(said: &str, of: &str) -> String {
     let reported = said.lines().find_map(|line| line.trim().strip_prefix(of));
     reported.unwrap_or_else(|| panic!("it tells no {of}: {said}")).trim().to_string()

@@ -154,7 +154,7 @@ fn fio_verifies_its_writes_over_several_connections() {
     verify_by_fio(&emulator.uri());
 }
 
-/// What qemu-io says of a disk when it does what it is told, and whether it could.
+/// The output of qemu-io for these steps, and whether they succeeded.
 fn qemu_io(uri: &str, steps: &[&str]) -> (bool, String) {
     let mut args = vec!["-f", "raw"];
     args.extend(steps.iter().flat_map(|step| ["-c", step]));
@@ -251,7 +251,7 @@ fn data_survives_a_restart_without_a_flush() {
     client.write(4096, &first, false).expect("it is a good write");
     client.write(end, &second, false).expect("it is a good write");
     drop(client);
-    // Nobody flushed: a disk that goes away in an orderly way destages first.
+    // Without a flush: a disk that ends in an orderly way destages first.
     emulator.stop();
     let emulator = Emulator::start(&setup);
     let mut client = emulator.client();

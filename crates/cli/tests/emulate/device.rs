@@ -17,7 +17,7 @@ impl Loop {
         Loop { device }
     }
 
-    /// A loop device over so many bytes of a file, from one on, through the page cache.
+    /// A loop device over `bytes` bytes of a file, from `offset` on, through the page cache.
     #[allow(dead_code, reason = "the tests of layouts use it")]
     pub(crate) fn part(file: &Path, offset: u64, bytes: u64) -> Loop {
         let (offset, bytes) = (offset.to_string(), bytes.to_string());
@@ -60,7 +60,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // What partx told of outlives the device.
+        // Partitions that partx announced outlive the device.
         let _ = attempt("partx", &["--delete", &self.device]);
         let _ = attempt("losetup", &["--detach", &self.device]);
     }
@@ -100,7 +100,7 @@ impl Drop for Mount {
     fn drop(&mut self) {
         if self.mounted {
             let path = text(self.folder.path());
-            // What is still busy goes once nobody uses it any more.
+            // A busy mount is removed once it is no longer used.
             if attempt("umount", &[path]).is_err() {
                 let _ = attempt("umount", &["-l", path]);
             }

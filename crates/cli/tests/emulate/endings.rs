@@ -1,4 +1,4 @@
-//! How an emulator ends that is asked to by a signal, with requests under way.
+//! How an emulator ends on a signal, with requests in flight.
 
 use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;
@@ -13,7 +13,7 @@ fn ignores_hangups(process: u32) -> bool {
     u64::from_str_radix(mask.trim(), 16).expect("it is a mask") & 1 == 1
 }
 
-/// A disk so slow that its reads last, with two of them under way.
+/// A disk so slow that its reads last, with two of them in flight.
 fn at_work(speed: &str) -> (Emulator, Client) {
     let emulator = Emulator::start(&Setup { speed, stats: true, ..Setup::default() });
     let mut client = emulator.client();

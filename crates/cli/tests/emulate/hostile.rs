@@ -1,4 +1,4 @@
-//! Clients that do what they must not: the others are served on, and the one is told so or sent away.
+//! Clients that break the protocol: the others are still served, and the offender gets an error or is disconnected.
 
 use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;

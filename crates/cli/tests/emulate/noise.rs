@@ -18,7 +18,7 @@ impl Noise {
         self.next() % limit
     }
 
-    /// So many bytes.
+    /// `count` bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).collect();
         bytes.truncate(count);

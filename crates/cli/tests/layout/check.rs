@@ -1,4 +1,4 @@
-//! What crosses on a file system that nobody has mounted, against what the kernel tells of it mounted.
+//! Crossings on an unmounted file system, compared with what the kernel reports of it mounted.
 
 use crate::common::{headstack, json, refused};
 use crate::device::{Loop, Mount};
@@ -86,7 +86,7 @@ fn damaged_or_foreign_ext4_image_is_rejected() {
     let file = std::fs::File::options().read(true).write(true).open(&image).expect("it is there");
     let mut whole = vec![0; 1 << 20];
     file.read_exact_at(&mut whole, 0).expect("it is longer");
-    // Whatever a byte of superblock, descriptors and inodes says: it is told, or does not matter.
+    // Any byte of superblock, descriptors and inodes: its change is reported, or does not matter.
     for at in (1024..40_000).step_by(211) {
         file.write_all_at(&[whole[at] ^ 0xFF], at as u64).expect("it is longer");
         let out = headstack(&["layout", "check", disk.map(), &image, "--partition", disk.partition()]);

@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) const PROGRAMS: [&str; 5] = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"];
 pub(crate) const METHODS: [&str; 2] = ["bad-blocks", "hidden-file"];
 
-/// Makes a file system on a part of a disk, and takes what is told of it.
+/// Makes a file system on a part of a disk, and returns the report.
 pub(crate) fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
     let args = ["layout", "mkfs", "ext4", disk.map(), target, "--partition", disk.partition(), "--json"];
     json(&[&args[..], more].concat())
@@ -394,7 +394,7 @@ fn block_smaller_than_a_sector_is_rejected() {
     );
 }
 
-/// The map of a shipped drive, as often as it takes for a disk of so many bytes.
+/// The map of a shipped drive, repeated for a disk of `bytes` bytes.
 pub(crate) fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
     let small = disks::tracks(drive);
     let sectors = bytes / 512;

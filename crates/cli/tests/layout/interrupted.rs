@@ -59,7 +59,7 @@ fn terminated_mkfs_leaves_no_half_made_file_system() {
         made(&disk, &image, &["--method", method]);
         let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
         let mut ends = Vec::new();
-        // It was whole before, and is asked to end at the start, or after so many changes of the superblock.
+        // It was whole before, and is cancelled at the start, or after some changes of the superblock.
         for changes in 0..6 {
             let before = head(&image);
             let mut command = command(&[&args[..], &["--force", "--method", method]].concat());

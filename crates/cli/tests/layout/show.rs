@@ -11,7 +11,7 @@ use std::path::Path;
 /// Sectors of a small drive, as an image of it has.
 const SMALL_SECTORS: u64 = 220_000;
 
-/// A map of a small drive, and an image of the drive beside it.
+/// A map of a small drive, and an image of the drive.
 fn small(folder: &Path) -> (String, String) {
     let [drive, map, image] = ["small.toml", "small.map", "image"].map(|name| folder.join(name));
     fs::write(&drive, include_str!("../small.toml")).expect("the folder is writable");

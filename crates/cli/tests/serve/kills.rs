@@ -42,7 +42,7 @@ fn fio_data_flushed_before_node_kills_survives() {
         // The stretch that the last kill met is not written again.
         let mut next = begin + 1;
         let mut killer = None;
-        // Not `fsync` too: with it fio 3.33 may leave out the flush at the end, when one from before is still under way.
+        // Not `fsync` too: with it fio 3.33 may omit the final flush while an earlier one is in flight.
         while fio(&uri, folder.path(), next..next + 1, "do_verify=0\nend_fsync=1").is_ok() {
             next += 1;
             if next == begin + 3 {

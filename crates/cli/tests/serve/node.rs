@@ -14,7 +14,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Starts a node with these options beside where it listens, and waits until it answers.
+    /// Starts a node with these options and an address, and waits until it answers.
     pub(crate) fn start(options: &[&str]) -> Node {
         Node::attempt(options).unwrap_or_else(|said| panic!("it ended: {said}"))
     }

@@ -192,7 +192,6 @@ impl PatternSpec {
     }
 }
 
-/// A size in bytes as sectors of a volume.
 fn sectors(bytes: u64, volume: &VolumeInfo) -> Result<u32, PatternError> {
     let sector_bytes = volume.sector_bytes;
     if !bytes.is_multiple_of(u64::from(sector_bytes)) {

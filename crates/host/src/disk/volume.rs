@@ -111,8 +111,6 @@ impl Volume {
     }
 
     /// Retries what the store refused.
-    ///
-    /// *Errors:* the store refuses it again.
     pub(super) fn try_again(&mut self) -> Result<(), BlockError> {
         if self.failed.take().is_some() {
             for run in self.owed.settle(0, u64::MAX, Nanos::MAX) {

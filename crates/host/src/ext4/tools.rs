@@ -42,8 +42,6 @@ impl Said {
 }
 
 /// Checks that all these programs are installed.
-///
-/// *Errors:* the first that is not.
 pub(super) fn look_for(programs: &[&'static str]) -> Result<(), Ext4Error> {
     let is_here = |program: &str| FOLDERS.split(':').any(|folder| Path::new(folder).join(program).exists());
     match programs.iter().find(|program| !is_here(program)) {

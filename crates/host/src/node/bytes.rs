@@ -9,8 +9,6 @@ const CLASSES: usize = 15;
 const PAGE: usize = 4096;
 
 /// Page-aligned memory, zero until it is written.
-///
-/// *Errors:* the system has too little memory.
 pub(super) fn memory(bytes: u64) -> io::Result<MmapMut> {
     let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
     MmapOptions::new().len(bytes.max(1).next_multiple_of(PAGE)).map_anon()

@@ -102,7 +102,6 @@ pub struct RealDisk {
     threads: Vec<JoinHandle<()>>,
     ready: VecDeque<(Probe, Answer)>,
     kept: BTreeMap<(u64, u32), Vec<u8>>,
-    /// The previous command.
     before: Option<ProbeCommand>,
     is_real_time: bool,
     /// Whether writes can be forced to the media (FUA).

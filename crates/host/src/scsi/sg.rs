@@ -12,14 +12,12 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// `SG_IO`.
 const SG_IO: libc::c_ulong = 0x2285;
 /// `SG_DXFER_TO_DEV` and `SG_DXFER_FROM_DEV`.
 const TO_DEVICE: i32 = -2;
 const FROM_DEVICE: i32 = -3;
 /// The status that comes with sense data.
 const CHECK_CONDITION: u8 = 2;
-/// Timeout of a command.
 const TIMEOUT_MS: u32 = 60_000;
 /// The driver reports that there are sense data, which is no failure.
 const DRIVER_SENSE: u16 = 0x08;

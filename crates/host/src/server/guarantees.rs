@@ -41,7 +41,6 @@ pub struct Guaranteed {
     pub promises: Promises,
 }
 
-/// The guarantee of a connection, until the connection ends.
 #[derive(Debug)]
 struct Held {
     promises: Promises,

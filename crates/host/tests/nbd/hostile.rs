@@ -12,7 +12,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A time that is over soon. Nobody who is not to be late may depend on being quicker.
+/// A short time; no client in time depends on being quicker.
 const SOON: Nanos = Nanos(20_000_000);
 
 /// Reads to the end. A connection that is closed with unread input ends by an error, which is an end too.
@@ -25,7 +25,7 @@ fn rest(stream: &mut UnixStream) -> Vec<u8> {
     heard
 }
 
-/// Whether the server still serves somebody else.
+/// Whether the server still serves another client.
 fn serves(setup: &Setup) -> bool {
     let mut stream = connect(&setup.path);
     stream.write_all(&request(0, READ, 5, 512, 512)).expect("it reads");
@@ -90,7 +90,7 @@ fn nonsense_ends_only_its_own_connection() {
     ];
     for said in &nonsense {
         let mut stream = connect(&setup.path);
-        // Requests before it were asked in good order, yet whoever speaks nonsense may not hear of them.
+        // Earlier requests were valid, but a client that breaks the protocol gets no replies to them.
         stream.write_all(said).expect("it reads");
         assert!(rest(&mut stream).is_empty());
     }
@@ -149,7 +149,7 @@ fn pipeline_of_10_000_requests_is_answered() {
     let mut stream = connect(&setup.path);
     let mut speaker = stream.try_clone().expect("a socket has two ends");
     std::thread::scope(|scope| {
-        // Nobody can say all this and only then listen: the server stops reading.
+        // A client cannot send all this before it receives: the server stops reading.
         #[allow(clippy::disallowed_methods, reason = "a client that speaks and listens at once")]
         scope.spawn(move || {
             for cookie in 0..10_000 {
@@ -216,7 +216,7 @@ fn clients_that_die_in_mid_request_leave_no_trace() {
         let said = if turn % 3 == 0 { &write[..turn * 197 + 1] } else { &reads[..turn % reads.len() + 1] };
         stream.write_all(said).expect("it reads");
     }
-    // Were any of the eight places taken for ever, nobody would get in here.
+    // If any of the eight slots were lost, no client would get one here.
     assert!(serves(&setup));
 }
 
@@ -244,7 +244,7 @@ fn reset_tcp_connections_leave_no_trace() {
         // Closed like this, the other end hears of an error and not of an end.
         SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("it is a TCP socket");
     }
-    // Were any of the four places taken for ever, nobody would get in here; and both servers have the same disk.
+    // If any of the four slots were lost, no client would get one here; and both servers have the same disk.
     let mut stream = connect();
     stream.write_all(&[request(0, WRITE, 1, 0, 4096), vec![9; 4096]].concat()).expect("it reads");
     assert_eq!(hear(&mut stream, 16), simple(OK, 1));

@@ -1,8 +1,8 @@
-//! What a hostile client can do to another one of the same disk: nobody waits for long, whatever somebody else does.
+//! The effect of a hostile client on another one of the same disk: no client waits for long, whatever another does.
 //!
-//! Each kind of mischief is bounded in count. A polite client reads 4 KiB at a time meanwhile and after it, over a connection that it
-//! had before and over new ones, and the longest wait is held against the bound. The machine may be busy with other
-//! things: a wait that is too long counts when it comes at each of three tries.
+//! Each kind of mischief is limited in number. A polite client reads 4 KiB at a time during it and after it, over an earlier connection and
+//! over new ones, and its longest wait is compared with the bound. The machine may be busy: a wait that is too long counts if it occurs in
+//! each of three tries.
 
 use crate::client::*;
 use crate::server::{connect_by, hear, null};
@@ -102,13 +102,13 @@ fn say(stream: &mut impl Write, said: &[u8]) {
     let _ = stream.write_all(said);
 }
 
-/// So many large reads, all over the disk.
+/// `count` large reads, all over the disk.
 fn large_reads(count: u64) -> Vec<u8> {
     let read = |cookie| request(0, READ, cookie, (cookie % 15) << 25, 32 * MIB);
     (0..count).flat_map(read).collect()
 }
 
-/// So many requests, which differ in their cookie.
+/// `count` requests, which differ in their cookie.
 fn many(count: u64, request: impl Fn(u64) -> Vec<u8>) -> Vec<u8> {
     (0..count).flat_map(request).collect()
 }
@@ -248,7 +248,7 @@ const KINDS: [(&str, Mischief); 25] = [
     }),
 ];
 
-/// The longest of so many small reads over one connection, and one over a new connection.
+/// The longest of `reads` small reads over one connection, and one over a new connection.
 fn polite(victim: &Victim, reads: u64) -> Duration {
     let mut stream = connect_by(|| UnixStream::connect(&victim.unix));
     (0..reads).map(|turn| read(&mut stream, turn)).max().unwrap_or_default().max(new_client(victim))
@@ -339,7 +339,7 @@ fn slow_readers_hold_no_more_than_the_shared_memory() {
         MEMORY / large,
         "of 64 reads of 32 MiB, that many are within the bound"
     );
-    // One that takes what it gets goes on, and lets others go on.
+    // A client that receives its replies continues, and so do others.
     drop(streams.split_off(1));
     let mut first = streams.pop().expect("there were sixteen");
     first.set_read_timeout(None).expect("it may wait");

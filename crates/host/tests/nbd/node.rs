@@ -199,7 +199,7 @@ fn stopping_node_answers_requests_in_flight() {
         assert_eq!(hear(&mut stream, 16)[..8], simple(OK, 0)[..8]);
         let handle = setup.handle();
         setup.stop();
-        // Those that had come by then are done, the others hear why not.
+        // Requests that had arrived by then are done, the others get the reason.
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut stream, &mut heard).expect("it is closed in order");
         let replies = replies(&heard, |_| 0);

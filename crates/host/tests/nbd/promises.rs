@@ -74,7 +74,7 @@ fn guarantee_beyond_the_disk_ability_is_rejected() {
     hear(&mut old, 18);
     old.write_all(&[client_flags(0b11), option(1, b"video")].concat()).expect("it reads");
     assert_eq!(old.read(&mut [0; 1]).expect("it is closed in order"), 0);
-    // Who goes gives back what it held.
+    // A client that disconnects releases what it held.
     drop(held.pop());
     let again = (0..100_000).map(|_| go(&setup, "video").0).find(|kind| *kind == 1);
     assert_eq!(again, Some(1));
@@ -98,7 +98,7 @@ fn small_requests_never_wait_for_shared_memory() {
         hear(&mut good, length as usize);
         assert!(budget.spent() <= 32 << 20);
     }
-    // A large one waits until others have given back enough, and they get all of theirs once they take it.
+    // A large one waits until others have released enough, and they get all of theirs once they receive it.
     good.write_all(&request(0, READ, 9, 0, 32 << 20)).expect("it reads");
     for stream in &mut idle {
         hear(stream, 512 << 10);

@@ -144,7 +144,7 @@ fn clients_that_die_with_requests_in_flight_leave_no_trace() {
         stream.write_all(&request(0, WRITE, 99, 0, 65_536)).expect("it reads");
         stream.write_all(&[1; 100]).expect("it reads");
     }
-    // Were any of the four places taken for ever, nobody would get in here.
+    // If any of the four slots were lost, no client would get one here.
     let mut stream = connect(&setup.path);
     stream.write_all(&request(0, FLUSH, 7, 0, 0)).expect("it reads");
     assert_eq!(hear(&mut stream, 16), simple(OK, 7));
@@ -158,7 +158,7 @@ fn writes_sent_before_a_close_are_completed() {
         let write = |block: u64| {
             [request(0, WRITE, block, block * 4096, 4096), vec![turn + block as u8; 4096]].concat()
         };
-        // The replies to the first find nobody while the rest is still to be read.
+        // The client is gone before the replies to the first, while the rest is still to be read.
         let said: Vec<u8> = (0..100).flat_map(write).chain(request(0, DISC, 0, 0, 0)).collect();
         stream.write_all(&said).expect("it reads");
         drop(stream);

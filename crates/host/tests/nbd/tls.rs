@@ -65,7 +65,7 @@ fn bytes_cross_tls_unchanged() {
     assert_eq!(crate::server::hear(&mut stream, 16), simple(OK, 3));
     assert!(crate::server::hear(&mut stream, 3 << 20) == data);
     stream.write_all(&request(0, DISC, 4, 0, 0)).expect("it reads");
-    // An end within TLS, which nobody else could have made.
+    // An end within TLS, which only the server can have sent.
     assert_eq!(stream.read(&mut [0; 1]).expect("the end is said"), 0);
 }
 

@@ -142,7 +142,7 @@ impl Client {
         }
     }
 
-    /// The blocks of the next request; past the end of its area it begins anew.
+    /// The blocks of the next request; past the end of its area it begins again.
     fn place(&mut self, random: &mut Pcg64Mcg) -> (u64, u64) {
         let (first, length) = self.area;
         let blocks = self.blocks.min(length);

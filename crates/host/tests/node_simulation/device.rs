@@ -1,8 +1,7 @@
-//! The disk that a node has: an emulated one whose commands begin in any order and whose ends are told late, as a device's
-//! behind queues and threads may.
+//! The disk of a node: an emulated one whose commands begin in any order and whose ends are reported late, as those of a device behind
+//! queues and threads.
 //!
-//! Room that a command reads into is garbage from when the command is given until it ends; bytes that one writes must be the
-//! same then.
+//! Memory that a command reads into is garbage from its start until its end; bytes that a command writes must be the same at its end.
 
 use crate::draw::Ways;
 use headstack_host::disk::{Emulator, Outcome};
@@ -13,14 +12,14 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// A command from when it is given until its end is told.
+/// A command from its submission until its end is reported.
 #[derive(Debug)]
 struct DeviceCommand {
     command: Command,
     operation: Option<Operation>,
     /// What it writes.
     data: Vec<u8>,
-    /// When it begins, and then when its end is told.
+    /// When it begins, and then when its end is reported.
     at: Nanos,
     result: Option<Result<Ended, BlockError>>,
 }
@@ -106,7 +105,7 @@ impl Device {
         }
     }
 
-    /// The next command whose end is to be told by now.
+    /// The next command whose end is due.
     pub(crate) fn next_end(
         &mut self,
         now: Nanos,
@@ -122,7 +121,7 @@ impl Device {
         Some((command, result?))
     }
 
-    /// Goes on without a node: what the disk has is done, what it has not got yet is not.
+    /// Continues without a node: commands at the disk are done, others are not.
     pub(crate) fn run_out(&mut self, now: Nanos) {
         let mut now = now;
         while self.emulator.outstanding() > 0 {

@@ -1,4 +1,4 @@
-//! What is drawn of a simulation beside its clients: the disk, the node's configuration, how late everybody is, and the end.
+//! Random parameters of a simulation other than its clients: the disk, the node's configuration, all delays, and the end.
 
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_model::{Lbn, Nanos, drives};

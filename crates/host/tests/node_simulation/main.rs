@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use world::{Books, World};
 
-/// Runs a seed; a failure's seed is told.
+/// Runs a seed, and reports the seed of a failure.
 fn run(seed: u64, rigs: &[Rig], is_reported: bool) -> Books {
     let found = catch_unwind(AssertUnwindSafe(|| World::new(seed, rigs, is_reported).run()));
     found.unwrap_or_else(|failure| {

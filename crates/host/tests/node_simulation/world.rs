@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Longest that a request may wait, whatever is late.
 const TIME_LIMIT: Nanos = Nanos(300_000_000_000);
 
-/// Most steps of a simulation: far more than any takes in which something goes on.
+/// Maximum steps of a simulation: far more than any needs that makes progress.
 const STEPS: u32 = 200_000;
 
 /// What happened, to see that a simulation comes to what it is for.
@@ -378,7 +378,7 @@ impl World {
         };
         let is_due = match (error, want) {
             (BlockError::Invalid, Want::Nonsense(_)) => true,
-            // Reads that wait are not done for nobody.
+            // Waiting reads of a client that has gone are not done.
             (BlockError::Invalid, Want::Read { .. } | Want::BlockStatus { .. }) => !is_there,
             (BlockError::Medium, Want::Read { first, blocks, .. }) => bad(first, blocks),
             (BlockError::Dead, _) => self.is_disk_gone(),
@@ -402,7 +402,7 @@ impl World {
         self.carry_out();
     }
 
-    /// The end comes in the middle of things; whether nothing goes on after it.
+    /// Ends the simulation in the middle; returns whether nothing happens after it.
     fn crash(&mut self) -> bool {
         let end = std::mem::replace(&mut self.end, End::Quiet);
         self.books.ends[place_of(end)] += 1;
@@ -444,7 +444,7 @@ impl World {
         self.judge_media("all was quiet");
     }
 
-    /// Reads what could not be read once more, by writing it.
+    /// Makes unreadable blocks readable again, by writing them.
     fn clear_bad(&mut self, area: u64, blocks: u64) {
         for (first, count) in self.bad.clone() {
             if (area..area + blocks).contains(&first) {

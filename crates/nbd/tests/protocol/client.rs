@@ -180,7 +180,7 @@ pub(crate) fn limits() -> Limits {
     Limits { option_bytes: 8192, options: 32, queries: 4, payload_bytes: 1 << 20, ..Limits::default() }
 }
 
-/// Puts bytes into a machine as far as it wants them, at most so many at a time; how many it took.
+/// Passes bytes to a machine while it wants input, at most `most` at a time; returns how many it took.
 pub(crate) fn put(wire: &mut impl Wire, now: Nanos, bytes: &[u8], most: usize) -> usize {
     let mut taken = 0;
     while taken < bytes.len() && wire.wants_input() {

@@ -131,7 +131,7 @@ fn abort_is_acknowledged_before_the_end() {
 #[test]
 fn unsupported_option_is_rejected_and_skipped() {
     let mut handshake = greeted(0b11);
-    // TLS, the withdrawn peek, extended headers, and one that nobody knows, with more data than are kept.
+    // TLS, the withdrawn peek, extended headers, and an unknown option with more data than are kept.
     for number in [5, 4, 11, 0, 0xffff_ffff] {
         assert_eq!(hear(&mut handshake, &option(number, b"data")), option_reply(number, UNSUP, &[]));
     }

@@ -162,7 +162,7 @@ fn ask_in_pieces(session: &mut Session, mut bytes: &[u8], pieces: &[usize]) -> V
     requests
 }
 
-/// A conversation under way: what is still to be said, with the disk, and heard.
+/// A conversation in progress: what is still to be sent, at the disk, and received.
 struct Talk<'a> {
     session: Session,
     rest: &'a [u8],
@@ -268,7 +268,7 @@ proptest! {
             }
             prop_assert!(talk.in_flight.len() <= most && talk.session.in_flight() == talk.in_flight.len());
         }
-        // Each round answers a request or takes more input, so that so many are enough.
+        // Each round answers a request or takes more input, so that this number is enough.
         for round in 0..4 * commands.len() + 100 {
             talk.say(usize::MAX);
             talk.answer(round);

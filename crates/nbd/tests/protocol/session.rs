@@ -261,7 +261,7 @@ fn long_payload_is_read_in_place() {
     assert_eq!(requests[1].operation, Operation::Flush);
 }
 
-/// The descriptors told for stretches given as (bytes, hole).
+/// The descriptors reported for extents given as (bytes, hole).
 fn reported(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)> {
     let mut session = session(true, Limits { extents: 4, ..limits() });
     let handle = only(&mut session, &request(flags, BLOCK_STATUS, 3, 0, length)).handle;

@@ -180,7 +180,6 @@ impl Alignment {
         self.pattern.parts[self.pattern.part_of(track)]
     }
 
-    /// The last track that begins before a sector.
     pub(super) fn last_before(&self, sector: u64) -> u64 {
         let rest = (sector as i64 - 1 - self.sector).max(0) as u64;
         let (times, rest) = (rest / self.pattern.sectors, rest % self.pattern.sectors);

@@ -202,7 +202,6 @@ impl Prober {
         TOLERANCE * self.clock.sigma / libm::sqrt(self.votes as f64)
     }
 
-    /// The tolerance at the usual resolution.
     pub(super) fn usual_tolerance(&self) -> f64 {
         TOLERANCE * self.clock.sigma / libm::sqrt(self.votes_for(self.gap) as f64)
     }

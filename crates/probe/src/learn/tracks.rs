@@ -106,7 +106,6 @@ impl Piece {
         (self.cylinder.min(last), self.cylinder.max(last))
     }
 
-    /// The track at a cylinder and head, if it belongs to the piece.
     pub(super) fn track_at(&self, cylinder: u32, head: u32) -> Option<u32> {
         let track = match self.cylinder_step {
             0 if cylinder == self.cylinder => {

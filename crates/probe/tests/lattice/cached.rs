@@ -64,8 +64,8 @@ fn found(name: &str) -> Agreement {
     compare(&lattice.map, &truth)
 }
 
-/// Between two reads of a block others are read, so many at a time on some drives that reads of the block come about equally far
-/// apart: then other speeds than the true one nearly fit.
+/// Between two reads of a block others are read, on some drives enough that reads of the block are about equally far apart: then wrong
+/// speeds nearly fit.
 #[test]
 fn tracks_are_mapped_behind_cache() {
     for name in ["cheetah-x15", "samsung-hd400ld", "toshiba-x300", "wd800jd"] {

@@ -221,7 +221,7 @@ fn disks_of_few_tracks_are_mapped_exactly() {
     }
 }
 
-/// A disk of so many heads and cylinders with tracks of 1,200 sectors.
+/// A disk of a few heads and cylinders with tracks of 1,200 sectors.
 fn few_tracks(heads: u32, cylinders: u32) -> Plan {
     let zone =
         PlanZone { cylinders, band: cylinders, sectors: vec![1200; heads as usize], slips: Vec::new() };

@@ -29,7 +29,7 @@ pub(super) fn found(
     Ok((compare(&lattice.map, &truth), lattice.probes))
 }
 
-/// So much noise, and so much of a hundred answers up to 3 ms late.
+/// Noise with this deviation, and this percentage of answers up to 3 ms late.
 fn noise(sigma_us: u64, late_percent: f64) -> Noise {
     Noise { sigma: Nanos(sigma_us * 1000), late_share: late_percent / 100.0, ..Noise::USUAL }
 }

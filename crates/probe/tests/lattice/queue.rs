@@ -1,11 +1,11 @@
-//! Several probes under way at a time, where the disk queues.
+//! Several probes in flight at a time, if the disk queues.
 
 use super::*;
 use headstack_model::Nanos;
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::{Answer, DiskInfo, Probe};
 
-/// A disk of a depth, whose answers come later by as much where others are under way.
+/// A disk of a queue depth, whose answers are later by an amount if others are in flight.
 struct Queued {
     disk: SimulatedDisk,
     depth: usize,

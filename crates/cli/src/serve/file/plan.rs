@@ -86,8 +86,6 @@ pub(crate) struct ExportPlan {
 }
 
 /// Checks a node file and resolves its names.
-///
-/// *Errors:* the first invalid key.
 pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
     let disks = disks(&spec.disk)?;
     let exports = exports(&spec.export, &disks)?;

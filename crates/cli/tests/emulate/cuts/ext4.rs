@@ -36,7 +36,7 @@ impl Files {
         File::open(folder)?.sync_all()?;
         self.safe.insert(name, self.number);
         self.doubtful = None;
-        // Something that nobody waits for.
+        // A file that is not synced.
         fs::write(folder.join("unsynced"), contents(self.number + 1))
     }
 

@@ -1,7 +1,6 @@
-//! Power cuts for real: what a client was told is safe must be there afterwards, and a disk that ignores FLUSH must be
-//! caught.
+//! Real power cuts: what was acknowledged as safe to a client must be there afterwards, and a disk that ignores FLUSH must be detected.
 //!
-//! Each kind of client is a [`Witness`]. One disk lives through all cuts of a test; its data file is what was on the media.
+//! Each kind of client is a [`Witness`]. One disk is used through all cuts of a test; its data file is what was on the media.
 
 mod ext4;
 mod fio;
@@ -29,7 +28,7 @@ trait Witness {
     fn check(&mut self, emulator: &Emulator) -> Result<(), String>;
 }
 
-/// The power supply: it goes off once so many things are safe, and some moments later.
+/// The power supply: it fails some moments after a number of things are safe.
 struct Power {
     left: u64,
     moments: Duration,
@@ -58,8 +57,7 @@ impl Power {
     }
 }
 
-/// Lets a client work and cuts the power so many times. `most` things at most are safe by each cut, and another one is
-/// under way.
+/// Lets a client work and cuts the power `cuts` times. At most `most` things are safe by each cut, and another one is in progress.
 fn live_through<W: Witness>(mut witness: W, cuts: u64, most: u64, fault: Option<&str>) -> Result<(), String> {
     let folder = folder();
     let data = folder.path().join("data");
@@ -70,7 +68,7 @@ fn live_through<W: Witness>(mut witness: W, cuts: u64, most: u64, fault: Option<
     let mut noise = Noise(most);
     for cut in 0..cuts {
         let emulator = Emulator::start(&Setup { fault, ..setup });
-        // Every other time at once, when what the cache was told to write is just written; else while more is under way.
+        // Every other time at once, when the cache has just written what it had to; else while more is in progress.
         let moments = Duration::from_micros(if cut % 2 == 0 { 0 } else { noise.below(100_000) });
         let mut power = Power::new(1 + noise.below(most), moments, emulator.cutter());
         witness.work(&emulator, &mut power);

@@ -124,7 +124,7 @@ impl Sectors {
     }
 }
 
-/// What is under way on a connection.
+/// Requests in flight on a connection.
 #[derive(Default)]
 struct Flight {
     asked: BTreeMap<u64, Asked>,

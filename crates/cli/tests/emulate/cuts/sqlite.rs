@@ -23,7 +23,7 @@ struct Database {
     safe: u64,
 }
 
-/// Rows hold their own number, in so many digits that they need pages of their own.
+/// Rows hold their own number, with enough digits to need pages of their own.
 const ROW: &str = "printf('%01200d', id)";
 
 /// What the last row's number is, and how many rows there are and are as they were written.
