@@ -90,7 +90,6 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Prints a message on standard error, on one line.
 pub(crate) fn print_line(message: &str) {
     print_note(&format!("headstack: {message}"));
 }

@@ -62,7 +62,6 @@ impl Parameters {
     }
 }
 
-/// Folders in which named files are searched, in order.
 fn folders(file: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
     let own = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),

@@ -106,7 +106,6 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A run and its results.
 #[derive(Serialize)]
 struct Outcome<'a> {
     drive: &'a str,
@@ -118,7 +117,6 @@ struct Outcome<'a> {
     figures: RunFigures,
 }
 
-/// A run that a signal stopped.
 #[derive(Serialize)]
 struct Partial {
     signal: &'static str,
@@ -209,7 +207,6 @@ struct RunFigures {
     parts_ms: Map<String, Value>,
 }
 
-/// Response times, in milliseconds.
 #[derive(Clone, Debug, Serialize)]
 struct ResponseMs {
     mean: f64,

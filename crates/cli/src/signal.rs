@@ -6,7 +6,6 @@ use signal_hook::low_level::signal_name;
 pub(crate) struct Signal(pub(crate) i32);
 
 impl Signal {
-    /// Its name: `SIGINT`.
     pub(crate) fn name(self) -> &'static str {
         signal_name(self.0).unwrap_or("a signal")
     }

@@ -44,7 +44,6 @@ impl<'a> Fields<'a> {
         Fields { block, left, notes }
     }
 
-    /// Removes and returns a key.
     pub(crate) fn take(&mut self, key: &str) -> Option<&'a Param> {
         self.left.remove(key)
     }

@@ -128,7 +128,6 @@ impl<'a> Filesystem<'a> {
         &self.shape
     }
 
-    /// The superblock's 32-bit field at `offset`.
     pub(crate) fn superblock_u32(&self, offset: usize) -> u32 {
         read_u32(&self.superblock, offset)
     }
@@ -142,7 +141,6 @@ impl<'a> Filesystem<'a> {
         self.descriptor(group).free_blocks()
     }
 
-    /// The used blocks of a group.
     pub(crate) fn used_blocks(&self, group: u64) -> Result<Bitmap, FormatError> {
         let descriptor = self.descriptor(group);
         let mut bitmap = Bitmap { bytes: vec![0; self.shape.block_bytes as usize] };

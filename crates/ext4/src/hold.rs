@@ -247,7 +247,6 @@ impl ExtentBuilder {
         }
     }
 
-    /// The last extent.
     fn finish(&mut self) -> Option<(u64, u32)> {
         self.open.take()
     }

@@ -8,7 +8,6 @@ use headstack_workload::{Issue, Load};
 pub(crate) struct Recorder<'a> {
     pub(crate) statistics: Collector,
     pub(crate) observer: Option<&'a mut dyn Observer>,
-    /// Each response time, if kept.
     pub(crate) response_times: Option<Vec<Nanos>>,
     /// Which sources have issued a request; the last entry is for all sources beyond the others.
     has_issued: Vec<bool>,

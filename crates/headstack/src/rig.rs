@@ -43,7 +43,6 @@ pub fn is_file(word: &str) -> bool {
     word.contains(['/', '\\']) || word.ends_with(".toml")
 }
 
-/// The drive that a rig in `folder` names.
 fn preset_drive(preset: &str, folder: &Path, files: &dyn FileSource) -> Result<DriveSpec, SpecError> {
     if !is_file(preset) {
         return drives::load(preset);

@@ -143,7 +143,6 @@ pub(crate) struct ServiceThread<T, I> {
 }
 
 impl<T: Send + 'static, I: Send + Sync + 'static> ServiceThread<T, I> {
-    /// Starts a thread of this name.
     pub(crate) fn start<S: ThreadService<State = T, Info = I>>(
         name: String,
         service: S,

@@ -35,7 +35,6 @@ pub struct DeviceLocation {
     kind: Kind,
     part: Option<Part>,
     start: u64,
-    /// Bytes of the device.
     bytes: u64,
     /// Bytes of the whole disk, if the system reports them.
     disk_bytes: Option<u64>,

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use super::access::Allow;
 use super::proto::{self, NAME_BYTES};
 
-/// Block sizes that clients must comply with.
-///
-/// *Units:* bytes.
+/// Block sizes that clients must comply with, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSizes {
     /// Offsets and lengths are multiples of it.

@@ -158,7 +158,6 @@ impl Header {
     }
 }
 
-/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("unknown command {met}")]

@@ -1,14 +1,13 @@
 //! Determines whether a device rotates, the length of a turn, and the noise of the answers' times.
 //!
-//! A block passes its head at the same angle in every turn. So the ends of reads of one block are whole turns apart, whenever
-//! they were requested: they are requested at random times, because a device that takes equally long for every read would
-//! otherwise seem to rotate. Answers from a cache show nothing; then more and more blocks are read in turn, until no cache holds
-//! them.
+//! A block passes its head at the same angle in every turn. So the ends of reads of one block are whole turns apart, whenever they were
+//! requested: they are requested at random times, because a device that takes equally long for every read would otherwise seem to rotate.
+//! Answers from a cache show nothing; then more and more blocks are read in turn, until no cache holds them.
 //!
 //! Not detected: a turn if every answer is late by more than half of it at random, and a varying speed.
 //!
-//! *Source:* Worthington, Ganger, Patt and Wilkes, "On-line extraction of SCSI disk drive parameters" (1995), section 4: times
-//! between completions of the same block; the rest is arithmetic.
+//! *Source:* Worthington, Ganger, Patt and Wilkes, "On-line extraction of SCSI disk drive parameters" (1995), section 4: times between
+//! completions of the same block; the rest is arithmetic.
 
 use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};

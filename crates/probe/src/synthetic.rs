@@ -168,8 +168,7 @@ impl Plan {
         spec
     }
 
-    /// Slips some sectors of a few adjacent tracks at one angle, at each of `count` places; returns the number of affected
-    /// tracks.
+    /// Slips some sectors of a few adjacent tracks at one angle, at each of `count` places; returns the number of affected tracks.
     pub fn add_holes(&mut self, count: u32, seed: u64) -> u64 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut hit = 0;

@@ -75,7 +75,6 @@ pub(super) struct Figures {
     values: [f64; Metric::ALL.len()],
     pub(super) parts_ms: [f64; PARTS],
     confidence: Option<Confidence>,
-    /// Points of the distribution.
     pub(super) distribution: Vec<(f64, f64)>,
     pub(super) jobs: Vec<JobFigures>,
     pub(super) object: Value,
@@ -141,7 +140,6 @@ impl Figures {
     }
 }
 
-/// A cell and its runs.
 pub(super) struct Ran {
     pub(super) cell: Cell,
     /// A run per seed, in the order of the seeds; at least one.

@@ -54,7 +54,6 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// The rig and its settings in one line.
     pub(super) fn label(&self) -> String {
         let settings = self.settings.iter().map(|(key, value)| format!(" {key}={value}"));
         format!("{}{}", self.rig_name, settings.collect::<String>())

@@ -144,7 +144,6 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, plotted: &Plotted) 
     Chart::new(plotted.title, arrangement.x.clone(), Axis::linear(plotted.unit), series)
 }
 
-/// Sorts the points of a line by x, with their labels.
 fn sort(series: &mut Series) {
     let mut order: Vec<usize> = (0..series.points.len()).collect();
     order.sort_by(|one, other| series.points[*one].0.total_cmp(&series.points[*other].0));

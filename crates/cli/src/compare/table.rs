@@ -120,7 +120,6 @@ fn print_table(ranked: Ranked, width: Option<usize>, out: &mut dyn Write) -> Res
     Ok(left_out)
 }
 
-/// Names of the columns that identify a cell.
 fn names(comparison: &Comparison) -> Vec<&str> {
     let mut columns: Vec<&str> = Vec::new();
     columns.extend((comparison.rigs.len() > 1 || comparison.varied.is_empty()).then_some("rig"));

@@ -43,7 +43,6 @@ impl Plot {
     }
 }
 
-/// The zone map: density and speed over the blocks.
 pub(crate) fn zones(survey: &Survey) -> Section {
     let parts = &survey.parts;
     let x = || Axis::linear("LBN (millions)");
@@ -85,7 +84,6 @@ fn zone_table(survey: &Survey) -> Table {
     table
 }
 
-/// The seek curve, for reads and for writes.
 pub(crate) fn seeks(spec: &DriveSpec) -> Section {
     let mechanics = Mechanics::new(spec);
     let curve = |name: &str, hue: usize, write: bool| {

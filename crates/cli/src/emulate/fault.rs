@@ -83,7 +83,6 @@ impl FromStr for What {
     }
 }
 
-/// The error for a text that is no fault.
 fn wrong(name: &str) -> String {
     if let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) {
         return format!("must be written as {form}");

@@ -146,7 +146,6 @@ impl Emulate {
     }
 }
 
-/// Emulated disks while they run.
 struct Emulation {
     running: Running,
     endpoint: Option<Endpoint>,

@@ -8,7 +8,6 @@ use headstack_host::{Lateness, Snapshot};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Prints the lines of each volume, and the common ones.
 pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     for snapshot in snapshots {

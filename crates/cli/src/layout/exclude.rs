@@ -78,7 +78,6 @@ impl Exclude {
     }
 }
 
-/// The excluded blocks of a file system on a partition.
 pub(super) fn exclusion(mapped: &Mapped, block: u64, which: Which) -> Result<Exclusion<'_>, Failure> {
     Exclusion::new(mapped.view(), block, mapped.identity.sector_bytes, which.into())
         .map_err(|error| Failure::Input(format!("--block {block}: {error}")))

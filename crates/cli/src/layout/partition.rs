@@ -89,7 +89,6 @@ impl Mapped {
         Ok(Mapped { span, ..self })
     }
 
-    /// The error for a named extent outside the partition.
     pub(super) fn outside(&self, extent: &Range<Lbn>) -> String {
         let Range { start, end } = extent;
         let sectors = self.span.sectors;

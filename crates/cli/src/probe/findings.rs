@@ -5,7 +5,6 @@ use headstack_probe::learn::LearnedElectronics;
 use headstack_probe::learn::electronics::FindingConfidence;
 use serde_json::{Map, Value, json};
 
-/// The learned parts of a drive file.
 pub(super) fn parts(learned: &LearnedElectronics) -> Map<String, Value> {
     let parts = json!({
         "overhead": learned.overhead,

@@ -97,7 +97,6 @@ fn sizes(parts: &[Part], end: u64) -> Vec<Series> {
     all.into_iter().filter(|series| !series.points.is_empty()).collect()
 }
 
-/// The zone map: tracks and bandwidth over the disk.
 fn zones(map: &TrackMap, runs: &[LatticeRun], bytes: f64, turn_ns: f64) -> Section {
     let end = map.end().0;
     let longest = map.runs().iter().map(|run| u64::from(run.sectors)).max().unwrap_or(1);

@@ -22,7 +22,6 @@ impl Bar {
         Bar { bar: ProgressBar::new(1000).with_style(style), phase: "", begun: Nanos::ZERO }
     }
 
-    /// Shows the progress after a number of answers, at a disk time.
     pub(super) fn show(&mut self, progress: &Progress, probes: u64, at: Nanos) {
         if progress.phase != self.phase {
             (self.phase, self.begun) = (progress.phase, at);

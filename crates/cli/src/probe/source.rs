@@ -70,7 +70,6 @@ pub(super) struct SourceInfo {
     /// How it is accessed.
     pub(super) way: &'static str,
     pub(super) is_simulated: bool,
-    /// What it reports of itself.
     pub(super) info: DiskInfo,
 }
 
@@ -156,7 +155,6 @@ impl Source {
     }
 }
 
-/// A SCSI disk that also translates addresses.
 fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
     let at = |what: &dyn Display| Failure::Input(format!("{}: {what}", path.display()));
     let device = sg::Device::open(path).map_err(|error| at(&error))?;

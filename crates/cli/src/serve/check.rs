@@ -23,7 +23,6 @@ pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     figures(plan.metrics.as_deref(), out)
 }
 
-/// Prints the exports and how to use them.
 pub(super) fn introduce(
     plan: &Plan,
     running: &Running,

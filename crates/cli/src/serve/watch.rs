@@ -41,7 +41,6 @@ pub(super) struct Watch {
     failed: Vec<String>,
 }
 
-/// A disk, and its last sample.
 struct Watched {
     node: NodeHandle,
     at: Nanos,

@@ -20,7 +20,6 @@ pub(crate) enum AfterEvent {
 }
 
 pub(crate) trait Daemon {
-    /// Prints the disks and how to use them.
     fn introduce(&self, out: &mut dyn Write) -> io::Result<()>;
 
     /// Called after the introduction.

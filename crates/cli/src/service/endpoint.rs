@@ -33,7 +33,6 @@ struct Bounds {
 const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) };
 
 pub(crate) struct Page {
-    /// Its path: `/metrics`.
     pub(crate) path: &'static str,
     pub(crate) kind: &'static str,
     /// The text; an error if its subject has failed.
@@ -155,7 +154,6 @@ fn list(pages: &[Page]) -> Page {
     Page { path: "/", kind: "text/plain; charset=utf-8", text: Box::new(move || Ok(text.clone())) }
 }
 
-/// The reply to a request of a page.
 type Reply = (StatusCode, [(HeaderName, &'static str); 2], String);
 
 fn reply(headers: &HeaderMap, hosts: &Hosts, page: &Page) -> Reply {

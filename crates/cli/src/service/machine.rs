@@ -15,9 +15,7 @@ const BUSY_STOLEN: f64 = 0.05;
 /// A smaller share of stolen time is not reported.
 const WORTH_NAMING: f64 = 0.005;
 
-/// Processor time since the machine started, of all processors together.
-///
-/// *Units:* ticks.
+/// Processor time since the machine started, of all processors together, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessorTime {
     all: u64,
@@ -73,7 +71,6 @@ impl Watch {
         Watch { began, processors: ProcessorTime::now(), waited: waited() }
     }
 
-    /// The load from the beginning up to now.
     pub(crate) fn load(&self) -> Load {
         let meanwhile = waited().zip(self.waited).map(|(now, then)| now.saturating_sub(then));
         let elapsed = self.began.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);

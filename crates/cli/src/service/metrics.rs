@@ -14,7 +14,6 @@ pub(crate) type Labels = Vec<(&'static str, String)>;
 type Value = Gauge<f64, AtomicU64>;
 type Sum = Counter<f64, AtomicU64>;
 
-/// Numbers by name and labels.
 pub(crate) struct Metrics {
     registry: Registry,
 }

@@ -68,7 +68,6 @@ impl LoadArgs {
     }
 }
 
-/// The error of a workload, with the option that helps.
 pub(crate) fn failure(error: Error) -> Failure {
     let hint = match &error {
         Error::Replay(ReplayError::TooManyDevices { .. }) => " (--all-to 0 sends all to one)",

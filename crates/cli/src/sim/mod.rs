@@ -85,7 +85,6 @@ impl Sim {
     }
 }
 
-/// The note on the file of requests if a signal stopped the run.
 const PARTIAL_REQUESTS: &str = "the file of requests holds those that had come back";
 
 pub(crate) enum JsonOutput {

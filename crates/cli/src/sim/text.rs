@@ -41,7 +41,6 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The lines of the summary: name and value.
 pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     let totals = results.totals();
     let mut lines = vec![

@@ -139,12 +139,10 @@ pub(super) fn streams(node: &NodeState, order: Order, is_turned: bool) -> Table 
     table
 }
 
-/// A rate with few characters.
 fn rate(mb_s: f64) -> String {
     if mb_s >= 100.0 { format!("{mb_s:.0}") } else { format!("{mb_s:.1}") }
 }
 
-/// A time with few characters.
 fn time(ms: f64) -> String {
     match ms {
         ms if ms >= 100.0 => format!("{ms:.0}"),

@@ -90,7 +90,6 @@ impl Cut {
 }
 
 impl Cut {
-    /// Why no request is left.
     fn nothing_left(&self, read: u64, devices: &BTreeMap<u32, String>) -> Failure {
         let name = self.input.name();
         match &self.device {

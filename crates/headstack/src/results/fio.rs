@@ -10,7 +10,6 @@ use headstack_model::Nanos;
 use headstack_sim::stats::{Direction, Priority, Running, SourceStats, TimeHistogram, VolumeStats};
 use serde_json::{Map, Value, json};
 
-/// The percentiles that fio prints.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 

@@ -45,7 +45,6 @@ fn inodes_announced(out: &str) -> Option<u64> {
     line.strip_suffix(" inodes")?.rsplit(' ').next()?.parse().ok()
 }
 
-/// The error if mke2fs refuses before the disk is touched.
 pub(super) fn refused(said: String) -> Ext4Error {
     Ext4Error::DryRun { program: "mke2fs", said }
 }
@@ -77,7 +76,6 @@ pub(super) fn scratch_file(bytes: u64) -> Result<NamedTempFile, io::Error> {
     Ok(file)
 }
 
-/// The error if there can be no such file.
 pub(super) fn no_scratch_file(error: io::Error) -> Ext4Error {
     Ext4Error::ScratchFile { folder: std::env::temp_dir(), error }
 }

@@ -20,7 +20,6 @@ pub fn each(path: &Path, visit: impl FnMut(Inode)) -> Result<u64, Ext4Error> {
     Ok(filesystem.shape().block_bytes)
 }
 
-/// Opens an unused image or device for reading.
 fn open_unused(path: &Path) -> Result<File, Ext4Error> {
     let wrong = |error: io::Error| Ext4Error::Target { path: path.to_path_buf(), error };
     let in_use = |by: String| Ext4Error::InUse { path: path.to_path_buf(), by };

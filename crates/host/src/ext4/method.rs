@@ -115,7 +115,6 @@ fn limit_of_list(plan: &Plan<'_>) -> Option<Reason> {
     }
 }
 
-/// The options with the list of bad blocks, and the list.
 fn with_list(
     plan: &Plan<'_>,
     options: &Options,

@@ -39,7 +39,6 @@ pub(super) struct Files {
 /// Requests that the kernel sends before it waits for answers; its default of 12 would limit the disk's queue.
 const IN_FLIGHT: u16 = 4096;
 
-/// Maximum bytes of a write.
 const MAX_WRITE: u32 = 1 << 20;
 
 /// Inode number of the first file.

@@ -48,7 +48,6 @@ pub struct NodeCore<T> {
     pool: Pool,
 }
 
-/// A request until it is answered.
 #[derive(Debug)]
 struct NodeRequest<T> {
     ticket: T,

@@ -219,7 +219,6 @@ fn byte_range(command: &ProbeCommand, info: &DiskInfo) -> (u64, u32) {
     }
 }
 
-/// Receives replies until the connection ends.
 fn receive(
     mut stream: Stream,
     clock: &Clock,

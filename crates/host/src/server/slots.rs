@@ -68,7 +68,6 @@ struct SlotTable {
 
 #[derive(Debug, Default)]
 struct SlotState {
-    /// Milliseconds since its last request.
     idle_ms: AtomicU64,
     is_revoked: AtomicBool,
 }

@@ -71,8 +71,7 @@ fn ended(known: &[Record]) -> Nanos {
 }
 
 impl<D: ProbeTarget, W: Write> Journaled<D, W> {
-    /// A disk, its recorded answers, and the output for new ones. Ignores recorded answers that do not identify a disk
-    /// ([`is_enough`]).
+    /// A disk, its recorded answers, and the output for new ones. Ignores recorded answers that do not identify a disk ([`is_enough`]).
     pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
         let fingerprint = Fingerprint::from_records(&known);
         let known = if fingerprint.is_some() { known } else { Vec::new() };

@@ -1,5 +1,4 @@
-//! Resuming a journal: checks that the disk is the journal's, and finds the offset of the journal's clock from the disk's new
-//! one.
+//! Resuming a journal: checks that the disk is the journal's, and finds the offset of the journal's clock from the disk's new one.
 
 use super::Record;
 use crate::spin::{QUICK, SpinError, spin};

@@ -19,8 +19,7 @@ pub(super) const BREAK: f64 = 1.6;
 pub(super) const FULL: f64 = 0.99;
 /// Multiple of the width within which a mismatching first sector is not remapped: a spare sector has any angle.
 const NOT_REMAPPED: f64 = 2.0;
-/// Sectors between a remapped sector and the neighbour that is read in its place. *Source:* assumption, defects rarely reach so
-/// far.
+/// Sectors between a remapped sector and the neighbour that is read in its place. *Source:* assumption, defects rarely reach so far.
 const NEIGHBOUR: u64 = 3;
 /// Sectors of a track up to which a neighbour may lie on another track.
 const SHORT_TRACK: u64 = 8;

@@ -28,7 +28,6 @@ pub(super) struct Piece {
     pub(super) copy: Option<Copied>,
 }
 
-/// A part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Copied {
     /// The number of the learned pattern.

@@ -13,8 +13,7 @@ const LEAST_OFF: f64 = 1.5;
 /// Maximum turns by which another zone's density moves the farther place earlier. *Source:* assumption, zones differ by less than
 /// 0.2 / 0.7 = 29 %.
 const MOST_EARLIER: f64 = 0.2;
-/// Tolerances within which the nearer place is off half as much, and the maximum of this as a share of the farther place's
-/// offset.
+/// Tolerances within which the nearer place is off half as much, and the maximum of this as a share of the farther place's offset.
 const PROPORTIONAL: (f64, f64) = (1.2, 0.25);
 /// Minimum tolerances by which a lower density moves the farther place later: a slip of fewer sectors looks the same.
 const LEAST_LATER: f64 = 3.2;

@@ -21,8 +21,7 @@ const BEFORE_START: f64 = 0.02;
 const EARLY: f64 = 0.004;
 /// Searches that continue behind a remapped sector, or before one: no more are remapped next to each other.
 const REMAPPED: usize = 4;
-/// Sectors behind the end that was found, and before it, that are read because a remapped sector may look like an end, or hide
-/// one.
+/// Sectors behind the end that was found, and before it, that are read because a remapped sector may look like an end, or hide one.
 const END_NEIGHBOURS: (u64, u64) = (4, 3);
 /// Steps per turn in the search of a track whose sectors are mostly slipped.
 const STEPS: f64 = 16.0;

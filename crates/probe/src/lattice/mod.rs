@@ -1,13 +1,12 @@
 //! *Phase-lattice extraction*: where every track begins, from the angles at which sectors end.
 //!
-//! A read ends at an angle of the spindle, whatever seeks and turns precede it. Within equal tracks four numbers predict the
-//! angle of every sector: the angle of the first one, the sectors per track and per turn, and the skew from track to track. One
-//! read far away therefore shows whether all tracks between are equal, and repetitions on a larger scale (cylinders, bands over
-//! all surfaces) are followed in the same way. The cost grows with the irregular tracks, not with all. Where tracks follow
-//! without skew, a lost turn shows where one ends.
+//! A read ends at an angle of the spindle, whatever seeks and turns precede it. Within equal tracks four numbers predict the angle of every
+//! sector: the angle of the first one, the sectors per track and per turn, and the skew from track to track. One read far away therefore
+//! shows whether all tracks between are equal, and repetitions on a larger scale (cylinders, bands over all surfaces) are followed in the
+//! same way. The cost grows with the irregular tracks, not with all. Where tracks follow without skew, a lost turn shows where one ends.
 //!
-//! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order of
-//! surfaces. Not modelled: disks that have no skew from the first track on.
+//! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order of surfaces. Not
+//! modelled: disks that have no skew from the first track on.
 
 mod boundary;
 mod clock;
@@ -110,7 +109,6 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     Ok(lattice(&walk.boundaries.prober, &walk.history.pieces, verification))
 }
 
-/// Converts the pieces to runs of blocks.
 fn lattice(prober: &Prober, pieces: &[Piece], verification: Verification) -> Lattice {
     let info = prober.disk.info();
     let mut map = TrackMap::new();

@@ -134,8 +134,7 @@ impl NewTrack<'_> {
         search.locate(Shape::of_turn(turn), None).await
     }
 
-    /// Takes the angle here from the next sectors, if those are consistent with each other but not with this one: it is
-    /// remapped.
+    /// Takes the angle here from the next sectors, if those are consistent with each other but not with this one: it is remapped.
     async fn begins_at_neighbour(&mut self, turn: f64) -> LatticeResult<bool> {
         let [second, fourth] = FIRST_NEIGHBOURS;
         let (near, far) = (self.along(second).await?, self.along(fourth).await?);

@@ -1,12 +1,11 @@
 //! Angles of sectors, by reading them.
 //!
-//! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. Reading one reference
-//! sector again every second keeps the clock in step with the disk. A reading that agrees with its prediction is accepted at
-//! once; any other may be late, and is repeated until two readings agree.
+//! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. Reading one reference sector again
+//! every second keeps the clock in step with the disk. A reading that agrees with its prediction is accepted at once; any other may be
+//! late, and is repeated until two readings agree.
 //!
-//! If the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them, because only
-//! the end of a read counts. The prober first tests, with the reference as one of two, whether reads in flight together end as
-//! they would alone.
+//! If the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them, because only the end
+//! of a read counts. The prober first tests, with the reference as one of two, whether reads in flight together end as they would alone.
 
 use super::clock::Clock;
 use super::pattern::wrap;
@@ -30,9 +29,8 @@ const TOLERANCE: f64 = 5.0;
 /// Standard deviations of an angle that fit into the gap between tracks. A tolerance is then a sixth of the gap, and that of a prediction
 /// (`boundary::PREDICTED`) 0.4 of it: less than half, so that no angle matches both tracks.
 const GAP_DEVIATIONS: f64 = 30.0;
-/// Gap between tracks, in turns, that must be distinguishable from none while no gap is known, and to count sectors: 0.7 ms at
-/// 7,200 rpm, less than most drives take to change tracks. [`Prober::refine_resolution`] finds smaller ones
-/// (`noise::small_skew_is_found_in_noise`).
+/// Gap between tracks, in turns, that must be distinguishable from none while no gap is known, and to count sectors: 0.7 ms at 7,200 rpm,
+/// less than most drives take to change tracks. [`Prober::refine_resolution`] finds smaller ones (`noise::small_skew_is_found_in_noise`).
 const LEAST_GAP: f64 = 0.08;
 /// Gap in standard deviations of a reading that no mean of readings distinguishes from none. *Source:* assumption, as readings have errors in
 /// common.

@@ -1,9 +1,8 @@
 //! Reads single sectors from the media, bypassing a cache.
 //!
-//! An answer quicker than the media comes from a cache. The reader then reads other sectors until the cache has evicted the
-//! wanted one. A late answer does not show whether it came from a cache, so recently read sectors count as cached. If reads of
-//! one place end at no multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by
-//! others.
+//! An answer quicker than the media comes from a cache. The reader then reads other sectors until the cache has evicted the wanted one. A
+//! late answer does not show whether it came from a cache, so recently read sectors count as cached. If reads of one place end at no
+//! multiple of a turn, though no answer is quick, the cache counts as slow, and every read is preceded by others.
 
 use super::clock::Clock;
 use super::{LatticeError, LatticeResult};
@@ -31,7 +30,6 @@ const HIT_MARGIN: Nanos = Nanos(50_000);
 /// Number of answers as quick as a hit before more sectors are read in between: once, the media may have been as quick.
 const QUICK_ANSWERS: u32 = 2;
 
-/// A cache between the reads and the media.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     /// Answers within this time come from it.

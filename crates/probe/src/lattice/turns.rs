@@ -1,8 +1,7 @@
 //! Finds the end of a track without skew by the turn lost there.
 //!
-//! If a track begins at the angle at which the previous one ends, angles do not break between them. But a track switch takes
-//! time, so one read over the boundary waits a turn for its second sector. The prober counts turns from the end of a read of a
-//! sector just behind.
+//! If a track begins at the angle at which the previous one ends, angles do not break between them. But a track switch takes time, so one
+//! read over the boundary waits a turn for its second sector. The prober counts turns from the end of a read of a sector just behind.
 
 use super::LatticeResult;
 use super::prober::{Prober, REMEMBERED};
@@ -18,8 +17,7 @@ const LOST: RangeInclusive<f64> = 1.7..=2.3;
 const TRIES: usize = 6;
 
 impl Prober {
-    /// Whether a track ends before a sector, by lost turns; `None` if they are inconclusive. The expected result is accepted at
-    /// once.
+    /// Whether a track ends before a sector, by lost turns; `None` if they are inconclusive. The expected result is accepted at once.
     pub(super) async fn loses_turn(
         &mut self,
         sector: u64,

@@ -205,8 +205,7 @@ impl Verifier<'_> {
         Ok(merged(all.chain([around]).collect()))
     }
 
-    /// Pairs of tracks that together are as long as a neighbour: one track may have been split in two, in each repetition of its
-    /// pattern.
+    /// Pairs of tracks that together are as long as a neighbour: one track may have been split in two, in each repetition of its pattern.
     fn split(&self) -> Vec<Range<u64>> {
         let sectors = |index: usize| self.pieces().get(index).map(|piece| piece.shape.sectors);
         let is_split = |index: &usize| {
@@ -308,9 +307,8 @@ impl Verifier<'_> {
             && (before.sector == 0 || self.0.boundaries.breaks(before.sector, before.shape.turn).await?))
     }
 
-    /// Whether angles break between two tracks as predicted, though both sectors are equally early or late: over long runs,
-    /// predictions are less certain than the break between two sectors. Both may be off by as much as surfaces within a run may
-    /// be rotated.
+    /// Whether angles break between two tracks as predicted, though both sectors are equally early or late: over long runs, predictions are
+    /// less certain than the break between two sectors. Both may be off by as much as surfaces within a run may be rotated.
     async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> LatticeResult<bool> {
         let (tolerance, last) = (self.0.boundaries.tolerance(), before.last());
         let first_seen = self.0.boundaries.prober.expect(begin.sector, begin.angle).await?;
@@ -392,7 +390,6 @@ impl Verifier<'_> {
     }
 }
 
-/// Sorts regions and merges those that touch.
 fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     regions.sort_by_key(|region| region.start);
     let mut merged: Vec<Range<u64>> = Vec::new();

@@ -250,8 +250,7 @@ impl Walk {
         })
     }
 
-    /// Moves to the last track that matches an alignment, from its track `from` on, and adds the tracks before it. Returns its
-    /// number.
+    /// Moves to the last track that matches an alignment, from its track `from` on, and adds the tracks before it. Returns its number.
     async fn advance(&mut self, alignment: &mut Alignment, from: u64) -> LatticeResult<u64> {
         let usual_tracks = self.history.usual_tracks();
         let mut reach = Reach { boundaries: &mut self.boundaries, usual_tracks };

@@ -140,7 +140,6 @@ pub(super) fn place_slices(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piec
     }
 }
 
-/// Cuts a slice after a number of tracks, and returns the rest.
 fn split(slice: &mut Slice, tracks: u32) -> Slice {
     let mut rest = Slice { stretches: Vec::new(), tracks: slice.tracks - tracks };
     let mut kept = Vec::new();

@@ -9,9 +9,7 @@ pub(crate) struct Seen {
     pub(crate) angle: f64,
 }
 
-/// An angle, and the increment of each of two kinds of steps.
-///
-/// *Units:* turns.
+/// An angle, and the increment of each of two kinds of steps, in turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Angles {
     pub(crate) first: f64,
@@ -28,8 +26,7 @@ impl Angles {
 
     /// The best fit to measured angles, in the order of their steps, from a guess of the steps.
     ///
-    /// A small error of a step is many turns after many steps, so the first angles give steps that are valid for twice as many,
-    /// and so on.
+    /// A small error of a step is many turns after many steps, so the first angles give steps that are valid for twice as many, and so on.
     pub(crate) fn fit(seen: &[Seen], guess: [f64; 2]) -> Angles {
         let mut found = Angles { first: seen.first().map_or(0.0, |seen| seen.angle), steps: guess };
         let mut count = 2;

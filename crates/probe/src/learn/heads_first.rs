@@ -179,8 +179,7 @@ fn put(stretch: &Stretch, heads: u32, (first, band): (u32, u32), at: u32, pieces
     }
 }
 
-/// Number of tracks without a block between two slices, the second of which begins at track `at` or later; `None` if a zone
-/// begins.
+/// Number of tracks without a block between two slices, the second of which begins at track `at` or later; `None` if a zone begins.
 fn between(before: &Slice, slice: &Slice, at: u32, skews: Skews, heads: u32) -> Option<u32> {
     let jump = turn_between(before.last().angle, slice.first().angle);
     let is_other = slice.stretches.iter().any(|stretch| skews.differ(stretch));

@@ -1,12 +1,11 @@
 //! The mechanics of a disk, from its tracks and their angles and from the times of its answers.
 //!
-//! Learned: the order of blocks over surfaces and cylinders, the number of heads, seek times for reads and writes, head switch
-//! and write settle, the rate of each zone. Not learned: heads whose switch no seek shows, cylinders without a block except
-//! between zones.
+//! Learned: the order of blocks over surfaces and cylinders, the number of heads, seek times for reads and writes, head switch and write
+//! settle, the rate of each zone. Not learned: heads whose switch no seek shows, cylinders without a block except between zones.
 //!
 //! *Source:* distances between two commands that just need no extra turn: B. Worthington, G. Ganger, Y. Patt, J. Wilkes, "On-line
-//! extraction of SCSI disk drive parameters" (1995); layouts: H. Wong, "Discovering hard disk physical geometry through
-//! microbenchmarking" (2019).
+//! extraction of SCSI disk drive parameters" (1995); layouts: H. Wong, "Discovering hard disk physical geometry through microbenchmarking"
+//! (2019).
 
 mod bands;
 pub mod electronics;
@@ -34,9 +33,7 @@ use std::collections::BTreeMap;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LearnedMechanics {
     pub rpm: f64,
-    /// Standard deviation of the angles at which tracks begin.
-    ///
-    /// *Units:* turns.
+    /// Standard deviation of the angles at which tracks begin, in turns.
     pub noise: f64,
     pub layout: Layout,
     /// Surfaces that could be distinguished.

@@ -1,16 +1,14 @@
 //! The least time from one track to another.
 //!
-//! With known angles, the time of a read also gives its number of turns. The arm reaches the track at some time after the
-//! command; a block that passes before that is read a turn later. So each read bounds that time from above, or from below; and
-//! the next block, requested at the right time, bisects the interval. The clock's error only affects the fraction of a turn,
-//! which is ignored: only whole turns decide.
+//! With known angles, the time of a read also gives its number of turns. The arm reaches the track at some time after the command; a block
+//! that passes before that is read a turn later. So each read bounds that time from above, or from below; and the next block, requested at
+//! the right time, bisects the interval. The clock's error only affects the fraction of a turn, which is ignored: only whole turns decide.
 
 use super::tracks::{Spot, turn_between};
 use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 
-/// Bounds of the time from a command to the first block that the arm reaches, and the time from that block to the answer, in
-/// turns.
+/// Bounds of the time from a command to the first block that the arm reaches, and the time from that block to the answer, in turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Least {
     above: f64,

@@ -11,13 +11,9 @@ pub struct Stretch {
     pub run: Run,
     /// Sectors of a whole track, including those without a block.
     pub sectors_per_track: u32,
-    /// Angle at which the first block begins, relative to a common origin.
-    ///
-    /// *Units:* turns.
+    /// Angle at which the first block begins, relative to a common origin, in turns.
     pub angle: f64,
-    /// Angle from the first block of a track to that of the next.
-    ///
-    /// *Units:* turns.
+    /// Angle from the first block of a track to that of the next, in turns.
     pub skew: f64,
 }
 

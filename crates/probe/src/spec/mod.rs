@@ -21,8 +21,7 @@ use std::fmt::Write;
 
 /// One of this number of tracks may lie elsewhere: its first sector may be slipped or remapped, or was read late.
 const EXCEPTIONS: u32 = 200;
-/// Maximum spread of the extra time of writes, as a share of the read, for a single settle time: seeks of real arms vary that
-/// much.
+/// Maximum spread of the extra time of writes, as a share of the read, for a single settle time: seeks of real arms vary that much.
 const SAME_SETTLE: f64 = 0.05;
 /// Maximum difference of equal settle times, without noise: a hundredth of a turn, which moves no response.
 const SAME_TIME: Nanos = Nanos(100_000);

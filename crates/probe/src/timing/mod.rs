@@ -1,15 +1,14 @@
 //! The extractor by timing alone: a track begins where the angle at which blocks end jumps.
 //!
-//! Reads of blocks of one track end at angles that grow with the block; behind the track's last block they jump by the skew. From
-//! a track's first block, a binary search finds the jump. The next track probably holds as many blocks, so its end is only
-//! verified: its last block must be at the predicted angle, and the next block must not. If that fails, a full search follows. (A
-//! track of *n* blocks that begins at *S* ends at *S + n*, which is where the next one begins: the original text is off by one
-//! there.)
+//! Reads of blocks of one track end at angles that grow with the block; behind the track's last block they jump by the skew. From a track's
+//! first block, a binary search finds the jump. The next track probably holds as many blocks, so its end is only verified: its last block
+//! must be at the predicted angle, and the next block must not. If that fails, a full search follows. (A track of *n* blocks that begins at
+//! *S* ends at *S + n*, which is where the next one begins: the original text is off by one there.)
 //!
-//! A hundred such walks, spread over the disk, alternate, so that the disk's cache has evicted a place, with its read-ahead, when
-//! its walk continues. At the end of a zone, the last track may by chance continue into the next zone without a jump; the turn
-//! lost to the arm's motion shows that end, if the disk has a command to read from the media. Not found: ends of tracks on a disk
-//! without skews. Runs of slipped sectors whose gap is as wide as a skew are taken for ends.
+//! A hundred such walks, spread over the disk, alternate, so that the disk's cache has evicted a place, with its read-ahead, when its walk
+//! continues. At the end of a zone, the last track may by chance continue into the next zone without a jump; the turn lost to the arm's
+//! motion shows that end, if the disk has a command to read from the media. Not found: ends of tracks on a disk without skews. Runs of
+//! slipped sectors whose gap is as wide as a skew are taken for ends.
 //!
 //! Source: J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, "Track-aligned extents", FAST 2002, section 4.1.
 
@@ -24,7 +23,6 @@ use headstack_model::{Lbn, Nanos};
 use headstack_tracks::TrackMap;
 use search::{End, end_of, jump, slope};
 
-/// Number of walks.
 const WALKS: u64 = 100;
 /// Minimum number of blocks of a walk.
 const LEAST_BLOCKS: u64 = 20_000;

@@ -14,7 +14,6 @@ const VERSION: u32 = 1;
 /// Bytes of magic, version and length.
 const HEAD: usize = 20;
 const CHECKSUM: usize = 4;
-/// Maximum bytes of a file.
 const MOST_BYTES: u64 = 1 << 28;
 /// Maximum runs of a map, which take 256 MiB of memory.
 const MOST_RUNS: u64 = 1 << 24;

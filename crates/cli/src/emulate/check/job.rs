@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use headstack_model::Nanos;
 use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, VolumeInfo};
 
-/// A closed load.
 pub(super) struct Job {
     pub(super) name: &'static str,
     pattern: Pattern,

@@ -7,7 +7,6 @@ use headstack_model::SpecError;
 use headstack_model::spec::Fault;
 use toml::{Table, Value};
 
-/// Tables that are lists.
 const LISTED: [&str; 2] = ["disk", "export"];
 
 /// Settings of the command line, which replace or extend the file.
@@ -91,7 +90,6 @@ fn put(table: &mut Table, path: &[&str], value: &Value) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// The error for an invalid file.
     fn refused(text: &str) -> String {
         match read(Some((text, "node.toml")), &Overlay::default()) {
             Ok(_) => panic!("it holds: {text}"),

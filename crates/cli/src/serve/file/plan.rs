@@ -108,7 +108,6 @@ pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
     })
 }
 
-/// Overrides of the use of TLS, per address.
 fn tls_uses(tls: Option<&TlsSettings>, listen: &[Address]) -> Result<Vec<Option<TlsUse>>, Fault> {
     let mut uses = vec![None; listen.len()];
     for (text, tls_use) in tls.iter().flat_map(|tls| &tls.listeners) {

@@ -11,7 +11,6 @@ use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// An open block device or file.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) file: File,

@@ -51,7 +51,6 @@ struct Over {
 }
 
 impl Plain {
-    /// Starts the threads of an open disk.
     #[allow(clippy::disallowed_types, reason = "threads share what is to be done")]
     pub(super) fn new(place: Place) -> io::Result<Plain> {
         let (tasks, taken) = channel::<Task>();

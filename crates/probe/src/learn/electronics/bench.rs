@@ -1,8 +1,7 @@
 //! Timed accesses to a disk: requests at chosen angles, and the distinction of hits from misses.
 //!
-//! A test only gets the time of an answer. A noisy clock still gives two quantities: the turn in which an access was served (a
-//! turn is far longer than any noise), and the phase at which it ended, as the median of several. All other results derive from
-//! these.
+//! A test only gets the time of an answer. A noisy clock still gives two quantities: the turn in which an access was served (a turn is far
+//! longer than any noise), and the phase at which it ended, as the median of several. All other results derive from these.
 
 use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
@@ -20,7 +19,6 @@ pub(super) enum Kind {
 pub(super) struct Lead {
     /// Least time from the request to the end: ns.
     pub(super) least: f64,
-    /// The phase at which it ends.
     pub(super) phase: f64,
 }
 
@@ -36,14 +34,12 @@ pub(super) struct Hits {
 }
 
 impl Hits {
-    /// Whether the time of an answer is that of a hit.
     pub(super) fn fits(&self, answer: &Answer, sectors: u32) -> bool {
         let expected = self.base + self.sector * f64::from(sectors);
         (answer.took().0 as f64 - expected).abs() < self.tolerance
     }
 }
 
-/// A disk, its tracks and its turn.
 #[derive(Debug)]
 pub(super) struct Bench {
     disk: Disk,
@@ -63,8 +59,7 @@ const TOLERANCE: f64 = 60_000.0;
 const OFF: f64 = 0.08;
 /// Number of tracks whose most frequent size the tests use.
 const SIZES: usize = 64;
-/// Share of the disk at which test places begin, and over which they spread: without the first and last tracks, which other
-/// programs read.
+/// Share of the disk at which test places begin, and over which they spread: without the first and last tracks, which other programs read.
 const SPREAD: (f64, f64) = (0.02, 0.9);
 /// Number of tracks of equal size behind a test track, for tests that move on.
 const EQUAL_TRACKS: usize = 5;
@@ -79,7 +74,6 @@ const PHASE_READS: usize = 15;
 const MOST_LEAD: f64 = 16.0;
 /// Resolution of that time, in ns: less than that of a host's clock.
 const LEAD_RESOLUTION: f64 = 1_000.0;
-/// Tries of an access that is late.
 const LATE_TRIES: usize = 5;
 /// Minimum time in ns that a host needs between an answer and the next request.
 const TURNAROUND: u64 = 20_000;

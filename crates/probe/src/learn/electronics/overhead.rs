@@ -29,8 +29,7 @@ const SEQUENCE: usize = 15;
 /// Reads of whole tracks at as many angles, of which two may be late.
 const TRACK_READS: usize = 16;
 const TRACK_ANGLES: usize = 8;
-/// Turns by which the responses to whole tracks differ if reads wait for the first sector: up to 7/8, against the noise of a
-/// seek.
+/// Turns by which the responses to whole tracks differ if reads wait for the first sector: up to 7/8, against the noise of a seek.
 const WAITS: f64 = 0.35;
 
 /// Times of read hits. `None` without a cache.
@@ -346,8 +345,7 @@ async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
     (4.0 * each - mid_mean(&mut took)) / 2.0
 }
 
-/// Whether an access begins wherever the head arrives: then a whole track takes equally long from all angles, else up to a turn
-/// longer.
+/// Whether an access begins wherever the head arrives: then a whole track takes equally long from all angles, else up to a turn longer.
 pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
     if spread(bench, kind, 1).await > WAITS {
         return ZeroLatency::None;

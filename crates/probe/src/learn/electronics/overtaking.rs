@@ -89,8 +89,7 @@ impl Scene<'_> {
             let wanted = share * (turns - shared) + shared;
             let short = self.command_after(here, wanted.max(SHORTEST)).await?;
             let unit = u64::from(self.bench.unit());
-            // The commands between lie before the first, so that none of them passes a turn earlier; they arrived later, which
-            // counts more.
+            // The commands between lie before the first, so that none of them passes a turn earlier; they arrived later, which counts more.
             let before = |index: u64| Lbn(long.0.saturating_sub(2 * index * unit));
             let mut order: Vec<Lbn> = (0..others as u64).map(before).collect();
             order.push(short);
@@ -184,8 +183,7 @@ impl Scene<'_> {
         .await
     }
 
-    /// A read of several tracks up to the end of one, so that all commands have arrived when it ends, and the requests of the
-    /// others.
+    /// A read of several tracks up to the end of one, so that all commands have arrived when it ends, and the requests of the others.
     pub(super) fn busy(&self, here: Track) -> (ProbeCommand, impl Fn(Lbn) -> ProbeCommand + use<>) {
         let unit = self.bench.unit();
         // Not one track, which may be read from any angle.

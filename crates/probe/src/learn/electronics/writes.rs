@@ -27,8 +27,7 @@ const MOST: u64 = 1 << 21;
 const MOST_WRITES: usize = 1100;
 /// Turns by which a read is requested early: read-ahead may have moved the arm.
 const EARLY: f64 = 0.35;
-/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once; and the minimum that is
-/// tested.
+/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once; and the minimum that is tested.
 const AT_ONCE: f64 = 1e6;
 const SHORTEST_IDLE: f64 = 200_000.0;
 /// Idle time, in ns, that is tried first, and its resolution: half of the last digit that is reported.
