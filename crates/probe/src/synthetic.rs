@@ -7,6 +7,16 @@ use headstack_model::{DriveSpec, drives};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+/// A disk of bands with other bands, of `tracks` tracks on each surface, and another of the layouts `ff`, `af`, `fa` and `aa`.
+///
+/// Its zones, and what each of its tracks holds, stay.
+pub fn in_bands(mut spec: DriveSpec, layout: Layout, tracks: u32) -> DriveSpec {
+    spec.name = format!("{}, {layout:?} of {tracks}", spec.name);
+    spec.geometry.layout = layout;
+    spec.geometry.band_zones.iter_mut().for_each(|zone| zone.band_tracks = tracks);
+    spec
+}
+
 /// A disk to build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {

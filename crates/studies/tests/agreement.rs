@@ -50,19 +50,10 @@ fn st2000dm006_study_misses_no_row() {
 }
 
 /// What the study `ncq` is known to miss, each with its reason in `expect.tsv`.
-const NCQ: [&str; 16] = [
-    "samsung-hd400ld.distance_left",
-    "samsung-hd400ld.service_left",
-    "wd2500jb.distance_left",
+const NCQ: [&str; 7] = [
     "wd2500jb.service_left",
-    "st3300007lw.distance_left",
     "st3300007lw.service_left",
-    "st3146707lw.distance_left",
-    "one-by-one.wd2500jb.service_left",
-    "one-by-one.st3300007lw.distance_left",
-    "one-by-one.st3300007lw.service_left",
-    "one-by-one.st3146707lw.distance_left",
-    "one-by-one.st3146707lw.service_left",
+    "st3146707lw.service_left",
     "random.deadline.both_by_elevator",
     "random.anticipatory.both_by_elevator",
     "readers.ncq_by_elevator",

@@ -1,5 +1,6 @@
 use super::*;
 use crate::simulated::{Noise, SimulatedDisk};
+use crate::synthetic::in_bands;
 use crate::{Extraction, drive};
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, TrackPlace, drives};
 use headstack_tracks::Run;
@@ -90,11 +91,16 @@ fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
 
 #[test]
 fn learned_layout_and_seeks_match_drive() {
-    // A heads-first disk, one of short bands that reverse, and one whose surfaces differ.
-    for (name, layout, heads) in
-        [("dec-rz26", Layout::Cylinder, 14), ("st3146707lw", Layout::Aa, 4), ("toshiba-x300", Layout::Af, 10)]
-    {
-        let spec = drives::load(name).expect("it is shipped");
+    // A heads-first disk, one of short bands that reverse, the same with a quarter of the cylinders on one surface in a row, and
+    // one whose surfaces differ.
+    let shipped = |name: &str| drives::load(name).expect("it is shipped");
+    for (spec, layout, heads) in [
+        (shipped("dec-rz26"), Layout::Cylinder, 14),
+        (in_bands(shipped("st3146707lw"), Layout::Aa, 32), Layout::Aa, 4),
+        (shipped("st3146707lw"), Layout::Ff, 4),
+        (shipped("toshiba-x300"), Layout::Af, 10),
+    ] {
+        let name = &spec.name;
         let (learned, disk) = learn(&spec, Noise::USUAL);
         assert_eq!((learned.layout, learned.heads), (layout, heads), "{name}");
         let geometry = &disk.device().drive().geometry;

@@ -4,6 +4,7 @@ use super::*;
 use headstack_model::drives;
 use headstack_model::spec::Sparing;
 use headstack_probe::lattice::LatticeRun;
+use headstack_probe::synthetic::in_bands;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -179,6 +180,10 @@ fn shipped_drives_are_mapped_exactly() {
         "st3300007lw",
     ] {
         check_whole(&drives::load(name).expect("it is shipped"), 0.05);
+    }
+    // As the Atlas 10K V is laid out.
+    for name in ["st3146707lw", "st3300007lw"] {
+        check_whole(&in_bands(drives::load(name).expect("it is shipped"), Layout::Aa, 32), 0.05);
     }
     let spec = twenty_terabytes();
     assert!(spec.capacity_bytes() > 19_900_000_000_000, "{}", spec.capacity_bytes());
