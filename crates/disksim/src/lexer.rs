@@ -6,6 +6,7 @@ use std::rc::Rc;
 const NESTED_MAX: usize = 32;
 /// Maximum number of files in an import, because files may source each other endlessly.
 const FILES_MAX: usize = 256;
+/// Maximum bytes of all files of an import.
 const BYTES_MAX: usize = 16 << 20;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,7 @@ use std::fs::File;
 const MAGIC: u16 = 0xF30A;
 /// Bytes of a node's header, and of each of its entries.
 const ENTRY: usize = 12;
+/// Entries in the root.
 const ROOT_ENTRIES: usize = 4;
 /// Bytes of the root, which is in the inode.
 const ROOT_BYTES: usize = ENTRY + ROOT_ENTRIES * ENTRY;

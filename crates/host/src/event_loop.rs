@@ -199,6 +199,7 @@ impl<T, I> Drop for ServiceThread<T, I> {
 
 /// Event number of the wake-up counter, above those of connections.
 const WAKE: u64 = u64::MAX;
+/// Event number of the service's [`ThreadService::wake_source`].
 const COMMANDS_ENDED: u64 = u64::MAX - 1;
 
 /// The state that the thread owns.

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 /// Maximum number of named files with crossings.
 const NAMED: usize = 10;
+/// How crossings were counted.
 const COUNTED: &str = "from the inodes of the unmounted file system";
 
 /// Count over all files of an ext4 how often their extents cross track boundaries, and name those that do.

@@ -92,7 +92,7 @@ struct Line {
 
 enum Message {
     Line(Line),
-    /// Signals the sender once all earlier lines are written.
+    /// A request to report once all earlier lines are written.
     Flush(SyncSender<()>),
 }
 

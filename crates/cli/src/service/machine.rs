@@ -9,8 +9,9 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Shares from which on a machine counts as busy. *Source:* assumption.
+/// Waited share from which on a machine counts as busy. *Source:* assumption.
 const BUSY_WAITED: f64 = 0.25;
+/// Stolen share from which on a machine counts as busy. *Source:* assumption.
 const BUSY_STOLEN: f64 = 0.05;
 /// A smaller share of stolen time is not reported.
 const WORTH_NAMING: f64 = 0.005;

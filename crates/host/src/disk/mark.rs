@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 
 /// Size of the mark: a whole number of sectors of any disk.
 const MARK_BYTES: u64 = 4096;
+/// First line of the mark: its format.
 const FIRST_LINE: &str = "headstack disk 1";
 /// Longest name of a disk, in bytes.
 const OWNER_BYTES: usize = 2048;

@@ -14,8 +14,9 @@ use std::time::Duration;
 /// Folders of the programs; a user's `PATH` may lack those of the system.
 const FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// First delay, and the delay from then on, between checks whether a program has ended.
+/// First delay before a check whether a program has ended; it doubles each time.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// Longest such delay.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// Maximum characters of a program's output in an error.

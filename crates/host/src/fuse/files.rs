@@ -44,8 +44,9 @@ const MAX_WRITE: u32 = 1 << 20;
 /// Inode number of the first file.
 const FIRST: u64 = INodeNo::ROOT.0 + 1;
 
-/// How long the kernel may cache names, which never change, and below it, sizes on the host.
+/// How long the kernel may cache names, which never change.
 const NAMES_STAY: Duration = Duration::from_secs(3600);
+/// How long the kernel may cache the space that a disk takes on the host.
 const SIZES_STAY: Duration = Duration::from_secs(1);
 
 /// Linux's numbers of the two ways to seek that reach a file system.

@@ -20,6 +20,7 @@ use std::io;
 
 /// Maximum bytes of the answer to a translation.
 const TRANSLATION_BYTES: u16 = 256;
+/// Maximum bytes of a defect list.
 const MOST_DEFECT_BYTES: u32 = 1 << 24;
 
 /// What carries SCSI commands to a disk.

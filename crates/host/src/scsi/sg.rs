@@ -18,6 +18,7 @@ const TO_DEVICE: i32 = -2;
 const FROM_DEVICE: i32 = -3;
 /// The status that comes with sense data.
 const CHECK_CONDITION: u8 = 2;
+/// Timeout of a command.
 const TIMEOUT_MS: u32 = 60_000;
 /// The driver reports that there are sense data, which is no failure.
 const DRIVER_SENSE: u16 = 0x08;

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 
 /// Reference readings that the line is fitted to: enough to average the noise, few enough to follow a drift.
 const MARKS: usize = 48;
-/// Number of latest ones that show a drift, and by how many standard deviations of their mean: noise exceeds those in 1.2 % of
-/// the readings, and the line then only has fewer marks.
+/// Number of latest marks that show a drift.
 const LAST: usize = 6;
+/// Standard deviations of the mean of these marks that show a drift. Noise exceeds them in 1.2 % of the readings; the line then only has
+/// fewer marks.
 const DRIFTED: f64 = 2.5;
 /// First readings that are averaged to one mark.
 const TOGETHER: usize = 8;
@@ -31,8 +32,9 @@ const RESOLUTION: f64 = 500.0;
 const SPEEDS: (f64, f64) = (38.0, 340.0);
 /// Frequencies that are tried per width of a peak, which is the inverse of the span of the readings.
 const STEPS: f64 = 8.0;
-/// Shares of the highest peak: for candidates, because a step may miss a peak's top, and for a true speed against its multiple.
+/// Share of the highest peak from which on a peak is a candidate, because a step may miss a peak's top.
 const HIGH_PEAK: f64 = 0.9;
+/// Share of the highest peak from which on a fraction of its frequency is the true speed.
 const TRUE_PEAK: f64 = 0.8;
 
 /// The time at which a sector passed the head: the mean of some readings.

@@ -14,29 +14,32 @@ const SCALES: [f64; 2] = [1.0, 0.5];
 const BEFORE_PLACE: f64 = 0.4;
 /// Possible densities between two places, as shares of the estimate: outside, an angle was wrapped wrongly.
 const POSSIBLE: (f64, f64) = (0.45, 2.0);
-/// Tolerances of a step between two places (each place has one), and the share up to which densities are equal.
+/// Tolerances of a step between two places: each place has one.
 const STEP_TOLERANCES: f64 = 2.0;
+/// Minimum share up to which densities are equal.
 const SAME_DENSITY: f64 = 0.03;
 /// Share within which a part of the track shows a known density.
 const SHOWN_DENSITY: f64 = 0.02;
 /// Turns up to which the distance is doubled: at twice that, angles wrap.
 const DOUBLED: f64 = 0.42;
-/// Maximum tolerances by which a doubled angle differs from twice the single one: it has 1 + 2² times the variance, √5 = 2.2
-/// deviations, and margin. The least share allows for slipped sectors.
+/// Maximum tolerances by which a doubled angle differs from twice the single one: it has 1 + 2² times the variance, √5 = 2.2 deviations,
+/// and margin.
 const DOUBLED_TOLERANCES: f64 = 4.0;
+/// Minimum of that difference as a share of the angle, for slipped sectors.
 const DOUBLED_SHARE: f64 = 0.1;
 /// Turns by which angles must change to give a density: 2 % of a turn, seven degrees.
 const LEAST_TURNS: f64 = 0.02;
 /// Tolerances of the density over one turn, [`PLACES`] being 0.7 of one: 1 / 0.7, rounded up.
 const DENSITY_TOLERANCES: f64 = 1.5;
-/// Sectors by which a density that counts as the track's number of sectors may be off, at least, and up to which whole numbers
-/// are distinguished.
+/// Minimum difference, in sectors, below which a density counts as the track's number of sectors.
 const SAME_NUMBER: f64 = 0.4;
+/// Uncertainty, in sectors, below which a density is rounded to a whole number.
 const WHOLE_NUMBER: f64 = 0.5;
 /// Sectors behind the first that show whether the first is remapped, and up to which its track seems to end.
 const FIRST_NEIGHBOURS: [u64; 2] = [2, 4];
-/// Tolerances within which those agree (√2 = 1.4 deviations), and by which the first is off if it is remapped.
+/// Tolerances within which the neighbours agree: √2 = 1.4 deviations.
 const AGREE: f64 = 1.5;
+/// Tolerances by which the first sector is off if it is remapped.
 const REMAPPED: f64 = 2.0;
 /// Tolerances of a gap between two tracks that angles show.
 const LEAST_GAP: f64 = 2.0;

@@ -87,7 +87,7 @@ pub(super) fn heads_of_pattern(slices: &[Slice]) -> Option<(u32, bool)> {
     (2..=MOST_HEADS.min(usual)).find(|period| share(*period) > REPEATING).map(|period| (period as u32, false))
 }
 
-/// If bands end and begin on one surface, that slice is twice as long as the others: the number of slices between two of them.
+/// If bands end and begin on one surface, that slice is twice as long as the others: the number of slices from one to the next.
 fn distance_of_doubles(slices: &[Slice]) -> Option<u32> {
     let mut lengths: Vec<u32> = slices.iter().map(|slice| slice.tracks).collect();
     lengths.sort_unstable();

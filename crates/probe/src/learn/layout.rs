@@ -21,8 +21,9 @@ pub(super) struct Placing {
 const SHARE: f64 = 0.002;
 /// Maximum difference of equal times, in turns: 40 µs at 7,200 rpm, less than any head switch or seek.
 const SAME: f64 = 0.005;
-/// Standard deviation to reach by a median of noisy times, in turns, and the maximum number of them.
+/// Standard deviation, in turns, that a median of noisy times has to reach.
 const EXACT: f64 = 0.001;
+/// Maximum number of these times.
 const MOST_TIMES: f64 = 15.0;
 /// Number of places from which the ends of short bands are compared.
 const AFAR: usize = 6;

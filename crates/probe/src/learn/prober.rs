@@ -1,14 +1,15 @@
 //! The least time from one track to another.
 //!
 //! With known angles, the time of a read also gives its number of turns. The arm reaches the track at some time after the command; a block
-//! that passes before that is read a turn later. So each read bounds that time from above, or from below; and the next block, requested at
-//! the right time, bisects the interval. The clock's error only affects the fraction of a turn, which is ignored: only whole turns decide.
+//! that passes before that is read a turn later. So each read bounds that time from above by its turns, and from below by one turn less;
+//! and the next block, requested at the right time, bisects the interval. The clock's error only affects the fraction of a turn, which is
+//! ignored: only whole turns decide.
 
 use super::tracks::{Spot, turn_between};
 use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 
-/// Bounds of the time from a command to the first block that the arm reaches, and the time from that block to the answer, in turns.
+/// Bounds, in turns, of the time from a command to the first block that the arm reaches and on to its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Least {
     above: f64,
@@ -36,14 +37,17 @@ pub(super) struct Prober {
     unit: u32,
 }
 
-/// Maximum deviation of an answer that counts, in turns: lower and upper limit, and in standard deviations.
+/// Lower and upper limit, in turns, of the deviation up to which an answer counts.
 const OFF: (f64, f64) = (0.01, 0.1);
+/// That deviation in standard deviations.
 const OFF_DEVIATIONS: f64 = 6.0;
-/// Shares of an answer's deviation by which the noise and the clock follow it: means of the last 50 and 10 answers.
+/// Share of an answer's deviation by which the noise follows it: the mean of the last 50.
 const NOISE_GAIN: f64 = 0.02;
+/// Share of an answer's deviation by which the clock follows it: the mean of the last 10.
 const CLOCK_GAIN: f64 = 0.1;
-/// Number of reads whose median sets the clock, and parts of a track from one to the next, so that they spread over it.
+/// Number of reads whose median sets the clock.
 const CLOCK_READS: u32 = 15;
+/// Units from one of these reads to the next, so that they spread over the track.
 const CLOCK_STEP: u32 = 7;
 /// Standard deviation of a median over that of the values: √(π/2).
 const MEDIAN_DEVIATION: f64 = 1.25;
@@ -53,8 +57,9 @@ const QUARTILES: f64 = 1.35;
 const CERTAIN: f64 = 3.0;
 /// Maximum reads of a bisection, late ones included.
 const PATIENCE: u32 = 60;
-/// Pairs of reads that count the sectors of a turn: minimum, maximum, and the standard deviation to reach, in sectors.
+/// Minimum and maximum pairs of reads that count the sectors of a turn.
 const SAMPLES: (u32, u32) = (15, 120);
+/// Standard deviation that they have to reach, in sectors.
 const COUNTED: f64 = 0.12;
 /// Maximum error of the clock, which follows many answers, in standard deviations of an answer.
 const BLUR: f64 = 0.6;

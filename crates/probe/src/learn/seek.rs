@@ -45,14 +45,17 @@ const PLACES: u32 = 3;
 const SWITCHES: u32 = 24;
 /// Distances of the curve for writes.
 const WRITE_DISTANCES: usize = 12;
-/// Pieces in which a track of a cylinder may lie if slips have cut its run, and sectors that a whole track may lack for them.
+/// Maximum pieces before a place in which a track is searched if slips have cut its run.
 const CUT_PIECES: usize = 8;
+/// Maximum sectors that a whole track lacks because of slips.
 const SLIPPED: u32 = 4;
 /// Number of cylinders, or pairs of them, in which whole tracks near a place are searched.
 const NEAR_CYLINDERS: u32 = 64;
-/// Distances that are measured one by one, the factor between further ones, and how many are spread evenly over the disk.
+/// Largest distance up to which every distance is measured.
 const SHORT: u32 = 10;
+/// Factor between further distances.
 const GROWTH: f64 = 1.25;
+/// Number of distances that are spread evenly over the disk.
 const EVEN: u32 = 40;
 /// Number of distances after which places repeat, so that none of them has much weight.
 const SHIFTS: usize = 7;

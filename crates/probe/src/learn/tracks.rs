@@ -153,12 +153,14 @@ fn joined(stretches: impl Iterator<Item = Stretch>, noise: f64) -> Vec<Stretch> 
     joined
 }
 
-/// Deviation of angles from the fit of their zone, in turns, without noise: maximum, and root mean square. It comes from slipped
-/// sectors, whose places within a track are not learned.
+/// Maximum deviation of angles from the fit of their zone, in turns, without noise. It comes from slipped sectors, whose places within a
+/// track are not learned.
 const MOST_OFF: f64 = 0.015;
+/// Root mean square of that deviation, in turns.
 const MEAN_OFF: f64 = 0.004;
 /// Maximum deviation with noise, in standard deviations: predicted angles of a run have larger errors than measured ones.
 const MOST_DEVIATIONS: f64 = 8.0;
+/// Root mean square of the deviation with noise, in standard deviations.
 const MEAN_DEVIATIONS: f64 = 2.5;
 
 /// Maximum deviation of an angle from the fit of its zone, in turns, with measurement noise of this standard deviation.

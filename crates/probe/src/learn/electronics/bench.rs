@@ -63,8 +63,9 @@ const SIZES: usize = 64;
 const SPREAD: (f64, f64) = (0.02, 0.9);
 /// Number of tracks of equal size behind a test track, for tests that move on.
 const EQUAL_TRACKS: usize = 5;
-/// Tries to find a track that is far enough away, and one of the usual size.
+/// Tries to find a track that is far enough away.
 const FAR_TRIES: usize = 1000;
+/// Tries to find a track of the usual size.
 const FRESH_TRIES: usize = 20_000;
 /// Number of answers each tried as the origin of the phase, in case some are late.
 const ORIGINS: usize = 3;

@@ -13,23 +13,29 @@ use headstack_model::{Lbn, Nanos};
 const MOST: u64 = 1 << 17;
 /// Tracks near the end of which read-ahead is tested, because some are the last of their cylinder.
 const TRACKS: usize = 16;
-/// Maximum number of segments in the tests, and the maximum for the test of replacement: each of its rounds reads them all.
+/// Maximum number of segments in the tests.
 const MOST_SEGMENTS: usize = 4096;
+/// Maximum number of segments for the test of replacement: each of its rounds reads them all.
 const MOST_REPLACED: usize = 64;
-/// Sectors of read-ahead tried first, and if small segments evict them: one step of 1/32 falls into the segment.
+/// Sectors of read-ahead tried first.
 const FIRST_AHEAD: i64 = 8;
+/// Sectors of read-ahead tried first if it evicts its own beginning.
 const FIRST_SMALL: i64 = 16;
+/// Each such step adds the distance divided by this: one of the steps falls into the segment.
 const SMALL_STEP: i64 = 32;
 /// Sectors of the shortest and the longest request whose cached part shows a segment.
 const REQUESTS: (u32, u32) = (64, 8192);
 /// Number of consecutive missing places from which on all older ones are missing.
 const MISSED: usize = 3;
-/// Rounds in which a reused place may outlive others, and in how many at most by chance, and at least by rule.
+/// Rounds of the test whether a reused place outlives others.
 const SURVIVALS: usize = 15;
+/// Maximum rounds in which it does so by chance.
 const BY_CHANCE: usize = 2;
+/// Minimum rounds in which it does so by rule.
 const BY_RULE: usize = 12;
-/// Number of tracks on which blocks before a request are tested, and on how many they are cached if the disk keeps them.
+/// Number of tracks on which blocks before a request are tested.
 const ARRIVALS: usize = 9;
+/// Minimum number of tracks on which they are cached if the disk keeps them.
 const ARRIVED: usize = 6;
 /// Maximum turns for reading a whole track, with a seek.
 const TRACK_READ: f64 = 4.0;

@@ -11,14 +11,17 @@ use headstack_model::{Lbn, Nanos};
 
 /// Maximum difference due to the clock: ns. One and a half deviations of a usual host's answers, whose means are compared.
 const JITTER: f64 = 12_000.0;
-/// [`JITTER`]s by which two times differ for certain where each is a mean, and where each is the end of a bisection.
+/// [`JITTER`]s by which two means differ for certain.
 const MEANS_DIFFER: f64 = 2.0;
+/// [`JITTER`]s by which two results of a bisection differ for certain.
 const LEADS_DIFFER: f64 = 4.0;
-/// Share by which a sector takes longer than under the head if the bus is slower, and share of a transfer that is waited for.
+/// Factor by which a sector takes longer than under the head if the bus is slower.
 const SLOWER_BUS: f64 = 1.02;
+/// Minimum share of a transfer that counts as waited for.
 const LEAST_WAIT: f64 = 0.05;
-/// Sectors of a long read, and of read hits, that give the time of a sector.
+/// Sectors of a long read, which gives the time of a sector.
 const LONG_READ: u32 = 48;
+/// Sectors of the read hits that give the time of a sector on the bus.
 const HIT_SIZES: [u32; 4] = [32, 100, 500, 2000];
 /// Sectors, in units, of writes that are shorter than the data that must arrive first.
 const SHORT_WRITES: [u32; 3] = [4, 12, 24];
@@ -26,8 +29,9 @@ const SHORT_WRITES: [u32; 3] = [4, 12, 24];
 const LATER_SECTORS: f64 = 0.7;
 /// Number of consecutive reads.
 const SEQUENCE: usize = 15;
-/// Reads of whole tracks at as many angles, of which two may be late.
+/// Number of reads of whole tracks; the latest two are ignored as late.
 const TRACK_READS: usize = 16;
+/// Number of angles at which they begin.
 const TRACK_ANGLES: usize = 8;
 /// Turns by which the responses to whole tracks differ if reads wait for the first sector: up to 7/8, against the noise of a seek.
 const WAITS: f64 = 0.35;

@@ -27,33 +27,39 @@ const MOST: u64 = 1 << 21;
 const MOST_WRITES: usize = 1100;
 /// Turns by which a read is requested early: read-ahead may have moved the arm.
 const EARLY: f64 = 0.35;
-/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once; and the minimum that is tested.
+/// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once.
 const AT_ONCE: f64 = 1e6;
+/// Minimum idle time, in ns, that is tested.
 const SHORTEST_IDLE: f64 = 200_000.0;
-/// Idle time, in ns, that is tried first, and its resolution: half of the last digit that is reported.
+/// Idle time, in ns, that is tried first.
 const FIRST_IDLE: f64 = 5e6;
+/// Resolution of the idle time, in ns: half of the last digit that is reported.
 const IDLE_RESOLUTION: f64 = 50_000.0;
 /// Dirty sectors that are tried first.
 const FIRST_START: i64 = 1024;
-/// Turns within which a read ends at a whole turn, and tries if it does not.
+/// Turns within which a read ends at a whole turn.
 const WHOLE_TURN: f64 = 0.1;
+/// Tries of a read that does not.
 const LATE_TRIES: usize = 5;
-/// Recent writes, and how many of them are slow once the cache is full: one or two may only be late.
+/// Number of recent writes that show whether the cache is full.
 const RECENT: usize = 24;
+/// Minimum number of slow ones among them if it is: one or two may only be late.
 const SLOW: usize = 6;
-/// Writes from the first slow one on, and how many of them are slow, too.
+/// Number of writes from the first slow one on.
 const NEXT: usize = 8;
+/// Minimum number of slow ones among them.
 const NEXT_SLOW: usize = 3;
-/// Pairs of writes whose phases show the disk's work after a write, and flushes that distinguish it from the work of a flush.
+/// Pairs of writes whose phases show the disk's work after a write.
 const PAIRS: usize = 15;
+/// Number of flushes that distinguish it from the work of a flush.
 const FLUSHES: usize = 9;
 /// Share of a turn, at either end, that counts as noise and not as such work.
 const NO_WORK: f64 = 0.01;
 /// Neighbouring tracks over which the test of an order scatters writes.
 const TRACKS: i64 = 64;
-/// Maximum turns of each of them in an order by positioning time (in an order by place, half a turn and a seek), and share of the
-/// time of single writes that scattered ones take in an order by place.
+/// Maximum turns per scattered write in an order by positioning time; an order by place takes half a turn and a seek.
 const BY_TIME: f64 = 0.45;
+/// Maximum time of scattered writes in an order by place, as a share of that of single ones.
 const BY_PLACE: f64 = 0.8;
 
 /// Learns the part of `[cache]` that writes show; `hits` are those after a write.
