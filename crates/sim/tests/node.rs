@@ -200,18 +200,30 @@ fn node_limits_are_never_exceeded() {
     assert_eq!(most, 3, "as many as are allowed have turns");
 }
 
+/// MB/s of sixty readers behind a node of given R, D and N, with a memory of their product.
+fn rate_of(read_ahead: u64, set: u64, turn: u64) -> f64 {
+    let mut node = shipped::load("stream-node").expect("it is shipped");
+    let memory = read_ahead * set * turn;
+    let keys = [("memory_bytes", memory), ("dispatch_set", set), ("requests_per_turn", turn)];
+    for (key, value) in keys.into_iter().chain([("read_ahead_bytes", read_ahead)]) {
+        node.set(&format!("node.{key}"), &value.to_string()).expect("it is a key");
+    }
+    let counts = counted(&node, 60, 128, Nanos::from_secs(20), Nanos::from_secs(80));
+    counts.iter().sum::<u64>() as f64 * 65_536.0 / 60e6
+}
+
+#[test]
+fn one_request_may_fill_the_memory() {
+    // The disk waits between two turns, and no stream loses bytes to the next one.
+    let mb_s = rate_of(8 << 20, 1, 1);
+    assert!(mb_s > 0.85 * 55.0, "{mb_s} MB/s");
+}
+
 #[test]
 fn memory_of_d_times_r_times_n_sustains_the_rate() {
     // All memory is with those that have the disk: nobody may take what another is just fetching.
     for (read_ahead, set, turn) in [(8 << 20, 2, 1), (1 << 20, 8, 1), (1 << 20, 4, 4), (512 << 10, 2, 16)] {
-        let mut node = shipped::load("stream-node").expect("it is shipped");
-        let memory = read_ahead * set * turn;
-        let keys = [("memory_bytes", memory), ("read_ahead_bytes", read_ahead), ("dispatch_set", set)];
-        for (key, value) in keys.into_iter().chain([("requests_per_turn", turn)]) {
-            node.set(&format!("node.{key}"), &value.to_string()).expect("it is a key");
-        }
-        let counts = counted(&node, 60, 128, Nanos::from_secs(20), Nanos::from_secs(80));
-        let mb_s = counts.iter().sum::<u64>() as f64 * 65_536.0 / 60e6;
+        let mb_s = rate_of(read_ahead, set, turn);
         // A request of R, and the time to get there.
         let least = read_ahead as f64 / 1e6 / (read_ahead as f64 / 55e6 + 0.020);
         assert!(mb_s > least, "R {read_ahead}, D {set}, N {turn}: {mb_s} MB/s, at least {least}");

@@ -12,7 +12,8 @@ pub struct Config {
     pub scheduling: bool,
     /// M: memory for read-ahead and for coalesced writes. The scheduler never uses more.
     pub memory_bytes: u64,
-    /// R: bytes of a request to the disk. By default the scheduler chooses it from the memory.
+    /// R: bytes of a request to the disk, at most half of the memory. Where D and N are 1, one request may fill the memory: the disk
+    /// then waits until its bytes are fetched. By default the scheduler chooses R from the memory.
     pub read_ahead_bytes: Option<u64>,
     /// D: streams that have a turn at the disk at the same time. By default the scheduler chooses it.
     pub dispatch_set: Option<u32>,
@@ -145,7 +146,15 @@ impl Config {
         };
         whole("memory_bytes", self.memory_bytes, Config::LEAST_MEMORY, MOST, "256 KiB to 1 TiB")?;
         let r = self.read_ahead_bytes.unwrap_or(64 << 10);
-        whole("read_ahead_bytes", r, 4 << 10, self.memory_bytes / 2, "4 KiB to half of memory_bytes")?;
+        // M >= D R N, as published.
+        let (most, allowed) = match (self.dispatch_set, self.requests_per_turn) {
+            (Some(1), Some(1)) => (self.memory_bytes, "4 KiB to memory_bytes"),
+            _ => (
+                self.memory_bytes / 2,
+                "4 KiB to half of memory_bytes (all of it with dispatch_set and requests_per_turn 1)",
+            ),
+        };
+        whole("read_ahead_bytes", r, 4 << 10, most, allowed)?;
         if !r.is_multiple_of(4 << 10) {
             let (key, met) = ("read_ahead_bytes", r.to_string());
             return Err(ConfigError { key, met, allowed: "multiples of 4096" });
@@ -212,6 +221,11 @@ mod tests {
         let config = Config { read_ahead_bytes: Some(5000), ..Config::default() };
         let message = config.check().expect_err("it is none").to_string();
         assert_eq!(message, "read_ahead_bytes: 5000 is outside multiples of 4096");
+        let all = Config { read_ahead_bytes: Some(8 << 20), ..Config::default() };
+        let message = all.check().expect_err("the next request needs room, too").to_string();
+        assert!(message.starts_with("read_ahead_bytes: 8388608 is outside 4 KiB to half"), "{message}");
+        let one = Config { dispatch_set: Some(1), requests_per_turn: Some(1), ..all };
+        assert_eq!(one.check(), Ok(()));
         let classifier = Classifier { block_bytes: 1000, ..Classifier::default() };
         let message = Config { classifier, ..Config::default() }.check().expect_err("it is none").to_string();
         assert!(message.starts_with("classifier.block_bytes: 1000 is outside powers of two"), "{message}");

@@ -294,7 +294,7 @@ impl Streams {
         if !is_blocked {
             return false;
         }
-        if !self.close_oldest() && self.actions.is_disk_idle() {
+        if !self.close_oldest() && self.actions.is_disk_idle() && !self.is_only_frame_in_use() {
             // Streams that wait hold all memory: this one's requests become direct.
             let stream = &self.schedule[id];
             let (at, bytes) = (stream.frontier, stream.wanted.saturating_sub(stream.frontier));
@@ -305,11 +305,18 @@ impl Streams {
         false
     }
 
+    /// Whether the memory is one frame, from which a client has fetched just now.
+    fn is_only_frame_in_use(&self) -> bool {
+        let is_fresh = |(_, frame): (u32, &Frame)| self.now.since(frame.touched) < FRESH;
+        self.frames.count() == 1 && self.frames.expected().any(is_fresh)
+    }
+
     /// The least recently used frame that may be evicted for a stream whose client waits: one of another stream, or else one of its own
     /// for which no request waits.
     fn victim(&self, id: u32) -> Option<u32> {
-        let is_unused_for =
-            |frame: &Frame, time: Nanos| self.actions.is_disk_idle() || self.now.since(frame.touched) >= time;
+        // An only frame keeps its bytes for its client although the disk idles meanwhile.
+        let is_idle = self.actions.is_disk_idle() && self.frames.count() > 1;
+        let is_unused_for = |frame: &Frame, time: Nanos| is_idle || self.now.since(frame.touched) >= time;
         let may_be_evicted = |frame: &Frame| {
             let owner = self.schedule.table.get(frame.stream);
             let is_slow = owner.is_some_and(|owner| owner.client.is_slow && owner.waiting == 0);

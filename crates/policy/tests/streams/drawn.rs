@@ -54,11 +54,15 @@ impl Drawn {
     fn new(seed: u64) -> Drawn {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let memory = [256 << 10, 512 << 10, 1 << 20, 4 << 20][random.random_range(0..4)];
+        let dispatch_set = [None, Some(1), Some(3)][random.random_range(0..3)];
+        let requests_per_turn = [None, Some(1), Some(5)][random.random_range(0..3)];
+        // Only then may one request fill the memory.
+        let most = if (dispatch_set, requests_per_turn) == (Some(1), Some(1)) { memory } else { memory / 4 };
         let config = Config {
             memory_bytes: memory,
-            read_ahead_bytes: [None, Some(memory / 4), Some(64 << 10)][random.random_range(0..3)],
-            dispatch_set: [None, Some(1), Some(3)][random.random_range(0..3)],
-            requests_per_turn: [None, Some(1), Some(5)][random.random_range(0..3)],
+            read_ahead_bytes: [None, Some(most), Some(64 << 10)][random.random_range(0..3)],
+            dispatch_set,
+            requests_per_turn,
             queue_depth: [1, 2, 32][random.random_range(0..3)],
             coalesce_ms: 20.0,
             idle_ms: [50.0, 1000.0][random.random_range(0..2)],
