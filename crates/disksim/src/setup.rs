@@ -212,6 +212,7 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
         // (docs/VALIDATION.md).
         queue_depth: Some(fields.count_or("Maximum queue length", 0)?.max(1)).filter(|_| smart),
         drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
+        late_choice: false,
         cache: if smart { cache(&mut fields)? } else { None },
     };
     fields.skip("Print stats", PRINTS);
@@ -251,6 +252,7 @@ fn cache(fields: &mut Fields) -> Result<Option<ControllerCacheSpec>, SpecError> 
             _ => ControllerWrites::WriteThrough,
         },
         read_ahead_sectors: 0,
+        read_ahead_evicts: false,
         protected_ratio: 0.0,
         flush_period_ms: period.filter(|period| periodic && *period > 0.0),
         flush_idle_ms: inner.optional_number("Flush idle delay")?.filter(|delay| *delay > 0.0),

@@ -3,7 +3,7 @@
 //! The leaves are devices, each with the queue in front of it; above them are layers ([`crate::layer`]), and the tops are the
 //! *volumes* that a load addresses. The engine carries requests down and answers up, and calls what is due, in the order of time.
 //! Of several at one time, devices come first, then layers by their rank ([`tree`]), then the load, then the buses that devices
-//! share.
+//! share, and last the controllers that choose late.
 //!
 //! Modelled: any number of devices, alone or in arrays. Not modelled: the host's own time, but for transfers ([`crate::link`]).
 
@@ -64,6 +64,8 @@ pub struct Engine {
     tickets: Slab<RequestTicket>,
     /// Nodes that got requests and have not settled since.
     touched: Vec<NodeId>,
+    /// Devices whose controllers choose once nothing else happens at this time.
+    late: Vec<NodeId>,
     /// Requests of the load that were answered by layers, until the load hears of it.
     returned: VecDeque<Finished>,
     /// Parts that have to be shown to the observer, where it sees parts.
@@ -121,6 +123,7 @@ impl Engine {
             tickets: Slab::with_capacity(Engine::AT_ONCE),
             touched: Vec::with_capacity(devices.len()),
             tree: LayerTree::new(devices),
+            late: Vec::new(),
             returned: VecDeque::new(),
             parts: None,
             serving: 0,

@@ -144,6 +144,7 @@ fn every_controller_completes_all_requests() {
         "sectors = 4096, line_sectors = 7, writes = \"write-back\", read_ahead_sectors = 256, flush_period_ms = 50",
         "sectors = 4096, line_sectors = 1, writes = \"write-back\", flush_idle_ms = 1",
         "sectors = 4096, line_sectors = 100, read_ahead_sectors = 2048",
+        "sectors = 4096, line_sectors = 7, writes = \"write-back\", read_ahead_sectors = 900, read_ahead_evicts = true",
         "sectors = 10000, drive = \"d1\", writes = \"write-back\", flush_idle_ms = 20",
         "sectors = 30000, drive = \"d1\"",
     ];
@@ -151,6 +152,7 @@ fn every_controller_completes_all_requests() {
         "",
         "queue_depth = 3",
         "order = \"c-look\"\nmerge = \"adjacent\"",
+        "order = \"c-look\"\nlate_choice = true",
         "delay_us = 300\nus_per_sector = 20",
     ];
     for (number, cache) in caches.into_iter().enumerate() {
@@ -330,4 +332,52 @@ fn unaligned_streams_complete_in_a_full_cache() {
         }
         run(&mut built(&lines), load);
     }
+}
+
+#[test]
+fn read_ahead_that_evicts_is_fetched_with_the_read_and_lost_beyond_the_memory() {
+    // Two streams and room for one and a half of them.
+    let cache = "sectors = 1500, line_sectors = 50, read_ahead_sectors = 600, read_ahead_evicts = true";
+    let lines = format!("[controller]\nkind = \"smart\"\ndrive_depth = 1\ncache = {{ {cache} }}");
+    let at = |ms: f64, lbn: u64| (Nanos::from_ms(ms), 0, Request::read(Lbn(lbn), 50));
+    let alone = run(&mut built(&lines), vec![at(0.0, 0), at(500.0, 50), at(600.0, 600)]);
+    let served = |seen: &Seen| seen.served.iter().map(|(_, request)| request.sectors).collect::<Vec<_>>();
+    assert_eq!(served(&alone), [650], "the second and the third were fetched with the first");
+    let script = vec![at(0.0, 0), at(500.0, 50_000), at(1000.0, 100_000), at(1500.0, 50)];
+    let three = run(&mut built(&lines), script);
+    assert_eq!(served(&three), [650; 4], "the third read has evicted what was fetched with the first");
+}
+
+#[test]
+fn memory_is_waited_for_where_read_ahead_evicts() {
+    let cache = "sectors = 1500, line_sectors = 50, read_ahead_sectors = 600, read_ahead_evicts = true";
+    let lines = format!("[controller]\nkind = \"smart\"\ndrive_depth = 1\ncache = {{ {cache} }}");
+    let at = |lbn: u64| (Nanos::ZERO, 0, Request::read(Lbn(lbn), 50));
+    let mut engine = built(&lines);
+    let seen = run(&mut engine, (0..4).map(|stream| at(stream * 50_000)).collect());
+    assert_eq!(seen.served.len(), 4);
+    let activity = engine.controller(0).expect("it has one");
+    assert_eq!((activity.filled_sectors, activity.read_ahead_sectors), (4 * 650, 4 * 600));
+}
+
+/// A reader that issues its next request as soon as one completes, and one that asks for blocks further up at the same time.
+fn first_served_after(late: bool) -> Vec<u64> {
+    let lines =
+        format!("[controller]\nkind = \"smart\"\norder = \"c-look\"\ndrive_depth = 1\nlate_choice = {late}");
+    let load = "max_time_s = 0.5\n[[blocks]]\norder = \"sequential\"\nprocesses = 4\nrequest_bytes = 4096";
+    let rig = rig(&lines);
+    let load = LoadFile::parse(load, "load").unwrap_or_else(|error| panic!("{error}"));
+    let mut load = load.build(&rig.volumes(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));
+    let mut starts = Vec::new();
+    engine.run(load.as_mut(), &mut |finished| starts.push(finished.completion.request.lbn.0));
+    starts
+}
+
+#[test]
+fn late_choice_lets_the_stream_just_served_continue() {
+    let follow_ups = |starts: &[u64]| starts.windows(2).filter(|pair| pair[1] == pair[0] + 8).count();
+    let (early, late) = (first_served_after(false), first_served_after(true));
+    assert_eq!(follow_ups(&early), 0, "{:?}", &early[..12]);
+    assert!(follow_ups(&late) > late.len() * 9 / 10, "{:?}", &late[..12]);
 }

@@ -24,6 +24,8 @@ pub(super) struct MemoryCache {
     drives: Vec<u64>,
     write_back: bool,
     read_ahead: u64,
+    /// Whether read-ahead takes room as the read's own data do.
+    read_ahead_evicts: bool,
     cluster: u64,
     period: Option<Nanos>,
     idle: Option<Nanos>,
@@ -50,6 +52,7 @@ impl MemoryCache {
             drives,
             write_back: spec.writes == ControllerWrites::WriteBack,
             read_ahead: u64::from(spec.read_ahead_sectors),
+            read_ahead_evicts: spec.read_ahead_evicts,
             cluster: u64::from(spec.flush_cluster_lines),
             period: spec.flush_period_ms.map(Nanos::from_ms),
             idle: spec.flush_idle_ms.map(Nanos::from_ms),
@@ -85,6 +88,23 @@ impl MemoryCache {
             && request.end().0 <= self.drives[drive as usize]
             && span.end - span.start <= self.lines.most() as u64 / 2
     }
+
+    fn missing(&self, drive: u32, request: &Request) -> usize {
+        let is_missing = |(_, frame, sector): &(Lbn, Option<u32>, u64)| {
+            frame.is_none_or(|frame| !self.lines.is_valid(frame, *sector))
+        };
+        self.lines.each(drive, request.lbn..request.end()).filter(is_missing).count()
+    }
+
+    /// Sectors after a read that misses which are fetched with it, where read-ahead takes room as the read's own data do.
+    fn fetched_ahead(&self, drive: u32, request: &Request) -> u32 {
+        if !self.read_ahead_evicts || request.op != Op::Read || self.missing(drive, request) == 0 {
+            return 0;
+        }
+        let ahead = self.read_ahead.min(self.drives[drive as usize] - request.end().0) as u32;
+        let whole = Request { sectors: request.sectors + ahead, ..*request };
+        if self.takes(drive, &whole) { ahead } else { 0 }
+    }
 }
 
 impl Controller {
@@ -107,6 +127,9 @@ impl Controller {
             }
             return self.pass(job);
         }
+        let ahead = memory.fetched_ahead(drive, &request);
+        self.commands[job].state.ahead = ahead;
+        let memory = self.memory();
         if memory.waiting.is_empty() && self.reserve(job) {
             return self.go(now, job);
         }
@@ -114,8 +137,15 @@ impl Controller {
         self.activity.waited_for_room += 1;
     }
 
+    /// A command's drive, and its run with what is fetched ahead with it.
+    fn fetched_run(&self, job: u32) -> (u32, Request) {
+        let (drive, request) = self.command(job);
+        let sectors = request.sectors + self.commands[job].state.ahead;
+        (drive, Request { sectors, ..request })
+    }
+
     fn reserve(&mut self, job: u32) -> bool {
-        let request = self.commands[job].completion.request;
+        let (_, request) = self.fetched_run(job);
         let memory = self.memory();
         let span = memory.lines.span(&request);
         let lines = (span.end - span.start) as usize;
@@ -150,7 +180,7 @@ impl Controller {
 
     /// Takes the lines of a command one after the other; once it has them all, its data are transferred.
     pub(super) fn go(&mut self, now: Nanos, job: u32) {
-        let (drive, request) = self.command(job);
+        let (drive, request) = self.fetched_run(job);
         let span = self.memory().lines.span(&request);
         let starved = self.commands.starved();
         for line in span.start + self.commands[job].state.pinned..span.end {
@@ -197,10 +227,17 @@ impl Controller {
     /// Fetches the missing sectors of a read's lines, and reads ahead.
     fn read(&mut self, now: Nanos, job: u32) {
         let (drive, request) = self.command(job);
-        let fills = self.fill(drive, request.lbn..request.end(), job);
+        let before = self.activity.filled_sectors;
+        let (is_ahead, whole) = (self.commands[job].state.ahead > 0, self.fetched_run(job).1);
+        let missing = if is_ahead { self.memory().missing(drive, &request) as u64 } else { 0 };
+        let fills = self.fill(drive, whole.lbn..whole.end(), job);
+        if is_ahead {
+            self.activity.read_ahead_sectors += self.activity.filled_sectors - before - missing;
+        }
         self.commands[job].state.waits = fills;
         let memory = self.memory();
         if memory.read_ahead > 0
+            && !memory.read_ahead_evicts
             && let Some((number, run)) = memory.streams.read(drive, &request, fills > 0, memory.read_ahead)
         {
             self.read_ahead(drive, number, run);
@@ -302,7 +339,7 @@ impl Controller {
     }
 
     fn let_go(&mut self, job: u32) {
-        let (drive, request) = self.command(job);
+        let (drive, request) = self.fetched_run(job);
         let Holding { reserved, .. } = self.commands[job].state;
         let memory = self.memory();
         for line in memory.lines.span(&request) {

@@ -74,6 +74,8 @@ struct Holding {
     /// Lines that it holds, and lines reserved for it.
     pinned: u64,
     reserved: usize,
+    /// Of a read: the sectors after it that are fetched with it.
+    ahead: u32,
     waits: u32,
     /// Of a flush: the destages before this one are its business.
     before: u64,
@@ -319,7 +321,7 @@ impl Controller {
 
 impl Layer for Controller {
     fn submit(&mut self, now: Nanos, port: u32, submission: Submission, _below: &dyn Below) {
-        let holding = Holding { drive: port, pinned: 0, reserved: 0, waits: 0, before: 0 };
+        let holding = Holding { drive: port, pinned: 0, reserved: 0, ahead: 0, waits: 0, before: 0 };
         let job = self.commands.begin(now, &submission, holding);
         match submission.request.op {
             Op::Read => self.activity.reads += 1,

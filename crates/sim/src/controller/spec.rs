@@ -43,6 +43,11 @@ pub struct ControllerSpec {
     /// Commands that a smart controller has outstanding at each drive. Default: as many as the drive accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive_depth: Option<u32>,
+    /// Whether a smart controller chooses a drive's next command after everything else that happens at the same time. A program that
+    /// issues its next request as soon as one completes, in no time, then has it in the queue before the choice (DiskSim's order of
+    /// events). By default the controller chooses as soon as the drive is ready, as a real one does.
+    #[serde(skip_serializing_if = "is_default")]
+    pub late_choice: bool,
     /// The cache of a smart controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<ControllerCacheSpec>,
@@ -81,6 +86,11 @@ pub struct ControllerCacheSpec {
     /// Largest read-ahead of each stream, once it is detected; 0 for none. Memory only.
     #[serde(default)]
     pub read_ahead_sectors: u32,
+    /// Whether a read that misses takes room for its read-ahead as for its own data: it fetches both together, waits until there is
+    /// room, and evicts what was read ahead and not requested yet (DiskSim's controllers). By default read-ahead takes room
+    /// that no command needs, once a stream is detected. Memory only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub read_ahead_evicts: bool,
     /// Share of the lines reserved for those used more than once (segmented LRU); with 0, plain LRU. Memory only.
     #[serde(default)]
     pub protected_ratio: f64,
@@ -97,6 +107,10 @@ pub struct ControllerCacheSpec {
 
 fn one() -> u32 {
     1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl ControllerCacheSpec {

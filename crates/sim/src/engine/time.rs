@@ -94,7 +94,8 @@ impl Engine {
     fn due(&self, rests: bool) -> Nanos {
         let branches = if rests { Nanos::MAX } else { self.tree.branch_events.first() };
         let links = self.links.next_event();
-        self.tree.device_events.first().min(branches).min(self.wanted).min(links)
+        let at = self.tree.device_events.first().min(branches).min(self.wanted).min(links);
+        if self.late.is_empty() { at } else { at.min(self.now) }
     }
 
     /// The first time at which anything is due but at one device.
@@ -102,7 +103,8 @@ impl Engine {
     pub(super) fn due_elsewhere(&self, device: usize) -> Nanos {
         let links = self.links.next_event();
         let others = self.tree.device_events.first_of_others(device).min(self.tree.branch_events.first());
-        others.min(self.wanted).min(links)
+        let at = others.min(self.wanted).min(links);
+        if self.late.is_empty() { at } else { at.min(self.now) }
     }
 
     /// Does one of the things that are due at `at`, the first time at which any is, and nothing after `until`.
@@ -122,7 +124,10 @@ impl Engine {
             self.turn_branch(self.tree.branch_events.first_index(), load, observer);
             changed = true;
         } else if self.wanted > at {
-            self.turn_links();
+            match self.late.is_empty() || self.links.next_event() <= at {
+                true => self.turn_links(),
+                false => self.settle_late(),
+            }
         }
         while let Some(tenure) = self.links.poll_tenure() {
             observer.held(&tenure);

@@ -193,7 +193,7 @@ impl LayerTree {
             let node = self.add_above(device, layer, device, Rank { kind: LayerKind::Port, number: device });
             let to = ChildPort { node: controller, port: port as u32 };
             self.branch_mut(node).children = vec![to];
-            self.devices[device as usize].put_behind_controller(&queue)?;
+            self.devices[device as usize].put_behind_controller(&queue, spec.late_choice)?;
         }
         self.branch_mut(controller).children =
             drives.iter().map(|device| ChildPort { node: *device, port: 0 }).collect();

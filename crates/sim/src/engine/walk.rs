@@ -257,10 +257,29 @@ impl Engine {
         let Some(device) = self.tree.devices.get(index) else {
             return self.settle_branch(index - self.tree.devices.len());
         };
-        if !device.is_independent() {
+        if device.chooses_late() {
+            self.defer(node);
+        } else if !device.is_independent() {
             self.with_links(index, |device, link, now| device.settle(now, link));
         }
         self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
+    }
+
+    #[inline(never)]
+    fn defer(&mut self, node: NodeId) {
+        if !self.late.contains(&node) {
+            self.late.push(node);
+        }
+    }
+
+    /// Lets the controllers that choose late send down what may go now.
+    #[inline(never)]
+    pub(super) fn settle_late(&mut self) {
+        for node in std::mem::take(&mut self.late) {
+            let index = node as usize;
+            self.with_links(index, |device, link, now| device.settle(now, link));
+            self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
+        }
     }
 
     #[inline(never)]

@@ -17,13 +17,14 @@ pub(crate) struct DeviceQueue {
     /// Whether the device shares links, which only settling and handling what is due have as a parameter.
     shares: bool,
     behind_controller: bool,
+    chooses_late: bool,
 }
 
 impl DeviceQueue {
     /// A device without a host: requests that it cannot accept wait in order of arrival.
     pub(crate) fn plain(device: Device) -> DeviceQueue {
         let queue = TargetQueue::plain(&device);
-        DeviceQueue { device, queue, shares: false, behind_controller: false }
+        DeviceQueue { device, queue, shares: false, behind_controller: false, chooses_late: false }
     }
 
     /// A device behind a host's queue.
@@ -31,16 +32,26 @@ impl DeviceQueue {
     /// *Errors:* a key of the queue is invalid.
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, HostError> {
         let queue = TargetQueue::new(&host.queue, &device)?;
-        Ok(DeviceQueue { device, queue, shares: false, behind_controller: false })
+        Ok(DeviceQueue { device, queue, shares: false, behind_controller: false, chooses_late: false })
     }
 
     /// Replaces the host's queue with a controller's.
     ///
     /// *Errors:* a key of the queue is wrong.
-    pub(crate) fn put_behind_controller(&mut self, queue: &HostQueueSpec) -> Result<(), HostError> {
+    pub(crate) fn put_behind_controller(
+        &mut self,
+        queue: &HostQueueSpec,
+        chooses_late: bool,
+    ) -> Result<(), HostError> {
         self.queue = TargetQueue::new(queue, &self.device)?;
-        self.behind_controller = true;
+        (self.behind_controller, self.chooses_late) = (true, chooses_late);
         Ok(())
+    }
+
+    /// Whether its controller chooses after everything else that happens at the same time.
+    #[inline]
+    pub(crate) fn chooses_late(&self) -> bool {
+        self.chooses_late
     }
 
     pub(crate) fn is_behind_controller(&self) -> bool {

@@ -45,6 +45,7 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
             ("order", controller.order.is_some()),
             ("merge", controller.merge.is_some()),
             ("drive_depth", controller.drive_depth.is_some()),
+            ("late_choice", controller.late_choice),
             ("cache", controller.cache.is_some()),
         ];
         unused(key, &set, "is for a controller of `kind = \"smart\"`")?;
@@ -90,6 +91,7 @@ fn check_cache(
     let set = [
         ("line_sectors", cache.line_sectors.is_some()),
         ("read_ahead_sectors", cache.read_ahead_sectors > 0),
+        ("read_ahead_evicts", cache.read_ahead_evicts),
         ("protected_ratio", cache.protected_ratio > 0.0),
         ("flush_period_ms", cache.flush_period_ms.is_some()),
         ("flush_cluster_lines", cache.flush_cluster_lines > 1),

@@ -224,7 +224,7 @@ fn every_invalid_rig_is_rejected_with_line_and_reason() {
         ),
         (
             nine("", "[controller]\nkind = \"smart\"\ncache = { sectors = 1000, flush_ms = 3 }"),
-            "t.toml:8: controller.cache.flush_ms: unknown field `flush_ms`, expected one of `sectors`, `line_sectors`, `drive`, `writes`, `read_ahead_sectors`, `protected_ratio`, `flush_period_ms`, `flush_idle_ms`, `flush_cluster_lines`; did you mean `flush_idle_ms`?",
+            "t.toml:8: controller.cache.flush_ms: unknown field `flush_ms`, expected one of `sectors`, `line_sectors`, `drive`, `writes`, `read_ahead_sectors`, `read_ahead_evicts`, `protected_ratio`, `flush_period_ms`, `flush_idle_ms`, `flush_cluster_lines`; did you mean `flush_idle_ms`?",
         ),
         (
             nine("", "[array]\norganisation = \"striping\"\ndrives = [\"d\"]\nstripe_unit_sectors = 0"),
