@@ -3,10 +3,13 @@
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::{Lbn, Nanos, Op, drives};
 use headstack_sim::{Engine, Rig};
-use headstack_workload::{Closed, Load, Member, Mix, Pattern, Region, Shape, Spacing, StreamShape, Streams};
+use headstack_workload::{
+    Closed, Load, Member, Mix, Pattern, Poll, Region, Shape, Spacing, StreamShape, Streams,
+};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+/// The node's disk.
 pub(super) const DRIVE: &str = "wd800jd";
 
 /// Bytes in a KiB, and in a MiB.
@@ -24,6 +27,7 @@ pub(super) struct Plan {
     /// Keys of drives, buses, controllers and of the node, each with its value in TOML.
     pub(super) keys: Vec<(String, String)>,
     pub(super) has_node: bool,
+    pub(super) drive: &'static str,
     /// Disks, each with as many streams.
     pub(super) disks: u32,
     /// Controllers that share the disks out, each with a queue that is served in a sweep unless a key says otherwise.
@@ -33,8 +37,8 @@ pub(super) struct Plan {
     pub(super) bytes: u64,
     /// Bytes between two streams; evenly over the disk, where it is not given.
     pub(super) apart: Option<u64>,
-    /// Whether they begin in no order, so that turns in the order of arrival do not follow the disk.
-    pub(super) in_no_order: bool,
+    /// The random order in which they begin, so that turns in the order of arrival do not follow the disk; `None` for that of their places.
+    pub(super) order: Option<u64>,
     /// Whether each disk has a random reader of 4 KiB, too.
     pub(super) random: bool,
     /// Time that does not count, and time that does.
@@ -49,13 +53,14 @@ impl Plan {
         Plan {
             keys: Vec::new(),
             has_node: false,
+            drive: DRIVE,
             disks: 1,
             controllers: 0,
             readers,
             writers: 0,
             bytes: 64 * KIB,
             apart: None,
-            in_no_order: false,
+            order: None,
             random: false,
             warm: secs(60, 20),
             counted: secs(120, 20),
@@ -119,10 +124,15 @@ impl Plan {
         };
         let (order, depth) =
             (unless("order", "order = \"c-look\"\n"), unless("drive_depth", "drive_depth = 1\n"));
+        let host = match self.keys_of("host.queue.") {
+            keys if keys.is_empty() => keys,
+            keys => format!("[host.queue]\n{keys}"),
+        };
         let node = if self.has_node { format!("[node]\n{}", self.keys_of("node.")) } else { String::new() };
         let kind = |count: u32, of: u32| {
             format!(
-                "[[drive]]\npreset = \"{DRIVE}\"\ncount = {count}\nvolume = \"disk{of}-\"\non = \"bus{of}\"\n{drive}"
+                "[[drive]]\npreset = \"{}\"\ncount = {count}\nvolume = \"disk{of}-\"\non = \"bus{of}\"\n{drive}",
+                self.drive
             ) + &format!("[[bus]]\nname = \"bus{of}\"\n{bus}")
         };
         let behind = |of: u32| {
@@ -134,30 +144,28 @@ impl Plan {
             0 => kind(self.disks, 0),
             many => (0..many).map(behind).collect(),
         };
-        Ok(Rig::parse(&(node + &parts), "streams", &mut |name| drives::load(name))?)
+        Ok(Rig::parse(&(host + &node + &parts), "streams", &mut |name| drives::load(name))?)
     }
 
     /// The load of streams alone, on one disk.
     fn streams(&self, sectors: u64, device: u32) -> Result<Vec<Member>, StudyError> {
         let (op, count) = if self.writers > 0 { (Op::Write, self.writers) } else { (Op::Read, self.readers) };
-        let of = |region: Region, streams: u32| -> Result<Member, StudyError> {
+        let one = || -> Result<Member, StudyError> {
             let spacing = self.apart.map_or(Spacing::Even, |bytes| Spacing::Interval(bytes / SECTOR));
             let requests = (self.bytes / SECTOR) as u32;
-            let shape =
-                StreamShape { op, spacing, alignment: 8, ..StreamShape::reads(region, streams, requests) };
-            Ok(Member { load: Box::new(Streams::new(shape, u64::MAX)?), device, sources: streams })
+            let whole = StreamShape::reads(Region::whole(sectors), count, requests);
+            let shape = StreamShape { op, spacing, alignment: 8, ..whole };
+            let streams = Streams::new(shape, u64::MAX)?;
+            let load: Box<dyn Load> = match self.order {
+                None => Box::new(streams),
+                Some(order) => {
+                    let (part, places) = (sectors / u64::from(count), shuffled(count, order));
+                    Box::new(Scattered { streams, part, places })
+                }
+            };
+            Ok(Member { load, device, sources: count })
         };
-        if !self.in_no_order {
-            let whole = (count > 0).then(|| of(Region::whole(sectors), count));
-            return whole.into_iter().collect();
-        }
-        let part = sectors / u64::from(count);
-        let mut places: Vec<u64> = (0..u64::from(count)).collect();
-        let mut random = Pcg64Mcg::seed_from_u64(1);
-        for last in (1..places.len()).rev() {
-            places.swap(last, random.random_range(0..=last));
-        }
-        places.into_iter().map(|place| of(Region { first: Lbn(place * part), sectors: part }, 1)).collect()
+        (count > 0).then(one).into_iter().collect()
     }
 
     /// The load on one disk: its streams, then the random reader.
@@ -196,6 +204,8 @@ impl Plan {
                 let source = finished.source as usize;
                 books.bytes[source] += u64::from(completion.request.sectors) * SECTOR;
                 let response = completion.response().as_ms();
+                let (count, sum) = &mut books.responses[source];
+                (*count, *sum) = (*count + 1, *sum + response);
                 match source % a_disk < streams as usize {
                     true => books.streams_ms.push(response as f32),
                     false => books.random_ms.push(response as f32),
@@ -208,15 +218,59 @@ impl Plan {
     }
 }
 
+/// Evenly spaced streams, each at the place of another.
+struct Scattered {
+    streams: Streams,
+    /// Sectors from one place to the next.
+    part: u64,
+    /// The place of each stream.
+    places: Vec<u64>,
+}
+
+impl Load for Scattered {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        let mut polled = self.streams.poll(now);
+        if let Poll::Issue(issue) = &mut polled {
+            let within = issue.request.lbn.0 - u64::from(issue.source) * self.part;
+            // Whole blocks of 4 KiB, as each stream's first request.
+            issue.request.lbn = Lbn((self.places[issue.source as usize] * self.part + within) / 8 * 8);
+        }
+        polled
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.streams.handle_completion(now, id);
+    }
+}
+
+/// The numbers below `count` in a random order.
+fn shuffled(count: u32, order: u64) -> Vec<u64> {
+    let mut places: Vec<u64> = (0..u64::from(count)).collect();
+    let mut random = Pcg64Mcg::seed_from_u64(order);
+    for last in (1..places.len()).rev() {
+        places.swap(last, random.random_range(0..=last));
+    }
+    places
+}
+
+/// The parts of a disk that so many streams share out among them, in a random order.
+pub(super) fn shuffled_parts(sectors: u64, streams: u32) -> Vec<Region> {
+    let part = sectors / u64::from(streams).max(1) / 8 * 8;
+    shuffled(streams, 1).into_iter().map(|place| Region { first: Lbn(place * part), sectors: part }).collect()
+}
+
 struct Books {
     bytes: Vec<u64>,
+    /// Requests of each source, and the sum of their response times.
+    responses: Vec<(u64, f64)>,
     streams_ms: Vec<f32>,
     random_ms: Vec<f32>,
 }
 
 impl Books {
     fn new(sources: usize) -> Books {
-        Books { bytes: vec![0; sources], streams_ms: Vec::new(), random_ms: Vec::new() }
+        let responses = vec![(0, 0.0); sources];
+        Books { bytes: vec![0; sources], responses, streams_ms: Vec::new(), random_ms: Vec::new() }
     }
 
     fn outcome(self, a_disk: usize, streams: usize, seconds: f64, memory_bytes: u64) -> StreamsRun {
@@ -225,7 +279,9 @@ impl Books {
             let these = sources.filter(move |(source, _)| (source % a_disk < streams) == want_stream);
             these.map(|(_, bytes)| *bytes as f64 / seconds / 1e6).collect::<Vec<f64>>()
         };
+        let means = self.responses.iter().enumerate().filter(|(source, _)| source % a_disk < streams);
         StreamsRun {
+            stream_means_ms: means.map(|(_, (count, sum))| sum / (*count).max(1) as f64).collect(),
             streams_mb_s: of(true),
             random_mb_s: of(false).iter().sum(),
             streams_ms: sorted(self.streams_ms),
@@ -244,6 +300,8 @@ fn sorted(mut times: Vec<f32>) -> Vec<f32> {
 pub(super) struct StreamsRun {
     pub(super) streams_mb_s: Vec<f64>,
     pub(super) random_mb_s: f64,
+    /// The mean response time of each stream.
+    pub(super) stream_means_ms: Vec<f64>,
     /// Response times, ascending.
     pub(super) streams_ms: Vec<f32>,
     pub(super) random_ms: Vec<f32>,
@@ -266,6 +324,18 @@ impl StreamsRun {
         self.streams_ms.iter().map(|ms| f64::from(*ms)).sum::<f64>() / self.streams_ms.len().max(1) as f64
     }
 
+    /// The longest mean response time of a stream over the shortest.
+    pub(super) fn longest_over_shortest_mean(&self) -> f64 {
+        let means = self.stream_means_ms.iter().copied();
+        means.clone().fold(0.0, f64::max) / means.fold(f64::INFINITY, f64::min)
+    }
+
+    /// The share of the requests of streams that took no longer than this.
+    pub(super) fn share_within(&self, ms: f32) -> f64 {
+        let within = self.streams_ms.partition_point(|response| *response <= ms);
+        within as f64 / self.streams_ms.len().max(1) as f64
+    }
+
     /// The response time that this share of the requests of streams does not exceed.
     pub(super) fn stream_ms(&self, share: f64) -> f64 {
         quantile(&self.streams_ms, share)
@@ -273,6 +343,10 @@ impl StreamsRun {
 
     pub(super) fn worst_ms(&self) -> f64 {
         self.streams_ms.last().map_or(0.0, |ms| f64::from(*ms))
+    }
+
+    pub(super) fn random_mean_ms(&self) -> f64 {
+        self.random_ms.iter().map(|ms| f64::from(*ms)).sum::<f64>() / self.random_ms.len().max(1) as f64
     }
 
     /// The response time that this share of the random reads does not exceed.
@@ -290,12 +364,22 @@ fn quantile(sorted_ms: &[f32], share: f64) -> f64 {
 /// The disk's own bandwidth where this number of streams begins: 32 MiB read at each place in requests of 1 MiB, without the time to
 /// get there.
 pub(super) fn own_mb_s(streams: u32, length: Length) -> Result<f64, StudyError> {
+    rate_at((0..u64::from(streams)).map(|stream| (stream, u64::from(streams))), length)
+}
+
+/// The disk's own bandwidth at its innermost tracks.
+pub(super) fn innermost_mb_s(length: Length) -> Result<f64, StudyError> {
+    rate_at([(999, 1000)], length)
+}
+
+/// The bandwidth over places, each a part of the disk.
+fn rate_at(places: impl IntoIterator<Item = (u64, u64)>, length: Length) -> Result<f64, StudyError> {
     let rig = Rig::from_drive(drives::load(DRIVE)?);
     let sectors = rig.volumes()[0].sectors;
     let (large, requests) = (MIB / SECTOR, length.pick(32, 8));
     let (mut bytes, mut seconds) = (0.0, 0.0);
-    for stream in 0..u64::from(streams) {
-        let first = Lbn(sectors / u64::from(streams) * stream / 8 * 8);
+    for (part, of) in places {
+        let first = Lbn(sectors / of * part / 8 * 8);
         let region = Region { first, sectors: requests * large };
         let shape = StreamShape::reads(region, 1, large as u32);
         let mut engine = rig.build(1)?;
