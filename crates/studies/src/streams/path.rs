@@ -224,7 +224,8 @@ pub(super) fn controller(setting: &Setting<'_>) -> Result<Findings, StudyError> 
                 .with("controller.order", "fcfs")
                 .with("controller.cache.sectors", MEMORY / 512)
                 .with("controller.cache.line_sectors", 128)
-                .with("controller.cache.read_ahead_sectors", ahead / 512);
+                .with("controller.cache.read_ahead_sectors", ahead / 512)
+                .with("controller.cache.read_ahead_evicts", true);
             ((ahead / KIB) as f64, plan)
         };
         (
@@ -252,7 +253,7 @@ pub(super) fn controller(setting: &Setting<'_>) -> Result<Findings, StudyError> 
         Measured::new("controller.100_streams.4_mib_share", at(&figure, 3, 4096.0) / best),
     ];
     let section = Section::new("Read-ahead of the controller (Fig 3.6)")
-        .with_text("128 KiB a read. The study's memory is not stated: its controllers have about ten times a drive's.")
+        .with_text("128 KiB a read. What is read ahead is fetched with the read that misses, and takes room as the read does. The study's memory is not stated: its controllers have about ten times a drive's.")
         .with_chart(figure);
     Ok(Findings::new(measured, [section]))
 }
