@@ -192,7 +192,14 @@ pub(super) fn segments(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let (requests, growing) = (requests.run(setting)?, growing.run(setting)?);
     let (fixed, xdd) = (fixed.run(setting)?, xdd.run(setting)?);
     let none = swept(setting, 60).with("drive.cache.read_ahead", "none").run()?.mb_s();
+    let sixty = |kib| at(&requests, 3, kib);
+    let best = [8, 16, 32, 64, 128, 256, 512, 1024].map(|kib| sixty(f64::from(kib)));
     let measured = vec![
+        Measured::new("requests.60_streams.growth", sixty(128.0) / sixty(8.0)),
+        Measured::new("requests.60_streams.collapse", sixty(1024.0) / best.into_iter().fold(0.0, f64::max)),
+        Measured::new("xdd.64_kib.fall", at(&xdd, 2, 1.0) / at(&xdd, 2, 50.0)),
+        Measured::new("xdd.8_kib.over_simulated", at(&xdd, 0, 10.0) / at(&requests, 1, 8.0)),
+        Measured::new("xdd.8_kib.fall", at(&xdd, 0, 10.0) / at(&xdd, 0, 50.0)),
         Measured::new("segments.32_kib.mb_s", at(&growing, 0, 32.0)),
         Measured::new("segments.2_mib.mb_s", at(&growing, 0, 2048.0)),
         // 64 segments for 60 streams, then 32.
