@@ -25,7 +25,7 @@ use crate::stream_layer::StreamLayer;
 use headstack_model::{Nanos, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
-use headstack_policy::streams::{Config, ConfigError, Streams};
+use headstack_policy::streams::{Config, ConfigError, Guarantee, Streams};
 use links::SharedLinks;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -231,6 +231,15 @@ impl Engine {
     /// The stream scheduler of a volume; `None` without a node.
     pub fn streams(&self, volume: usize) -> Option<&Streams> {
         self.tree.layer_of::<StreamLayer>(volume).map(StreamLayer::streams)
+    }
+
+    /// Gives a client of a volume's node, a source of the load, a guarantee. The caller has checked that the disk can keep it
+    /// ([`headstack_policy::admission`]).
+    ///
+    /// Panics if the volume has no node.
+    pub fn set_guarantee(&mut self, volume: usize, source: u32, guarantee: Guarantee) {
+        let layer = self.tree.layer_of_mut::<StreamLayer>(volume);
+        layer.expect("the volume has a node").set_guarantee(source, guarantee);
     }
 
     /// The counters of a device's controller; `None` without a smart controller.

@@ -55,6 +55,10 @@ impl StreamLayer {
         })
     }
 
+    pub(crate) fn set_guarantee(&mut self, source: u32, guarantee: streams::Guarantee) {
+        self.streams.set_guarantee(source.into(), guarantee);
+    }
+
     pub(crate) fn streams(&self) -> &Streams {
         &self.streams
     }

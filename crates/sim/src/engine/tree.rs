@@ -276,11 +276,21 @@ impl LayerTree {
 
     /// The first layer of a type on the way from the top of a volume down its first children.
     pub(super) fn layer_of<L: Layer>(&self, volume: usize) -> Option<&L> {
+        self.branches[self.number_of::<L>(volume)?].downcast()
+    }
+
+    pub(super) fn layer_of_mut<L: Layer>(&mut self, volume: usize) -> Option<&mut L> {
+        let number = self.number_of::<L>(volume)?;
+        (self.layer(number) as &mut dyn Any).downcast_mut()
+    }
+
+    /// The branch of the first layer of a type.
+    fn number_of<L: Layer>(&self, volume: usize) -> Option<usize> {
         let mut node = self.volumes[volume].root;
         while let Some(number) = self.branch_of(node) {
             let branch = &self.branches[number];
-            if let Some(layer) = branch.downcast() {
-                return Some(layer);
+            if branch.downcast::<L>().is_some() {
+                return Some(number);
             }
             node = branch.children[0].node;
         }

@@ -11,8 +11,10 @@
 mod disk;
 mod node;
 mod ours;
+mod paced;
 mod path;
 mod play;
+mod rates;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +43,9 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         ours::writers(setting)?,
         ours::random_reader(setting)?,
         ours::slow(setting)?,
+        rates::carried(setting)?,
+        rates::small_reads(setting)?,
+        rates::guaranteed(setting)?,
     ];
     if setting.length == Length::Full {
         // Two minutes a round.

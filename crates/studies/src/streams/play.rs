@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 /// The node's disk.
 pub(super) const DRIVE: &str = "wd800jd";
 
-/// The simulated disk of chapters 1 and 3. It is not shipped: nobody has ever had one.
+/// The simulated disk of chapters 1 and 3. It is not shipped, because it is no product.
 pub(super) const CHAPTER_3: &str = "streams-chapter-3";
 const CHAPTER_3_FILE: &str = include_str!("../../../../studies/streams/chapter-3.toml");
 
@@ -264,7 +264,7 @@ fn shuffled(count: u32, order: u64) -> Vec<u64> {
     places
 }
 
-/// The parts of a disk that so many streams share out among them, in a random order.
+/// The parts of a disk that this number of streams share out among them, in a random order.
 pub(super) fn shuffled_parts(sectors: u64, streams: u32) -> Vec<Region> {
     let part = sectors / u64::from(streams).max(1) / 8 * 8;
     shuffled(streams, 1).into_iter().map(|place| Region { first: Lbn(place * part), sectors: part }).collect()
