@@ -34,6 +34,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         path::scale(setting)?,
         path::queue(setting)?,
         path::segments(setting)?,
+        path::xdd(setting)?,
         path::controller(setting)?,
         node::read_ahead(setting)?,
         node::memory(setting)?,
