@@ -177,8 +177,8 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     // Half of the streams ask for 64 KiB every 300 ms, which is less than their share.
     const PAUSE_MS: f64 = 300.0;
     const HALF: u32 = MANY / 2;
-    let run = |scheduling: bool| {
-        let plan = by_itself(Plan::new(setting, MANY), MEMORY).with("node.scheduling", scheduling);
+    let run = |scheduling: bool, memory: u64| {
+        let plan = by_itself(Plan::new(setting, MANY), memory).with("node.scheduling", scheduling);
         let rig = plan.rig()?;
         let sectors = rig.volumes()[0].sectors;
         let halves = [(0, 0.0), (sectors / 2, PAUSE_MS)].map(|(first, pause)| {
@@ -201,7 +201,8 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         let end = plan.warm + plan.counted;
         plan.play(&rig, &mut Mix::new(members, u64::MAX, end)?)
     };
-    let outcomes = setting.map(&[false, true], |scheduling| run(*scheduling))?;
+    let cases = [(false, MEMORY), (true, MEMORY), (true, 8 * MEMORY), (true, 32 * MEMORY)];
+    let outcomes = setting.map(&cases, |(scheduling, memory)| run(*scheduling, *memory))?;
     let mut table = Table::new(
         "Fifty readers without a pause and fifty that pause for 300 ms",
         [
@@ -218,7 +219,8 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         let sum: f64 = these.iter().sum();
         (sum, these.iter().copied().fold(f64::INFINITY, f64::min) * these.len() as f64 / sum)
     };
-    for (name, outcome) in ["without the scheduler", "with it"].iter().zip(&outcomes) {
+    let names = ["without the scheduler", "with it, 8 MiB", "with it, 64 MiB", "with it, 256 MiB"];
+    for (name, outcome) in names.iter().zip(&outcomes) {
         let ((quick, quick_least), (slow, slow_least)) = (half(outcome, false), half(outcome, true));
         table.named_row([*name], [quick, slow, quick_least, slow_least]);
     }
