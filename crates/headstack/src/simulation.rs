@@ -244,6 +244,7 @@ impl<'a> Simulation<'a> {
             volumes,
             devices,
             links: self.engine.link_usage(),
+            processor: self.engine.processor_usage(),
             statistics: self.recorder.statistics,
             response_times: self.recorder.response_times.map(SortedTimes::from),
             end: self.engine.now(),

@@ -5,7 +5,7 @@
 //! Of several at one time, devices come first, then layers by their rank ([`tree`]), then the load, then the buses that devices
 //! share, and last the controllers that choose late.
 //!
-//! Modelled: any number of devices, alone or in arrays. Not modelled: the host's own time, but for transfers ([`crate::link`]).
+//! Modelled: any number of devices, alone or in arrays. The host's own time is that of its processor ([`crate::link`]), where it has one.
 
 mod links;
 mod time;
@@ -18,7 +18,7 @@ use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerActivity, ControllerSetup};
 use crate::device::{Completion, Device, Fault, FaultError, MediaWrite};
 use crate::layer::Layer;
-use crate::link::{LinkUse, Links};
+use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
 use crate::os::{DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
 use crate::stream_layer::StreamLayer;
@@ -110,8 +110,12 @@ impl Engine {
         let queues = devices.into_iter().map(|device| DeviceQueue::new(device, host));
         let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>()?);
         engine.tree.add_arrays(arrays);
-        if let Some(spec) = &host.page_cache {
-            engine.tree.add_page_caches(spec);
+        engine.tree.add_page_caches(host);
+        engine.tree.add_calls(host);
+        if let Some(processor) = host.processor() {
+            let mut links = Links::new(engine.devices());
+            links.set_processor(processor, host.interface_cost());
+            engine = engine.with_shared_links(links);
         }
         Ok(engine)
     }
@@ -177,6 +181,11 @@ impl Engine {
     /// The load of each part of the shared links; empty if none is shared.
     pub fn link_usage(&self) -> Vec<LinkUse> {
         self.links.usage()
+    }
+
+    /// The use of the host's processor; `None` if no work costs any time.
+    pub fn processor_usage(&self) -> Option<ProcessorUse> {
+        self.links.processor_usage()
     }
 
     /// How many devices there are.

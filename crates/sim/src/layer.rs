@@ -11,6 +11,7 @@
 //! `queued`, so that the parts of the time split add up at every level.
 
 use crate::device::Completion;
+use crate::link::ProcessorWork;
 use headstack_model::{Lbn, Nanos, Request};
 use std::any::Any;
 use std::fmt::Debug;
@@ -62,6 +63,13 @@ pub enum Effect {
     },
     /// Completed a request that came from above.
     Up(Completed),
+    /// Occupy the host's processor from now on, or from when it is free. The engine answers at once with [`Layer::computed`].
+    Compute {
+        /// The layer's number for the work.
+        id: u32,
+        /// The work.
+        work: ProcessorWork,
+    },
 }
 
 /// A layer's view of its children, for a choice among them.
@@ -82,6 +90,9 @@ pub trait Layer: Any + Debug + Send {
 
     /// Does all that is due.
     fn handle_timeout(&mut self, now: Nanos);
+
+    /// The processor will have done the work `id` of [`Effect::Compute`] at `until`.
+    fn computed(&mut self, _now: Nanos, _id: u32, _until: Nanos) {}
 
     /// The next effect; the engine calls this after each of the calls above, until there is none.
     fn poll(&mut self, now: Nanos) -> Option<Effect>;

@@ -23,7 +23,7 @@ pub use device::{
 };
 pub use engine::{Engine, LayerPlace};
 pub use layer::Layer;
-pub use link::{LinkUse, Tenure};
+pub use link::{LinkUse, ProcessorUse, ProcessorWork, Tenure, WorkKind};
 pub use observe::{Finished, Observer};
 pub use os::{HostError, HostSpec};
 pub use rig::{Rig, RigError};

@@ -5,7 +5,8 @@
 //! *Time:* a request that waited for commands has the time split of the one that brought its answer, as far as it waited; its wait
 //! before that is `queued`.
 //!
-//! Modelled: the scheduler itself. Not modelled: bytes, the network, and the time that the node's processor needs.
+//! Modelled: the scheduler itself. Not modelled: bytes. The layer of the host's calls has the processor's time for clients and the
+//! network's.
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};

@@ -62,6 +62,7 @@ fn summary(results: &Results) -> Section {
         text::volume_table(results),
         text::device_table(results),
         text::link_table(results),
+        text::processor_table(results),
     ];
     let mut tables = vec![table];
     tables.extend(more.into_iter().flatten().map(|(table, _)| table));

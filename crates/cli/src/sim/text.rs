@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
 use headstack::{DeviceResult, EarlyStop, Results};
+use headstack_model::Nanos;
 use headstack_sim::TimeSplit;
 use headstack_sim::stats::{Interval, Priority, TimeHistogram, Totals};
 use std::io::Write;
@@ -25,7 +26,13 @@ pub(super) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failur
     for (name, value) in lines(results) {
         writeln!(out, "  {name:<20} {value}")?;
     }
-    let tables = [job_table(results), volume_table(results), device_table(results), link_table(results)];
+    let tables = [
+        job_table(results),
+        volume_table(results),
+        device_table(results),
+        link_table(results),
+        processor_table(results),
+    ];
     for (mut table, rows) in tables.into_iter().flatten() {
         let left = rows.saturating_sub(ROWS);
         table.rows.truncate(ROWS);
@@ -249,4 +256,19 @@ pub(crate) fn link_table(results: &Results) -> Option<(Table, usize)> {
     }
     let rows = table.rows.len();
     (rows > 0).then_some((table, rows))
+}
+
+/// A row for each kind of work of the host's processor, and one for all.
+pub(crate) fn processor_table(results: &Results) -> Option<(Table, usize)> {
+    let processor = results.processor.as_ref()?;
+    let mut table = Table::new("Processor", &["processor", "busy s", "busy"]);
+    let mut row = |name: &str, busy: Nanos| {
+        let share = 100.0 * results.share(busy) / processor.lanes.len() as f64;
+        table.row(vec![name.to_string(), figure(busy.as_secs()), format!("{share:.1} %")]);
+    };
+    let kinds = processor.kinds.iter().filter(|(_, busy)| *busy > Nanos::ZERO);
+    kinds.for_each(|(kind, busy)| row(&kind.name().replace('_', " "), *busy));
+    row("all", processor.busy());
+    let rows = table.rows.len();
+    Some((table, rows))
 }

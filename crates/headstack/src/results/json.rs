@@ -3,8 +3,9 @@
 use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, fio};
 use crate::load::JobSection;
 use crate::numbers::ratio;
+use headstack_model::Nanos;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
+use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, ProcessorUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
 impl Results {
@@ -55,6 +56,7 @@ fn object(results: &Results) -> Value {
         "volumes": volumes(results),
         "devices": devices(results),
         "links": links(results),
+        "processor": results.processor.as_ref().map(|one| processor(results, one)),
         "timeline": timeline(results),
         "rig": results.rig.keys,
     })
@@ -189,6 +191,19 @@ fn links(results: &Results) -> Vec<Value> {
         json!({"name": link.name, "part": link.part, "busy_s": busy, "utilisation": share})
     };
     results.links.iter().map(link).collect()
+}
+
+fn processor(results: &Results, processor: &ProcessorUse) -> Value {
+    let lanes = processor.lanes.len() as f64;
+    let part = |busy: Nanos| json!({"busy_s": busy.as_secs(), "utilisation": results.share(busy) / lanes});
+    let lane = |busy: &Nanos| json!({"busy_s": busy.as_secs(), "utilisation": results.share(*busy)});
+    let kinds = processor.kinds.iter().map(|(kind, busy)| (kind.name().to_string(), part(*busy)));
+    json!({
+        "busy_s": processor.busy().as_secs(),
+        "utilisation": results.share(processor.busy()) / lanes,
+        "lanes": processor.lanes.iter().map(lane).collect::<Vec<_>>(),
+        "kinds": kinds.collect::<Map<_, _>>(),
+    })
 }
 
 fn cache(activity: &Activity) -> Value {

@@ -10,7 +10,7 @@ use crate::load::WorkloadInfo;
 use crate::numbers::ratio;
 use headstack_model::Nanos;
 use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{Activity, LinkUse};
+use headstack_sim::{Activity, LinkUse, ProcessorUse};
 use serde_json::Value;
 
 /// A volume of the rig.
@@ -85,6 +85,8 @@ pub struct Results {
     pub devices: Vec<DeviceResult>,
     /// Use of the links that devices share.
     pub links: Vec<LinkUse>,
+    /// The work of the host's processor; `None` where none costs any time.
+    pub processor: Option<ProcessorUse>,
     pub end: Nanos,
     /// CPU time of the run in seconds, if the program has measured it: the library reads no clock.
     pub cpu_s: Option<f64>,

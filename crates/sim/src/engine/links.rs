@@ -1,6 +1,6 @@
 //! What devices share on their way to the host: the links are passed to the device that is called.
 
-use crate::link::{HostLink, LinkUse, Links, Tenure};
+use crate::link::{HostLink, LinkUse, Links, ProcessorUse, ProcessorWork, Tenure};
 use headstack_model::Nanos;
 
 /// The links that devices share, if they share any.
@@ -17,6 +17,16 @@ impl SharedLinks {
     /// The load of each part of the links; empty if none is shared.
     pub(super) fn usage(&self) -> Vec<LinkUse> {
         self.links.as_ref().map_or(Vec::new(), |links| links.usage())
+    }
+
+    /// The use of the host's processor; `None` without one.
+    pub(super) fn processor_usage(&self) -> Option<ProcessorUse> {
+        self.links.as_ref()?.processor_usage()
+    }
+
+    /// Does work from `now` on; returns its end. Without a processor nothing else delays it.
+    pub(super) fn run(&mut self, now: Nanos, work: &ProcessorWork) -> Nanos {
+        self.links.as_mut().map_or(now + work.total(), |links| links.run(now, work))
     }
 
     /// When the next bus is won; [`Nanos::MAX`] without requests.

@@ -4,7 +4,7 @@ use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
 use crate::layer::Layer;
-use crate::os::{DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PageCacheSpec, PortQueue};
+use crate::os::{CallLayer, CopyCost, DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PortQueue};
 use crate::stream_layer::StreamLayer;
 use headstack_policy::streams::{Config, ConfigError};
 use std::any::Any;
@@ -68,6 +68,7 @@ struct Rank {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LayerKind {
+    Calls,
     PageCache,
     Array,
     Streams,
@@ -109,9 +110,15 @@ impl LayerTree {
         for number in 0..self.volumes.len() {
             let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
             let layer = Box::new(StreamLayer::new(config, sectors, sector_bytes)?);
-            let cache = self
-                .branch_of(root)
-                .filter(|branch| self.branches[*branch].rank.kind == LayerKind::PageCache);
+            // Calls, and a page cache, stay above it.
+            let is_above = |branch: &usize| {
+                matches!(self.branches[*branch].rank.kind, LayerKind::Calls | LayerKind::PageCache)
+            };
+            let first = self.branch_of(root).filter(is_above);
+            let second = first
+                .and_then(|first| self.branch_of(self.branches[first].children[0].node))
+                .filter(is_above);
+            let cache = second.or(first);
             let below = cache.map_or(root, |cache| self.branches[cache].children[0].node);
             let rank = Rank { kind: LayerKind::Streams, number: number as u32 };
             let node = self.add(layer, vec![ChildPort { node: below, port: 0 }], device, rank);
@@ -161,14 +168,34 @@ impl LayerTree {
         }
     }
 
-    pub(super) fn add_page_caches(&mut self, spec: &PageCacheSpec) {
+    /// Puts a page cache before each volume, if the host has one.
+    pub(super) fn add_page_caches(&mut self, host: &HostSpec) {
+        let Some(spec) = &host.page_cache else { return };
         for number in 0..self.volumes.len() {
-            let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
-            let layer = Box::new(PageCache::new(spec, sectors, sector_bytes));
-            let rank = Rank { kind: LayerKind::PageCache, number: number as u32 };
-            self.volumes[number].root =
-                self.add(layer, vec![ChildPort { node: root, port: 0 }], device, rank);
+            let Volume { sectors, sector_bytes, .. } = self.volumes[number];
+            let copies = CopyCost::new(host, sector_bytes);
+            self.add_on_top(
+                LayerKind::PageCache,
+                number,
+                PageCache::new(spec, copies, sectors, sector_bytes),
+            );
         }
+    }
+
+    /// Puts the host's calls before each volume, if they take any time.
+    pub(super) fn add_calls(&mut self, host: &HostSpec) {
+        let Some(cost) = host.call_cost() else { return };
+        for number in 0..self.volumes.len() {
+            let layer = CallLayer::new(cost, self.volumes[number].sector_bytes);
+            self.add_on_top(LayerKind::Calls, number, layer);
+        }
+    }
+
+    fn add_on_top(&mut self, kind: LayerKind, volume: usize, layer: impl Layer) {
+        let Volume { root, device, .. } = self.volumes[volume];
+        let rank = Rank { kind, number: volume as u32 };
+        self.volumes[volume].root =
+            self.add(Box::new(layer), vec![ChildPort { node: root, port: 0 }], device, rank);
     }
 
     pub(super) fn put_behind(

@@ -106,6 +106,10 @@ impl Engine {
             match effect {
                 Effect::Down { child, submission } => self.send(number, child, submission),
                 Effect::Up(answer) => self.answer(number, answer),
+                Effect::Compute { id, work } => {
+                    let until = self.links.run(now, &work);
+                    self.tree.layer(number).computed(now, id, until);
+                }
             }
         }
         self.tree.schedule(number);

@@ -1,70 +1,46 @@
-//! The processor's cost of transfers.
+//! The cost of transfers between drives and memory for the host's processor.
 //!
-//! Modelled: one processor, which spends some time on each command. With programmed I/O (PIO) it moves every word itself and takes
-//! an interrupt for each block of data, so that the drive waits for the processor. With bus-master DMA and SCSI it sets up the
-//! scatter-gather list and takes one interrupt at the end. Not modelled: computations of programs, and copies of the page cache.
+//! Modelled: with programmed I/O (PIO) the processor moves every word itself and takes an interrupt for each block of data, so
+//! that the drive waits for the processor. With bus-master DMA and SCSI it sets up the scatter-gather list and takes one
+//! interrupt at the end.
 //!
 //! *Source:* ATA/ATAPI-4 (cycle times of PIO, single-word, multiword and Ultra DMA), SCSI-2 and SCSI-3 parallel (bytes a second).
 
-use super::lane::{Flow, Lane};
+use super::processor::{ProcessorWork, WorkKind};
 use headstack_model::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InterfaceCost {
-    pub(crate) command: Nanos,
     /// Time per memory segment, and its bytes; `None` if the processor moves the data itself.
     pub(crate) piece: Option<(Nanos, u64)>,
-    pub(crate) interrupt: Nanos,
-    /// Of programmed transfer: for 2¹⁰ bytes, and the bytes that it moves for an interrupt.
-    pub(crate) kb: Nanos,
+    /// Of programmed transfer: for 2¹⁰ bytes read and written, and the bytes that it moves for an interrupt.
+    pub(crate) read_kb: Nanos,
+    pub(crate) write_kb: Nanos,
     pub(crate) block_bytes: u64,
 }
 
-/// The host's processor and its costs for transfers.
-#[derive(Clone, Debug)]
-pub(crate) struct Interface {
-    cost: InterfaceCost,
-    processor: Lane,
-}
-
-impl Interface {
-    pub(crate) fn new(cost: InterfaceCost) -> Interface {
-        Interface { cost, processor: Lane::new(1_000_000_000) }
+impl InterfaceCost {
+    /// The work to list the memory segments of a command of `bytes` bytes.
+    pub(super) fn list(&self, bytes: u64) -> Nanos {
+        self.piece.map_or(Nanos::ZERO, |(each, size)| Nanos(each.0 * bytes.div_ceil(size)))
     }
 
-    /// Gives the processor something to do from a time on; tells when it is done.
-    fn work(&mut self, now: Nanos, begins: Nanos, least: Nanos, work: Nanos) -> Nanos {
-        self.processor.take(now, Flow { begins, least, units: work.0 })
+    /// Whether the processor moves the data itself, and so has seen the interrupt of the last block when a command ends.
+    pub(super) fn is_programmed(&self) -> bool {
+        self.piece.is_none()
     }
 
-    /// When the processor has given a command.
-    pub(crate) fn command(&mut self, now: Nanos, bytes: u64) -> Nanos {
-        let pieces = self.cost.piece.map_or(0, |(each, size)| each.0 * bytes.div_ceil(size));
-        self.work(now, now, Nanos::ZERO, Nanos(self.cost.command.0 + pieces))
-    }
-
-    /// When data that come and go from `begins` on, over `least` at least, have been moved.
-    pub(crate) fn transfer(&mut self, now: Nanos, begins: Nanos, least: Nanos, bytes: u64) -> Nanos {
-        match self.cost.piece {
-            Some(_) => begins + least,
-            None => {
-                let interrupts = self.cost.interrupt.0 * bytes.div_ceil(self.cost.block_bytes);
-                let moved = (u128::from(bytes) * u128::from(self.cost.kb.0)) >> 10;
-                self.work(now, begins, least, Nanos(interrupts + moved as u64))
-            }
+    /// The work to move `bytes` bytes, with an interrupt for each block.
+    pub(super) fn words(&self, interrupt: Nanos, bytes: u64, to_host: bool) -> ProcessorWork {
+        if !self.is_programmed() {
+            return ProcessorWork::NONE;
         }
-    }
-
-    /// When the processor knows that a command that ends at `at` is done.
-    pub(crate) fn report(&mut self, now: Nanos, at: Nanos) -> Nanos {
-        match self.cost.piece {
-            Some(_) => self.work(now, at, Nanos::ZERO, self.cost.interrupt),
-            // It was there for the last block.
-            None => at,
-        }
-    }
-
-    pub(crate) fn busy(&self) -> Nanos {
-        self.processor.busy()
+        let (kb, kind) = match to_host {
+            true => (self.read_kb, WorkKind::WordRead),
+            false => (self.write_kb, WorkKind::WordWrite),
+        };
+        let moved = (u128::from(bytes) * u128::from(kb.0)) >> 10;
+        let interrupts = Nanos(interrupt.0 * bytes.div_ceil(self.block_bytes));
+        ProcessorWork::new(kind, Nanos(moved as u64)).and(WorkKind::Interrupt, interrupts)
     }
 }

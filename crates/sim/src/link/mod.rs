@@ -9,15 +9,17 @@
 mod bus;
 mod interface;
 mod lane;
+mod processor;
 mod ring;
 
 pub(crate) use bus::Arbitration;
 pub(crate) use interface::InterfaceCost;
+pub(crate) use processor::{CommandCost, Processor};
+pub use processor::{ProcessorUse, ProcessorWork, WorkKind};
 pub(crate) use ring::RingShape;
 
 use bus::ExclusiveBus;
 use headstack_model::Nanos;
-use interface::Interface;
 use lane::{Flow, Lane};
 use ring::Ring;
 use std::collections::VecDeque;
@@ -46,7 +48,7 @@ pub(crate) struct Transfer {
 /// The load of a part of the shared links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkUse {
-    /// The name of the bus; `host` for the host's processor.
+    /// The name of the bus.
     pub name: String,
     /// Which part of it.
     pub part: &'static str,
@@ -73,7 +75,8 @@ pub(crate) struct Links {
     rings: Vec<(String, Ring)>,
     buses: Vec<(String, ExclusiveBus)>,
     rates: Vec<(String, Lane)>,
-    interface: Option<Interface>,
+    processor: Option<Processor>,
+    interface: Option<InterfaceCost>,
     /// Tenures that ended and were not reported yet.
     ended: VecDeque<Tenure>,
     ways: Vec<Way>,
@@ -104,16 +107,33 @@ impl Links {
         self.rates.len() as u32 - 1
     }
 
-    pub(crate) fn set_interface(&mut self, cost: InterfaceCost) {
-        self.interface = Some(Interface::new(cost));
+    /// Adds the host's processor, and what transfers cost it.
+    pub(crate) fn set_processor(&mut self, processor: Processor, interface: Option<InterfaceCost>) {
+        (self.processor, self.interface) = (Some(processor), interface);
     }
 
     pub(crate) fn is_any(&self) -> bool {
-        (0..self.ways.len()).any(|device| self.reach(device))
+        self.processor.is_some() || (0..self.ways.len()).any(|device| self.reach(device))
     }
 
     fn reach(&self, device: usize) -> bool {
-        self.interface.is_some() || self.ways[device] != Way::default()
+        let works = |processor: &Processor| processor.command != CommandCost::default();
+        self.interface.is_some()
+            || self.processor.as_ref().is_some_and(works)
+            || self.ways[device] != Way::default()
+    }
+
+    /// The use of the host's processor; `None` without one.
+    pub(crate) fn processor_usage(&self) -> Option<ProcessorUse> {
+        self.processor.as_ref().map(Processor::usage)
+    }
+
+    /// Does work of a program or layer from `now` on; returns its end.
+    pub(crate) fn run(&mut self, now: Nanos, work: &ProcessorWork) -> Nanos {
+        match &mut self.processor {
+            Some(processor) => processor.run(now, work),
+            None => now + work.total(),
+        }
     }
 
     /// The load of each part of the links.
@@ -126,8 +146,7 @@ impl Links {
         let rings = self.rings.iter().flat_map(parts);
         let buses = self.buses.iter().map(|(name, bus)| used(name, "held", bus.held()));
         let rates = self.rates.iter().map(|(name, rate)| used(name, "data", rate.busy()));
-        let host = self.interface.iter().map(|interface| used("host", "processor", interface.busy()));
-        rings.chain(buses).chain(rates).chain(host).collect()
+        rings.chain(buses).chain(rates).collect()
     }
 
     /// When the next bus is won; `Nanos::MAX` without requests.
@@ -172,9 +191,30 @@ impl Links {
         for rate in self.ways[device as usize].rates.into_iter().flatten() {
             flow.least = self.rates[rate as usize].1.take(now, flow) - begins;
         }
-        match &mut self.interface {
-            Some(interface) => interface.transfer(now, begins, flow.least, bytes),
-            None => begins + flow.least,
+        match (&self.interface, &mut self.processor) {
+            (Some(interface), Some(processor)) => {
+                let work = interface.words(processor.command.interrupt, bytes, to_host);
+                processor.occupy(now, begins, flow.least, &work)
+            }
+            _ => begins + flow.least,
+        }
+    }
+
+    /// When the processor has submitted a command of `bytes` bytes.
+    fn submit(&mut self, now: Nanos, bytes: u64) -> Nanos {
+        let Some(processor) = &mut self.processor else { return now };
+        let list = self.interface.as_ref().map_or(Nanos::ZERO, |interface| interface.list(bytes));
+        processor.run(now, &ProcessorWork::new(WorkKind::Submit, processor.command.submit + list))
+    }
+
+    /// When the processor has handled the interrupt of a command that ends at `at`.
+    fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
+        match &mut self.processor {
+            Some(processor) if !self.interface.as_ref().is_some_and(InterfaceCost::is_programmed) => {
+                let work = ProcessorWork::new(WorkKind::Interrupt, processor.command.interrupt);
+                processor.occupy(now, at, Nanos::ZERO, &work)
+            }
+            _ => at,
         }
     }
 }
@@ -213,7 +253,7 @@ impl HostLink<'_> {
     /// When a command of `bytes` bytes that the host begins to send at `now` has arrived at the device.
     pub(crate) fn command(&mut self, now: Nanos, bytes: u64) -> Nanos {
         let Some((links, device)) = &mut self.0 else { return now };
-        let given = links.interface.as_mut().map_or(now, |interface| interface.command(now, bytes));
+        let given = links.submit(now, bytes);
         links.ring(*device).map_or(given, |(ring, place)| ring.command(given, place))
     }
 
@@ -226,7 +266,7 @@ impl HostLink<'_> {
     /// When the host is notified of a command that ends at `at`.
     pub(crate) fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
         let Some((links, _)) = &mut self.0 else { return at };
-        links.interface.as_mut().map_or(at, |interface| interface.report(now, at))
+        links.interrupt(now, at)
     }
 
     /// Transfers the device's data; returns when all of them have arrived.

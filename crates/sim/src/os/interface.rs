@@ -1,12 +1,11 @@
-//! `[host.interface]` of a rig: how data come to the host's memory, and what that costs its processor.
+//! `[host.interface]` of a rig: how data come to the host's memory.
 //!
 //! *Source:* cycle times of ATA/ATAPI-4 (PIO, single-word, multiword and Ultra DMA) and of SCSI-2 and SCSI-3 parallel buses. The
 //! study of disk performance optimization prints 11.4 MB/s for PIO mode 4, which moves 16.7 (11.1 is mode 3, which it
 //! leaves out), and 33.3 for a multiword DMA mode 3, which is Ultra DMA mode 2; here the standards count.
 
 use super::HostError;
-use crate::link::InterfaceCost;
-use headstack_model::Nanos;
+use super::processor::{ProcessorSpec, check_us};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -104,30 +103,29 @@ impl InterfaceKind {
     }
 
     /// Whether the processor moves every word.
-    fn is_programmed(self) -> bool {
+    pub(super) fn is_programmed(self) -> bool {
         use InterfaceKind::*;
         matches!(self, Pio0 | Pio1 | Pio2 | Pio3 | Pio4)
     }
 }
 
-/// `[host.interface]`: how data reach the host's memory, at the rate of the transfer mode at most, and their cost for the host's
-/// one processor. With programmed I/O the processor moves each word and the drive waits for it; with DMA it takes one interrupt
-/// per command.
+/// `[host.interface]`: how data reach the host's memory, at the rate of the transfer mode at most. With programmed I/O the
+/// processor moves each word and the drive waits for it; with DMA it takes one interrupt per command. `[host.processor]` has the
+/// processor's times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
     /// The transfer mode.
     pub kind: InterfaceKind,
-    /// Processor time for each command. Default: 10 (assumption).
-    #[serde(default = "ten")]
-    pub command_us: f64,
-    /// Processor time for each interrupt. Default: 5 (assumption).
-    #[serde(default = "five")]
-    pub interrupt_us: f64,
-    /// Processor time for a word of two bytes in addition to the cycle in which it waits for the drive, with programmed I/O.
-    /// Default: 0 (assumption).
-    #[serde(default)]
-    pub word_us: f64,
+    /// Older name of `host.processor.submit_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_us: Option<f64>,
+    /// Older name of `host.processor.interrupt_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupt_us: Option<f64>,
+    /// Older name of `host.processor.word_read_us` and `word_write_us` together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word_us: Option<f64>,
     /// Bytes per interrupt, with programmed I/O. Default: 512 (ATA without READ MULTIPLE).
     #[serde(default = "sector")]
     pub block_bytes: u32,
@@ -139,14 +137,6 @@ pub struct InterfaceSpec {
     pub piece_bytes: u32,
 }
 
-fn ten() -> f64 {
-    10.0
-}
-
-fn five() -> f64 {
-    5.0
-}
-
 fn sector() -> u32 {
     512
 }
@@ -156,59 +146,94 @@ fn page() -> u32 {
 }
 
 impl InterfaceSpec {
-    pub(super) fn check(&self) -> Result<(), HostError> {
+    pub(super) fn check(&self, processor: Option<&ProcessorSpec>) -> Result<(), HostError> {
         let times = [
-            ("command_us", self.command_us),
-            ("interrupt_us", self.interrupt_us),
-            ("word_us", self.word_us),
+            ("command_us", self.command_us.unwrap_or(0.0)),
+            ("interrupt_us", self.interrupt_us.unwrap_or(0.0)),
+            ("word_us", self.word_us.unwrap_or(0.0)),
             ("piece_us", self.piece_us),
         ];
-        for (key, value) in times {
-            if !(0.0..=1e6).contains(&value) {
-                let message = format!("{value} us is outside 0 to 1000000 us");
-                return Err(HostError::new(&format!("interface.{key}"), message));
-            }
-        }
+        times.into_iter().try_for_each(|(key, us)| check_us(&format!("interface.{key}"), us))?;
         for (key, value) in [("block_bytes", self.block_bytes), ("piece_bytes", self.piece_bytes)] {
             if value == 0 {
                 return Err(HostError::new(&format!("interface.{key}"), "0 is outside 1 to 4294967295"));
             }
         }
-        let misplaced = match self.kind.is_programmed() {
-            true => (self.piece_us > 0.0).then_some(("piece_us", "is for DMA and SCSI")),
-            false => {
-                (self.word_us > 0.0).then_some(("word_us", "is for programmed transfer (`pio-0` to `pio-4`)"))
+        let is_programmed = self.kind.is_programmed();
+        if is_programmed && self.piece_us > 0.0 {
+            return Err(HostError::new("interface.piece_us", "is for DMA and SCSI"));
+        }
+        if !is_programmed && self.word_us.is_some_and(|us| us > 0.0) {
+            let message = "is for programmed transfer (`pio-0` to `pio-4`)";
+            return Err(HostError::new("interface.word_us", message));
+        }
+        self.check_older(processor)
+    }
+
+    /// Checks that no time is given by both of its names.
+    fn check_older(&self, processor: Option<&ProcessorSpec>) -> Result<(), HostError> {
+        let Some(given) = processor else { return Ok(()) };
+        let pairs = [
+            ("command_us", self.command_us, "submit_us", given.submit_us),
+            ("interrupt_us", self.interrupt_us, "interrupt_us", given.interrupt_us),
+            ("word_us", self.word_us, "word_read_us", given.word_read_us),
+            ("word_us", self.word_us, "word_write_us", given.word_write_us),
+        ];
+        match pairs.iter().find(|(_, older, _, newer)| older.is_some() && newer.is_some()) {
+            Some((older, _, newer, _)) => {
+                let message = format!("is the older name of host.processor.{newer}, which is given too");
+                Err(HostError::new(&format!("interface.{older}"), message))
             }
-        };
-        match misplaced {
-            Some((key, message)) => Err(HostError::new(&format!("interface.{key}"), message)),
             None => Ok(()),
         }
     }
 
-    /// Time of 2¹⁰ bytes in the transfer mode.
-    fn kb_ns(&self) -> f64 {
-        512.0 * (f64::from(self.kind.word_ns()) + self.word_us * 1e3)
+    /// Time of 2¹⁰ bytes in the transfer mode, with a time for each word in addition.
+    pub(super) fn kb_ns(&self, word_us: f64) -> f64 {
+        512.0 * (f64::from(self.kind.word_ns()) + word_us * 1e3)
     }
+}
 
-    /// Shortest time of a sector.
-    pub(crate) fn us_per_sector(&self, sector_bytes: u32) -> f64 {
-        let sector = f64::from(sector_bytes);
-        let interrupts = match self.kind.is_programmed() {
-            true => self.interrupt_us * sector / f64::from(self.block_bytes),
-            false => 0.0,
-        };
-        self.kb_ns() * sector / 1024.0 / 1e3 + interrupts
-    }
+#[cfg(test)]
+mod tests {
+    use super::InterfaceKind::*;
+    use super::*;
 
-    pub(crate) fn cost(&self) -> InterfaceCost {
-        let piece = (Nanos::from_us(self.piece_us), u64::from(self.piece_bytes));
-        InterfaceCost {
-            command: Nanos::from_us(self.command_us),
-            piece: (!self.kind.is_programmed()).then_some(piece),
-            interrupt: Nanos::from_us(self.interrupt_us),
-            kb: Nanos(self.kb_ns().round() as u64),
-            block_bytes: u64::from(self.block_bytes),
+    /// Each mode with the standard's rate in MB/s, and the rate that the study of disk performance optimization prints.
+    const PROTOCOLS: [(InterfaceKind, f64, Option<f64>); 22] = [
+        (Pio0, 3.3, Some(3.3)),
+        (Pio1, 5.2, Some(5.2)),
+        (Pio2, 8.3, Some(8.3)),
+        (Pio3, 11.1, None),
+        // 11.4 is a print error.
+        (Pio4, 16.7, Some(11.4)),
+        (SingleWordDma0, 2.1, Some(2.1)),
+        (SingleWordDma1, 4.2, Some(4.2)),
+        (SingleWordDma2, 8.3, Some(8.3)),
+        (MultiwordDma0, 4.2, Some(4.2)),
+        (MultiwordDma1, 13.3, Some(13.3)),
+        (MultiwordDma2, 16.7, Some(16.6)),
+        (UltraDma0, 16.7, None),
+        (UltraDma1, 25.0, None),
+        // Printed as multiword DMA mode 3.
+        (UltraDma2, 33.3, Some(33.3)),
+        (UltraDma4, 66.7, None),
+        (UltraDma5, 100.0, None),
+        (Scsi, 5.0, Some(5.0)),
+        (FastScsi, 10.0, Some(10.0)),
+        (UltraScsi, 20.0, Some(20.0)),
+        (WideScsi, 10.0, Some(10.0)),
+        (FastWideScsi, 20.0, Some(20.0)),
+        (UltraWideScsi, 40.0, Some(40.0)),
+    ];
+
+    #[test]
+    fn every_protocol_has_the_rate_of_its_standard() {
+        for (kind, standard, printed) in PROTOCOLS {
+            let mb_s = 2e3 / f64::from(kind.word_ns());
+            assert!((mb_s / standard - 1.0).abs() < 0.02, "{kind:?}: {mb_s} and {standard} MB/s");
+            let is_as_printed = printed.is_none_or(|printed| (mb_s / printed - 1.0).abs() < 0.02);
+            assert_eq!(is_as_printed, kind != Pio4, "{kind:?}: {mb_s} MB/s, printed {printed:?}");
         }
     }
 }

@@ -144,9 +144,9 @@ pub(super) fn attached(rig: &RigSpec, group: usize) -> DriveSpec {
         above.and_then(RigBusSpec::rate),
     ];
     let slowest = rates.into_iter().flatten().map(|rate| f64::from(spec.sector_bytes) * 1e6 / rate as f64);
-    let interface = rig.host.interface.as_ref().map_or(0.0, |host| host.us_per_sector(spec.sector_bytes));
-    let through = slowest.fold(through.max(interface), f64::max);
-    spec.bus.read_us_per_sector = spec.bus.read_us_per_sector.max(read).max(through);
-    spec.bus.write_us_per_sector = spec.bus.write_us_per_sector.max(write).max(through);
+    let through = slowest.fold(through, f64::max);
+    let [host_read, host_write] = rig.host.us_per_sector(spec.sector_bytes);
+    spec.bus.read_us_per_sector = spec.bus.read_us_per_sector.max(read).max(through).max(host_read);
+    spec.bus.write_us_per_sector = spec.bus.write_us_per_sector.max(write).max(through).max(host_write);
     spec
 }

@@ -140,7 +140,7 @@ pub(super) fn shared(rig: &RigSpec) -> Vec<Vec<usize>> {
         });
         lists.push(numbers(index).chain(controllers).collect());
     }
-    if rig.host.interface.is_some() {
+    if rig.host.processor().is_some() {
         lists.push((0..rig.drives().count()).collect());
     }
     lists
@@ -169,8 +169,8 @@ pub(super) fn links(rig: &RigSpec) -> Option<Links> {
             };
         }
     }
-    if let Some(interface) = &rig.host.interface {
-        links.set_interface(interface.cost());
+    if let Some(processor) = rig.host.processor() {
+        links.set_processor(processor, rig.host.interface_cost());
     }
     links.is_any().then_some(links)
 }

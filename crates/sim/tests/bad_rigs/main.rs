@@ -14,10 +14,11 @@ use spoil::{Kind, Leaf, Spoilt, leaves};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rigs that have all keys there are.
-const OWN: [(&str, &str); 3] = [
+const OWN: [(&str, &str); 4] = [
     ("whole", include_str!("whole.toml")),
     ("others", include_str!("others.toml")),
     ("knowing", include_str!("knowing.toml")),
+    ("words", include_str!("words.toml")),
 ];
 
 fn rigs() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -113,12 +114,15 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 36] = [
+const MAY_BE_ZERO: [&str; 45] = [
     "antic_expire",
     "arbitration_us",
     "back_seek_max",
     "bypass_bytes",
+    "client_request_us",
+    "client_us_per_kib",
     "command_us",
+    "copy_us_per_kib",
     "copy_us_per_page",
     "cut_links",
     "delay_us",
@@ -134,6 +138,7 @@ const MAY_BE_ZERO: [&str; 36] = [
     "max_budget",
     "piece_us",
     "prio_aging_expire",
+    "program_us_per_byte",
     "protected_ratio",
     "read_ahead_kb",
     "read_batch_expire",
@@ -141,11 +146,16 @@ const MAY_BE_ZERO: [&str; 36] = [
     "read_expire",
     "read_modify_write_ratio",
     "read_us_per_sector",
+    "round_trip_us",
     "rpm_deviation_percent",
     "slice_idle",
+    "submit_us",
+    "system_call_us",
     "unplug_delay",
     "us_per_sector",
+    "word_read_us",
     "word_us",
+    "word_write_us",
     "write_batch_expire",
     "write_expire",
     "write_us_per_sector",
@@ -231,7 +241,7 @@ fn non_table_value_is_rejected_with_key_and_line() {
     let mut reader = Reader::default();
     let lists = ["bus", "controller", "array"];
     let tables = ["drive", "drive.queue", "controller.cache", "devices", "sources", "host", "host.queue"];
-    let inner = ["host.queue.cfq", "host.page_cache", "host.interface"];
+    let inner = ["host.queue.cfq", "host.page_cache", "host.interface", "host.processor", "host.clients"];
     for table in lists.iter().chain(&tables).chain(&inner) {
         let name = table.rsplit('.').next().unwrap_or_default();
         let rest = match *table {

@@ -16,6 +16,7 @@ mod media;
 mod media_cache;
 mod orders;
 mod overtaking;
+mod processor;
 mod queueing;
 mod rotation;
 mod seek;

@@ -19,9 +19,10 @@ mod ahead;
 mod pages;
 mod write_back;
 
-use super::spec::PageCacheSpec;
+use super::spec::{HostSpec, PageCacheSpec};
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use crate::link::{ProcessorWork, WorkKind};
 use crate::memory::{Agenda, Job, RequestTable, Resume};
 use ahead::{Fetch, Memory, Reader};
 use headstack_model::{Lbn, Nanos, Op, Request};
@@ -74,6 +75,23 @@ struct PageWalk {
     missed: u64,
 }
 
+/// The cost of copies between pages and programs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyCost {
+    /// For a page.
+    page: Nanos,
+    /// Whether copies wait for the host's processor; else each has a processor of its own.
+    waits: bool,
+}
+
+impl CopyCost {
+    /// The cost at a host, of the pages of a volume with blocks of `sector_bytes` bytes.
+    pub(crate) fn new(host: &HostSpec, sector_bytes: u32) -> CopyCost {
+        let page = host.copy_time(u64::from(PageCache::PAGE_BYTES.max(sector_bytes)));
+        CopyCost { page, waits: host.processor().is_some() }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct PageCache {
     pages: Pages,
@@ -81,7 +99,7 @@ pub(crate) struct PageCache {
     page_sectors: u64,
     ahead_most: u64,
     request_most: u64,
-    copy: Nanos,
+    copies: CopyCost,
     readers: Vec<(u32, Reader)>,
     requests: RequestTable<PageWalk, Purpose>,
     write_back: WriteBack,
@@ -111,7 +129,7 @@ impl PageCache {
     const AT_ONCE: usize = 1024;
 
     /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes.
-    pub(crate) fn new(spec: &PageCacheSpec, sectors: u64, sector_bytes: u32) -> PageCache {
+    pub(crate) fn new(spec: &PageCacheSpec, copies: CopyCost, sectors: u64, sector_bytes: u32) -> PageCache {
         let page_sectors = u64::from((PageCache::PAGE_BYTES / sector_bytes).max(1));
         let page_bytes = page_sectors * u64::from(sector_bytes);
         let pages = |kb: u64| kb * 1024 / page_bytes;
@@ -122,7 +140,7 @@ impl PageCache {
             page_sectors,
             ahead_most: pages(u64::from(spec.read_ahead_kb)),
             request_most: pages(1280),
-            copy: Nanos::from_us(spec.copy_us_per_page),
+            copies,
             readers: Vec::new(),
             requests: RequestTable::new(PageCache::AT_ONCE, Resume::OldestFirst),
             write_back: WriteBack::new(spec, room),
@@ -229,11 +247,22 @@ impl PageCache {
     }
 
     fn end(&mut self, now: Nanos, job: u32, pages: u64) {
-        let copy = Nanos(self.copy.0 * pages);
-        let completion = &mut self.requests[job].completion;
-        completion.parts.cache += copy;
-        completion.completed = now + copy;
-        self.copying.add(now + copy, job);
+        let copy = Nanos(self.copies.page.0 * pages);
+        self.requests[job].completion.parts.cache += copy;
+        match self.copies.waits {
+            true => {
+                self.requests[job].since = now + copy;
+                let work = ProcessorWork::new(WorkKind::Copy, copy);
+                self.effects.push_back(Effect::Compute { id: job, work });
+            }
+            false => self.end_at(now + copy, job),
+        }
+    }
+
+    /// A request's data will have been copied at `until`.
+    fn end_at(&mut self, until: Nanos, job: u32) {
+        self.requests[job].completion.completed = until;
+        self.copying.add(until, job);
     }
 
     fn read(&mut self, now: Nanos, job: u32) {
@@ -367,6 +396,12 @@ impl Layer for PageCache {
             Some(effect) => self.effects.push_back(effect),
             None => self.transferred(now, answer.id, &answer.completion),
         }
+    }
+
+    fn computed(&mut self, _now: Nanos, id: u32, until: Nanos) {
+        let job = &mut self.requests[id];
+        job.completion.parts.queued += until - job.since;
+        self.end_at(until, id);
     }
 
     fn handle_timeout(&mut self, now: Nanos) {
