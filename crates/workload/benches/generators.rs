@@ -81,7 +81,7 @@ fn run(load: &mut dyn Load) -> u64 {
             }
             Poll::Later(at) => now = at,
             Poll::Waiting => now += Nanos(100_000),
-            Poll::Done => return sum,
+            Poll::Done | Poll::Compute { .. } => return sum,
         }
         if let Some(id) = out.pop_front() {
             load.handle_completion(now, id);

@@ -61,6 +61,14 @@ impl Issue {
 pub enum Poll {
     /// Issue this now and poll again.
     Issue(Issue),
+    /// A program of the load computes for `time` on the host's processor. [`Load::handle_computed`] follows at once, then the next
+    /// poll.
+    Compute {
+        /// The load's own number for it.
+        id: u64,
+        /// How long it takes alone.
+        time: Nanos,
+    },
     /// Nothing before this time, unless a completion comes first.
     Later(Nanos),
     /// Nothing until a completion comes.
@@ -75,6 +83,9 @@ pub trait Load {
     fn poll(&mut self, now: Nanos) -> Poll;
     /// The request with this `id` completed at `now`.
     fn handle_completion(&mut self, now: Nanos, id: u64);
+
+    /// The processor will have done the computation with this `id` at `until`. [`Poll::Later`] then says when to poll again.
+    fn handle_computed(&mut self, _now: Nanos, _id: u64, _until: Nanos) {}
 
     /// Share of the load that is done by `now`, 0 to 1; `None` if its amount is unknown.
     fn progress(&self, _now: Nanos) -> Option<f64> {
@@ -95,6 +106,10 @@ impl<L: Load + ?Sized> Load for &mut L {
 
     fn handle_completion(&mut self, now: Nanos, id: u64) {
         (**self).handle_completion(now, id);
+    }
+
+    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+        (**self).handle_computed(now, id, until);
     }
 
     fn progress(&self, now: Nanos) -> Option<f64> {

@@ -55,9 +55,14 @@ impl Mix {
         Issue {
             device: place.member.device + issue.device,
             source: place.first_source.saturating_add(issue.source),
-            id: issue.id * self.members.len() as u64 + index as u64,
+            id: self.outer_id(index, issue.id),
             ..issue
         }
+    }
+
+    /// The number among all members of a member's own number.
+    fn outer_id(&self, index: usize, id: u64) -> u64 {
+        id * self.members.len() as u64 + index as u64
     }
 }
 
@@ -78,6 +83,9 @@ impl Load for Mix {
             if place.wake <= now {
                 place.wake = match place.member.load.poll(now) {
                     Poll::Issue(issue) => return Poll::Issue(self.issue(index, issue)),
+                    Poll::Compute { id, time } => {
+                        return Poll::Compute { id: self.outer_id(index, id), time };
+                    }
                     Poll::Later(at) => at,
                     Poll::Waiting | Poll::Done => Nanos::MAX,
                 };
@@ -85,6 +93,13 @@ impl Load for Mix {
             wake = wake.min(place.wake);
         }
         if wake == Nanos::MAX { self.window.ended() } else { Poll::Later(wake.min(self.end)) }
+    }
+
+    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+        let count = self.members.len() as u64;
+        let place = &mut self.members[(id % count) as usize];
+        place.member.load.handle_computed(now, id / count, until);
+        place.wake = Nanos::ZERO;
     }
 
     fn handle_completion(&mut self, now: Nanos, id: u64) {

@@ -40,6 +40,7 @@ fn allocations(mut load: Box<dyn Load>) -> usize {
                 continue;
             }
             Poll::Done => panic!("the load is long enough"),
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting => Nanos::MAX,
             Poll::Later(at) => at,
         };

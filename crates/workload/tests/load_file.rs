@@ -28,6 +28,7 @@ fn run(load: &mut dyn Load, most: usize) -> Vec<(Nanos, Issue)> {
                 continue;
             }
             Poll::Done => break,
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting => Nanos::MAX,
             Poll::Later(at) => at,
         };

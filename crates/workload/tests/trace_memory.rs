@@ -71,6 +71,7 @@ fn replayed(trace: Trace<'static>) -> Replay<'static> {
         match replay.poll(now) {
             Poll::Issue(issue) => replay.handle_completion(now, issue.id),
             Poll::Later(time) => now = time,
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting | Poll::Done => return replay,
         }
     }

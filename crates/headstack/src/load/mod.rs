@@ -248,6 +248,14 @@ impl Load for BuiltLoad<'_> {
         }
     }
 
+    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+        match self {
+            BuiltLoad::Fio(load) => load.handle_computed(now, id, until),
+            BuiltLoad::Trace(replay) => replay.handle_computed(now, id, until),
+            BuiltLoad::Generated(load) => load.handle_computed(now, id, until),
+        }
+    }
+
     fn progress(&self, now: Nanos) -> Option<f64> {
         self.inner().progress(now)
     }

@@ -4,7 +4,7 @@ use super::tree::{Branch, ChildPort, LayerTree, NodeId};
 use super::{Engine, LOAD, RequestTicket, ServedPart};
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Submission};
-use crate::link::HostLink;
+use crate::link::{HostLink, ProcessorWork, WorkKind};
 use crate::observe::{Finished, Observer};
 use crate::os::DeviceQueue;
 use headstack_model::{Lbn, Nanos, Request};
@@ -42,6 +42,10 @@ impl Engine {
                     Poll::Issue(issue) => {
                         observer.issued(self.now, &issue, load);
                         self.issue(&issue);
+                    }
+                    Poll::Compute { id, time } => {
+                        let until = self.links.run(self.now, &ProcessorWork::new(WorkKind::Program, time));
+                        load.handle_computed(self.now, id, until);
                     }
                     Poll::Later(at) => break at,
                     Poll::Waiting => break Nanos::MAX,

@@ -8,7 +8,7 @@ use headstack_sim::rig::shipped;
 use headstack_sim::stats::Batches;
 use headstack_sim::{Device, DeviceOptions, Engine};
 use headstack_workload::Distribution;
-use headstack_workload::process::{ForkJoin, ForkJoinShape, Joined, Spread};
+use headstack_workload::process::{ForkJoin, ForkJoinShape, Joined, Spread, ThreadCosts};
 
 /// The most blocks of a SCSI command in the study: 128 KB.
 pub(super) const COMMAND: u32 = 256;
@@ -117,6 +117,7 @@ pub(super) fn run<S: Spread>(
         command_sectors: COMMAND,
         read_share: point.read_share,
         sequential_share: point.sequential_share,
+        threads: ThreadCosts::default(),
     };
     let each = requests.div_ceil(u64::from(point.mpl));
     // The same seed for every number of disks: then the same places are asked, and less is left to chance.

@@ -91,6 +91,7 @@ impl Logged {
             Poll::Later(at) => Step::Later(self.term.until(Nanos(self.term.started.0.saturating_add(at.0)))),
             Poll::Done if self.out == 0 => Step::Ended,
             Poll::Waiting | Poll::Done => Step::Blocked,
+            Poll::Compute { .. } => unreachable!("a log has the times of requests alone"),
         }
     }
 }

@@ -189,7 +189,7 @@ mod tests {
                     assert!(rounds.pop().is_some_and(|round| round.is_empty()));
                     return rounds;
                 }
-                Poll::Later(_) => panic!("a round begins when the last is over"),
+                Poll::Later(_) | Poll::Compute { .. } => panic!("a round begins when the last is over"),
             }
         }
     }

@@ -3,7 +3,8 @@
 //! Modelled: a process thinks, chooses a number of neighbouring disks, the first of them at random, and queues a thread at each; a
 //! disk serves one thread at a time, in the order in which they queued. A thread transfers its stripe unit by consecutive commands
 //! of a limited length, the next one when the last is complete. The unit begins at the same block on each disk: anywhere, or after
-//! the process's last one. Not modelled: the processor's time for processes, threads and commands.
+//! the process's last one. The processor works for each thread that is created and for
+//! each that is joined. Not modelled here: its time for commands, which the host has.
 //!
 //! *Source:* the load of the striping study on a loop of SSA disks.
 
@@ -50,6 +51,30 @@ pub struct ForkJoinShape {
     pub read_share: f64,
     /// Share of requests that continue the process's last one.
     pub sequential_share: f64,
+    /// Processor time to create a thread, and to join it.
+    pub threads: ThreadCosts,
+}
+
+/// Processor time of the threads of a request; none by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadCosts {
+    /// To create a thread.
+    pub create: Nanos,
+    /// To join it once it has ended.
+    pub join: Nanos,
+}
+
+/// Work of the processor for a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ThreadWork {
+    /// Creates the thread on a disk.
+    Create {
+        process: u32,
+        disk: u32,
+    },
+    Join {
+        process: u32,
+    },
 }
 
 /// A request that is over.
@@ -101,6 +126,10 @@ pub struct ForkJoin<S> {
     disks: Vec<Disk>,
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
     ready: VecDeque<u32>,
+    /// Work that the processor was not requested to do yet, and work with the time of its end.
+    requested: VecDeque<ThreadWork>,
+    computed: BinaryHeap<Reverse<(Nanos, u64, ThreadWork)>>,
+    works: u64,
     /// Requests of each process that count.
     requests: u64,
     /// Processes that have not done theirs.
@@ -150,6 +179,9 @@ impl<S: Spread> ForkJoin<S> {
             disks: vec![disk; shape.disks as usize],
             wakes: BinaryHeap::with_capacity(count as usize),
             ready: VecDeque::with_capacity(shape.disks as usize),
+            requested: VecDeque::new(),
+            computed: BinaryHeap::new(),
+            works: 0,
             requests,
             busy: count,
             in_flight: 0,
@@ -193,11 +225,45 @@ impl<S: Spread> ForkJoin<S> {
         self.in_flight += 1;
         let first = random.random_range(0..shape.disks);
         for step in 0..across {
-            let index = (first + step) % self.shape.disks;
-            self.disks[index as usize].threads.push_back(process);
-            if self.disks[index as usize].threads.len() == 1 {
-                self.start(now, index);
+            let disk = (first + step) % self.shape.disks;
+            self.work(now, ThreadWork::Create { process, disk });
+        }
+    }
+
+    fn work_time(&self, work: ThreadWork) -> Nanos {
+        match work {
+            ThreadWork::Create { .. } => self.shape.threads.create,
+            ThreadWork::Join { .. } => self.shape.threads.join,
+        }
+    }
+
+    fn work(&mut self, now: Nanos, work: ThreadWork) {
+        match self.work_time(work) {
+            Nanos::ZERO => self.finish(now, work),
+            _ => self.requested.push_back(work),
+        }
+    }
+
+    fn finish(&mut self, now: Nanos, work: ThreadWork) {
+        match work {
+            ThreadWork::Create { process, disk } => {
+                self.disks[disk as usize].threads.push_back(process);
+                if self.disks[disk as usize].threads.len() == 1 {
+                    self.start(now, disk);
+                }
             }
+            ThreadWork::Join { process } => self.join(now, process),
+        }
+    }
+
+    /// Finishes the work that the processor has done by now.
+    fn finish_computed(&mut self, now: Nanos) {
+        while let Some(Reverse((until, _, work))) = self.computed.peek().copied() {
+            if until > now {
+                return;
+            }
+            self.computed.pop();
+            self.finish(until, work);
         }
     }
 
@@ -246,6 +312,10 @@ impl<S: Spread> Load for ForkJoin<S> {
             return Poll::Done;
         }
         loop {
+            if let Some(work) = self.requested.front() {
+                return Poll::Compute { id: 0, time: self.work_time(*work) };
+            }
+            self.finish_computed(now);
             if let Some(disk) = self.ready.pop_front() {
                 return Poll::Issue(self.command(disk));
             }
@@ -255,10 +325,19 @@ impl<S: Spread> Load for ForkJoin<S> {
                     // A late call moves nothing: the process issues its request at its own time.
                     self.fork(at, process);
                 }
-                Some(Reverse((at, _))) => return Poll::Later(at),
-                None => return Poll::Waiting,
+                wake => {
+                    let computed = self.computed.peek().map(|Reverse((until, ..))| *until);
+                    let next = wake.map(|Reverse((at, _))| at).into_iter().chain(computed).min();
+                    return next.map_or(Poll::Waiting, Poll::Later);
+                }
             }
         }
+    }
+
+    fn handle_computed(&mut self, _now: Nanos, _id: u64, until: Nanos) {
+        let work = self.requested.pop_front().expect("the processor does what was requested");
+        self.works += 1;
+        self.computed.push(Reverse((until, self.works, work)));
     }
 
     fn handle_completion(&mut self, now: Nanos, id: u64) {
@@ -269,7 +348,7 @@ impl<S: Spread> Load for ForkJoin<S> {
         }
         let process = disk.threads.pop_front().expect("only a thread that is served has commands");
         self.start(now, index);
-        self.join(now, process);
+        self.work(now, ThreadWork::Join { process });
     }
 }
 
@@ -287,6 +366,7 @@ mod tests {
             command_sectors: 256,
             read_share: 1.0,
             sequential_share: 0.0,
+            threads: ThreadCosts::default(),
         }
     }
 
@@ -303,6 +383,10 @@ mod tests {
                     continue;
                 }
                 Poll::Done => return all,
+                Poll::Compute { id, time } => {
+                    load.handle_computed(now, id, now + time);
+                    continue;
+                }
                 Poll::Later(_) | Poll::Waiting => {}
             }
             out.sort_unstable();
@@ -364,6 +448,37 @@ mod tests {
         assert_eq!(load.joined().len(), 90);
         // Four commands per request; a process that is done continues.
         assert!((0..3).all(|process| sources.iter().filter(|source| **source == process).count() >= 120));
+    }
+
+    #[test]
+    fn threads_take_processor_time_to_create_and_to_join() {
+        let threads = ThreadCosts { create: Nanos(10), join: Nanos(5) };
+        let shape = ForkJoinShape { processes: 1, threads, ..shape() };
+        let mut load = ForkJoin::new(shape, 4, 20, 1).expect("it fits");
+        // A processor of one lane, and disks of one ns a sector.
+        let (mut now, mut free, mut out) = (Nanos::ZERO, Nanos::ZERO, Vec::new());
+        loop {
+            match load.poll(now) {
+                Poll::Issue(issue) => out.push((now.0 + u64::from(issue.request.sectors), issue.id)),
+                Poll::Compute { id, time } => {
+                    free = now.max(free) + time;
+                    load.handle_computed(now, id, free);
+                }
+                Poll::Done => break,
+                Poll::Later(at) if out.iter().all(|(end, _)| *end > at.0) => now = at,
+                Poll::Later(_) | Poll::Waiting => {
+                    out.sort_unstable();
+                    let (end, id) = out.remove(0);
+                    now = Nanos(end);
+                    load.handle_completion(now, id);
+                }
+            }
+        }
+        // The last thread begins after four are created, and the last is joined after its disk.
+        for joined in load.joined() {
+            assert_eq!(joined.ended.since(joined.requested), Nanos(4 * 10 + 256 + 5));
+            assert_eq!(joined.begun.since(joined.requested), Nanos(10));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod synthetic;
 mod think;
 
 pub use burst::{Burst, BurstShape};
-pub use fork_join::{ForkJoin, ForkJoinShape, Joined, Spread};
+pub use fork_join::{ForkJoin, ForkJoinShape, Joined, Spread, ThreadCosts};
 pub use synthetic::{Synthetic, SyntheticError, SyntheticSpec};
 pub use think::{ThinkShape, Thinker};
 

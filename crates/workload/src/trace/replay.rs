@@ -333,7 +333,7 @@ mod tests {
             match replay.poll(now) {
                 Poll::Issue(issue) => issued.push((now.0, issue.device, issue.request)),
                 Poll::Later(time) => now = time,
-                Poll::Waiting | Poll::Done => return issued,
+                Poll::Waiting | Poll::Done | Poll::Compute { .. } => return issued,
             }
         }
     }

@@ -61,6 +61,7 @@ pub(crate) fn run(load: &mut FioLoad, service: Nanos, most: usize) -> Vec<Timed>
             }
             Poll::Done => return all,
             Poll::Later(at) => at,
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting => Nanos::MAX,
         };
         let back = out.front().map_or(Nanos::MAX, |(at, _)| *at);

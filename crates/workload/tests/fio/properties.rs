@@ -89,6 +89,7 @@ fn turn(load: &mut dyn Load, volumes: &[VolumeInfo]) -> Result<(), TestCaseError
                 prop_assert!(out.is_empty(), "it is done before its requests are");
                 return Ok(());
             }
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting => {
                 prop_assert!(!out.is_empty(), "it waits for nothing");
                 now += Nanos(1_000_000);

@@ -32,6 +32,7 @@ fn run(load: &mut dyn Load, service: Nanos, youngest: bool) -> (Vec<Seen>, usize
                 assert!(out.is_empty(), "nothing is out once a load is done");
                 return (seen, most);
             }
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting => Nanos::MAX,
             Poll::Later(at) => at,
         };

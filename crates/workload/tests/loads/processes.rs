@@ -73,6 +73,7 @@ fn most_out(load: &mut dyn Load, service: Nanos, sources: usize) -> Vec<usize> {
                 continue;
             }
             Poll::Done => return most,
+            Poll::Compute { .. } => unreachable!("no program computes"),
             Poll::Waiting => Nanos::MAX,
             Poll::Later(at) => at,
         };

@@ -58,4 +58,8 @@ impl<L: Load> Load for Late<L> {
     fn handle_completion(&mut self, now: Nanos, id: u64) {
         self.held.push_back((now + self.late, id));
     }
+
+    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+        self.load.handle_computed(now, id, until);
+    }
 }

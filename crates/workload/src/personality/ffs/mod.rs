@@ -6,9 +6,9 @@
 //! that the caller waits for (the order of writes that FFS keeps without soft updates: an inode before its name, a name before
 //! its inode's end). Four variants say what is made of the disk's tracks: [`Variant`].
 //!
-//! Not modelled: the processor's time; fragments (a file ends in a whole block, of which only the sectors in use are
-//! written); access times and maps of groups, which are written rarely; more than one directory; triple indirect blocks;
-//! crashes.
+//! A program's calls take processor time where [`CallCosts`] say so. Not modelled: fragments (a file ends in a whole block, of
+//! which only the sectors in use are written); access times and maps of groups, which are written rarely; more than one
+//! directory; triple indirect blocks; crashes.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger, "Track-aligned extents" (FAST 2002), section 4.2, for allocation and access; the
 //! sources of FreeBSD 4.0 (`ffs_alloc.c`, `ufs_vnops.c`, `vfs_bio.c`) for what the paper takes as known: where indirect blocks lie,
@@ -30,7 +30,7 @@ mod writing;
 pub use layout::{Layout, NextGroup};
 pub use program::{Call, Handle};
 pub use programs::{Postmark, build, copy, diff, head, scan};
-pub use session::{Counts, Session};
+pub use session::{CallCosts, Counts, Session};
 pub use tracks::{TrackList, TrackListError};
 
 /// Sectors of a block.

@@ -38,7 +38,18 @@ pub struct Counts {
     pub metadata_writes: u64,
 }
 
-/// A program's calls on a file system, one after the other, without time between. Requests go to device 0.
+/// Processor time of a program and of the file system for it; none by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCosts {
+    /// Of a call.
+    pub call: Nanos,
+    /// Of a block that a call reads or appends, whole or in part, in addition to the call.
+    pub block: Nanos,
+    /// Before each write of a name or inode that the caller waits for.
+    pub awaited_write: Nanos,
+}
+
+/// A program's calls on a file system, one after the other, without time between but that of its [`CallCosts`]. Requests go to device 0.
 #[derive(Debug)]
 pub struct Session<P> {
     program: P,
@@ -59,6 +70,7 @@ pub struct Session<P> {
     running: u64,
     throttled: bool,
     late: VecDeque<(Nanos, Handle)>,
+    costs: CallCosts,
     pub(super) counts: Counts,
     marks: Vec<Nanos>,
     pub(super) state: State,
@@ -89,6 +101,9 @@ struct Pending {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
+    /// The processor must work for a time, and then until a time.
+    Compute(Nanos),
+    Until(Nanos),
     /// A block must be in memory.
     Need(u32),
     /// A block is written, and the caller waits for it.
@@ -126,6 +141,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
             running: 0,
             throttled: false,
             late: VecDeque::new(),
+            costs: CallCosts::default(),
             counts: Counts::default(),
             marks: Vec::new(),
             state: State::Running,
@@ -148,6 +164,11 @@ impl<P: Iterator<Item = Call>> Session<P> {
         open.file.leads_written = open.file.leads.len();
         self.files.insert(handle, open);
         self
+    }
+
+    /// The same where calls take processor time.
+    pub fn with_costs(self, costs: CallCosts) -> Session<P> {
+        Session { costs, ..self }
     }
 
     /// The transfers to the disk so far.
@@ -199,6 +220,14 @@ impl<P: Iterator<Item = Call>> Session<P> {
         if let Call::Create(handle) = call {
             self.add(handle);
         }
+        let blocks = match call {
+            Call::Read(..) => 1,
+            Call::Append(_, bytes) => bytes.div_ceil(BLOCK_BYTES),
+            _ => 0,
+        };
+        if call != Call::Mark {
+            self.compute(Nanos(self.costs.call.0 + blocks * self.costs.block.0));
+        }
         match call {
             Call::Open(handle) => {
                 let Some((name, inode)) = self.metadata_of(handle) else { return };
@@ -207,12 +236,16 @@ impl<P: Iterator<Item = Call>> Session<P> {
             Call::Create(handle) => {
                 let Some((name, inode)) = self.metadata_of(handle) else { return };
                 let before = [Step::Need(name), Step::Need(inode)];
-                self.steps.extend(before.into_iter().chain([Step::Through(inode), Step::Through(name)]));
+                self.steps.extend(before);
+                [inode, name].into_iter().for_each(|block| self.write_through(block));
             }
             Call::Delete(handle) => {
                 let Some((name, inode)) = self.metadata_of(handle) else { return };
-                let before = [Step::Need(name), Step::Through(name), Step::Need(inode), Step::Through(inode)];
-                self.steps.extend(before.into_iter().chain([Step::Remove(handle)]));
+                for block in [name, inode] {
+                    self.steps.push_back(Step::Need(block));
+                    self.write_through(block);
+                }
+                self.steps.push_back(Step::Remove(handle));
             }
             Call::Read(handle, block) => {
                 let within =
@@ -234,9 +267,22 @@ impl<P: Iterator<Item = Call>> Session<P> {
         }
     }
 
+    fn compute(&mut self, time: Nanos) {
+        if time > Nanos::ZERO {
+            self.steps.push_back(Step::Compute(time));
+        }
+    }
+
+    fn write_through(&mut self, block: u32) {
+        self.compute(self.costs.awaited_write);
+        self.steps.push_back(Step::Through(block));
+    }
+
     /// Does a step as far as it can be done; whether that is all.
     fn try_step(&mut self, now: Nanos, step: Step) -> bool {
         match step {
+            Step::Compute(_) => false,
+            Step::Until(time) => time <= now,
             Step::Need(block) => self.need(block),
             Step::Through(block) => {
                 self.counts.metadata_writes += 1;
@@ -374,11 +420,18 @@ impl<P: Iterator<Item = Call>> Load for Session<P> {
         if ended && self.pending.is_empty() {
             return Poll::Done;
         }
-        assert!(!self.pending.is_empty(), "a program waits for the disk alone");
-        match self.late.front() {
-            Some((due, _)) if !ended => Poll::Later(*due),
-            _ => Poll::Waiting,
+        let due = self.late.front().map(|(due, _)| *due).filter(|_| !ended);
+        match self.steps.front() {
+            Some(Step::Compute(time)) => return Poll::Compute { id: 0, time: *time },
+            Some(Step::Until(until)) => return Poll::Later(due.map_or(*until, |due| due.min(*until))),
+            _ => {}
         }
+        assert!(!self.pending.is_empty(), "a program waits for the disk and the processor alone");
+        due.map_or(Poll::Waiting, Poll::Later)
+    }
+
+    fn handle_computed(&mut self, _now: Nanos, _id: u64, until: Nanos) {
+        self.steps[0] = Step::Until(until);
     }
 
     fn handle_completion(&mut self, _now: Nanos, id: u64) {

@@ -34,6 +34,7 @@ fn run<P: Iterator<Item = Call>>(session: &mut Session<P>) -> Vec<Request> {
                 out.push_back(issue.id);
             }
             Poll::Done => break,
+            Poll::Compute { .. } => panic!("calls without costs need no processor"),
             Poll::Later(_) | Poll::Waiting => {
                 now += Nanos::from_ms(1.0);
                 let id = out.pop_front().expect("a load that waits has asked");
@@ -344,4 +345,43 @@ fn postmark_uses_only_existing_files() {
         }
     }
     assert!(there.is_empty() && marks == 2);
+}
+
+#[test]
+fn processor_time_of_calls_adds_up_and_changes_no_request() {
+    let calls = || copy(MB);
+    let play = |costs: CallCosts| {
+        let mut session = Session::new(layout(Variant::Unmodified, 4), FIRST, calls()).with_file(0, MB);
+        session = session.with_costs(costs);
+        let mut computed = Nanos::ZERO;
+        let (mut out, mut now) = (std::collections::VecDeque::new(), Nanos::ZERO);
+        let mut requests = Vec::new();
+        loop {
+            match session.poll(now) {
+                Poll::Issue(issue) => {
+                    requests.push(issue.request);
+                    out.push_back(issue.id);
+                }
+                Poll::Compute { id, time } => {
+                    computed += time;
+                    session.handle_computed(now, id, now + time);
+                }
+                Poll::Later(until) if out.is_empty() => now = until,
+                Poll::Done => return (requests.len(), computed),
+                Poll::Later(_) | Poll::Waiting => {
+                    let id = out.pop_front().expect("a program that waits has a request in flight");
+                    session.handle_completion(now, id);
+                    now += Nanos(1);
+                }
+            }
+        }
+    };
+    let (requests, free) = play(CallCosts::default());
+    let costs = CallCosts { call: Nanos(100), block: Nanos(10), awaited_write: Nanos(1_000) };
+    let (with_costs, computed) = play(costs);
+    assert_eq!((requests, free), (with_costs, Nanos::ZERO));
+    // Open, create, 128 reads and 16 appends of 8 blocks each, close; an inode and a name are awaited.
+    let calls = calls().count() as u64;
+    assert_eq!(calls, 3 + 128 + 16);
+    assert_eq!(computed, Nanos(calls * 100 + 256 * 10 + 2 * 1_000));
 }
