@@ -8,8 +8,13 @@ use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
 /// Blocks of a KiB.
 pub(super) const KIB: f64 = 2.0;
 
-/// Requests of the study's table of best units, in KiB.
-const TABLE: [u64; 8] = [2, 8, 32, 128, 512, 1024, 2048, 4096];
+/// Requests of the study's table of best units, in KiB, and the MPL that stands for its higher ones, whose figures are lost: 8 where
+/// the best unit is the same at all MPLs, the highest of the grid where it changes at some MPL and then stays.
+const TABLE: [(u64, u32); 9] =
+    [(2, 8), (8, 8), (16, 8), (32, 8), (128, 8), (512, 20), (1024, 20), (2048, 20), (4096, 8)];
+
+/// Requests for which Lee and Katz's rule is computed, in KiB.
+const LEE_KATZ: [u64; 4] = [512, 1024, 2048, 4096];
 
 /// The rows of each kind of load.
 pub(super) struct Grid {
@@ -74,7 +79,7 @@ fn best_units(grid: &Grid) -> Vec<Measured> {
         let best = row(&grid.reads, kib, mpl)?.best().point.unit();
         Some(Measured::new(format!("best_unit_{}_mpl{mpl}", size(kib * 2)), best as f64 / KIB))
     };
-    TABLE.iter().flat_map(|kib| [(*kib, 1), (*kib, 8)]).filter_map(one).collect()
+    TABLE.iter().flat_map(|(kib, high)| [(*kib, 1), (*kib, *high)]).filter_map(one).collect()
 }
 
 /// How responses go over disks.
@@ -98,6 +103,11 @@ fn shapes(grid: &Grid) -> Vec<Measured> {
     values.into_iter().filter_map(|(metric, value)| Some(Measured::new(metric, value?))).collect()
 }
 
+/// The response to requests of 2 KB over four disks of eight as a share of that over two.
+pub(super) fn more_disks(eight: &[Row]) -> Option<Measured> {
+    Some(Measured::new("eight_disks_2K_mpl1", ratio(eight, 2, 1, [4, 2])?))
+}
+
 /// What makes no difference.
 fn likenesses(grid: &Grid) -> Vec<Measured> {
     let reads = |of: &Row| row(&grid.reads, of.request / 2, of.mpl);
@@ -114,7 +124,7 @@ fn likenesses(grid: &Grid) -> Vec<Measured> {
 
 /// Lee and Katz's units in KiB, and in what share of the cells they lie below the best.
 fn lee_katz(grid: &Grid, disk: &DiskTimes) -> Vec<Measured> {
-    let cells = TABLE[4..].iter().flat_map(|kib| [2, 8].map(|mpl| (*kib, mpl)));
+    let cells = LEE_KATZ.iter().flat_map(|kib| [2, 8].map(|mpl| (*kib, mpl)));
     let rows: Vec<&Row> = cells.filter_map(|(kib, mpl)| row(&grid.reads, kib, mpl)).collect();
     let unit = |row: &Row| row.rule("lee-katz", disk);
     let mut all: Vec<Measured> = rows
