@@ -30,6 +30,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     measured.extend(deviation(&place, requests)?);
     measured.extend(latency(&place, requests)?);
     measured.extend(long_and_short(&place, requests)?);
+    measured.extend(predicted(requests)?);
     let (delivered, spread) = (curves.head_times()?, curves.spread());
     let sections = vec![
         Section::new("Requests of a whole track")
@@ -191,6 +192,22 @@ fn long_and_short(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyEr
     Ok(vec![
         Measured::new(format!("{MAIN}.response.1_mib"), mib.response_ms),
         Measured::new("crossing.third_of_a_track", third.crossing),
+    ])
+}
+
+/// What the study predicts for FFS on the Atlas 10K from requests to the disk alone: the first blocks of files against their first
+/// tracks, and whole tracks against the 256 KiB of unmodified FFS.
+fn predicted(requests: u64) -> Result<Vec<Measured>, StudyError> {
+    let name = "atlas-10k";
+    let place = Place::first_zone(disk(name)?)?;
+    let short = place.run(Access { size: Size::Sectors(32), ..Access::reads(false, 2) }, requests)?;
+    let track = place.run(Access::reads(true, 2), requests)?;
+    let long = place.run(Access { size: Size::Sectors(512), ..Access::reads(false, 2) }, requests)?;
+    let ratio = track.efficiency(place.turn_ms) / long.efficiency(place.turn_ms);
+    Ok(vec![
+        Measured::new(format!("{name}.predicted.16_kib"), short.head_ms),
+        Measured::new(format!("{name}.predicted.track"), track.head_ms),
+        Measured::new(format!("{name}.predicted.efficiency"), ratio),
     ])
 }
 

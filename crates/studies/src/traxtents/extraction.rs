@@ -3,12 +3,13 @@
 use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
-use headstack_model::{DriveSpec, Geometry, drives};
+use headstack_model::{DriveSpec, Geometry, Lbn, drives};
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::simulated::{Noise, SimulatedDisk};
 use headstack_probe::{Disk, Extraction, drive, lattice, query, scsi, timing};
 use headstack_tracks::TrackMap;
 use headstack_tracks::check::compare;
+use headstack_tracks::exclude::{Boundaries, Exclusion};
 use std::fmt::Display;
 use std::future::Future;
 
@@ -43,6 +44,29 @@ impl Cost {
     }
 }
 
+/// Bytes of a block of FFS.
+const BLOCK_BYTES: u64 = 8192;
+
+/// First sector of a PC's first partition, behind the boot record's track of the BIOS. Without it no block of the Atlas 10K II's first
+/// zone, whose tracks hold 33 whole blocks, would span a boundary.
+const PARTITION: u64 = 63;
+
+/// How many blocks of FFS there are to one that spans a track boundary, and the share of these in percent.
+fn excluded() -> Result<Vec<Measured>, StudyError> {
+    let mut measured = Vec::new();
+    for name in [MEASURED, "atlas-10k-ii"] {
+        let spec = drives::load(name)?;
+        let map = TrackMap::of_geometry(&Geometry::new(&spec)?);
+        let view = map.view(Lbn(PARTITION), spec.capacity_sectors - PARTITION);
+        let exclusion = Exclusion::new(view, BLOCK_BYTES, spec.sector_bytes, Boundaries::Spanned)
+            .expect("a block is whole sectors");
+        let (blocks, excluded) = (exclusion.blocks() as f64, exclusion.count() as f64);
+        measured.push(Measured::new(format!("{name}.excluded.one-in"), blocks / excluded));
+        measured.push(Measured::new(format!("{name}.excluded.percent"), 100.0 * excluded / blocks));
+    }
+    Ok(measured)
+}
+
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut cases = vec![(MEASURED, Way::Query), (MEASURED, Way::Scsi)];
     if setting.length == Length::Full {
@@ -52,7 +76,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let costs = setting.map(&cases, |(name, way)| cost(&drives::load(name)?, *way))?;
     let columns = ["disk", "way", "tracks", "missed", "false", "probes", "a track", "minutes of the disk"];
     let mut table = Table::new("Finding all tracks", columns).with_words(2);
-    let mut measured = Vec::new();
+    let mut measured = excluded()?;
     for ((name, way), cost) in cases.iter().zip(&costs) {
         table.named_row(
             [*name, way.name()],
