@@ -110,6 +110,7 @@ fn any_cache() -> impl Strategy<Value = CacheSpec> {
         ReadAhead::Cylinder,
         ReadAhead::Segment,
         ReadAhead::Stream,
+        ReadAhead::Sequence,
         ReadAhead::OnArrival,
     ]);
     let write = select(vec![WriteCache::None, WriteCache::Sequential, WriteCache::Segment, WriteCache::Full]);
@@ -129,7 +130,7 @@ fn any_cache() -> impl Strategy<Value = CacheSpec> {
                 read_ahead_over_requested: flags[3],
                 read_ahead_on_hit: flags[4],
                 read_ahead_stops_in_sector: flags[5],
-                read_on_arrival: flags[6],
+                read_on_arrival: flags[6] && read_ahead != ReadAhead::Sequence,
                 almost_hits: flags[7],
                 read_hits_on_written: flags[8],
                 write_cache,

@@ -63,6 +63,8 @@ pub enum ReadAhead {
     Segment,
     /// To the end of the track; of the next track once the track before was read too (one track ahead of a stream).
     Stream,
+    /// To the end of the track; `read_ahead_max_sectors` once a read continued the one before it in its segment.
+    Sequence,
     /// The whole track, from wherever the head arrives.
     OnArrival,
 }

@@ -99,7 +99,8 @@ impl ReadAheadRule {
                 }
                 stop
             }
-            ReadAhead::Segment => end + self.most,
+            ReadAhead::Sequence if held == start => of_track(Lbn(end.0 - 1)).1,
+            ReadAhead::Segment | ReadAhead::Sequence => end + self.most,
             ReadAhead::Stream if end.0 >= last => end,
             ReadAhead::Stream => {
                 let (first, stop) = of_track(end);

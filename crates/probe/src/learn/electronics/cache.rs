@@ -59,6 +59,8 @@ enum When {
     CutOff,
     /// Before much has been read ahead.
     Soon,
+    /// Later; a second request of the same size continued the first.
+    InSequence,
     /// Later; the read-ahead was cut off, and the request was repeated when the arm rested.
     ReadAgain,
 }
@@ -116,6 +118,11 @@ impl Reads<'_> {
         let from = if place.from < 0 { i64::from(track.sectors) + place.from } else { place.from };
         let lbn = Lbn(track.first.0 + from.max(0) as u64);
         bench.read(lbn, place.sectors, Nanos::ZERO).await;
+        let mut end = lbn.0 as i64 + i64::from(place.sectors);
+        if when == When::InSequence {
+            bench.read(Lbn(end as u64), place.sectors, Nanos::ZERO).await;
+            end += i64::from(place.sectors);
+        }
         if matches!(when, When::CutOff | When::ReadAgain) {
             let far = bench.fresh().first;
             bench.access(Kind::Read, far, bench.unit(), Nanos::ZERO).await;
@@ -125,7 +132,7 @@ impl Reads<'_> {
             let at = bench.disk().now() + self.reading(f64::from(self.ahead));
             bench.read(lbn, place.sectors, at).await;
         }
-        let target = lbn.0 as i64 + i64::from(place.sectors) + distance;
+        let target = end + distance;
         // At another angle each time, because at one angle an uncached block is as quick as a cached one.
         let angle = bench.next_angle();
         let wait = match when {
@@ -206,6 +213,14 @@ impl Reads<'_> {
         }
         let at_end = Place { from: -i64::from(unit), sectors: unit };
         let next = self.reaches(at_end, 0, When::Later).await;
+        let two_at_end = Place { from: -2 * i64::from(unit), sectors: unit };
+        if !next && self.reaches(two_at_end, 0, When::InSequence).await {
+            spec.read_ahead = ReadAhead::Sequence;
+            let place = Place { from: 0, sectors: unit };
+            spec.read_ahead_max_sectors = self.ahead(place, When::InSequence).await as u32;
+            findings.add("cache.read_ahead_max_sectors", FindingConfidence::Measured);
+            return;
+        }
         let of_track = (sectors - i64::from(unit)) as u64;
         let (ends_with_track, reaches_all) = (beyond * 4 < TRACKS, as_far * 4 >= TRACKS * 3);
         (spec.read_ahead, spec.read_ahead_max_sectors) = match (ends_with_track, next) {
