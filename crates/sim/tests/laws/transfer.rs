@@ -117,7 +117,9 @@ fn slow_bus_limits_the_transfer_rate() {
         let us = 10.0 * rig.turn() / 1e3 / f64::from(rig.geometry().extent_at(Lbn(0)).sectors_per_track);
         let slow = rig.with(|spec| spec.bus = BusSpec { read_us_per_sector: us, ..BusSpec::default() });
         for lbn in rig.spread(5) {
-            let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 900)), 900);
+            // From the start of a track, so that the next is reached before the bus has sent what was read.
+            let start = rig.geometry().extent_at(Lbn(lbn.0.min(rig.sectors() - 900))).first;
+            let request = Request::read(start, 900);
             let free = serve(&mut rig.device(), Nanos::ZERO, request);
             let done = serve(&mut slow.device(), Nanos::ZERO, request);
             let bus = 900.0 * us * 1e3;
