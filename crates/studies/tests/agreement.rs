@@ -50,15 +50,7 @@ fn st2000dm006_study_misses_no_row() {
 }
 
 /// What the study `ncq` is known to miss, each with its reason in `expect.tsv`.
-const NCQ: [&str; 7] = [
-    "wd2500jb.service_left",
-    "st3300007lw.service_left",
-    "st3146707lw.service_left",
-    "random.deadline.both_by_elevator",
-    "random.anticipatory.both_by_elevator",
-    "readers.ncq_by_elevator",
-    "readers.both_by_better",
-];
+const NCQ: [&str; 3] = ["wd2500jb.service_left", "st3300007lw.service_left", "st3146707lw.service_left"];
 
 #[test]
 fn ncq_study_misses_only_known_rows() {

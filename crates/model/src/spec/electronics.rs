@@ -416,6 +416,9 @@ pub struct QueueSpec {
     pub tagging: Option<Tagging>,
     /// Whether urgent commands go before others, as those of high NCQ priority.
     pub urgent_first: bool,
+    /// Whether the drive reads ahead after queued reads. A drive with a `depth` of more than 1 gets all its reads queued, one with 1 none.
+    /// Without it: some drives of about 2007, the WD Raptor among them.
+    pub read_ahead: bool,
 }
 
 /// How commands are queued.
@@ -446,6 +449,7 @@ impl Default for QueueSpec {
             age_limit_ms: None,
             tagging: None,
             urgent_first: false,
+            read_ahead: true,
         }
     }
 }

@@ -117,7 +117,7 @@ impl Device {
             cache,
             now: Nanos::ZERO,
             commands: Commands::new(depth, spec.tagging(), waiting),
-            ahead: ReadAheadControl::new(&spec.cache, bus.read_sector),
+            ahead: ReadAheadControl::new(spec, depth, bus.read_sector),
             port: Port::new(bus, depth),
             last: LastCommand::NONE,
             destage: Destage::new(spec)?,

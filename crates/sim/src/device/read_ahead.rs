@@ -6,7 +6,7 @@ use super::media::{Arm, Delivered};
 use super::pass::Pass;
 use headstack_model::cache::{Cache, SegmentState};
 use headstack_model::spec::{CacheSpec, ReadAhead};
-use headstack_model::{Extent, Lbn, Nanos};
+use headstack_model::{DriveSpec, Extent, Lbn, Nanos};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,9 +59,9 @@ pub(super) struct ReadAheadRule {
 }
 
 impl ReadAheadRule {
-    fn new(spec: &CacheSpec) -> ReadAheadRule {
+    fn new(spec: &CacheSpec, kind: ReadAhead) -> ReadAheadRule {
         ReadAheadRule {
-            kind: if spec.enabled { spec.read_ahead } else { ReadAhead::None },
+            kind: if spec.enabled { kind } else { ReadAhead::None },
             least: u64::from(spec.read_ahead_min_sectors),
             most: u64::from(spec.read_ahead_max_sectors),
             segment: u64::from(spec.segment_sectors),
@@ -71,7 +71,7 @@ impl ReadAheadRule {
             on_hit: spec.read_ahead_on_hit,
             stops_in_sector: spec.read_ahead_stops_in_sector,
             holds_for_sector: spec.read_ahead_holds_for_sector && !spec.read_ahead_stops_in_sector,
-            from_arrival: spec.read_on_arrival || spec.read_ahead == ReadAhead::OnArrival,
+            from_arrival: spec.read_on_arrival || kind == ReadAhead::OnArrival,
         }
     }
 
@@ -130,8 +130,10 @@ pub(super) struct ReadAheadControl {
 }
 
 impl ReadAheadControl {
-    pub(super) fn new(spec: &CacheSpec, bus_sector: u64) -> ReadAheadControl {
-        let rule = ReadAheadRule::new(spec);
+    /// For a drive of which a host has up to `depth` commands outstanding.
+    pub(super) fn new(spec: &DriveSpec, depth: usize, bus_sector: u64) -> ReadAheadControl {
+        let may = spec.queue.read_ahead || depth == 1;
+        let rule = ReadAheadRule::new(&spec.cache, if may { spec.cache.read_ahead } else { ReadAhead::None });
         ReadAheadControl { rule, bus_sector, sending: Sending::default(), current: Ahead::default() }
     }
 

@@ -74,6 +74,24 @@ fn repeated_read_needs_no_media_access_on_any_drive() {
 }
 
 #[test]
+fn queued_reads_are_not_read_ahead_of_if_the_drive_says_so() {
+    let next_is_cached = |rig: &Rig, depth: u32, read_ahead: bool| {
+        let rig = ahead(rig, ReadAhead::Segment).with(|spec| {
+            (spec.queue.depth, spec.queue.read_ahead) = (depth, read_ahead);
+        });
+        let mut device = rig.device();
+        let first = serve(&mut device, Nanos::ZERO, Request::read(Lbn(0), 8));
+        serve(&mut device, rig.after(first.completed, 2.0), Request::read(Lbn(8), 8)).parts.media
+            == Nanos::ZERO
+    };
+    for rig in all() {
+        let found = [(1, true), (8, true), (1, false), (8, false)]
+            .map(|(depth, read_ahead)| next_is_cached(&rig, depth, read_ahead));
+        assert_eq!(found, [true, true, true, false], "{}", rig.name());
+    }
+}
+
+#[test]
 fn fua_read_comes_from_the_media_despite_a_cached_copy() {
     for rig in all() {
         let rig = cached(&rig, 4, 512);

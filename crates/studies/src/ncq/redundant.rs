@@ -1,14 +1,19 @@
 //! Two schedulers in a row: elevators with the drive's own queue off and on.
 //!
 //! The loads are the study's: p = 16 processes read s bytes in a row, r times, at random places. The drive is the study's
-//! HD400LD with NCQ; on which drive the study measured is not said. A process reads 128 KiB at a time, as Linux's read-ahead
+//! HD400LD behind NCQ; on which drive the study measured is not said. A process reads 128 KiB at a time, as Linux's read-ahead
 //! requests from a disk. A third load is 32 random readers, as in a published measurement of a 500 GB disk of 7,200 rpm.
+//!
+//! The firmware is that of the ST2000DM006, whose order was measured, and it does not read ahead after queued reads, as some drives of the
+//! time (WD Raptor, about 2007). NCQ off is a queue depth of 1, at which Linux sends commands that are not queued.
+//! *Source:* `drives/st2000dm006.toml`; Wikipedia, "Native Command Queuing", performance; libata FAQ, disabling NCQ.
 
 use super::{SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
-use headstack_model::{DriveSpec, Op};
+use headstack_model::spec::{QueueSpec, Tagging};
+use headstack_model::{DriveSpec, Op, drives};
 use headstack_workload::process::{BurstShape, Processes};
 use headstack_workload::{Load, Region};
 
@@ -69,8 +74,15 @@ struct Case {
     ncq: bool,
 }
 
+/// The HD400LD's mechanics with the firmware of the ST2000DM006, which does not read ahead after queued reads.
+fn with_firmware() -> Result<DriveSpec, StudyError> {
+    let measured = drives::load("st2000dm006")?.queue;
+    let queue = QueueSpec { read_ahead: false, ..measured };
+    Ok(DriveSpec { queue, ..with_ncq()? })
+}
+
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    let spec = with_ncq()?;
+    let spec = with_firmware()?;
     let mut cases = Vec::new();
     for which in Which::ALL {
         for elevator in ELEVATORS {
@@ -87,11 +99,13 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
 }
 
 fn rate(spec: &DriveSpec, case: &Case, runs: u64) -> Result<f64, StudyError> {
-    let depth = if case.ncq { "32" } else { "1" };
-    let rig = rig(spec, &[("host.queue.elevator", case.elevator), ("host.queue.depth", depth)])?;
+    let mut spec = spec.clone();
+    spec.queue.depth = if case.ncq { Tagging::NCQ_TAGS } else { 1 };
+    let depth = spec.queue.depth.to_string();
+    let rig = rig(&spec, &[("host.queue.elevator", case.elevator), ("host.queue.depth", &depth)])?;
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for seed in 0..runs {
-        let mut load = case.which.load(spec, 2000, seed)?;
+        let mut load = case.which.load(&spec, 2000, seed)?;
         let outcome = play(&rig, load.as_mut())?;
         bytes += outcome.bytes as f64;
         seconds += outcome.responses.seconds();
@@ -145,7 +159,8 @@ fn section(rate: Rates<'_>) -> Section {
         ));
     }
     Section::new("Elevators before a drive that reorders")
-        .with_text("The HD400LD's mechanics behind NCQ. Off, the drive gets one command at a time; on, as many as it has tags.")
+        .with_text("The HD400LD's mechanics behind NCQ, with the ST2000DM006's order. Off, the drive gets one command at a time and reads \
+             ahead; on, it gets as many as it has tags and does not read ahead.")
         .with_charts(figures)
         .with_table(table)
 }
