@@ -50,7 +50,12 @@ fn st2000dm006_study_misses_no_row() {
 }
 
 /// What the study `ncq` is known to miss, each with its reason in `expect.tsv`.
-const NCQ: [&str; 3] = ["wd2500jb.service_left", "st3300007lw.service_left", "st3146707lw.service_left"];
+const NCQ: [&str; 4] = [
+    "wd2500jb.service_left",
+    "st3300007lw.service_left",
+    "st3146707lw.service_left",
+    "sequential.anticipatory.both_by_ncq",
+];
 
 #[test]
 fn ncq_study_misses_only_known_rows() {

@@ -1,9 +1,11 @@
-//! anticipatory (Linux 2.6 `as-iosched`): as deadline, in batches of time, and after a read it waits a moment for the same
-//! process to ask again nearby, where that process is known to think briefly and the way to others' requests is long.
+//! anticipatory (Linux 2.6 `as-iosched`): as deadline, in batches of time. Between two reads it may hold the others back: while the
+//! read that it dispatched last is at the drive, and then for a moment in which the same process may issue its next read. It does so where
+//! that process is known to think briefly and no waiting read is close. So a drive with a queue of its own has one command at a time.
 //!
-//! Not modelled: processes that end, and reads by cooperating processes.
+//! Not modelled: processes that end, reads by cooperating processes, and the wait for an empty drive between batches of reads and writes.
 //!
-//! *Source:* Iyer and Druschel 2001 (deceptive idleness); Linux 2.6 `block/as-iosched.c` (behaviour, names, defaults).
+//! *Source:* Iyer and Druschel 2001 (deceptive idleness); Linux 2.6 `Documentation/block/as-iosched.txt` and `block/as-iosched.c`
+//! (behaviour, names, defaults).
 
 use headstack_model::Nanos;
 use schemars::JsonSchema;
@@ -56,16 +58,26 @@ struct Process {
     jump: Decaying,
     last: Option<u64>,
     waiting: u32,
-    in_flight: u32,
 }
 
+/// The process whose read was dispatched last, no write after it.
+#[derive(Clone, Copy, Debug)]
+struct LastReader {
+    process: usize,
+    /// When a read of it completed since then.
+    completed: Option<Nanos>,
+}
+
+/// What the elevator waits for while it dispatches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pause {
-    /// None; a pause may begin.
+enum Anticipation {
+    /// Nothing; a wait may begin.
     No,
-    /// Until this time for this process.
-    Until(Nanos, usize),
-    /// It expired without a request; no other may begin before the next read completes.
+    /// The completion of the read dispatched last (`ANTIC_WAIT_REQ`).
+    ForCompletion,
+    /// The next read of its process, until this time (`ANTIC_WAIT_NEXT`).
+    ForNext(Nanos),
+    /// The wait ended; no other begins before the next dispatch.
     Over,
 }
 
@@ -76,18 +88,20 @@ pub(super) struct Anticipatory {
     batch_expire: [Nanos; 2],
     antic: Nanos,
     runs: [Run; 2],
-    /// End of the last request.
-    position: u64,
+    /// End of the last request dispatched, of each direction.
+    positions: [u64; 2],
     /// The current batch's direction, and its end.
     direction: usize,
     batch_ends: Nanos,
     checked: [Nanos; 2],
     processes: ByProcess<Process>,
-    /// The process whose read completed last.
-    last: Option<usize>,
-    last_end: Nanos,
-    pause: Pause,
+    last: Option<LastReader>,
+    wait: Anticipation,
 }
+
+/// Blocks ahead of the last read within which another process's read is close enough to end a wait, and half as many behind it. They
+/// double with each ms of the wait. *Source:* Linux 2.6 `as-iosched`.
+const CLOSE: u64 = 8192;
 
 /// Linux's `MAXBACK` and the cost of going back.
 const BACK: BackSeek = BackSeek { most: 2048, penalty: 2 };
@@ -104,14 +118,13 @@ impl Anticipatory {
             batch_expire: ms(spec.read_batch_expire, spec.write_batch_expire),
             antic: Nanos::from_ms(spec.antic_expire),
             runs: Default::default(),
-            position: 0,
+            positions: [0; 2],
             direction: 0,
             batch_ends: Nanos::ZERO,
             checked: [Nanos::ZERO; 2],
             processes: ByProcess::new(),
             last: None,
-            last_end: Nanos::ZERO,
-            pause: Pause::No,
+            wait: Anticipation::No,
         }
     }
 
@@ -119,15 +132,25 @@ impl Anticipatory {
         self.processes.slot_of(u64::from(source), Process::default)
     }
 
-    /// Whether waiting for the process whose read completed last is worth more than serving `next`.
-    fn pays(&self, next: Option<&Entry>) -> bool {
-        let Some(process) = self.last.map(|place| &self.processes[place]) else { return false };
-        if process.waiting > 0 || process.in_flight > 0 || process.think.exceeds(self.antic) {
-            return false;
-        }
-        let Some(next) = next else { return true };
-        let distance = next.lbn().abs_diff(self.position);
-        process.jump.mean().is_none_or(|mean| mean <= distance)
+    /// Whether the request of another process is so near to the last read that a wait of `process` for a nearer one does not pay.
+    fn is_close(&self, waited: Nanos, process: &Process, entry: &Entry) -> bool {
+        let (last, next) = (self.positions[0], entry.lbn());
+        let ahead = CLOSE << (waited.0 / 1_000_000).min(20);
+        let is_near = last <= next + ahead / 2 && next <= last + ahead;
+        is_near || process.jump.mean().is_some_and(|mean| mean > next.abs_diff(last))
+    }
+
+    /// Whether a wait for the process of the last read does not pay, given `next` that could go instead.
+    fn ends_wait(&self, now: Nanos, next: Option<&Entry>) -> bool {
+        let Some(LastReader { process, completed }) = self.last else { return true };
+        let process = &self.processes[process];
+        let waited =
+            completed.filter(|_| self.wait != Anticipation::No).map_or(Nanos::ZERO, |at| now.since(at));
+        let is_close = |entry: &Entry| entry.sync && self.is_close(waited, process, entry);
+        completed.is_some_and(|at| now >= at + self.antic)
+            || process.waiting > 0
+            || next.is_some_and(is_close)
+            || process.think.exceeds(self.antic)
     }
 
     /// The oldest request of a direction if its time has expired. Linux checks no more often than that time.
@@ -139,24 +162,26 @@ impl Anticipatory {
         self.runs[direction].expired(now, self.expire[direction], pool)
     }
 
-    /// Whether to hold everything back for a while.
-    fn pauses(&mut self, now: Nanos, next: Option<u32>, pool: &Pool) -> bool {
-        if let Pause::Until(until, _) = self.pause {
-            if now < until {
-                return true;
-            }
-            self.pause = Pause::Over;
-        }
-        if self.pause == Pause::Over || self.antic == Nanos::ZERO {
+    /// Begins a wait, if one pays in the place of `next`.
+    fn begins_wait(&mut self, now: Nanos, next: Option<&Entry>) -> bool {
+        if self.wait == Anticipation::Over || self.antic == Nanos::ZERO || self.ends_wait(now, next) {
             return false;
         }
-        let until = self.last_end + self.antic;
-        match self.last {
-            Some(place) if now < until && self.pays(next.map(|id| pool.get(id))) => {
-                self.pause = Pause::Until(until, place);
-                true
+        let completed = self.last.and_then(|last| last.completed);
+        self.wait =
+            completed.map_or(Anticipation::ForCompletion, |at| Anticipation::ForNext(at + self.antic));
+        true
+    }
+
+    /// Whether a wait is on; one that has expired ends.
+    fn waits(&mut self, now: Nanos) -> bool {
+        match self.wait {
+            Anticipation::ForNext(until) if now >= until => {
+                self.wait = Anticipation::Over;
+                false
             }
-            _ => false,
+            Anticipation::ForCompletion | Anticipation::ForNext(_) => true,
+            Anticipation::No | Anticipation::Over => false,
         }
     }
 
@@ -170,15 +195,18 @@ impl Anticipatory {
     }
 
     fn choose(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+        if self.waits(now) {
+            return None;
+        }
         let both = self.runs.iter().all(|run| !run.is_empty());
-        let next = self.runs[self.direction].nearest(self.position, BACK, pool);
+        let next = self.runs[self.direction].nearest(self.positions[self.direction], BACK, pool);
         if both && now >= self.batch_ends {
             return self.change_batch(now);
         }
         if let Some(expired) = self.expired(now, self.direction, pool) {
             return Some(expired);
         }
-        if self.direction == 0 && self.pauses(now, next, pool) {
+        if self.direction == 0 && self.begins_wait(now, next.map(|id| pool.get(id))) {
             return None;
         }
         next.or_else(|| self.change_batch(now))
@@ -194,16 +222,18 @@ impl Scheduler for Anticipatory {
         }
         let (place, most) = (self.slot_of(entry.source), Nanos(2 * self.antic.0));
         let process = &mut self.processes[place];
-        process.think.note_arrival(now, most);
+        if process.waiting == 0 {
+            process.think.note_arrival(now, most);
+        }
         if let Some(last) = process.last {
             process.jump.add(entry.lbn().abs_diff(last));
         }
         process.last = Some(entry.end());
         process.waiting += 1;
-        if let Pause::Until(_, awaited) = self.pause
-            && (awaited == place || !self.pays(Some(entry)))
+        if matches!(self.wait, Anticipation::ForCompletion | Anticipation::ForNext(_))
+            && self.ends_wait(now, Some(entry))
         {
-            self.pause = Pause::No;
+            self.wait = Anticipation::Over;
         }
     }
 
@@ -224,11 +254,9 @@ impl Scheduler for Anticipatory {
         let id = self.choose(now, pool)?;
         self.remove(id, pool);
         let entry = pool.get(id);
-        self.position = entry.end();
-        if entry.sync {
-            let place = self.slot_of(entry.source);
-            self.processes[place].in_flight += 1;
-        }
+        self.positions[direction_of(entry)] = entry.end();
+        self.wait = Anticipation::No;
+        self.last = entry.sync.then(|| LastReader { process: self.slot_of(entry.source), completed: None });
         Some(id)
     }
 
@@ -238,20 +266,95 @@ impl Scheduler for Anticipatory {
             return;
         }
         let place = self.slot_of(entry.source);
-        let process = &mut self.processes[place];
-        process.in_flight -= 1;
-        process.think.end(now);
-        (self.last, self.last_end, self.pause) = (Some(place), now, Pause::No);
+        self.processes[place].think.end(now);
+        if let Some(last) = self.last.as_mut().filter(|last| last.process == place) {
+            last.completed = Some(now);
+            if self.wait == Anticipation::ForCompletion {
+                self.wait = Anticipation::ForNext(now + self.antic);
+            }
+        }
     }
 
     fn poll_timeout(&self) -> Option<Nanos> {
-        match self.pause {
-            Pause::Until(until, _) => Some(until),
+        match self.wait {
+            Anticipation::ForNext(until) => Some(until),
             _ => None,
         }
     }
 
     fn may_merge(&self, entry: &Entry, ask: &super::ElevatorRequest) -> bool {
         entry.sync == ask.sync
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::elevator::{Added, Dispatch, Elevator, ElevatorRequest, EntryId, MergeRule, Tuning};
+    use headstack_model::{Lbn, Nanos, Request};
+
+    fn ms(ms: u64) -> Nanos {
+        Nanos(ms * 1_000_000)
+    }
+
+    struct Tried(Elevator);
+
+    impl Tried {
+        /// With a read of process 1 at block 0, dispatched at 0, and a far one of process 2 that waits.
+        fn new() -> (Tried, EntryId) {
+            let elevator = Elevator::by_name("anticipatory", &Tuning::default(), MergeRule::NONE);
+            let mut tried = Tried(elevator.expect("it is listed"));
+            tried.read(ms(0), 1, 0);
+            let first = tried.0.dispatch(ms(0)).expect("a read waits").entry;
+            tried.read(ms(1), 2, 90_000_000);
+            (tried, first)
+        }
+
+        fn read(&mut self, now: Nanos, source: u32, lbn: u64) {
+            let request = Request::read(Lbn(lbn), 8);
+            let added = self.0.add(now, ElevatorRequest { request, source, urgent: false, sync: true });
+            assert!(matches!(added, Added::Queued(_)));
+        }
+
+        fn dispatched(&mut self, now: Nanos) -> Option<u64> {
+            self.0.dispatch(now).map(|Dispatch { request, .. }| request.lbn.0)
+        }
+    }
+
+    #[test]
+    fn nothing_goes_while_the_last_read_is_at_the_drive_and_up_to_the_limit_after_it() {
+        let (mut tried, first) = Tried::new();
+        assert_eq!((tried.dispatched(ms(1)), tried.0.poll_timeout()), (None, None));
+        assert_eq!(tried.dispatched(ms(500)), None);
+        tried.0.completed(ms(500), first);
+        assert_eq!((tried.dispatched(ms(505)), tried.0.poll_timeout()), (None, Some(ms(506))));
+        assert_eq!(tried.dispatched(ms(506)), Some(90_000_000));
+    }
+
+    #[test]
+    fn next_read_of_the_process_ends_the_wait_and_goes_first() {
+        let (mut tried, first) = Tried::new();
+        assert_eq!(tried.dispatched(ms(1)), None);
+        tried.0.completed(ms(9), first);
+        tried.read(ms(10), 1, 8);
+        assert_eq!(tried.dispatched(ms(10)), Some(8));
+        // The drive has a command again.
+        assert_eq!(tried.dispatched(ms(10)), None);
+    }
+
+    #[test]
+    fn distance_at_which_a_read_of_another_is_close_doubles_each_ms() {
+        for (waited, lbn, ends) in [
+            (0, 8 + 8192, true),
+            (0, 8 + 8193, false),
+            (1, 8 + 8193, true),
+            (3, 8 + 65_536, true),
+            (3, 8 + 65_537, false),
+        ] {
+            let (mut tried, first) = Tried::new();
+            assert_eq!(tried.dispatched(ms(1)), None);
+            tried.0.completed(ms(9), first);
+            tried.read(ms(9 + waited), 3, lbn);
+            assert_eq!(tried.dispatched(ms(9 + waited)), ends.then_some(lbn), "{waited} ms, block {lbn}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::support::*;
 use headstack_model::{Lbn, Nanos, Op, Request};
 use headstack_policy::elevator;
+use headstack_sim::Completion;
 use headstack_workload::{Issue, Load, Poll};
 use std::collections::BTreeMap;
 
@@ -120,6 +121,35 @@ fn anticipation_speeds_up_two_sequential_readers() {
         20,
     ));
     assert!(never * 10 < noop * 13, "without the pause: {never}, noop {noop}");
+}
+
+/// The most commands that were at the drive at once, merged ones counted once.
+fn most_at_the_drive(elevator: &str, processes: &[Process]) -> usize {
+    let mut load = Processes::new(processes, 5);
+    let seen = run(vec![drive(32)], &host(&format!("queue.elevator = \"{elevator}\"")), &mut load);
+    let sent = |command: &Completion| command.submitted;
+    let at_once = |now: Nanos| {
+        seen.commands.iter().filter(|command| sent(command) <= now && now < command.completed).count()
+    };
+    seen.commands.iter().map(|command| at_once(sent(command))).max().unwrap_or(0)
+}
+
+#[test]
+fn anticipation_keeps_one_command_at_a_queueing_drive() {
+    let readers: Vec<_> = (0..8).map(|index| Process::reader(index * 2_000_000, 0.3)).collect();
+    assert_eq!(most_at_the_drive("anticipatory", &readers), 1);
+    assert_eq!(most_at_the_drive("deadline", &readers), 8);
+    // Where each read of a process is far from the one before, others' are closer: nothing is worth a wait.
+    let scattered: Vec<_> = (0..8).map(|index| Process::scattered(index * 13_000, 0.3)).collect();
+    assert!(most_at_the_drive("anticipatory", &scattered) > 4);
+}
+
+#[test]
+fn anticipation_gains_as_much_before_a_queueing_drive() {
+    let readers = [Process::reader(100_000, 0.3), Process::reader(9_000_000, 0.3)];
+    let of = |depth| total(&shares("queue.elevator = \"anticipatory\"", depth, &readers, 20));
+    let (one, many) = (of(1), of(32));
+    assert!(many * 20 > one * 19, "{one} at depth 1, {many} at depth 32");
 }
 
 #[test]
