@@ -1,5 +1,6 @@
 //! `headstack stripe advise`.
 
+use super::commands::Commands;
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::report::Table;
@@ -48,6 +49,8 @@ struct Advice {
     rate_mb_s: f64,
     reach_kib: f64,
     advisors: Vec<Row>,
+    /// Commands that build such an array on Linux.
+    commands: Commands,
 }
 
 #[derive(Serialize)]
@@ -80,6 +83,8 @@ impl Advise {
                 source: entry.source,
             }
         };
+        let advisors: Vec<Row> = advise::all().iter().map(row).collect();
+        let commands = Commands::new(advisors[0].unit_kib, self.disks, &spec);
         let advice = Advice {
             drive: spec.name.clone(),
             disks: self.disks,
@@ -88,7 +93,8 @@ impl Advise {
             positioning_ms: disk.positioning().as_ms(),
             rate_mb_s: disk.sectors_per_second() * sector_bytes / 1e6,
             reach_kib: disk.reach() * sector_bytes / 1024.0,
-            advisors: advise::all().iter().map(row).collect(),
+            advisors,
+            commands,
         };
         if self.json {
             let text =
@@ -130,5 +136,5 @@ fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failur
         ]);
     }
     write!(out, "\n{}", table.to_text())?;
-    Ok(())
+    advice.commands.print(advice.advisors[0].name, out)
 }

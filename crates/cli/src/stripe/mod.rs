@@ -1,6 +1,7 @@
 //! `headstack stripe`: which stripe unit suits an array and its load.
 
 mod advise;
+mod commands;
 
 use crate::failure::Failure;
 use std::io::Write;

@@ -50,3 +50,58 @@ fn command_of_partial_sectors_is_rejected() {
     let said = refused(&with(&["--mpl", "2", "--command", "700"]), 2);
     assert!(said.contains("700 bytes are no whole number"), "{said}");
 }
+
+#[test]
+fn commands_for_linux_have_the_advised_unit() {
+    let advice = json(&with(&["--mpl", "8", "--json"]));
+    let commands = &advice["commands"];
+    assert_eq!(commands["chunk_kib"], 512);
+    let has = |key: &str, part: &str| commands[key].as_str().is_some_and(|command| command.contains(part));
+    assert!(has("mdadm", "--raid-devices=4 --chunk=512K DISK1 DISK2 DISK3 DISK4"), "{commands}");
+    assert!(has("lvm", "--stripes 4 --stripesize 512k"), "{commands}");
+    assert!(has("dm_stripe", "striped 4 1024 DISK1 0 DISK2 0 DISK3 0 DISK4 0"), "{commands}");
+    let table = commands["dm_stripe"].as_str().expect("it is text");
+    let sectors: u64 =
+        table.split(' ').find_map(|word| word.parse().ok().filter(|n| *n > 0)).expect("it has a length");
+    assert_eq!(sectors % (4 * 1024), 0, "whole chunks of four disks: {table}");
+}
+
+#[test]
+fn unit_below_a_page_becomes_a_page_in_the_commands() {
+    let small = [
+        "stripe",
+        "advise",
+        "--drive",
+        "ultrastar-dfhc-2gb",
+        "--disks",
+        "4",
+        "--size",
+        "2K",
+        "--mpl",
+        "8",
+        "--json",
+    ];
+    let advice = json(&small);
+    assert_eq!(advice["advisors"][0]["unit_kib"], 2.0);
+    assert_eq!(advice["commands"]["chunk_kib"], 4);
+}
+
+#[test]
+fn unit_above_an_extent_has_no_lvm_command() {
+    let large = [
+        "stripe",
+        "advise",
+        "--drive",
+        "ultrastar-dfhc-2gb",
+        "--disks",
+        "2",
+        "--size",
+        "64M",
+        "--mpl",
+        "1000",
+        "--json",
+    ];
+    let advice = json(&large);
+    let chunk = advice["commands"]["chunk_kib"].as_u64().expect("it is a number");
+    assert_eq!(advice["commands"]["lvm"].is_null(), chunk > 4096, "{chunk} KiB");
+}
