@@ -1,6 +1,6 @@
 //! `headstack stripe advise`.
 
-use super::commands::Commands;
+use super::commands::LinuxCommands;
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::report::Table;
@@ -50,7 +50,7 @@ struct Advice {
     reach_kib: f64,
     advisors: Vec<Row>,
     /// Commands that build such an array on Linux.
-    commands: Commands,
+    commands: LinuxCommands,
 }
 
 #[derive(Serialize)]
@@ -84,7 +84,7 @@ impl Advise {
             }
         };
         let advisors: Vec<Row> = advise::all().iter().map(row).collect();
-        let commands = Commands::new(advisors[0].unit_kib, self.disks, &spec);
+        let commands = LinuxCommands::new(advisors[0].unit_kib, self.disks, &spec);
         let advice = Advice {
             drive: spec.name.clone(),
             disks: self.disks,

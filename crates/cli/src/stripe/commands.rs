@@ -13,7 +13,7 @@ const EXTENT_KIB: u64 = 4096;
 
 /// One command for each of Linux's ways to stripe. The disks are called DISK1, DISK2 and so on, LVM's volume group VG.
 #[derive(Serialize)]
-pub(super) struct Commands {
+pub(super) struct LinuxCommands {
     /// The unit that the commands have, in KiB: the advised one, or the smallest that Linux takes.
     chunk_kib: u64,
     mdadm: String,
@@ -22,9 +22,9 @@ pub(super) struct Commands {
     dm_stripe: String,
 }
 
-impl Commands {
+impl LinuxCommands {
     /// The commands for an array of `disks` of these drives with a unit of `unit_kib`.
-    pub(super) fn new(unit_kib: f64, disks: u32, spec: &DriveSpec) -> Commands {
+    pub(super) fn new(unit_kib: f64, disks: u32, spec: &DriveSpec) -> LinuxCommands {
         let chunk_kib = (unit_kib as u64).max(LEAST_KIB);
         let names: Vec<String> = (1..=disks).map(|disk| format!("DISK{disk}")).collect();
         // Device mapper counts in 512 B whatever the disk's sector, and takes whole chunks only.
@@ -34,7 +34,7 @@ impl Commands {
         let lvm = format!(
             "lvcreate --type striped --stripes {disks} --stripesize {chunk_kib}k --extents 100%FREE --name striped VG"
         );
-        Commands {
+        LinuxCommands {
             chunk_kib,
             mdadm: format!(
                 "mdadm --create /dev/md0 --level=0 --raid-devices={disks} --chunk={chunk_kib}K {}",
