@@ -2,6 +2,7 @@
 
 mod advise;
 mod commands;
+mod follow;
 
 use crate::failure::Failure;
 use std::io::Write;
@@ -10,12 +11,14 @@ use std::io::Write;
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Advise(advise::Advise),
+    Follow(follow::Follow),
 }
 
 impl Command {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Advise(command) => command.run(out),
+            Command::Follow(command) => command.run(out),
         }
     }
 }

@@ -30,11 +30,11 @@ impl Formats {
     }
 }
 
-pub(super) fn values() -> PossibleValuesParser {
+pub(crate) fn values() -> PossibleValuesParser {
     let value = |format: &Format| PossibleValue::new(format.name).help(format.title);
     PossibleValuesParser::new(trace::all().iter().map(value).collect::<Vec<_>>())
 }
 
-pub(super) fn named(name: Option<&String>) -> Option<&'static Format> {
+pub(crate) fn named(name: Option<&String>) -> Option<&'static Format> {
     name.and_then(|name| trace::named(name))
 }

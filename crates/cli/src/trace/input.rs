@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The trace to read.
 #[derive(clap::Args)]
-pub(super) struct Input {
+pub(crate) struct Input {
     /// The trace, packed with gzip or zstd or not; `-` is standard input.
     #[arg(value_name = "TRACE")]
     pub(super) file: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Opens the trace; without a `format`, its first bytes decide.
-    pub(super) fn open(&self, format: Option<&'static Format>) -> Result<Opened, Failure> {
+    pub(crate) fn open(&self, format: Option<&'static Format>) -> Result<Opened, Failure> {
         let (bar, reader): (ProgressBar, Box<dyn Read>) = if is_standard(&self.file) {
             (ProgressBar::hidden(), Box::new(io::stdin()))
         } else {
@@ -36,18 +36,18 @@ impl Input {
         Ok(Opened { trace: trace.skipping(self.skip_bad), bar })
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         if is_standard(&self.file) { "standard input".to_string() } else { self.file.display().to_string() }
     }
 }
 
-pub(super) struct Opened {
+pub(crate) struct Opened {
     pub(super) trace: Trace<'static>,
     bar: ProgressBar,
 }
 
 impl Opened {
-    pub(super) fn for_each(
+    pub(crate) fn for_each(
         &mut self,
         mut use_record: impl FnMut(Record, &Header) -> Result<(), Failure>,
     ) -> Result<(), Failure> {

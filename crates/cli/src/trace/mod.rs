@@ -2,8 +2,8 @@
 
 mod convert;
 mod cut;
-mod formats;
-mod input;
+pub(crate) mod formats;
+pub(crate) mod input;
 mod output;
 mod plot;
 mod stat;

@@ -105,3 +105,68 @@ fn unit_above_an_extent_has_no_lvm_command() {
     let chunk = advice["commands"]["chunk_kib"].as_u64().expect("it is a number");
     assert_eq!(advice["commands"]["lvm"].is_null(), chunk > 4096, "{chunk} KiB");
 }
+
+/// A trace of a thousand requests of a MiB, one at a time, and a thousand of 64 KiB that come sixteen at once; fields as in MSR's traces.
+fn two_phases() -> String {
+    let mut text = String::new();
+    // Units of 100 ns; a request of the second phase is answered after sixteen more have come.
+    let (ms, mut now) = (10_000u64, 128_166_372_000_000_000u64);
+    for index in 0..2000u64 {
+        let (bytes, gap, response) =
+            if index < 1000 { (1 << 20, 200 * ms, 150 * ms) } else { (65_536, 10 * ms, 155 * ms) };
+        text += &format!("{now},usr,0,Read,{},{bytes},{response}\n", index << 20);
+        now += gap;
+    }
+    text
+}
+
+#[test]
+fn followed_unit_changes_with_the_load_of_the_trace() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let trace = folder.path().join("phases.csv");
+    std::fs::write(&trace, two_phases()).expect("the folder is writable");
+    let trace = trace.to_string_lossy();
+    let args = [
+        "stripe",
+        "follow",
+        &trace,
+        "--drive",
+        "ultrastar-dfhc-2gb",
+        "--disks",
+        "4",
+        "--unit",
+        "1M",
+        "--change",
+        "1",
+    ];
+    let with = |more: &[&str]| {
+        args.iter().copied().chain(more.iter().copied()).map(str::to_string).collect::<Vec<_>>()
+    };
+    let run = |more: &[&str]| json(&with(more).iter().map(String::as_str).collect::<Vec<_>>());
+    let followed = run(&["--json"]);
+    assert_eq!(followed["requests"], 2000);
+    let units: Vec<f64> = followed["units"]
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .map(|unit| unit["unit_kib"].as_f64().expect("a number"))
+        .collect();
+    assert_eq!(&units[..2], [1024.0, 256.0], "alone, a MiB is quickest over all four disks");
+    assert!(
+        units.len() > 2 && units[units.len() - 1] >= 64.0,
+        "in a crowd, 64 KiB go to one disk: {units:?}"
+    );
+    let crowded = run(&["--json", "--mpl", "16"]);
+    assert_ne!(crowded["units"], followed["units"], "a given MPL stands in place of the trace's");
+}
+
+#[test]
+fn trace_without_response_times_needs_an_mpl() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let trace = folder.path().join("plain.trace");
+    std::fs::write(&trace, "0.0 0 100 8 1\n1.0 0 200 8 1\n").expect("the folder is writable");
+    let trace = trace.to_string_lossy();
+    let args =
+        ["stripe", "follow", &trace, "--drive", "ultrastar-dfhc-2gb", "--disks", "4", "--format", "disksim"];
+    assert!(refused(&args, 2).contains("--mpl"));
+}
