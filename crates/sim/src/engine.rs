@@ -56,6 +56,29 @@ struct ServedPart {
     completion: Completion,
 }
 
+/// Devices whose controllers choose once nothing else happens at this time.
+#[derive(Debug)]
+struct LateChoices {
+    nodes: Vec<NodeId>,
+    /// When they choose; [`Nanos::MAX`] where none does.
+    at: Nanos,
+}
+
+impl LateChoices {
+    #[cold]
+    fn defer(&mut self, node: NodeId, now: Nanos) {
+        if !self.nodes.contains(&node) {
+            self.nodes.push(node);
+        }
+        self.at = now;
+    }
+
+    fn take(&mut self) -> Vec<NodeId> {
+        self.at = Nanos::MAX;
+        std::mem::take(&mut self.nodes)
+    }
+}
+
 /// Moves devices and layers through time.
 #[derive(Debug)]
 pub struct Engine {
@@ -64,8 +87,7 @@ pub struct Engine {
     tickets: Slab<RequestTicket>,
     /// Nodes that got requests and have not settled since.
     touched: Vec<NodeId>,
-    /// Devices whose controllers choose once nothing else happens at this time.
-    late: Vec<NodeId>,
+    late: LateChoices,
     /// Requests of the load that were answered by layers, until the load hears of it.
     returned: VecDeque<Finished>,
     /// Parts that have to be shown to the observer, where it sees parts.
@@ -127,7 +149,7 @@ impl Engine {
             tickets: Slab::with_capacity(Engine::AT_ONCE),
             touched: Vec::with_capacity(devices.len()),
             tree: LayerTree::new(devices),
-            late: Vec::new(),
+            late: LateChoices { nodes: Vec::new(), at: Nanos::MAX },
             returned: VecDeque::new(),
             parts: None,
             serving: 0,

@@ -94,8 +94,7 @@ impl Engine {
     fn due(&self, rests: bool) -> Nanos {
         let branches = if rests { Nanos::MAX } else { self.tree.branch_events.first() };
         let links = self.links.next_event();
-        let at = self.tree.device_events.first().min(branches).min(self.wanted).min(links);
-        if self.late.is_empty() { at } else { at.min(self.now) }
+        self.tree.device_events.first().min(branches).min(self.wanted).min(links).min(self.late.at)
     }
 
     /// The first time at which anything is due but at one device.
@@ -103,8 +102,7 @@ impl Engine {
     pub(super) fn due_elsewhere(&self, device: usize) -> Nanos {
         let links = self.links.next_event();
         let others = self.tree.device_events.first_of_others(device).min(self.tree.branch_events.first());
-        let at = others.min(self.wanted).min(links);
-        if self.late.is_empty() { at } else { at.min(self.now) }
+        others.min(self.wanted).min(links).min(self.late.at)
     }
 
     /// Does one of the things that are due at `at`, the first time at which any is, and nothing after `until`.
@@ -124,7 +122,7 @@ impl Engine {
             self.turn_branch(self.tree.branch_events.first_index(), load, observer);
             changed = true;
         } else if self.wanted > at {
-            match self.late.is_empty() || self.links.next_event() <= at {
+            match self.late.at == Nanos::MAX || self.links.next_event() <= at {
                 true => self.turn_links(),
                 false => self.settle_late(),
             }

@@ -43,10 +43,7 @@ impl Engine {
                         observer.issued(self.now, &issue, load);
                         self.issue(&issue);
                     }
-                    Poll::Compute { id, time } => {
-                        let until = self.links.run(self.now, &ProcessorWork::new(WorkKind::Program, time));
-                        load.handle_computed(self.now, id, until);
-                    }
+                    Poll::Compute { id, time } => self.compute(load, id, time),
                     Poll::Later(at) => break at,
                     Poll::Waiting => break Nanos::MAX,
                     Poll::Done => {
@@ -265,25 +262,26 @@ impl Engine {
         let Some(device) = self.tree.devices.get(index) else {
             return self.settle_branch(index - self.tree.devices.len());
         };
-        if device.chooses_late() {
-            self.defer(node);
-        } else if !device.is_independent() {
-            self.with_links(index, |device, link, now| device.settle(now, link));
+        if !device.is_independent() {
+            if device.chooses_late() {
+                self.late.defer(node, self.now);
+            } else {
+                self.with_links(index, |device, link, now| device.settle(now, link));
+            }
         }
         self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
     }
 
-    #[inline(never)]
-    fn defer(&mut self, node: NodeId) {
-        if !self.late.contains(&node) {
-            self.late.push(node);
-        }
+    #[cold]
+    fn compute(&mut self, load: &mut dyn Load, id: u64, time: Nanos) {
+        let until = self.links.run(self.now, &ProcessorWork::new(WorkKind::Program, time));
+        load.handle_computed(self.now, id, until);
     }
 
     /// Lets the controllers that choose late send down what may go now.
-    #[inline(never)]
+    #[cold]
     pub(super) fn settle_late(&mut self) {
-        for node in std::mem::take(&mut self.late) {
+        for node in self.late.take() {
             let index = node as usize;
             self.with_links(index, |device, link, now| device.settle(now, link));
             self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
