@@ -73,7 +73,7 @@ impl LateChoices {
         self.at = now;
     }
 
-    fn take(&mut self) -> Vec<NodeId> {
+    fn drain(&mut self) -> Vec<NodeId> {
         self.at = Nanos::MAX;
         std::mem::take(&mut self.nodes)
     }

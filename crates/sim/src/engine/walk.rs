@@ -281,7 +281,7 @@ impl Engine {
     /// Lets the controllers that choose late send down what may go now.
     #[cold]
     pub(super) fn settle_late(&mut self) {
-        for node in self.late.take() {
+        for node in self.late.drain() {
             let index = node as usize;
             self.with_links(index, |device, link, now| device.settle(now, link));
             self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
