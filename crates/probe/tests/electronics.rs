@@ -164,7 +164,7 @@ impl Wrong {
         self.same("segments_max", real.segments_max, found.segments_max);
         self.same("segment_sectors", real.segment_sectors, found.segment_sectors);
         self.same("read_ahead", real.read_ahead, found.read_ahead);
-        if real.read_ahead == ReadAhead::Segment {
+        if matches!(real.read_ahead, ReadAhead::Segment | ReadAhead::Sequence) {
             self.same("read_ahead_max", real.read_ahead_max_sectors, found.read_ahead_max_sectors);
         }
         self.same("read_ahead_min", real.read_ahead_min_sectors, found.read_ahead_min_sectors);

@@ -134,12 +134,9 @@ impl Engine {
         engine.tree.add_arrays(arrays);
         engine.tree.add_page_caches(host);
         engine.tree.add_calls(host);
-        if let Some(processor) = host.processor() {
-            let mut links = Links::new(engine.devices());
-            links.set_processor(processor, host.interface_cost());
-            engine = engine.with_shared_links(links);
-        }
-        Ok(engine)
+        let mut links = Links::new(engine.devices());
+        host.add_processor(&mut links);
+        Ok(if links.is_any() { engine.with_shared_links(links) } else { engine })
     }
 
     /// Each device is a volume.

@@ -325,13 +325,13 @@ fn cache(spec: &CacheSpec) -> Checked {
         }
         _ => {}
     }
+    if spec.read_ahead == ReadAhead::Sequence && spec.read_on_arrival {
+        let message = "`sequence` needs read_on_arrival = false: a segment must begin with the first block of the read that filled it";
+        return Err(Fault::new("cache.read_ahead", message));
+    }
     let segment = f64::from(spec.segment_sectors);
     within("cache.read_ahead_max_sectors", f64::from(spec.read_ahead_max_sectors), 0.0, segment, "sectors")?;
     let most = f64::from(spec.read_ahead_max_sectors);
-    if spec.read_ahead == ReadAhead::Sequence && spec.read_on_arrival {
-        let message = "`sequence` tells by the first block of a segment whether a read continued another; read_on_arrival moves it";
-        return Err(Fault::new("cache.read_ahead", message));
-    }
     within("cache.read_ahead_min_sectors", f64::from(spec.read_ahead_min_sectors), 0.0, most, "sectors")?;
     within(
         "cache.write_segments",

@@ -1,7 +1,7 @@
 //! What the host's work costs, by the keys of the processor, the interface, the page cache and the clients.
 
 use super::spec::HostSpec;
-use crate::link::{CommandCost, InterfaceCost, Processor, ProcessorWork, WorkKind};
+use crate::link::{CommandCost, InterfaceCost, Links, Processor, ProcessorWork, WorkKind};
 use headstack_model::Nanos;
 
 /// The work of the host for a request of its load, before it is served and after.
@@ -73,6 +73,13 @@ impl HostSpec {
         works.then(|| Processor::new(lanes, self.command_cost()))
     }
 
+    /// Adds the host's processor to what devices share, if anything costs it time.
+    pub(crate) fn add_processor(&self, links: &mut Links) {
+        if let Some(processor) = self.processor() {
+            links.set_processor(processor, self.interface_cost());
+        }
+    }
+
     /// The costs of the load's requests; `None` if there are none.
     pub(crate) fn call_cost(&self) -> Option<CallCost> {
         let given = self.processor.clone().unwrap_or_default();
@@ -98,7 +105,7 @@ impl HostSpec {
     }
 
     /// What transfers cost the processor; `None` without an interface.
-    pub(crate) fn interface_cost(&self) -> Option<InterfaceCost> {
+    fn interface_cost(&self) -> Option<InterfaceCost> {
         let interface = self.interface.as_ref()?;
         let piece = (Nanos::from_us(interface.piece_us), u64::from(interface.piece_bytes));
         let [read_kb, write_kb] =

@@ -169,8 +169,6 @@ pub(super) fn links(rig: &RigSpec) -> Option<Links> {
             };
         }
     }
-    if let Some(processor) = rig.host.processor() {
-        links.set_processor(processor, rig.host.interface_cost());
-    }
+    rig.host.add_processor(&mut links);
     links.is_any().then_some(links)
 }

@@ -16,7 +16,7 @@ const TURN_MS: u32 = 30;
 /// Queues of the check's table.
 const CHECKED: [u32; 4] = [1, 10, 100, 500];
 
-/// Queues over which the longest response allowed by WSTF is varied; the first is judged.
+/// Queues over which the longest response allowed by WSTF is varied; the short form has only the first.
 const WEIGHED: [u32; 3] = [100, 10, 1000];
 
 /// The longest response allowed, in eighths of the time that FCFS takes for the queue.

@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 
 /// One reader a region, each with one request outstanding: a request is issued at its time, or when the one before it completes if that is
 /// later. So a reader that was delayed catches up.
+#[derive(Clone)]
 pub(super) struct Paced {
     readers: Vec<PacedReader>,
     sectors: u32,
@@ -15,6 +16,7 @@ pub(super) struct Paced {
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
 }
 
+#[derive(Clone)]
 struct PacedReader {
     region: Region,
     issued: u64,

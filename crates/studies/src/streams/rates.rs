@@ -30,7 +30,7 @@ fn run_time(setting: &Setting<'_>) -> Nanos {
 fn carries(setting: &Setting<'_>, plan: &Plan, streams: u32) -> Result<bool, StudyError> {
     let rig = plan.rig()?;
     let mut load = Paced::new(play::shuffled_parts(rig.volumes()[0].sectors, streams), RATE, SECTORS);
-    let due = Paced::new(play::shuffled_parts(rig.volumes()[0].sectors, streams), RATE, SECTORS);
+    let due = load.clone();
     let (end, mut is_late) = (run_time(setting), false);
     rig.build(1)?.run_while(&mut load, &mut |finished| {
         let completed = finished.completion.completed;

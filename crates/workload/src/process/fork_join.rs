@@ -3,8 +3,7 @@
 //! Modelled: a process thinks, chooses a number of neighbouring disks, the first of them at random, and queues a thread at each; a
 //! disk serves one thread at a time, in the order in which they queued. A thread transfers its stripe unit by consecutive commands
 //! of a limited length, the next one when the last is complete. The unit begins at the same block on each disk: anywhere, or after
-//! the process's last one. The processor works for each thread that is created and for
-//! each that is joined. Not modelled here: its time for commands, which the host has.
+//! the process's last one. Each thread that is created or joined takes processor time. Its time for commands is the host's.
 //!
 //! *Source:* the load of the striping study on a loop of SSA disks.
 
@@ -126,8 +125,9 @@ pub struct ForkJoin<S> {
     disks: Vec<Disk>,
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
     ready: VecDeque<u32>,
-    /// Work that the processor was not requested to do yet, and work with the time of its end.
+    /// Work that the next polls hand to the processor.
     requested: VecDeque<ThreadWork>,
+    /// Work that the processor has, by its end and the order in which it was handed over.
     computed: BinaryHeap<Reverse<(Nanos, u64, ThreadWork)>>,
     works: u64,
     /// Requests of each process that count.
