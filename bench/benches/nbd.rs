@@ -1,11 +1,11 @@
 //! What a request over NBD costs in its session, without the socket: 32 at a time, taken, answered and sent.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Answer, Operation};
 use headstack_nbd::{Export, Exports, Handshake, Limits, Session, Wire};
 
-const NOW: Nanos = Nanos::ZERO;
+const NOW: Instant = Instant::ZERO;
 const DEPTH: u64 = 32;
 
 fn say(wire: &mut impl Wire, bytes: &[u8]) {

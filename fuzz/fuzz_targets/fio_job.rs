@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::fio::JobFile;
 use headstack_workload::{Load, Poll, VolumeInfo};
 use libfuzzer_sys::fuzz_target;
@@ -14,13 +14,14 @@ fuzz_target!(|text: &str| {
     let Ok(file) = JobFile::parse(text, "fuzz.fio", &mut include, &|_| None) else { return };
     let volume = |name: &str, sector_bytes| VolumeInfo { name: name.to_string(), sectors: 1 << 24, sector_bytes };
     let Ok(mut load) = file.build(&[volume("sda", 512), volume("sdb", 4096)], 1) else { return };
-    let (mut now, mut out) = (Nanos::ZERO, Vec::new());
+    let (mut now, mut out) = (Instant::ZERO, Vec::new());
     for _ in 0..2000 {
         match load.poll(now) {
             Poll::Issue(issue) => {
                 assert!(issue.device < 2 && issue.request.end().0 <= 1 << 24, "{issue:?}");
                 out.push(issue.id);
             }
+            Poll::Compute { id, time } => load.handle_computed(now, id, now + time),
             Poll::Later(at) => {
                 assert!(at > now, "the load wants to be asked again at once");
                 now = at;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_workload::{LoadFile, Poll, VolumeInfo};
 use libfuzzer_sys::fuzz_target;
 
@@ -20,7 +20,7 @@ fuzz_target!(|text: &str| {
         Ok(load) => load,
         Err(error) => return assert_eq!(error.to_string().lines().count(), 1),
     };
-    let (mut now, mut out) = (Nanos::ZERO, Vec::new());
+    let (mut now, mut out) = (Instant::ZERO, Vec::new());
     for _ in 0..1000 {
         match load.poll(now) {
             Poll::Issue(issue) => {
@@ -28,6 +28,7 @@ fuzz_target!(|text: &str| {
                 assert!(issue.request.sectors > 0 && issue.request.end().0 <= volume.sectors);
                 out.push(issue.id);
             }
+            Poll::Compute { id, time } => load.handle_computed(now, id, now + time),
             Poll::Later(at) => {
                 assert!(at > now);
                 now = at;

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Ending, Export, Exports, Handshake, Limits, Origin, Peer, Wire};
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +35,7 @@ fn hear(handshake: &mut Handshake, heard: &mut Vec<u8>, piece: usize) {
     while !handshake.output().is_empty() {
         let count = handshake.output().len().min(piece);
         heard.extend(&handshake.output()[..count]);
-        handshake.sent(Nanos::ZERO, count);
+        handshake.sent(Instant::ZERO, count);
     }
 }
 
@@ -44,14 +44,14 @@ fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Op
     let limits = Limits { option_bytes: 128, options: 20, queries: 3, ..Limits::default() };
     let origin = Origin::Network([10, 0, 0, 1].into());
     let peer = Peer { origin, names: vec!["alice".to_string()] };
-    let mut handshake = Handshake::new(exports.clone(), limits, Nanos::ZERO).with_peer(peer);
+    let mut handshake = Handshake::new(exports.clone(), limits, Instant::ZERO).with_peer(peer);
     let (mut rest, mut heard) = (bytes, Vec::new());
     while !rest.is_empty() && handshake.wants_input() {
         let space = handshake.input_space();
         assert!(!space.is_empty() && space.len() <= 144);
         let count = space.len().min(piece).min(rest.len());
         space[..count].copy_from_slice(&rest[..count]);
-        handshake.filled(Nanos::ZERO, count);
+        handshake.filled(Instant::ZERO, count);
         rest = &rest[count..];
         hear(&mut handshake, &mut heard, piece);
         assert!(heard.len() < 100_000);
@@ -65,7 +65,7 @@ fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Op
     assert!(chosen.is_none_or(|export| (1..5).contains(&export)), "one that is not for this client");
     let said = |name: &[u8]| heard.windows(name.len()).any(|part| part == name);
     assert!(!said(b"\0\0\0\x02no") && !said(b"\0\0\0\x03bob"), "it is listed");
-    assert_eq!(handshake.into_session(Nanos::ZERO).map(|session| session.export()), chosen);
+    assert_eq!(handshake.into_session(Instant::ZERO).map(|session| session.export()), chosen);
     (chosen, ending, heard)
 }
 

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Budget, Ending, Export, Exports, Handshake, Limits, Request, Session, Wire};
 use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 use libfuzzer_sys::fuzz_target;
@@ -70,12 +70,12 @@ fn session(structured: bool, budget: Option<&Budget>) -> Session {
         option(10, b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation");
     }
     option(7, &[0; 6]);
-    let mut handshake = Handshake::new(exports, limits, Nanos::ZERO).with_budget(budget.cloned());
+    let mut handshake = Handshake::new(exports, limits, Instant::ZERO).with_budget(budget.cloned());
     handshake.input_space()[..said.len()].copy_from_slice(&said);
-    handshake.filled(Nanos::ZERO, said.len());
+    handshake.filled(Instant::ZERO, said.len());
     let greeting = handshake.output().len();
-    handshake.sent(Nanos::ZERO, greeting);
-    handshake.into_session(Nanos::ZERO).expect("the default export was chosen")
+    handshake.sent(Instant::ZERO, greeting);
+    handshake.into_session(Instant::ZERO).expect("the default export was chosen")
 }
 
 fn check(operation: &Operation) {
@@ -128,7 +128,7 @@ impl Talk {
             assert!(!space.is_empty());
             let count = space.len().min(piece).min(self.unsaid.len());
             space[..count].copy_from_slice(&self.unsaid[..count]);
-            self.session.filled(Nanos::ZERO, count);
+            self.session.filled(Instant::ZERO, count);
             self.unsaid.drain(..count);
             self.pass_on();
         }
@@ -141,8 +141,8 @@ impl Talk {
         let request = self.under_way.swap_remove(choice % self.under_way.len());
         let (session, handle) = (&mut self.session, request.handle);
         match request.operation {
-            _ if choice % 5 == 4 => session.answer(Nanos::ZERO, handle, Err(BlockError::Medium)),
-            Operation::Read { .. } => session.answer_read(Nanos::ZERO, handle, |room| {
+            _ if choice % 5 == 4 => session.answer(Instant::ZERO, handle, Err(BlockError::Medium)),
+            Operation::Read { .. } => session.answer_read(Instant::ZERO, handle, |room| {
                 room.fill(7);
                 Ok(())
             }),
@@ -150,16 +150,16 @@ impl Talk {
                 let told =
                     [(512, true), (0, false), (512, true), (1024, false), (512, true), (u64::MAX, false)];
                 let told = told.map(|(bytes, hole)| StatusExtent { bytes, hole });
-                session.answer(Nanos::ZERO, handle, Ok(Answer::Allocation(told.to_vec())));
+                session.answer(Instant::ZERO, handle, Ok(Answer::Allocation(told.to_vec())));
             }
-            _ => session.answer(Nanos::ZERO, handle, Ok(Answer::Done)),
+            _ => session.answer(Instant::ZERO, handle, Ok(Answer::Done)),
         }
         self.pass_on();
     }
 
     fn take(&mut self, bytes: usize) {
         let bytes = bytes.min(self.session.output().len());
-        self.session.sent(Nanos::ZERO, bytes);
+        self.session.sent(Instant::ZERO, bytes);
         self.pass_on();
     }
 }

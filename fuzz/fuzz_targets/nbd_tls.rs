@@ -7,7 +7,7 @@
 
 #![no_main]
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{
     Ending, Export, Exports, Handshake, Limits, Request, Session, Tls, Transport, Wire,
 };
@@ -111,7 +111,7 @@ impl Server {
         let exports = Exports::new(vec![export]).expect("it can be exported");
         let limits =
             Limits { requests: 3, held_bytes: 16 << 10, payload_bytes: 1 << 20, ..Limits::default() };
-        let handshake = Handshake::new(exports, limits.clone(), Nanos::ZERO).with_tls(tls);
+        let handshake = Handshake::new(exports, limits.clone(), Instant::ZERO).with_tls(tls);
         let side = Side::Greeting(Transport::new(handshake, &limits));
         let mut server = Server { side, under_way: VecDeque::new(), asked: Vec::new() };
         server.output(usize::MAX);
@@ -137,7 +137,7 @@ impl Server {
         let count = space.len().min(bytes.len()).min(piece);
         space[..count].copy_from_slice(&bytes[..count]);
         if count > 0 {
-            self.wire().filled(Nanos::ZERO, count);
+            self.wire().filled(Instant::ZERO, count);
         }
         count
     }
@@ -156,7 +156,7 @@ impl Server {
     fn output(&mut self, piece: usize) -> Vec<u8> {
         let output = self.wire().output();
         let output = output[..output.len().min(piece)].to_vec();
-        self.wire().sent(Nanos::ZERO, output.len());
+        self.wire().sent(Instant::ZERO, output.len());
         output
     }
 
@@ -165,7 +165,7 @@ impl Server {
         let before = self.asked.len();
         match std::mem::replace(&mut self.side, Side::Gone) {
             Side::Greeting(handshake) if handshake.machine.chosen().is_some() => {
-                let session = handshake.with(Nanos::ZERO, |handshake| handshake.into_session(Nanos::ZERO));
+                let session = handshake.with(Instant::ZERO, |handshake| handshake.into_session(Instant::ZERO));
                 self.side = Side::Serving(session.expect("an export was chosen"));
                 self.turn();
                 return true;
@@ -189,15 +189,15 @@ impl Server {
         };
         let session = &mut session.machine;
         match request.operation {
-            Operation::Read { .. } => session.answer_read(Nanos::ZERO, request.handle, |room| {
+            Operation::Read { .. } => session.answer_read(Instant::ZERO, request.handle, |room| {
                 room.fill(7);
                 Ok(())
             }),
             Operation::Allocation { bytes, .. } => {
                 let told = vec![StatusExtent { bytes, hole: true }];
-                session.answer(Nanos::ZERO, request.handle, Ok(Answer::Allocation(told)));
+                session.answer(Instant::ZERO, request.handle, Ok(Answer::Allocation(told)));
             }
-            _ => session.answer(Nanos::ZERO, request.handle, Ok(Answer::Done)),
+            _ => session.answer(Instant::ZERO, request.handle, Ok(Answer::Done)),
         }
         true
     }
@@ -279,7 +279,7 @@ fn secret(
         }
         assert!(unread.is_empty() || server.wire().ending().is_some(), "it gets stuck");
         if is_told || server.wire().is_over() {
-            server.wire().handle_timeout(Nanos::from_secs(1 << 30));
+            server.wire().handle_timeout(Instant::from_secs(1 << 30));
             server.turn();
             return server.outcome();
         }

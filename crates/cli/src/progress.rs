@@ -2,7 +2,7 @@
 
 use crate::units::grouped;
 use cpu_time::ThreadTime;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use humantime::format_duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Progress {
     }
 
     /// Shows the run's time, its completed requests, and the share that is done, if known.
-    pub(crate) fn show(&mut self, now: Nanos, requests: u64, share: Option<f64>) {
+    pub(crate) fn show(&mut self, now: Instant, requests: u64, share: Option<f64>) {
         if self.bar.is_hidden() {
             return;
         }

@@ -7,7 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use headstack_disksim::rig::{ImportedRig, import};
-use headstack_model::{Nanos, drives};
+use headstack_model::{Instant, drives};
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Completion, Finished, Observer};
 use headstack_workload::LoadFile;
@@ -129,7 +129,7 @@ impl Observer for Means {
         true
     }
 
-    fn part(&mut self, _device: u32, issued: Nanos, part: &Completion) {
+    fn part(&mut self, _device: u32, issued: Instant, part: &Completion) {
         self.parts.0 += (part.completed - issued).as_ms();
         self.parts.1 += 1;
     }

@@ -21,7 +21,7 @@ pub use results::{DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Resu
 pub use rig::{is_file, load_drive, load_rig, read_rig};
 pub use simulation::{RunProgress, Simulation};
 
-pub use headstack_model::{self as model, DriveSpec, Nanos};
+pub use headstack_model::{self as model, DriveSpec, Instant, Nanos};
 pub use headstack_sim::rig::Rig;
 pub use headstack_sim::{self as sim, Observer};
 pub use headstack_workload::{self as workload, Load};

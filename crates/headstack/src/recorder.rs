@@ -1,6 +1,6 @@
 //! Records the statistics of each request of a run, and calls the program's observer.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::Collector;
 use headstack_sim::{Completion, Finished, Observer, Tenure};
 use headstack_workload::{Issue, Load};
@@ -27,7 +27,7 @@ impl<'a> Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     #[inline]
-    fn issued(&mut self, now: Nanos, issue: &Issue, load: &dyn Load) {
+    fn issued(&mut self, now: Instant, issue: &Issue, load: &dyn Load) {
         let last = self.has_issued.len() - 1;
         let has_issued = &mut self.has_issued[(issue.source as usize).min(last)];
         if !*has_issued {
@@ -60,7 +60,7 @@ impl Observer for Recorder<'_> {
         self.observer.as_ref().is_some_and(|observer| observer.sees_parts())
     }
 
-    fn part(&mut self, device: u32, issued: Nanos, part: &Completion) {
+    fn part(&mut self, device: u32, issued: Instant, part: &Completion) {
         self.observer.iter_mut().for_each(|observer| observer.part(device, issued, part));
     }
 

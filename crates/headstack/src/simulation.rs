@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, Results, RigInfo, VolumeResult};
-use headstack_model::{DriveSpec, Nanos};
+use headstack_model::{DriveSpec, Instant};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
 use headstack_sim::{Device, DeviceOptions, Engine, Observer};
@@ -19,7 +19,7 @@ const STEPS_PER_REPORT: u32 = 1 << 12;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunProgress {
     /// The virtual time.
-    pub now: Nanos,
+    pub now: Instant,
     /// Completed requests, including those of the warm-up.
     pub completed: u64,
     /// Share of the workload that is done, 0 to 1; none if its size is unknown.
@@ -170,10 +170,10 @@ impl<'a> Simulation<'a> {
     /// Moves to the next event; `false` once the workload is done and all its requests have completed. A request takes a few
     /// steps.
     pub fn step(&mut self) -> bool {
-        self.step_until(Nanos::MAX)
+        self.step_until(Instant::MAX)
     }
 
-    fn step_until(&mut self, time: Nanos) -> bool {
+    fn step_until(&mut self, time: Instant) -> bool {
         if self.is_done || self.stop_reason.is_some() {
             return false;
         }
@@ -192,7 +192,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Processes all events up to and at `time`; returns whether any remain.
-    pub fn run_until(&mut self, time: Nanos) -> bool {
+    pub fn run_until(&mut self, time: Instant) -> bool {
         while self.step_until(time) {}
         !self.is_done && self.stop_reason.is_none()
     }

@@ -3,8 +3,8 @@
 use headstack::sim::{Completion, Finished};
 use headstack::workload::{Closed, Load, Pattern, Poll, Region, Shape};
 use headstack::{
-    AccessPattern, ArrivalProcess, Nanos, NoFiles, Observer, PatternSpec, Results, Simulation, TraceOptions,
-    Workload, load_rig,
+    AccessPattern, ArrivalProcess, Instant, Nanos, NoFiles, Observer, PatternSpec, Results, Simulation,
+    TraceOptions, Workload, load_rig,
 };
 use std::ops::ControlFlow;
 
@@ -32,7 +32,7 @@ fn every_way_to_run_gives_the_same_results() {
     while stepped.step() {}
     assert_eq!(finished(stepped).to_json(), whole);
     let mut timed = simulation();
-    let mut until = Nanos::ZERO;
+    let mut until = Instant::ZERO;
     while timed.run_until(until) {
         until += Nanos::from_ms(37.0);
     }
@@ -45,7 +45,7 @@ fn every_way_to_run_gives_the_same_results() {
 #[test]
 fn run_until_a_time_stops_there_and_reports_what_is_missing() {
     let mut simulation = simulation();
-    let second = Nanos::from_secs(2);
+    let second = Instant::from_secs(2);
     assert!(simulation.run_until(second));
     let progress = simulation.progress();
     assert!(progress.now <= second && progress.completed > 100, "{progress:?}");
@@ -106,7 +106,7 @@ fn warm_up_counts_in_no_figure() {
     let results = simulation().run().expect("the job ends");
     let counted = results.response().count();
     assert!(counted < results.statistics.completed(), "{counted} requests");
-    assert_eq!(results.statistics.first_counted(), Nanos::from_secs(1));
+    assert_eq!(results.statistics.first_counted(), Instant::from_secs(1));
     let jobs: Vec<_> = results.jobs().collect();
     assert_eq!((jobs.len(), jobs[0].name), (1, "reads"));
     assert_eq!(jobs[0].kinds().map(|kind| kind.statistics.responses.count()).sum::<u64>(), counted);
@@ -133,7 +133,7 @@ fn own_load_keeps_its_state_after_the_run() {
     let mut load = Closed::new(shape, 4, 500, 1).expect("the load fits");
     let simulation = Simulation::new(&rig, Workload::from_load("mix", &mut load), 1).expect("it fits");
     assert_eq!(simulation.run().expect("it ends").statistics.completed(), 500);
-    assert_eq!(load.poll(Nanos::ZERO), Poll::Done, "all its requests were issued");
+    assert_eq!(load.poll(Instant::ZERO), Poll::Done, "all its requests were issued");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The clock of a disk: real time, scaled by a speed.
 
-use headstack_model::Nanos;
-use std::time::{Duration, Instant};
+use headstack_model::{Instant, Nanos};
+use std::time::Duration;
 
 /// Converts real time to disk time, which is zero when the clock is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    start: Instant,
+    start: std::time::Instant,
     /// Disk seconds in 1,000 real seconds.
     speed_per_mille: u32,
 }
@@ -29,7 +29,7 @@ impl Clock {
             ));
         }
         #[allow(clippy::disallowed_methods, reason = "this is the clock")]
-        let start = Instant::now();
+        let start = std::time::Instant::now();
         Ok(Clock { start, speed_per_mille: (speed * 1000.0).round() as u32 })
     }
 
@@ -40,14 +40,14 @@ impl Clock {
 
     /// The disk time.
     #[inline]
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> Instant {
         self.time_at(self.start.elapsed())
     }
 
     /// The disk time at a real time since the clock was made.
     #[inline]
-    fn time_at(&self, elapsed: Duration) -> Nanos {
-        self.disk(elapsed).min(Nanos(LAST))
+    fn time_at(&self, elapsed: Duration) -> Instant {
+        (Instant::ZERO + self.disk(elapsed)).min(Instant(LAST))
     }
 
     /// Converts a real duration to disk time.
@@ -57,10 +57,10 @@ impl Clock {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The real time since the clock was made.
+    /// The real time, which is zero when the clock is made.
     #[inline]
-    pub fn elapsed(&self) -> Nanos {
-        Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    pub fn real_now(&self) -> Instant {
+        Instant(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// Converts a disk time to real time.
@@ -89,10 +89,10 @@ mod tests {
     fn fastest_clock_runs_31_days_and_then_stops() {
         let day = Duration::from_secs(86_400);
         let clock = Clock::new(Clock::FASTEST).expect("it is allowed");
-        assert_eq!(clock.time_at(31 * day), Nanos::from_secs(31 * 86_400 * 5000));
+        assert_eq!(clock.time_at(31 * day), Instant::from_secs(31 * 86_400 * 5000));
         let [end, later] = [100, 100_000].map(|days| clock.time_at(days * day));
         assert_eq!(end, later, "time never goes back");
-        assert!(end > clock.time_at(31 * day) && end + Nanos::from_secs(3600) < Nanos::MAX);
+        assert!(end > clock.time_at(31 * day) && end + Nanos::from_secs(3600) < Instant::MAX);
         assert!(Clock::new(5000.1).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::log_parts;
 use crate::server::slots::ConnectionSlot;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Ending, Limits, Machine, Session, Transport, Wire};
 use headstack_policy::streams::Guarantee;
 use log::{info, warn};
@@ -40,7 +40,7 @@ impl<W: Machine> Connection<W> {
     }
 
     /// Replaces the machine, at time `now`; `None` from `change` drops the connection.
-    pub(crate) fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
+    pub(crate) fn with<T>(self, now: Instant, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
         let Connection { socket, wire, disconnected, broken, slot, client, .. } = self;
         let wire = wire.with(now, change)?;
         Some(Connection { socket, wire, interest: EventFlags::empty(), disconnected, broken, slot, client })
@@ -75,7 +75,7 @@ impl<W: Machine> Connection<W> {
     }
 
     /// Receives as much as the machine has space for. Returns whether there was anything, the end of input included.
-    pub(crate) fn receive(&mut self, now: Nanos) -> bool {
+    pub(crate) fn receive(&mut self, now: Instant) -> bool {
         if !self.wire.wants_input() {
             return false;
         }
@@ -88,7 +88,7 @@ impl<W: Machine> Connection<W> {
         true
     }
 
-    pub(crate) fn send(&mut self, now: Nanos) {
+    pub(crate) fn send(&mut self, now: Instant) {
         while !self.broken && !self.disconnected {
             let (flags, output) = (SendFlags::DONTWAIT | SendFlags::NOSIGNAL, self.wire.output());
             if output.is_empty() {
@@ -113,7 +113,7 @@ impl<W: Machine> Connection<W> {
 
     /// For a client that receives no more: receives what it sent before, and passes the machine to `take` to collect the
     /// requests. Then the connection is over, unless the machine waits for answers; after those there may be more requests.
-    pub(crate) fn take_rest(&mut self, now: Nanos, mut take: impl FnMut(&mut Transport<W>)) {
+    pub(crate) fn take_rest(&mut self, now: Instant, mut take: impl FnMut(&mut Transport<W>)) {
         // Bounds the pieces that are received from a client that continues to send.
         const PIECES: usize = 1024;
         if !self.disconnected {
@@ -163,19 +163,19 @@ pub(crate) struct Link {
     /// Distinguishes it from earlier connections with the same index.
     pub(crate) number: u64,
     /// When the client last sent something or had a request in flight.
-    pub(crate) active: Nanos,
+    pub(crate) active: Instant,
     /// Answers not sent yet: the position of the last byte of each, and its deadline.
-    unsent: VecDeque<(u64, Nanos)>,
+    unsent: VecDeque<(u64, Instant)>,
 }
 
 impl Link {
     pub(crate) fn new(connection: Connection<Session>, volume: u32) -> Link {
-        let (promised, active, unsent) = (None, Nanos::ZERO, VecDeque::new());
+        let (promised, active, unsent) = (None, Instant::ZERO, VecDeque::new());
         Link { connection, volume, promised, is_gone: false, number: 0, active, unsent }
     }
 
     /// Applies the timeouts, and updates the idle time.
-    pub(crate) fn sweep(&mut self, now: Nanos) {
+    pub(crate) fn sweep(&mut self, now: Instant) {
         self.connection.wire.handle_timeout(now);
         if self.connection.wire.machine.in_flight() > 0 || self.connection.wire.has_output() {
             self.active = now;
@@ -199,12 +199,12 @@ impl Link {
     }
 
     /// Records the deadline of an answer whose last byte is the last one to be sent.
-    pub(crate) fn note_due(&mut self, due: Nanos) {
+    pub(crate) fn note_due(&mut self, due: Instant) {
         self.unsent.push_back((self.connection.wire.machine.said(), due));
     }
 
     /// Removes and returns the deadlines of answers that have been sent.
-    pub(crate) fn take_sent(&mut self) -> impl ExactSizeIterator<Item = Nanos> + '_ {
+    pub(crate) fn take_sent(&mut self) -> impl ExactSizeIterator<Item = Instant> + '_ {
         let taken = self.connection.wire.machine.taken();
         let count = self.unsent.iter().take_while(|(last, _)| *last <= taken).count();
         self.unsent.drain(..count).map(|(_, due)| due)

@@ -10,7 +10,7 @@ use crate::links::{Links, QueuedRequest};
 use crate::realtime::CpuLatencyLock;
 use crate::shared::{self, DiskDetails, DiskHandle, DiskShared, Reply, RequestOrigin, ServedDisk};
 use crate::{Answer, BlockError, Clock};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,10 +92,10 @@ struct DiskService {
 }
 
 impl DiskService {
-    fn advance_machine(&mut self, shared: &DiskShared, links: &mut Links, now: Nanos) -> Option<Nanos> {
+    fn advance_machine(&mut self, shared: &DiskShared, links: &mut Links, now: Instant) -> Option<Instant> {
         let mut state = shared.lock();
         let state = &mut *state;
-        let (lead, real) = (self.lead.get(), shared.clock.elapsed());
+        let (lead, real) = (self.lead.get(), shared.clock.real_now());
         links.take_arrived(&mut state.arrived, |_| {});
         state.served.emulator.handle_timeout(now);
         submit(links, state, now, real);
@@ -110,7 +110,7 @@ impl DiskService {
         if state.stopping && state.served.emulator.outstanding() == 0 {
             return None;
         }
-        let next = state.served.emulator.poll_timeout().unwrap_or(Nanos::MAX);
+        let next = state.served.emulator.poll_timeout().unwrap_or(Instant::MAX);
         state.served.asleep_until = next;
         Some(next)
     }
@@ -120,7 +120,7 @@ impl ThreadService for DiskService {
     type State = ServedDisk;
     type Info = DiskDetails;
 
-    fn run_due(&mut self, shared: &DiskShared, links: &mut Links) -> Option<Nanos> {
+    fn run_due(&mut self, shared: &DiskShared, links: &mut Links) -> Option<Instant> {
         let now = shared.clock.now();
         let next = self.advance_machine(shared, links, now);
         let replied = shared.answer(&mut self.replies);
@@ -142,7 +142,7 @@ impl ThreadService for DiskService {
 }
 
 /// Submits the queued requests at disk time `now` and real time `real`.
-pub(crate) fn submit(links: &mut Links, state: &mut State<ServedDisk>, now: Nanos, real: Nanos) {
+pub(crate) fn submit(links: &mut Links, state: &mut State<ServedDisk>, now: Instant, real: Instant) {
     links.begin_round();
     while let Some(QueuedRequest { answerable, volume, operation }) = links.next_request(real, state.stopping)
     {
@@ -150,7 +150,7 @@ pub(crate) fn submit(links: &mut Links, state: &mut State<ServedDisk>, now: Nano
     }
 }
 
-pub(crate) fn answer(links: &mut Links, state: &mut State<ServedDisk>, now: Nanos) {
+pub(crate) fn answer(links: &mut Links, state: &mut State<ServedDisk>, now: Instant) {
     let ServedDisk { emulator, over, .. } = &mut state.served;
     for (answerable, due, result) in over.drain(..) {
         links.answer(answerable, due, |session, handle| match result {
@@ -167,7 +167,7 @@ pub(crate) fn answer(links: &mut Links, state: &mut State<ServedDisk>, now: Nano
 }
 
 /// Serves the connections, and records the lateness of answers. Returns when the first was sent, if any was.
-pub(crate) fn settle(links: &mut Links, shared: &DiskShared) -> Option<Nanos> {
+pub(crate) fn settle(links: &mut Links, shared: &DiskShared) -> Option<Instant> {
     let mut first = None;
     let note = |link: &mut Link| {
         let sent = link.take_sent();
@@ -176,6 +176,6 @@ pub(crate) fn settle(links: &mut Links, shared: &DiskShared) -> Option<Nanos> {
             first.get_or_insert(is_ready);
         }
     };
-    links.settle(shared.clock.elapsed(), note, |_| {});
+    links.settle(shared.clock.real_now(), note, |_| {});
     first
 }

@@ -6,7 +6,7 @@
 use crate::connection::Link;
 use crate::links::Links;
 use crate::{Clock, realtime};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -117,7 +117,7 @@ pub(crate) trait ThreadService: Send + Sized + 'static {
 
     /// Handles what is due and sends replies. Returns the time of the next call by the service's clock, or none once it has
     /// stopped.
-    fn run_due(&mut self, shared: &Shared<Self::State, Self::Info>, links: &mut Links) -> Option<Nanos>;
+    fn run_due(&mut self, shared: &Shared<Self::State, Self::Info>, links: &mut Links) -> Option<Instant>;
 
     /// Sends replies and takes new requests from the connections.
     fn settle(&mut self, shared: &Shared<Self::State, Self::Info>, links: &mut Links);
@@ -210,7 +210,7 @@ struct EventLoop<S: ThreadService> {
     links: Links,
     spin: Duration,
     /// Real time until which clients may receive the last replies; set once the service has stopped.
-    drain_deadline: Option<Nanos>,
+    drain_deadline: Option<Instant>,
 }
 
 impl<S: ThreadService> EventLoop<S> {
@@ -222,20 +222,20 @@ impl<S: ThreadService> EventLoop<S> {
         self.service.begin(&mut self.shared.lock().served);
         while let Some(next) = self.service.run_due(&self.shared, &mut self.links).or_else(|| self.drain()) {
             // Polls the sockets in each iteration, so that no client monopolises the thread.
-            let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
+            let next = if self.links.has_ready_requests() { Instant::ZERO } else { next };
             self.wait(next, &mut events);
         }
     }
 
     /// When to check again whether clients have received the last replies; none once they have, or the time is over.
-    fn drain(&mut self) -> Option<Nanos> {
+    fn drain(&mut self) -> Option<Instant> {
         let clock = self.shared.clock;
         let Some(end) = self.drain_deadline else {
             // Requests that have arrived by now are answered, too.
-            self.drain_deadline = Some(clock.elapsed() + EventLoop::<S>::DRAIN_TIME);
-            return Some(Nanos::ZERO);
+            self.drain_deadline = Some(clock.real_now() + EventLoop::<S>::DRAIN_TIME);
+            return Some(Instant::ZERO);
         };
-        let left = Duration::from_nanos(end.since(clock.elapsed()).0);
+        let left = Duration::from_nanos(end.since(clock.real_now()).0);
         let is_wanted = !left.is_zero() && (self.links.have_unsent() || self.links.has_requests());
         is_wanted.then(|| clock.now() + clock.disk(left))
     }
@@ -251,15 +251,15 @@ impl<S: ThreadService> EventLoop<S> {
     }
 
     /// Sleeps until shortly before `next`, or until an event.
-    fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
+    fn wait(&mut self, next: Instant, events: &mut Vec<epoll::Event>) {
         let left = self.shared.clock.real(next.since(self.shared.clock.now()));
         let sleep = left.saturating_sub(self.spin).min(Duration::from_nanos(self.links.longest_sleep().0));
         let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
-        let has_end = next < Nanos::MAX || !self.links.is_empty();
+        let has_end = next < Instant::MAX || !self.links.is_empty();
         events.clear();
         // An interrupted wait counts as an event.
         let _ = epoll::wait(self.links.epoll(), spare_capacity(events), has_end.then_some(&timeout));
-        let now = self.shared.clock.elapsed();
+        let now = self.shared.clock.real_now();
         for event in events {
             match event.data.u64() {
                 WAKE => clear_signal(&self.shared.wake),

@@ -3,7 +3,7 @@
 use crate::connection::Link;
 use crate::fair::FairQueue;
 use crate::{BlockError, Operation};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::{ReplyHandle, Request, Session, Transport, Wire};
 use rustix::event::epoll::{self, EventFlags};
 use slab::Slab;
@@ -38,7 +38,7 @@ pub(crate) struct Links {
     /// Requests that wait for the disk, by index of their connections.
     requests: FairQueue<QueuedRequest>,
     numbers: u64,
-    swept: Nanos,
+    swept: Instant,
 }
 
 impl Links {
@@ -54,7 +54,7 @@ impl Links {
             short: Vec::new(),
             requests: FairQueue::new(max_in_flight_cost),
             numbers: 0,
-            swept: Nanos::ZERO,
+            swept: Instant::ZERO,
         })
     }
 
@@ -122,7 +122,7 @@ impl Links {
 
     /// The next request for the disk, and its volume; none if the round is over or the disk has reached its limit. When stopping,
     /// all requests are refused at this real time.
-    pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<QueuedRequest> {
+    pub(crate) fn next_request(&mut self, real: Instant, is_stopping: bool) -> Option<QueuedRequest> {
         if is_stopping {
             let refused = self.requests.withdraw_all();
             refused.into_iter().for_each(|request| self.refuse(real, request));
@@ -133,7 +133,7 @@ impl Links {
     /// Answers a request that was not dispatched.
     fn refuse(
         &mut self,
-        now: Nanos,
+        now: Instant,
         QueuedRequest { answerable: Answerable { link: place, handle, .. }, .. }: QueuedRequest,
     ) {
         let link = self.links.get_mut(place).expect("it keeps its place until all is answered");
@@ -145,7 +145,7 @@ impl Links {
     pub(crate) fn answer(
         &mut self,
         Answerable { link: place, number, handle, cost }: Answerable,
-        due: Nanos,
+        due: Instant,
         write: impl FnOnce(&mut Session, ReplyHandle),
     ) {
         let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { return };
@@ -157,7 +157,7 @@ impl Links {
         }
     }
 
-    pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Nanos) {
+    pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Instant) {
         let Some(link) = self.links.get_mut(place) else { return };
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             // The client receives no answers. What it sent before is still to be read.
@@ -169,16 +169,26 @@ impl Links {
         self.touched.push(place);
     }
 
-    /// Sends pending data, takes new requests, and drops connections that are over. Calls `sent` for each connection that has
-    /// sent something, and `gone` with the number of each whose client has disconnected, again when its last request is done. Of
-    /// the requests of such a client, only those that change the disk are carried out.
-    pub(crate) fn settle(&mut self, now: Nanos, mut sent: impl FnMut(&mut Link), mut gone: impl FnMut(u64)) {
-        self.touched.append(&mut self.short);
+    /// Sweeps all links, and visits each, when the last sweep is [`Links::SWEEP`] ago.
+    fn sweep_if_due(&mut self, now: Instant) {
         if now.since(self.swept) >= Links::SWEEP {
             self.swept = now;
             self.links.iter_mut().for_each(|(_, link)| link.sweep(now));
             self.touched.extend(self.links.iter().map(|(place, _)| place));
         }
+    }
+
+    /// Sends pending data, takes new requests, and drops connections that are over. Calls `sent` for each connection that has
+    /// sent something, and `gone` with the number of each whose client has disconnected, again when its last request is done. Of
+    /// the requests of such a client, only those that change the disk are carried out.
+    pub(crate) fn settle(
+        &mut self,
+        now: Instant,
+        mut sent: impl FnMut(&mut Link),
+        mut gone: impl FnMut(u64),
+    ) {
+        self.touched.append(&mut self.short);
+        self.sweep_if_due(now);
         while let Some(place) = self.touched.pop() {
             let Some(link) = self.links.get_mut(place) else { continue };
             // First, because a request may wait for memory that replies hold.
@@ -232,7 +242,7 @@ impl Links {
 }
 
 /// Removes the queued requests of a disconnected client, except for those that change the disk.
-fn withdraw(requests: &mut FairQueue<QueuedRequest>, now: Nanos, place: usize, link: &mut Link) {
+fn withdraw(requests: &mut FairQueue<QueuedRequest>, now: Instant, place: usize, link: &mut Link) {
     for request in requests.withdraw(place, |request| !changes(&request.operation)) {
         let handle = request.answerable.handle;
         link.connection.wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
@@ -283,13 +293,13 @@ mod tests {
     /// A connection that has chosen the only export, and its client's end.
     fn link() -> (UnixStream, Link) {
         let exports = Exports::new(vec![Export::new("d", 1 << 20)]).expect("it can be exported");
-        let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);
+        let mut handshake = Handshake::new(exports, Limits::default(), Instant::ZERO);
         let said = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();
         handshake.input_space()[..said.len()].copy_from_slice(&said);
-        handshake.filled(Nanos::ZERO, said.len());
+        handshake.filled(Instant::ZERO, said.len());
         let greeting = handshake.output().len();
-        handshake.sent(Nanos::ZERO, greeting);
-        let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
+        handshake.sent(Instant::ZERO, greeting);
+        let session = handshake.into_session(Instant::ZERO).expect("the export was chosen");
         let connection_limits = ConnectionLimits::new(1, 1, Nanos::MAX);
         let slot = ConnectionSlots::default().acquire(None, connection_limits).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");
@@ -323,13 +333,13 @@ mod tests {
         let said: Vec<u8> = (0..200).flat_map(write).chain(request(2, 0, 0)).chain(write(200)).collect();
         client.write_all(&said).expect("the other end has room");
         drop(client);
-        links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
+        links.handle_event(0, EventFlags::IN | EventFlags::HUP, Instant::ZERO);
         settle(&mut links, &shared);
         assert!(links.links[0].is_gone, "the client has gone, its requests are still there");
         let mut state = shared.lock();
-        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+        submit(&mut links, &mut state, Instant::ZERO, Instant::ZERO);
         state.served.collect(&mut Vec::new());
-        answer(&mut links, &mut state, Nanos::ZERO);
+        answer(&mut links, &mut state, Instant::ZERO);
         drop(state);
         settle(&mut links, &shared);
         assert!(links.is_empty(), "what was asked is done");
@@ -345,16 +355,16 @@ mod tests {
         let (shared, mut links, mut client) = disk();
         client.write_all(&[request(1, 0, 512), vec![7; 512]].concat()).expect("the other end is open");
         drop(client);
-        links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
+        links.handle_event(0, EventFlags::IN | EventFlags::HUP, Instant::ZERO);
         let mut gone = Vec::new();
-        links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
+        links.settle(Instant::ZERO, |_| {}, |number| gone.push(number));
         assert_eq!(gone, [1], "what waits for an answer is not worth while");
         let mut state = shared.lock();
-        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+        submit(&mut links, &mut state, Instant::ZERO, Instant::ZERO);
         state.served.collect(&mut Vec::new());
-        answer(&mut links, &mut state, Nanos::ZERO);
+        answer(&mut links, &mut state, Instant::ZERO);
         drop(state);
-        links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
+        links.settle(Instant::ZERO, |_| {}, |number| gone.push(number));
         assert!(links.is_empty());
         assert_eq!(gone, [1, 1], "who does something for it may have taken note of it again");
     }
@@ -369,7 +379,7 @@ mod tests {
         let said = [said, request(6, 512, 512).repeat(1500)].concat();
         client.write_all(&said).expect("the other end has room");
         drop(client);
-        links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
+        links.handle_event(0, EventFlags::HUP, Instant::ZERO);
         let mut turns = 0;
         loop {
             settle(&mut links, &shared);
@@ -378,9 +388,9 @@ mod tests {
             }
             turns += 1;
             let mut state = shared.lock();
-            submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+            submit(&mut links, &mut state, Instant::ZERO, Instant::ZERO);
             state.served.collect(&mut Vec::new());
-            answer(&mut links, &mut state, Nanos::ZERO);
+            answer(&mut links, &mut state, Instant::ZERO);
         }
         assert!(links.is_empty() && turns > 1, "{turns}");
         assert_eq!(shared.lock().served.emulator.books(0).all().done, 2500);
@@ -390,16 +400,16 @@ mod tests {
     fn pending_request_is_rejected_with_a_shutdown_error() {
         let (shared, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
-        links.handle_event(0, EventFlags::IN, Nanos::ZERO);
+        links.handle_event(0, EventFlags::IN, Instant::ZERO);
         settle(&mut links, &shared);
         assert!(links.has_requests());
         let mut state = shared.lock();
         state.stopping = true;
-        submit(&mut links, &mut state, Nanos::MAX, Nanos(7));
+        submit(&mut links, &mut state, Instant::MAX, Instant(7));
         drop(state);
         assert!(links.have_unsent());
         let patience = links.links[0].connection.wire.poll_timeout();
-        assert_eq!(patience, Some(Nanos(7) + Limits::default().reply), "patience is of real time");
+        assert_eq!(patience, Some(Instant(7) + Limits::default().reply), "patience is of real time");
         settle(&mut links, &shared);
         assert!(!links.have_unsent());
         let mut reply = [0; 16];
@@ -414,13 +424,13 @@ mod tests {
         client.set_nonblocking(true).expect("it is a socket");
         let said: Vec<u8> = (0..2000).flat_map(|turn| request(0, turn, 512)).collect();
         client.write_all(&said).expect("the other end has room");
-        links.handle_event(0, EventFlags::IN, Nanos::ZERO);
+        links.handle_event(0, EventFlags::IN, Instant::ZERO);
         settle(&mut links, &shared);
         assert!(links.has_requests());
         drop(client);
-        links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
+        links.handle_event(0, EventFlags::HUP, Instant::ZERO);
         let mut gone = Vec::new();
-        links.settle(Nanos::ZERO, |_| {}, |number| gone.push(number));
+        links.settle(Instant::ZERO, |_| {}, |number| gone.push(number));
         assert!(links.is_empty() && !links.has_requests(), "no client waits for any of it");
         assert_eq!(gone, [1]);
 
@@ -428,9 +438,9 @@ mod tests {
         let mut state = shared.lock();
         state.arrived.push(second);
         links.take_arrived(&mut state.arrived, |_| {});
-        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+        submit(&mut links, &mut state, Instant::ZERO, Instant::ZERO);
         state.served.collect(&mut Vec::new());
-        answer(&mut links, &mut state, Nanos::ZERO);
+        answer(&mut links, &mut state, Instant::ZERO);
         assert_eq!(state.served.emulator.books(0).all().done, 0);
         assert!(links.links[0].connection.wire.output().is_empty(), "the index is the new connection's");
     }
@@ -439,17 +449,17 @@ mod tests {
     fn late_response_is_not_sent_to_a_new_client() {
         let (shared, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
-        links.handle_event(0, EventFlags::IN, Nanos::ZERO);
+        links.handle_event(0, EventFlags::IN, Instant::ZERO);
         settle(&mut links, &shared);
         let mut state = shared.lock();
-        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+        submit(&mut links, &mut state, Instant::ZERO, Instant::ZERO);
         state.served.collect(&mut Vec::new());
         assert_eq!(state.served.over.len(), 1, "it is done and not reported");
         links.clear();
         let (_client, second) = link();
         state.arrived.push(second);
         links.take_arrived(&mut state.arrived, |_| {});
-        answer(&mut links, &mut state, Nanos::ZERO);
+        answer(&mut links, &mut state, Instant::ZERO);
         assert!(links.links[0].connection.wire.output().is_empty(), "the index is the new connection's");
     }
 }

@@ -7,7 +7,7 @@ use crate::disk::{Answered, Emulator, Outcome};
 use crate::event_loop::{self, Shared};
 use crate::links::Answerable;
 use crate::{Answer, BlockError, Clock, Lateness, Operation};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_policy::streams::Command;
 use headstack_workload::VolumeInfo;
 use slab::Slab;
@@ -25,7 +25,7 @@ pub trait Caller: Send {
 
 pub(crate) struct Reply {
     caller: Box<dyn Caller>,
-    due: Nanos,
+    due: Instant,
     result: Result<Answer, BlockError>,
 }
 
@@ -82,14 +82,14 @@ pub(crate) struct ServedDisk {
     pub(crate) emulator: Emulator,
     origins: Slab<RequestOrigin>,
     /// Answers to connections, which the disk's own thread serves.
-    pub(crate) over: Vec<(Answerable, Nanos, Result<Outcome, BlockError>)>,
+    pub(crate) over: Vec<(Answerable, Instant, Result<Outcome, BlockError>)>,
     /// The deadline up to which the disk's own thread sleeps, or will after sending the answers: a thread that submits a request
     /// with an earlier deadline wakes it.
-    pub(crate) asleep_until: Nanos,
+    pub(crate) asleep_until: Instant,
 }
 
 impl ServedDisk {
-    pub(crate) fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, origin: RequestOrigin) {
+    pub(crate) fn submit(&mut self, now: Instant, volume: u32, operation: Operation, origin: RequestOrigin) {
         let ticket = self.origins.insert(origin) as u64;
         self.emulator.submit(now, volume, operation, ticket);
     }
@@ -108,7 +108,7 @@ impl ServedDisk {
         }
     }
 
-    pub(crate) fn break_down(&mut self, now: Nanos, replies: &mut Vec<Reply>) {
+    pub(crate) fn break_down(&mut self, now: Instant, replies: &mut Vec<Reply>) {
         self.over.clear();
         for origin in self.origins.drain() {
             match origin {
@@ -149,7 +149,7 @@ pub(crate) type DiskShared = Shared<ServedDisk, DiskDetails>;
 pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<DiskShared> {
     let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
     let info = DiskDetails { lateness: Mutex::new(Lateness::new()), volumes };
-    let (origins, over, asleep_until) = (Slab::new(), Vec::new(), Nanos::ZERO);
+    let (origins, over, asleep_until) = (Slab::new(), Vec::new(), Instant::ZERO);
     Shared::new(ServedDisk { emulator, origins, over, asleep_until }, info, clock)
 }
 
@@ -159,7 +159,7 @@ impl DiskShared {
     }
 
     /// Answers callers and records the lateness; returns when the first was answered, if any.
-    pub(crate) fn answer(&self, replies: &mut Vec<Reply>) -> Option<Nanos> {
+    pub(crate) fn answer(&self, replies: &mut Vec<Reply>) -> Option<Instant> {
         let mut first = None;
         for Reply { caller, due, result } in replies.drain(..) {
             caller.answer(result);
@@ -170,7 +170,7 @@ impl DiskShared {
     }
 
     /// Records the lateness of answers with these deadlines; returns the time now.
-    pub(crate) fn record_lateness(&self, dues: impl IntoIterator<Item = Nanos>) -> Nanos {
+    pub(crate) fn record_lateness(&self, dues: impl IntoIterator<Item = Instant>) -> Instant {
         let now = self.clock.now();
         let mut lateness = self.lateness();
         dues.into_iter().for_each(|due| lateness.record(self.clock.real(now.since(due))));
@@ -211,7 +211,7 @@ impl DiskHandle {
             state.served.submit(now, volume, operation, origin);
         }
         state.served.collect(&mut replies);
-        let next = state.served.emulator.poll_timeout().unwrap_or(Nanos::MAX);
+        let next = state.served.emulator.poll_timeout().unwrap_or(Instant::MAX);
         let is_wanted = next < state.served.asleep_until || !state.served.over.is_empty();
         drop(state);
         if is_wanted {

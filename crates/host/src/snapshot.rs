@@ -2,14 +2,14 @@
 
 use crate::disk::{Books, Emulator, Volume};
 use crate::{DiskHandle, Lateness, realtime};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_sim::{Activity, DeviceView, Engine};
 
 /// A disk at a moment.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Snapshot {
-    pub at: Nanos,
+    pub at: Instant,
     pub outstanding: usize,
     pub is_dark: bool,
     pub volumes: Vec<VolumeSnapshot>,
@@ -42,7 +42,7 @@ impl DiskHandle {
 }
 
 impl Snapshot {
-    fn capture(emulator: &Emulator, at: Nanos, lateness: Lateness) -> Snapshot {
+    fn capture(emulator: &Emulator, at: Instant, lateness: Lateness) -> Snapshot {
         let volume = |(number, volume): (usize, &Volume)| VolumeSnapshot {
             name: volume.info().name.clone(),
             unwritten_bytes: volume.unwritten_bytes(),

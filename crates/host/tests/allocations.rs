@@ -5,7 +5,7 @@ use std::alloc::System;
 
 use headstack_host::node::{Action, Command, Ended, NodeCore, RequestKind, Shape};
 use headstack_host::{Answer, Operation};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Export, Exports, Handshake, Limits, Session, Wire};
 use headstack_policy::streams::Config;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -13,7 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-const NOW: Nanos = Nanos::ZERO;
+const NOW: Instant = Instant::ZERO;
 
 fn say(wire: &mut impl Wire, bytes: &[u8]) {
     wire.input_space()[..bytes.len()].copy_from_slice(bytes);
@@ -72,7 +72,7 @@ fn allocations(session: &mut Session, burst: &[u8], rounds: usize) -> usize {
 /// A node's core over a disk that takes a tenth of a millisecond, which keeps nothing.
 struct Node {
     core: NodeCore<u64>,
-    now: Nanos,
+    now: Instant,
     started: Vec<Command>,
     room: Vec<u8>,
 }

@@ -8,7 +8,7 @@ mod common;
 use common::emulator;
 use headstack_host::Operation;
 use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Outcome};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use proptest::prelude::*;
 
 /// Blocks that are used.
@@ -169,8 +169,8 @@ const DRIVES: [&str; 4] = ["atlas-10k", "cheetah-9lp", "st2000dm006", "hp-c2247a
 const RIGS: [&str; 5] = ["mirror", "raid5", "smart-controller", "workstation", "ssa-loop"];
 
 /// The steps, each turned to only when the next is due; when the last one was.
-fn run(emulator: &mut Emulator, steps: &[Step]) -> (History, Nanos) {
-    let (mut history, mut now) = (History::default(), Nanos::ZERO);
+fn run(emulator: &mut Emulator, steps: &[Step]) -> (History, Instant) {
+    let (mut history, mut now) = (History::default(), Instant::ZERO);
     for step in steps {
         emulator.handle_timeout(now + step.ahead);
         take(emulator, &mut history);
@@ -183,7 +183,7 @@ fn run(emulator: &mut Emulator, steps: &[Step]) -> (History, Nanos) {
 }
 
 /// Turns the disk until all is answered, each time this late; when that was.
-fn finish(emulator: &mut Emulator, history: &mut History, mut now: Nanos, late: u64) -> Nanos {
+fn finish(emulator: &mut Emulator, history: &mut History, mut now: Instant, late: u64) -> Instant {
     while emulator.outstanding() > 0 {
         now = now.max(emulator.poll_timeout().expect("operations are in flight")) + Nanos(late);
         emulator.handle_timeout(now);

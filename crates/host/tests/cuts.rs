@@ -5,7 +5,7 @@ mod history;
 
 use headstack_host::Operation;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
-use headstack_model::{Nanos, drives};
+use headstack_model::{Instant, drives};
 use headstack_sim::Rig;
 use headstack_workload::VolumeInfo;
 use history::{Asked, History, Loss};
@@ -24,7 +24,7 @@ struct Run {
     random: Pcg64Mcg,
     history: History,
     block: u64,
-    now: Nanos,
+    now: Instant,
 }
 
 impl Run {
@@ -43,7 +43,7 @@ impl Run {
         let engine = rig.build(seed).expect("the drive is good");
         let emulator = Emulator::new(engine, volumes, faults).expect("a drive tells what is on its media");
         let random = Pcg64Mcg::seed_from_u64(seed);
-        Run { emulator, random, history: History::default(), block, now: Nanos::ZERO }
+        Run { emulator, random, history: History::default(), block, now: Instant::ZERO }
     }
 
     /// Asks for something; its number in the history is its ticket, and what a write fills its blocks with.
@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// Steps the disk up to a time, with as many requests in flight as there are clients.
-    fn until(&mut self, end: Nanos) {
+    fn until(&mut self, end: Instant) {
         loop {
             while let Some(answered) = self.emulator.poll_answer() {
                 answered.result.expect("nothing is wrong with it");
@@ -94,7 +94,7 @@ impl Run {
 
     fn cut(seed: u64, faults: EmulatorFaults) -> Result<(), Loss> {
         let mut run = Run::new(seed, faults);
-        let at = Nanos::from_ms(run.random.random_range(1.0..600.0));
+        let at = Instant::from_ms(run.random.random_range(1.0..600.0));
         run.until(at);
         run.emulator.cut_power(at);
         while run.emulator.poll_answer().is_some() {}
@@ -129,13 +129,13 @@ fn lost_bytes_expose_a_disk_that_ignores_flush() {
 
 #[test]
 fn requested_power_cut_comes_at_its_time() {
-    let at = Nanos::from_ms(50.0);
+    let at = Instant::from_ms(50.0);
     let mut run = Run::new(2, EmulatorFaults { power_cut: Some(at), ..EmulatorFaults::default() });
     run.ask();
-    run.emulator.handle_timeout(Nanos::from_ms(49.0));
+    run.emulator.handle_timeout(Instant::from_ms(49.0));
     assert!(!run.emulator.is_dark() && run.emulator.poll_timeout() <= Some(at));
     // However late the call.
-    run.emulator.handle_timeout(Nanos::from_ms(80_000.0));
+    run.emulator.handle_timeout(Instant::from_ms(80_000.0));
     assert!(run.emulator.is_dark() && run.emulator.outstanding() == 0);
     assert_eq!(run.emulator.poll_timeout(), None);
 }

@@ -7,7 +7,7 @@ mod common;
 use common::emulator;
 use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Kind, Outcome, Store, Volume};
 use headstack_host::{Answer, BlockError, Caller, Clock, Disk, Operation, Timing};
-use headstack_model::{Lbn, Nanos, Request, drives};
+use headstack_model::{Instant, Lbn, Nanos, Request, drives};
 use headstack_sim::rig::shipped;
 use headstack_sim::{Device, DeviceOptions, Fault};
 use std::sync::mpsc::{Sender, channel};
@@ -30,7 +30,7 @@ fn operation_takes_the_time_of_the_model() {
     let spec = drives::load("atlas-10k").expect("the drive is shipped");
     let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive is good");
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
-    let mut now = Nanos(1000);
+    let mut now = Instant(1000);
     for ticket in 0..50 {
         let lbn = ticket * 300_017 % 17_000_000;
         device.submit(now, Request::read(Lbn(lbn), 8)).expect("the queue is empty");
@@ -52,11 +52,11 @@ fn operation_takes_the_time_of_the_model() {
 fn long_operation_ends_with_its_last_piece() {
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
     let bytes = 10 << 20;
-    emulator.submit(Nanos::ZERO, 0, Operation::Write { offset: 0, data: vec![5; bytes], fua: true }, 1);
-    emulator.submit(Nanos::ZERO, 0, Operation::Read { offset: 1, bytes: 9, fua: false }, 2);
+    emulator.submit(Instant::ZERO, 0, Operation::Write { offset: 0, data: vec![5; bytes], fua: true }, 1);
+    emulator.submit(Instant::ZERO, 0, Operation::Read { offset: 1, bytes: 9, fua: false }, 2);
     let over = finish(&mut emulator);
     assert!(over[1].at < over[0].at, "a short operation goes between the pieces of a long one");
-    assert!(over[0].at > Nanos::from_ms(300.0), "ten megabytes take their time: {}", over[0].at);
+    assert!(over[0].at > Instant::from_ms(300.0), "ten megabytes take their time: {}", over[0].at);
     assert_eq!(over[1].result, Ok(Outcome::Read { volume: 0, offset: 1, bytes: 9 }));
     let mut read = [0; 9];
     emulator.read(0, (bytes - 9) as u64, &mut read).expect("it is inside");
@@ -79,7 +79,7 @@ fn misaligned_or_out_of_range_operation_is_rejected() {
         Operation::WriteZeroes { offset: end - 512, bytes: 1024, may_trim: true, fua: false },
     ];
     for (ticket, operation) in refused.into_iter().enumerate() {
-        emulator.submit(Nanos(ticket as u64), 0, operation.clone(), ticket as u64);
+        emulator.submit(Instant(ticket as u64), 0, operation.clone(), ticket as u64);
         let answered = emulator.poll_answer().expect("it is answered at once");
         assert_eq!(answered.result, Err(BlockError::Invalid), "{operation:?}");
     }
@@ -88,8 +88,8 @@ fn misaligned_or_out_of_range_operation_is_rejected() {
 #[test]
 fn ignored_flush_is_acknowledged_at_once() {
     let mut emulator = emulator("st2000dm006", EmulatorFaults { ignore_flush: true, ..Default::default() });
-    emulator.submit(Nanos(5), 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
-    emulator.submit(Nanos(6), 0, Operation::Flush, 1);
+    emulator.submit(Instant(5), 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
+    emulator.submit(Instant(6), 0, Operation::Flush, 1);
     assert_eq!(emulator.poll_answer().map(|answered| answered.ticket), Some(1));
 }
 
@@ -98,19 +98,19 @@ fn stopping_disk_ends_a_long_operation_after_its_piece() {
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
     let all = emulator.volumes()[0].info().bytes();
     let zeros = Operation::WriteZeroes { offset: 0, bytes: all, may_trim: false, fua: true };
-    emulator.submit(Nanos::ZERO, 0, zeros, 0);
-    emulator.submit(Nanos::ZERO, 0, Operation::Read { offset: all - 512, bytes: 512, fua: false }, 1);
-    emulator.handle_timeout(Nanos(1_000));
+    emulator.submit(Instant::ZERO, 0, zeros, 0);
+    emulator.submit(Instant::ZERO, 0, Operation::Read { offset: all - 512, bytes: 512, fua: false }, 1);
+    emulator.handle_timeout(Instant(1_000));
     emulator.stop_long_tasks();
     let over = finish(&mut emulator);
     assert_eq!(over[0].result, Err(BlockError::ShuttingDown));
     assert!(over[1].result.is_ok(), "a short one is done");
-    assert!(over[0].at < Nanos::from_secs(1), "{}", over[0].at);
+    assert!(over[0].at < Instant::from_secs(1), "{}", over[0].at);
 }
 
 /// What a block of the media first holds of two writes to it, the second `later` than the first; zero if the second one came
 /// when the first was there already.
-fn first_on_media(later: Nanos) -> u8 {
+fn first_on_media(later: Instant) -> u8 {
     let mut emulator = emulator("st2000dm006", EmulatorFaults::default());
     let media = |emulator: &Emulator| {
         let mut byte = [0];
@@ -118,7 +118,7 @@ fn first_on_media(later: Nanos) -> u8 {
         byte[0]
     };
     let write = |byte| Operation::Write { offset: 1 << 30, data: vec![byte; 4096], fua: false };
-    emulator.submit(Nanos::ZERO, 0, write(1), 1);
+    emulator.submit(Instant::ZERO, 0, write(1), 1);
     emulator.handle_timeout(later);
     if media(&emulator) != 0 {
         return 0;
@@ -139,13 +139,13 @@ fn first_on_media(later: Nanos) -> u8 {
 #[test]
 fn access_writes_the_data_cached_at_its_start() {
     // One after the other: overwritten before it begins, during it, and after its end.
-    let mut found: Vec<u8> = (1..100).map(|ms| first_on_media(Nanos(ms * 1_000_000))).collect();
+    let mut found: Vec<u8> = (1..100).map(|ms| first_on_media(Instant(ms * 1_000_000))).collect();
     found.dedup();
     assert_eq!(found, [2, 1, 0]);
 }
 
 /// A drive that dies at a time, and what was written before, within its cache.
-fn dying(at: Nanos) -> Emulator {
+fn dying(at: Instant) -> Emulator {
     let rig = shipped::load("st2000dm006").expect("it is shipped");
     let mut engine = rig.build(0).expect("it is good");
     engine.inject(0, Fault::Dead { from: at, timeout: Nanos::ZERO }).expect("any drive can die");
@@ -153,20 +153,20 @@ fn dying(at: Nanos) -> Emulator {
     let store = Store::memory(info.bytes()).expect("unused memory is free");
     let volumes = vec![Volume::new(info, store)];
     let mut emulator = Emulator::new(engine, volumes, EmulatorFaults::default()).expect("it is one drive");
-    emulator.submit(Nanos::ZERO, 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
+    emulator.submit(Instant::ZERO, 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
     assert_eq!(finish(&mut emulator)[0].result, Ok(Outcome::Done));
     let cached = Operation::Write { offset: 0, data: vec![2; 4096], fua: false };
-    emulator.submit(at - Nanos::from_us(500.0), 0, cached, 1);
+    emulator.submit(at.saturating_sub(Nanos::from_us(500.0)), 0, cached, 1);
     assert_eq!(finish(&mut emulator)[0].result, Ok(Outcome::Done));
     emulator
 }
 
 #[test]
 fn dead_drive_rejects_every_operation_and_loses_its_cache() {
-    let at = Nanos::from_secs(1);
+    let at = Instant::from_secs(1);
     let mut emulator = dying(at);
     assert_eq!(emulator.volumes()[0].unwritten_bytes(), 4096);
-    let now = Nanos::from_secs(2);
+    let now = Instant::from_secs(2);
     let operations = [
         Operation::Allocation { offset: 0, bytes: 4096 },
         Operation::Trim { offset: 0, bytes: 4096 },
@@ -190,8 +190,8 @@ fn dead_drive_rejects_every_operation_and_loses_its_cache() {
 
 #[test]
 fn idle_drive_loses_its_cache_when_it_dies() {
-    let mut emulator = dying(Nanos::from_secs(1));
-    emulator.handle_timeout(Nanos::from_secs(2));
+    let mut emulator = dying(Instant::from_secs(1));
+    emulator.handle_timeout(Instant::from_secs(2));
     emulator.finish_writing().expect("there is nothing to write");
     let mut media = [9];
     emulator.volumes()[0].read_media(0, &mut media).expect("it is inside");
@@ -299,5 +299,5 @@ fn snapshot_reports_operations_and_their_times() {
     let (view, activity) = snapshot.drives[0];
     assert_eq!(activity.reads.iter().sum::<u64>(), 20);
     assert_eq!((view.queued, snapshot.outstanding, snapshot.is_dark), (0, 0, false));
-    assert!(snapshot.at >= reads.time, "the disk's time continues");
+    assert!(snapshot.at.since_start() >= reads.time, "the disk's time continues");
 }

@@ -16,4 +16,4 @@ pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
 pub use request::{BlockError, Op, Request};
 pub use spec::{DriveSpec, SpecError};
 pub use spindle::Spindle;
-pub use units::{Angle, Lbn, Nanos};
+pub use units::{Angle, Instant, Lbn, Nanos};

@@ -1,8 +1,8 @@
-//! The spindle: time to angle and back, exact for as long as [`Nanos`] lasts.
+//! The spindle: time to angle and back, exact for as long as [`Instant`] lasts.
 //!
 //! The angle follows from the speed: a period rounded to nanoseconds would move a 7,200 rpm platter by 0.41 revolutions a day.
 
-use crate::{Angle, Nanos};
+use crate::{Angle, Instant, Nanos};
 
 /// A platter stack turning at constant speed, at angle 0 at time 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +43,7 @@ impl Spindle {
 
     /// The angle under the heads at `now`.
     #[inline]
-    pub fn angle_at(&self, now: Nanos) -> Angle {
+    pub fn angle_at(&self, now: Instant) -> Angle {
         let low = (u128::from(now.0) * u128::from(self.turns_low)) >> 64;
         Angle((now.0.wrapping_mul(self.turns_high) as u32).wrapping_add(low as u32))
     }
@@ -73,7 +73,7 @@ impl Spindle {
     /// A head that is past the target by no more than the time's own resolution (2 ns) is on time: times are whole nanoseconds,
     /// and a rounding must not cost a revolution.
     #[inline]
-    pub fn wait(&self, now: Nanos, target: Angle) -> Nanos {
+    pub fn wait(&self, now: Instant, target: Angle) -> Nanos {
         let ahead = target - self.angle_at(now);
         let behind = u64::from(ahead.0.wrapping_neg()) * self.period_fixed.div_ceil(1 << 24);
         if behind <= 2 << 32 { Nanos::ZERO } else { self.time_of(ahead) }
@@ -89,7 +89,7 @@ mod tests {
         // 7,200 rpm is 120 revolutions a second: after any multiple of 1/120 s · 3 = 25 ms the platter is at 0 again.
         let spindle = Spindle::from_rpm(7200.0);
         for quarter_seconds in [1u64, 4, 345_600, 3_600 * 24 * 365 * 4 * 50] {
-            let angle = spindle.angle_at(Nanos(quarter_seconds * 250_000_000));
+            let angle = spindle.angle_at(Instant(quarter_seconds * 250_000_000));
             let off = angle.0.min(angle.0.wrapping_neg());
             assert!(off <= 1, "{quarter_seconds} quarter seconds: off by {off} of 2^32");
         }
@@ -102,7 +102,7 @@ mod tests {
         for step in 0..10_000u64 {
             now = now.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(step) >> 8;
             let target = Angle((now >> 7) as u32);
-            let arrival = Nanos(now) + spindle.wait(Nanos(now), target);
+            let arrival = Instant(now) + spindle.wait(Instant(now), target);
             let left = target - spindle.angle_at(arrival);
             let nearest = left.0.min(left.0.wrapping_neg());
             assert!(spindle.time_of(Angle(nearest)) <= Nanos(2), "{left:?} left at {arrival:?}");

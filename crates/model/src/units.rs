@@ -1,18 +1,97 @@
-//! The three units of the model: time, block and angle. Each is a type, so that they cannot be confused.
+//! The units of the model: point in time, span of time, block and angle. Each is a type, so that they cannot be confused.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A point in time or a span of it.
+/// A point in time.
 ///
-/// *Units:* nanoseconds since the start of the simulation; the range is 584 years.
+/// *Units:* nanoseconds since the start of the run; the range is 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(pub u64);
+
+impl Instant {
+    /// The start of the run.
+    pub const ZERO: Instant = Instant(0);
+    /// Later than anything that happens.
+    pub const MAX: Instant = Instant(u64::MAX);
+
+    /// `ms` milliseconds after the start, rounded to the nearest nanosecond. Negative values become the start.
+    pub fn from_ms(ms: f64) -> Instant {
+        Instant::ZERO + Nanos::from_ms(ms)
+    }
+
+    /// `seconds` whole seconds after the start.
+    pub const fn from_secs(seconds: u64) -> Instant {
+        Instant(Nanos::from_secs(seconds).0)
+    }
+
+    /// Milliseconds since the start.
+    pub fn as_ms(self) -> f64 {
+        self.since_start().as_ms()
+    }
+
+    /// Seconds since the start.
+    pub fn as_secs(self) -> f64 {
+        self.since_start().as_secs()
+    }
+
+    /// The span from the start of the run to here.
+    pub fn since_start(self) -> Nanos {
+        Nanos(self.0)
+    }
+
+    /// The span from `earlier` to here, or zero when `earlier` is later.
+    pub fn since(self, earlier: Instant) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The point that is `span` later, at most [`Instant::MAX`].
+    pub fn saturating_add(self, span: Nanos) -> Instant {
+        Instant(self.0.saturating_add(span.0))
+    }
+
+    /// The point that is `span` earlier, at the earliest the start of the run.
+    pub fn saturating_sub(self, span: Nanos) -> Instant {
+        Instant(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Add<Nanos> for Instant {
+    type Output = Instant;
+    fn add(self, span: Nanos) -> Instant {
+        Instant(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Nanos> for Instant {
+    fn add_assign(&mut self, span: Nanos) {
+        self.0 += span.0;
+    }
+}
+
+impl Sub for Instant {
+    type Output = Nanos;
+    fn sub(self, earlier: Instant) -> Nanos {
+        Nanos(self.0 - earlier.0)
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.since_start().fmt(f)
+    }
+}
+
+/// A span of time, between two [`Instant`]s or as a parameter gives it.
+///
+/// *Units:* nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Time zero, and the empty span.
+    /// The empty span.
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than anything that happens.
+    /// Longer than anything takes.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
     /// `ms` milliseconds, rounded to the nearest nanosecond. Negative values become zero.
@@ -45,14 +124,14 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// This much later, at most the last representable time.
-    pub fn saturating_add(self, time: Nanos) -> Nanos {
-        Nanos(self.0.saturating_add(time.0))
+    /// The sum of both spans, at most [`Nanos::MAX`].
+    pub fn saturating_add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
     }
 
-    /// The span from `earlier` to here, or zero when `earlier` is later.
-    pub fn since(self, earlier: Nanos) -> Nanos {
-        Nanos(self.0.saturating_sub(earlier.0))
+    /// This span without `other`, or zero when `other` is longer.
+    pub fn saturating_sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
     }
 }
 

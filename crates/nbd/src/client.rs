@@ -189,7 +189,7 @@ pub fn reply(stream: &mut impl Read) -> Result<(u64, u32), ClientError> {
 mod tests {
     use super::super::{Exports, Handshake, Limits, Wire};
     use super::*;
-    use headstack_model::Nanos;
+    use headstack_model::Instant;
 
     struct Server(Handshake);
 
@@ -198,7 +198,7 @@ mod tests {
             let output = self.0.output();
             let count = into.len().min(output.len());
             into[..count].copy_from_slice(&output[..count]);
-            self.0.sent(Nanos::ZERO, count);
+            self.0.sent(Instant::ZERO, count);
             Ok(count)
         }
     }
@@ -208,7 +208,7 @@ mod tests {
             let space = self.0.input_space();
             let count = bytes.len().min(space.len());
             space[..count].copy_from_slice(&bytes[..count]);
-            self.0.filled(Nanos::ZERO, count);
+            self.0.filled(Instant::ZERO, count);
             Ok(count)
         }
 
@@ -222,7 +222,7 @@ mod tests {
         (tape.fua, tape.description) = (false, "a tape".to_string());
         tape.blocks.minimum = 4096;
         let exports = Exports::new(vec![Export::new("disk", 1 << 30), tape]).expect("these can be exported");
-        Server(Handshake::new(exports, Limits::default(), Nanos::ZERO))
+        Server(Handshake::new(exports, Limits::default(), Instant::ZERO))
     }
 
     #[test]

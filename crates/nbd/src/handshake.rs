@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::access::Peer;
 use super::budget::Budget;
@@ -41,7 +41,7 @@ pub struct Handshake {
     /// Why the client's last option was refused.
     refusal: Option<String>,
     ending: Option<Ending>,
-    deadline: Nanos,
+    deadline: Instant,
 }
 
 /// The TLS that the server offers, and its state.
@@ -83,7 +83,7 @@ enum Reading {
 
 impl Handshake {
     /// A handshake that begins with the greeting.
-    pub fn new(exports: Exports, limits: Limits, now: Nanos) -> Handshake {
+    pub fn new(exports: Exports, limits: Limits, now: Instant) -> Handshake {
         let mut outbox = Buffer::with_room(1 << 10);
         for magic in proto::GREETING {
             outbox.push(&magic.to_be_bytes());
@@ -154,7 +154,7 @@ impl Handshake {
 
     /// Begins the transmission, if an export was chosen. Bytes received beyond the handshake, and replies not yet sent, move to
     /// the session.
-    pub fn into_session(self, now: Nanos) -> Option<Session> {
+    pub fn into_session(self, now: Instant) -> Option<Session> {
         let export = self.chosen?;
         let terms = self.choice.terms(export);
         let mut session =
@@ -312,7 +312,7 @@ impl Wire for Handshake {
         self.inbox.space()
     }
 
-    fn filled(&mut self, _now: Nanos, bytes: usize) {
+    fn filled(&mut self, _now: Instant, bytes: usize) {
         self.inbox.commit(bytes);
         self.advance();
     }
@@ -330,7 +330,7 @@ impl Wire for Handshake {
         !self.outbox.is_empty()
     }
 
-    fn sent(&mut self, _now: Nanos, bytes: usize) {
+    fn sent(&mut self, _now: Instant, bytes: usize) {
         self.outbox.consume(bytes);
         self.advance();
     }
@@ -347,11 +347,11 @@ impl Wire for Handshake {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         (!self.is_over() && self.chosen.is_none()).then_some(self.deadline)
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
             self.ending = Some(Ending::Broken(Breach::SlowHandshake));
         }

@@ -35,7 +35,7 @@ pub use uri::{NbdServer, NbdUri, UriError};
 use std::fmt;
 use std::sync::Arc;
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use rustls::ServerConfig;
 
 /// A server's use of TLS.
@@ -72,7 +72,7 @@ pub trait Wire {
     fn input_space(&mut self) -> &mut [u8];
 
     /// Reports that the first `bytes` of [`input_space`](Wire::input_space) were filled.
-    fn filled(&mut self, now: Nanos, bytes: usize);
+    fn filled(&mut self, now: Instant, bytes: usize);
 
     /// Reports the end of input. Earlier requests are still answered.
     fn input_ended(&mut self);
@@ -84,7 +84,7 @@ pub trait Wire {
     fn has_output(&self) -> bool;
 
     /// Reports that the first `bytes` of [`output`](Wire::output) were sent.
-    fn sent(&mut self, now: Nanos, bytes: usize);
+    fn sent(&mut self, now: Instant, bytes: usize);
 
     /// Why the connection ends, as soon as that is known.
     fn ending(&self) -> Option<&Ending>;
@@ -93,10 +93,10 @@ pub trait Wire {
     fn is_over(&self) -> bool;
 
     /// When to call [`handle_timeout`](Wire::handle_timeout), if no other call comes before.
-    fn poll_timeout(&self) -> Option<Nanos>;
+    fn poll_timeout(&self) -> Option<Instant>;
 
     /// Ends the connection of a client that took too long, and frees memory after a burst. Call it also every few seconds.
-    fn handle_timeout(&mut self, now: Nanos);
+    fn handle_timeout(&mut self, now: Instant);
 }
 
 /// A [`Wire`] whose bytes a [`Transport`] carries.

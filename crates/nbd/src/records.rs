@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{
@@ -47,10 +47,10 @@ pub(super) struct Records {
     is_end_reported: bool,
     failure: Option<Ending>,
     /// Since when the rest of a record is awaited.
-    incomplete: Option<Nanos>,
+    incomplete: Option<Instant>,
     /// Whether reading was stopped for lack of space at the last check: the client cannot send the rest meanwhile.
     stalled: bool,
-    now: Nanos,
+    now: Instant,
 }
 
 impl fmt::Debug for Records {
@@ -86,7 +86,7 @@ impl Records {
     /// Begins TLS; `plain` is the last unencrypted output.
     ///
     /// *Errors:* the configuration is invalid.
-    pub(super) fn begin(config: Arc<ServerConfig>, plain: &[u8], now: Nanos) -> Result<Records, String> {
+    pub(super) fn begin(config: Arc<ServerConfig>, plain: &[u8], now: Instant) -> Result<Records, String> {
         let connection = UnbufferedServerConnection::new(config).map_err(|error| error.to_string())?;
         let mut outbox = Buffer::with_room(BATCH + HEADS);
         outbox.push(plain);
@@ -121,7 +121,7 @@ impl Records {
         self.inbox.space()
     }
 
-    pub(super) fn filled(&mut self, machine: &mut impl Machine, now: Nanos, bytes: usize) {
+    pub(super) fn filled(&mut self, machine: &mut impl Machine, now: Instant, bytes: usize) {
         self.now = now;
         self.inbox.commit(bytes);
         self.open_all(machine);
@@ -264,7 +264,7 @@ impl Records {
     }
 
     /// Reports that `bytes` of records were sent; the machine gets its share of them.
-    pub(super) fn sent(&mut self, machine: &mut impl Machine, now: Nanos, bytes: usize) {
+    pub(super) fn sent(&mut self, machine: &mut impl Machine, now: Instant, bytes: usize) {
         self.now = now;
         self.outbox.consume(bytes);
         let Some(batch) = &mut self.batch else { return };
@@ -283,7 +283,7 @@ impl Records {
     }
 
     /// The deadline for the rest of a record, if one has begun and input is read.
-    pub(super) fn deadline(&self, timeout: Nanos) -> Option<Nanos> {
+    pub(super) fn deadline(&self, timeout: Nanos) -> Option<Instant> {
         let since = self.incomplete.filter(|_| self.open && !self.stalled);
         since.map(|since| since.saturating_add(timeout))
     }
@@ -293,14 +293,14 @@ impl Records {
     }
 
     /// Input is read, perhaps again: the client gets the full time.
-    pub(super) fn listen(&mut self, now: Nanos) {
+    pub(super) fn listen(&mut self, now: Instant) {
         if std::mem::replace(&mut self.stalled, false) {
             self.incomplete = self.incomplete.map(|_| now);
         }
     }
 
     /// Continues with another clock and another machine.
-    pub(super) fn rebase(&mut self, now: Nanos) {
+    pub(super) fn rebase(&mut self, now: Instant) {
         (self.now, self.incomplete, self.is_end_reported) = (now, self.incomplete.map(|_| now), false);
     }
 
@@ -316,7 +316,7 @@ impl Records {
 }
 
 /// Passes a machine as many bytes as it has space for; returns their number.
-fn give(machine: &mut impl Machine, now: Nanos, bytes: &[u8]) -> usize {
+fn give(machine: &mut impl Machine, now: Instant, bytes: &[u8]) -> usize {
     let mut given = 0;
     while given < bytes.len() && machine.wants_input() {
         let space = machine.input_space();

@@ -1,6 +1,6 @@
 //! The transmission: requests in, replies out.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::budget::{Budget, Share};
 use super::buffer::Buffer;
@@ -31,8 +31,8 @@ pub struct Request {
 /// ```compile_fail,E0382
 /// # use headstack_nbd::{Answer, ReplyHandle, Session};
 /// fn answer_twice(session: &mut Session, handle: ReplyHandle) {
-///     session.answer(headstack_model::Nanos(0), handle, Ok(Answer::Done));
-///     session.answer(headstack_model::Nanos(0), handle, Ok(Answer::Done));
+///     session.answer(headstack_model::Instant(0), handle, Ok(Answer::Done));
+///     session.answer(headstack_model::Instant(0), handle, Ok(Answer::Done));
 /// }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
@@ -73,11 +73,11 @@ pub struct Session {
     hung_up: bool,
     ending: Option<Ending>,
     /// Latest time given.
-    now: Nanos,
+    now: Instant,
     /// Since when the rest of a request is awaited.
-    incomplete: Option<Nanos>,
+    incomplete: Option<Instant>,
     /// Since when the client has received nothing of the output.
-    untaken: Option<Nanos>,
+    untaken: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Session {
         terms: Terms,
         limits: Limits,
         (received, outbox): (&[u8], Buffer),
-        now: Nanos,
+        now: Instant,
     ) -> Session {
         let mut inbox = Buffer::with_room(INBOX.max(received.len()));
         inbox.push(received);
@@ -198,7 +198,7 @@ impl Session {
     }
 
     /// Answers a request.
-    pub fn answer(&mut self, now: Nanos, handle: ReplyHandle, result: Result<Answer, BlockError>) {
+    pub fn answer(&mut self, now: Instant, handle: ReplyHandle, result: Result<Answer, BlockError>) {
         self.reply(now, handle, |out, terms, most, handle| match (result, handle.shape) {
             (Err(error), _) => {
                 reply::error(out, terms.structured, handle.cookie, error.into(), &error.to_string());
@@ -218,7 +218,7 @@ impl Session {
     /// Answers a read whose bytes `read` writes directly into the output buffer; it must fill all of the space.
     pub fn answer_read(
         &mut self,
-        now: Nanos,
+        now: Instant,
         handle: ReplyHandle,
         fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
     ) {
@@ -230,7 +230,7 @@ impl Session {
 
     fn reply(
         &mut self,
-        now: Nanos,
+        now: Instant,
         handle: ReplyHandle,
         write: impl FnOnce(&mut Buffer, Terms, usize, ReplyHandle),
     ) {
@@ -382,7 +382,7 @@ impl Wire for Session {
         }
     }
 
-    fn filled(&mut self, now: Nanos, bytes: usize) {
+    fn filled(&mut self, now: Instant, bytes: usize) {
         self.now = now;
         match &mut self.reading {
             Reading::Payload { data, received, .. } => {
@@ -405,7 +405,7 @@ impl Wire for Session {
         !self.outbox.is_empty()
     }
 
-    fn sent(&mut self, now: Nanos, bytes: usize) {
+    fn sent(&mut self, now: Instant, bytes: usize) {
         self.now = now;
         self.outbox.consume(bytes);
         self.taken += bytes as u64;
@@ -427,17 +427,17 @@ impl Wire for Session {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         let request = self.incomplete.map(|since| since.saturating_add(self.limits.request));
         let reply = self.untaken.map(|since| since.saturating_add(self.limits.reply));
         request.into_iter().chain(reply).min()
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.outbox.release();
         let over =
-            |since: Option<Nanos>, limit| since.is_some_and(|since| since.saturating_add(limit) <= now);
+            |since: Option<Instant>, limit| since.is_some_and(|since| since.saturating_add(limit) <= now);
         if over(self.incomplete, self.limits.request) {
             self.end(Ending::Broken(Breach::SlowRequest));
         } else if over(self.untaken, self.limits.reply) {

@@ -3,7 +3,7 @@
 //! Bytes received before the TLS handshake are never taken for bytes within it: the machine refuses what follows a STARTTLS at
 //! once, and later bytes must be TLS.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::limits::{Breach, Ending, Limits};
 use super::records::Records;
@@ -27,7 +27,7 @@ impl<W: Machine> Transport<W> {
     }
 
     /// The same transport for another machine, which continues where this one ended, by a clock that says `now`.
-    pub fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Transport<T>> {
+    pub fn with<T>(self, now: Instant, change: impl FnOnce(W) -> Option<T>) -> Option<Transport<T>> {
         let Transport { machine, timeout, mut records } = self;
         if let Some(records) = &mut records {
             records.rebase(now);
@@ -36,7 +36,7 @@ impl<W: Machine> Transport<W> {
     }
 
     /// Records whether input is read, at time `now` if it is.
-    fn note_stall(&mut self, now: Option<Nanos>) {
+    fn note_stall(&mut self, now: Option<Instant>) {
         let is_read = self.wants_input();
         let Some(records) = &mut self.records else { return };
         match now {
@@ -47,7 +47,7 @@ impl<W: Machine> Transport<W> {
     }
 
     /// Switches to TLS if the machine has just negotiated it.
-    fn upgrade(&mut self, now: Nanos) {
+    fn upgrade(&mut self, now: Instant) {
         let Some(Tls { config, .. }) = self.machine.take_tls() else { return };
         let plain = self.machine.output();
         match Records::begin(config, plain, now) {
@@ -90,7 +90,7 @@ impl<W: Machine> Wire for Transport<W> {
         }
     }
 
-    fn filled(&mut self, now: Nanos, bytes: usize) {
+    fn filled(&mut self, now: Instant, bytes: usize) {
         match &mut self.records {
             Some(records) => {
                 records.filled(&mut self.machine, now, bytes);
@@ -130,7 +130,7 @@ impl<W: Machine> Wire for Transport<W> {
         }
     }
 
-    fn sent(&mut self, now: Nanos, bytes: usize) {
+    fn sent(&mut self, now: Instant, bytes: usize) {
         match &mut self.records {
             Some(records) => {
                 records.sent(&mut self.machine, now, bytes);
@@ -158,12 +158,12 @@ impl<W: Machine> Wire for Transport<W> {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         let record = self.records.as_ref().and_then(|records| records.deadline(self.timeout));
         record.into_iter().chain(self.machine.poll_timeout()).min()
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
         self.note_stall(Some(now));
         if let Some(records) = &mut self.records {

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use headstack_model::{Angle, Lbn, Nanos, Request, Spindle};
+use headstack_model::{Angle, Instant, Lbn, Nanos, Request, Spindle};
 use headstack_policy::order::{self, AccessCost};
 use headstack_policy::{BuiltIn, Order, Queue, Slot, SlotId};
 
@@ -19,7 +19,7 @@ struct Arm {
     spindle: Spindle,
     cylinder: u32,
     head: u32,
-    now: Nanos,
+    now: Instant,
     last: Lbn,
 }
 
@@ -31,7 +31,7 @@ impl Arm {
         };
         let spindle = Spindle::from_rpm(10_025.0);
         let seeks = (0..CYLINDERS).map(seek).collect();
-        Arm { seeks, spindle, cylinder: CYLINDERS / 2, head: 0, now: Nanos::ZERO, last: Lbn(0) }
+        Arm { seeks, spindle, cylinder: CYLINDERS / 2, head: 0, now: Instant::ZERO, last: Lbn(0) }
     }
 
     fn serve(&mut self, slot: Slot) {

@@ -10,13 +10,13 @@
 //!
 //! *Source:* the counting guard, Yu, Shin, Park and Yeom, "New (old) problems in hard disk drives"; the adaptive one is ours.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
 struct Issued {
     tag: u32,
-    at: Nanos,
+    at: Instant,
     /// Completions of commands issued after it.
     overtaken: u32,
 }
@@ -35,7 +35,7 @@ pub struct Guard {
     outstanding: VecDeque<Issued>,
     held_for: Option<u32>,
     /// When a command was done, or came to an empty queue, last.
-    last: Nanos,
+    last: Instant,
     holds: u64,
     worst: u32,
 }
@@ -54,11 +54,11 @@ impl Guard {
     }
 
     fn new(rule: Rule) -> Guard {
-        Guard { rule, outstanding: VecDeque::new(), held_for: None, last: Nanos::ZERO, holds: 0, worst: 0 }
+        Guard { rule, outstanding: VecDeque::new(), held_for: None, last: Instant::ZERO, holds: 0, worst: 0 }
     }
 
     /// Whether a new command may be issued. It always may while none is outstanding.
-    pub fn may_issue(&mut self, now: Nanos) -> bool {
+    pub fn may_issue(&mut self, now: Instant) -> bool {
         let Some(oldest) = self.outstanding.front() else { return true };
         if self.held_for.is_none() {
             let starves = match &mut self.rule {
@@ -79,7 +79,7 @@ impl Guard {
     }
 
     /// A command was issued. Its tag must not be that of one outstanding.
-    pub fn issued(&mut self, now: Nanos, tag: u32) {
+    pub fn issued(&mut self, now: Instant, tag: u32) {
         if self.outstanding.is_empty() {
             self.last = now;
         }
@@ -87,7 +87,7 @@ impl Guard {
     }
 
     /// A command is done. Panics where it was not outstanding.
-    pub fn completed(&mut self, now: Nanos, tag: u32) {
+    pub fn completed(&mut self, now: Instant, tag: u32) {
         let found = self.outstanding.iter().position(|issued| issued.tag == tag);
         let index = found.expect("what is done was outstanding");
         for older in self.outstanding.range_mut(..index) {
@@ -162,7 +162,7 @@ impl Adaptive {
         Adaptive { cost, credit: 0, multiple: 1024, response: 0, outstanding: 0, seen: 0 }
     }
 
-    fn must_hold(&mut self, oldest: &Issued, now: Nanos) -> bool {
+    fn must_hold(&mut self, oldest: &Issued, now: Instant) -> bool {
         let age = now.since(oldest.at).0 as i64;
         let is_old = age > self.response.saturating_mul(self.multiple) >> 8;
         let is_overtaken = i64::from(oldest.overtaken) << 16 > self.outstanding.saturating_mul(self.multiple);
@@ -209,21 +209,21 @@ mod tests {
     fn guard_holds_back_until_the_overtaken_command_completes() {
         let mut guard = Guard::counting(2);
         for tag in 0..5 {
-            assert!(guard.may_issue(Nanos(0)));
-            guard.issued(Nanos(0), tag);
+            assert!(guard.may_issue(Instant(0)));
+            guard.issued(Instant(0), tag);
         }
         for tag in [2, 1] {
-            guard.completed(Nanos(1), tag);
-            assert!(guard.may_issue(Nanos(1)), "overtaken by {tag}");
-            guard.issued(Nanos(1), tag);
+            guard.completed(Instant(1), tag);
+            assert!(guard.may_issue(Instant(1)), "overtaken by {tag}");
+            guard.issued(Instant(1), tag);
         }
         // The third to pass the first one.
-        guard.completed(Nanos(2), 1);
-        assert!(!guard.may_issue(Nanos(2)));
-        guard.completed(Nanos(3), 4);
-        assert!(!guard.may_issue(Nanos(3)));
-        guard.completed(Nanos(4), 0);
-        assert!(guard.may_issue(Nanos(4)));
+        guard.completed(Instant(2), 1);
+        assert!(!guard.may_issue(Instant(2)));
+        guard.completed(Instant(3), 4);
+        assert!(!guard.may_issue(Instant(3)));
+        guard.completed(Instant(4), 0);
+        assert!(guard.may_issue(Instant(4)));
         assert_eq!((guard.holds(), guard.worst_overtaken()), (1, 4));
     }
 
@@ -231,10 +231,10 @@ mod tests {
     fn in_order_completions_count_no_overtaking() {
         let mut guard = Guard::counting(0);
         for tag in 0..100 {
-            assert!(guard.may_issue(Nanos(tag)));
-            guard.issued(Nanos(tag), tag as u32);
+            assert!(guard.may_issue(Instant(tag)));
+            guard.issued(Instant(tag), tag as u32);
             if tag >= 7 {
-                guard.completed(Nanos(tag), tag as u32 - 7);
+                guard.completed(Instant(tag), tag as u32 - 7);
             }
         }
         assert_eq!((guard.holds(), guard.worst_overtaken()), (0, 0));
@@ -243,11 +243,11 @@ mod tests {
     #[test]
     fn guard_of_zero_cost_never_holds_back() {
         let mut guard = Guard::adaptive(0.0);
-        guard.issued(Nanos(0), 0);
+        guard.issued(Instant(0), 0);
         for time in 1..10_000 {
-            assert!(guard.may_issue(Nanos(time)));
-            guard.issued(Nanos(time), 1);
-            guard.completed(Nanos(time), 1);
+            assert!(guard.may_issue(Instant(time)));
+            guard.issued(Instant(time), 1);
+            guard.completed(Instant(time), 1);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Both orders are maintained with every request that arrives or leaves, so that an order policy can walk outward from the arm and
 //! stop early instead of costing every request.
 
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Request};
 use thiserror::Error;
 
 /// The queue owner's number for a waiting request.
@@ -16,23 +16,23 @@ pub struct SlotId(pub u32);
 pub struct Slot {
     pub id: SlotId,
     pub request: Request,
-    pub arrived: Nanos,
+    pub arrived: Instant,
     /// Cylinder of its first block.
     pub cylinder: u32,
     /// Head of its first block.
     pub head: u32,
     /// Whether it goes before others.
     pub urgent: bool,
-    /// Its deadline; [`Nanos::MAX`] without one.
-    pub deadline: Nanos,
+    /// Its deadline; [`Instant::MAX`] without one.
+    pub deadline: Instant,
     /// Number of requests that the queue accepted before it.
     pub number: u64,
 }
 
 impl Slot {
     /// A request like any other: not urgent, without a deadline.
-    pub fn new(id: SlotId, request: Request, arrived: Nanos, cylinder: u32, head: u32) -> Slot {
-        Slot { id, request, arrived, cylinder, head, urgent: false, deadline: Nanos::MAX, number: 0 }
+    pub fn new(id: SlotId, request: Request, arrived: Instant, cylinder: u32, head: u32) -> Slot {
+        Slot { id, request, arrived, cylinder, head, urgent: false, deadline: Instant::MAX, number: 0 }
     }
 }
 
@@ -40,7 +40,7 @@ impl Slot {
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView<'a> {
     /// The time.
-    pub now: Nanos,
+    pub now: Instant,
     /// The waiting requests, oldest first.
     pub slots: &'a [Slot],
     /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`.
@@ -79,7 +79,7 @@ impl Queue {
             (1..=Queue::MAX_CAPACITY).contains(&capacity),
             "a queue holds 1 to 1024 requests, not {capacity}"
         );
-        let nothing = Slot::new(SlotId(0), Request::flush(), Nanos::ZERO, 0, 0);
+        let nothing = Slot::new(SlotId(0), Request::flush(), Instant::ZERO, 0, 0);
         Queue {
             capacity,
             room: vec![nothing; 2 * capacity],
@@ -116,7 +116,7 @@ impl Queue {
     }
 
     /// The view of an order policy at `now`.
-    pub fn view(&self, now: Nanos) -> QueueView<'_> {
+    pub fn view(&self, now: Instant) -> QueueView<'_> {
         QueueView { now, slots: self.slots(), by_cylinder: &self.by_cylinder, cylinders: &self.cylinders }
     }
 

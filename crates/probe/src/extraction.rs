@@ -7,7 +7,7 @@
 //! The same answers lead to the same probes. So an interrupted extraction resumes by a replay of the recorded answers.
 
 use crate::{Answer, DiskInfo, Probe, ProbeCommand};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -35,7 +35,7 @@ struct Mailbox {
     info: DiskInfo,
     outbox: VecDeque<Probe>,
     answers: BTreeMap<u64, Answer>,
-    now: Nanos,
+    now: Instant,
     progress: Progress,
 }
 
@@ -52,7 +52,7 @@ impl Disk {
     }
 
     /// When the last answer arrived.
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> Instant {
         self.mailbox.borrow().now
     }
 
@@ -63,7 +63,7 @@ impl Disk {
     }
 
     /// Schedules a probe for a time, after those sent before.
-    pub fn send(&self, command: ProbeCommand, at: Nanos) -> Ticket {
+    pub fn send(&self, command: ProbeCommand, at: Instant) -> Ticket {
         let mut mailbox = self.mailbox.borrow_mut();
         let number = mailbox.progress.probes;
         mailbox.progress.probes += 1;
@@ -82,7 +82,7 @@ impl Disk {
 
     /// Sends a command, and waits for the answer.
     pub async fn execute(&self, command: ProbeCommand) -> Answer {
-        let ticket = self.send(command, Nanos::ZERO);
+        let ticket = self.send(command, Instant::ZERO);
         self.answer(ticket).await
     }
 
@@ -112,7 +112,7 @@ impl<T> Extraction<T> {
             info,
             outbox: VecDeque::new(),
             answers: BTreeMap::new(),
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             progress: Progress::default(),
         }));
         let running = Box::pin(extractor(Disk { mailbox: Rc::clone(&mailbox) }));
@@ -168,15 +168,15 @@ mod tests {
     };
 
     fn answer(at: u64) -> Answer {
-        Answer { issued: Nanos(at), ended: Nanos(at + 5), outcome: crate::Outcome::Done }
+        Answer { issued: Instant(at), ended: Instant(at + 5), outcome: crate::Outcome::Done }
     }
 
     #[test]
     fn extraction_accepts_answers_out_of_order() {
         let mut extraction = Extraction::new(FACTS, async |disk: Disk| {
-            let first = disk.send(ProbeCommand::Flush, Nanos::ZERO);
+            let first = disk.send(ProbeCommand::Flush, Instant::ZERO);
             let second = disk.read(Lbn(7), 1).await;
-            disk.answer(first).await.ended + second.ended
+            (disk.answer(first).await.ended, second.ended)
         });
         let (first, second) = (extraction.next_probe(), extraction.next_probe());
         let (first, second) = (first.expect("it asks"), second.expect("it asks two things"));
@@ -186,7 +186,10 @@ mod tests {
         extraction.observe(&second, answer(10));
         assert_eq!((extraction.next_probe(), extraction.take_found()), (None, None));
         extraction.observe(&first, answer(20));
-        assert_eq!((extraction.next_probe(), extraction.take_found()), (None, Some(Nanos(40))));
+        assert_eq!(
+            (extraction.next_probe(), extraction.take_found()),
+            (None, Some((Instant(25), Instant(15))))
+        );
         assert_eq!(extraction.progress().probes, 2);
     }
 }

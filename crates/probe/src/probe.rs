@@ -1,6 +1,6 @@
 //! Probes, their answers, and the known properties of a disk.
 
-use headstack_model::{Lbn, Nanos, Place};
+use headstack_model::{Instant, Lbn, Nanos, Place};
 use headstack_tracks::map::Identity;
 
 /// Known properties of a disk before the first probe.
@@ -61,15 +61,15 @@ pub struct Probe {
     /// The command.
     pub command: ProbeCommand,
     /// When to send it, on the clock of the answers; a time in the past means at once.
-    pub at: Nanos,
+    pub at: Instant,
 }
 
 /// The answer to a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Answer {
-    pub issued: Nanos,
-    pub ended: Nanos,
+    pub issued: Instant,
+    pub ended: Instant,
     pub outcome: Outcome,
 }
 

@@ -3,7 +3,7 @@
 use crate::drive::ProbeTarget;
 use crate::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use headstack_model::spec::Sparing;
-use headstack_model::{DriveSpec, Geometry, Nanos, Request};
+use headstack_model::{DriveSpec, Geometry, Instant, Nanos, Request};
 use headstack_sim::{Device, DeviceError, DeviceOptions, Outcome as Ended};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -36,12 +36,12 @@ pub struct SimulatedDisk {
     defects: Vec<(u32, u32, u32)>,
     noise: Noise,
     random: Pcg64Mcg,
-    now: Nanos,
+    now: Instant,
     /// Commands at the device, by tag.
-    in_flight: BTreeMap<u32, (Probe, Nanos)>,
+    in_flight: BTreeMap<u32, (Probe, Instant)>,
     later: VecDeque<Probe>,
     /// Answers by arrival.
-    ended: BTreeMap<(Nanos, u64), (Probe, Answer)>,
+    ended: BTreeMap<(Instant, u64), (Probe, Answer)>,
     probes: u64,
 }
 
@@ -66,7 +66,7 @@ impl SimulatedDisk {
             defects,
             noise,
             random: Pcg64Mcg::seed_from_u64(seed ^ 0x9E37_79B9_7F4A_7C15),
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             in_flight: BTreeMap::new(),
             later: VecDeque::new(),
             ended: BTreeMap::new(),
@@ -80,7 +80,7 @@ impl SimulatedDisk {
     }
 
     /// The time by the disk's clock.
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> Instant {
         self.now
     }
 
@@ -135,7 +135,7 @@ impl SimulatedDisk {
     }
 
     /// When the host sees a completion.
-    fn seen(&mut self, at: Nanos) -> Nanos {
+    fn seen(&mut self, at: Instant) -> Instant {
         let noise = self.noise;
         // One of the two numbers of Box and Muller.
         let (first, second): (f64, f64) = (self.random.random(), self.random.random());
@@ -144,7 +144,7 @@ impl SimulatedDisk {
             true => noise.late_most.0 as f64 * self.random.random::<f64>(),
             false => 0.0,
         };
-        Nanos((at.0 as f64 + normal * noise.sigma.0 as f64 + late).max(0.0) as u64)
+        Instant((at.0 as f64 + normal * noise.sigma.0 as f64 + late).max(0.0) as u64)
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
                 // Several at a time, far from each other, to check that none is lost.
                 let command =
                     |place| ProbeCommand::Read { lbn: Lbn(place * 80_000_000), sectors: 8, from_media: true };
-                let sent: Vec<_> = (0..depth).map(|place| disk.send(command(place), Nanos::ZERO)).collect();
+                let sent: Vec<_> = (0..depth).map(|place| disk.send(command(place), Instant::ZERO)).collect();
                 for (place, ticket) in sent.into_iter().enumerate() {
                     let answer = disk.answer(ticket).await;
                     if place == 0 {

@@ -256,7 +256,7 @@ mod tests {
     use crate::drive::{self, ProbeTarget};
     use crate::simulated::{Noise, SimulatedDisk};
     use crate::{Answer, DiskInfo, Extraction, Outcome, Probe};
-    use headstack_model::drives;
+    use headstack_model::{Instant, drives};
     use std::convert::Infallible;
 
     fn of<D: ProbeTarget<Error = Infallible>>(disk: &mut D) -> Result<Spin, SpinError> {
@@ -268,12 +268,12 @@ mod tests {
     /// A disk that answers by a function.
     struct Made<F> {
         info: DiskInfo,
-        now: Nanos,
+        now: Instant,
         requested: Option<Probe>,
         answer: F,
     }
 
-    impl<F: FnMut(Nanos, u64) -> Option<Nanos>> ProbeTarget for Made<F> {
+    impl<F: FnMut(Instant, u64) -> Option<Nanos>> ProbeTarget for Made<F> {
         type Error = Infallible;
 
         fn info(&self) -> DiskInfo {
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    fn made(answer: impl FnMut(Nanos, u64) -> Option<Nanos>) -> Result<Spin, SpinError> {
+    fn made(answer: impl FnMut(Instant, u64) -> Option<Nanos>) -> Result<Spin, SpinError> {
         let info = DiskInfo {
             sectors: 1_000_000,
             sector_bytes: 512,
@@ -305,7 +305,7 @@ mod tests {
             may_write: false,
             translates: false,
         };
-        of(&mut Made { info, now: Nanos::ZERO, requested: None, answer })
+        of(&mut Made { info, now: Instant::ZERO, requested: None, answer })
     }
 
     #[test]

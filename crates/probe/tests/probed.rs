@@ -1,7 +1,7 @@
 //! Does the file of a disk that was learned from outside, and from nothing else, take as long as the disk?
 
 use headstack_model::spec::Layout;
-use headstack_model::{DriveSpec, Geometry, Lbn, Nanos, Request, drives};
+use headstack_model::{DriveSpec, Geometry, Instant, Lbn, Nanos, Request, drives};
 use headstack_probe::drive::{ProbeTarget, run};
 use headstack_probe::lattice::extract;
 use headstack_probe::learn::{electronics, mechanics};
@@ -99,12 +99,12 @@ fn responses(spec: &DriveSpec, kind: Kind, pace: Pace) -> Vec<Nanos> {
     let random = Pcg64Mcg::seed_from_u64(20);
     let mut requester =
         Requester { random, kind, sectors, streams: [1, 2, 3].map(|part| Lbn(sectors / 4 * part)) };
-    let (mut now, mut requested) = (Nanos::ZERO, 0);
-    let mut line: VecDeque<(Nanos, Request)> = VecDeque::new();
-    let mut came = vec![Nanos::ZERO; device.depth() * 2];
+    let (mut now, mut requested) = (Instant::ZERO, 0);
+    let mut line: VecDeque<(Instant, Request)> = VecDeque::new();
+    let mut came = vec![Instant::ZERO; device.depth() * 2];
     let mut found = Vec::with_capacity(REQUESTS);
     let mut gaps = Pcg64Mcg::seed_from_u64(21);
-    let mut due = Nanos::ZERO;
+    let mut due = Instant::ZERO;
     while found.len() < REQUESTS {
         let most = match pace {
             Pace::Closed(most) => most,
@@ -123,9 +123,9 @@ fn responses(spec: &DriveSpec, kind: Kind, pace: Pace) -> Vec<Nanos> {
             let tag = device.submit(now, request).expect("it has room");
             came[tag.0 as usize] = at;
         }
-        let arrival = if requested < REQUESTS && due > now { due } else { Nanos::MAX };
-        let next = device.poll_timeout().unwrap_or(Nanos::MAX).min(arrival);
-        if next < Nanos::MAX {
+        let arrival = if requested < REQUESTS && due > now { due } else { Instant::MAX };
+        let next = device.poll_timeout().unwrap_or(Instant::MAX).min(arrival);
+        if next < Instant::MAX {
             now = now.max(next);
             device.handle_timeout(now);
         }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p headstack-sim --example own_layer`
 
-use headstack_model::{Nanos, drives};
+use headstack_model::{Instant, Nanos, drives};
 use headstack_sim::layer::{Below, Completed, Effect, Layer, Submission};
 use headstack_sim::{Device, DeviceOptions, Engine, LayerPlace};
 use headstack_workload::{Closed, Pattern, Region, Shape};
@@ -13,32 +13,32 @@ use std::collections::VecDeque;
 struct Link {
     delay: Nanos,
     /// Requests on the link, each with when it arrives.
-    held: VecDeque<(Nanos, Submission)>,
+    held: VecDeque<(Instant, Submission)>,
     effects: VecDeque<Effect>,
 }
 
 impl Layer for Link {
-    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
         self.held.push_back((now + self.delay, submission));
     }
 
-    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Completed) {
+    fn complete(&mut self, _now: Instant, _child: u32, answer: &Completed) {
         self.effects.push_back(Effect::Up(*answer));
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         while let Some((_, submission)) = self.held.front().copied().filter(|(arrives, _)| *arrives <= now) {
             self.held.pop_front();
             self.effects.push_back(Effect::Down { child: 0, submission });
         }
     }
 
-    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    fn next_event(&self) -> Nanos {
-        self.held.front().map_or(Nanos::MAX, |(arrives, _)| *arrives)
+    fn next_event(&self) -> Instant {
+        self.held.front().map_or(Instant::MAX, |(arrives, _)| *arrives)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p headstack-sim --example own_order`
 
-use headstack_model::{DriveSpec, Nanos, drives};
+use headstack_model::{DriveSpec, Instant, drives};
 use headstack_policy::QueueView;
 use headstack_policy::order::{AccessCost, Order, by_name};
 use headstack_sim::{Device, DeviceOptions, Engine};
@@ -34,7 +34,7 @@ pub(crate) fn mean_responses_ms(order: Box<dyn Order>) -> [f64; 2] {
     let mut engine = Engine::new(vec![device]);
     engine.set_order(0, order);
     let members = vec![reads(&spec, 8), reads(&spec, 2048)];
-    let mut load = Mix::new(members, 4_000, Nanos::MAX).expect("there are two loads");
+    let mut load = Mix::new(members, 4_000, Instant::MAX).expect("there are two loads");
     let mut responses = [(0, 0.0); 2];
     engine.run(&mut load, &mut |finished| {
         let (count, total_ms) = &mut responses[finished.source as usize];

@@ -4,7 +4,7 @@
 //! it (`node.memory_bytes=16777216`). Beside keys of the rig: `streams=1,10,100`, `kib=64`, `depth=1`, `write=true`,
 //! `seconds=60` (those that count; as many before them do not).
 
-use headstack_model::{Lbn, Nanos, Op};
+use headstack_model::{Instant, Lbn, Op};
 use headstack_sim::rig::{Rig, shipped};
 use headstack_workload::{Load, Member, Mix, Region, Spacing, StreamShape, Streams};
 
@@ -67,7 +67,7 @@ fn measure(rig: &Rig, streams: u32, plan: &Plan) -> Found {
         ..StreamShape::reads(Region::whole(volume.sectors), streams, plan.kib * 1024 / volume.sector_bytes)
     };
     let load: Box<dyn Load> = Box::new(Streams::new(shape, u64::MAX).expect("the streams fit"));
-    let (from, end) = (Nanos::from_secs(plan.seconds), Nanos::from_secs(2 * plan.seconds));
+    let (from, end) = (Instant::from_secs(plan.seconds), Instant::from_secs(2 * plan.seconds));
     let member = Member { load, device: 0, sources: streams };
     let mut load = Mix::new(vec![member], u64::MAX, end).expect("it has a member");
     let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));

@@ -22,7 +22,7 @@ use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
 use crate::os::{DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
 use crate::stream_layer::StreamLayer;
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use headstack_policy::streams::{Config, ConfigError, Guarantee, Streams};
@@ -37,7 +37,7 @@ const LOAD: u32 = u32::MAX;
 /// A request in flight between two nodes, or from the load to a volume.
 #[derive(Clone, Copy, Debug)]
 struct RequestTicket {
-    issued: Nanos,
+    issued: Instant,
     request: Request,
     /// The sender's number for it.
     id: u64,
@@ -52,7 +52,7 @@ struct RequestTicket {
 #[derive(Clone, Copy, Debug)]
 struct ServedPart {
     device: u32,
-    issued: Nanos,
+    issued: Instant,
     completion: Completion,
 }
 
@@ -60,13 +60,13 @@ struct ServedPart {
 #[derive(Debug)]
 struct LateChoices {
     nodes: Vec<NodeId>,
-    /// When they choose; [`Nanos::MAX`] where none does.
-    at: Nanos,
+    /// When they choose; [`Instant::MAX`] where none does.
+    at: Instant,
 }
 
 impl LateChoices {
     #[cold]
-    fn defer(&mut self, node: NodeId, now: Nanos) {
+    fn defer(&mut self, node: NodeId, now: Instant) {
         if !self.nodes.contains(&node) {
             self.nodes.push(node);
         }
@@ -74,7 +74,7 @@ impl LateChoices {
     }
 
     fn drain(&mut self) -> Vec<NodeId> {
-        self.at = Nanos::MAX;
+        self.at = Instant::MAX;
         std::mem::take(&mut self.nodes)
     }
 }
@@ -98,9 +98,9 @@ pub struct Engine {
     /// Whether the load has nothing more to issue.
     done: bool,
     /// When to poll the load again.
-    wanted: Nanos,
+    wanted: Instant,
     powered_off: bool,
-    now: Nanos,
+    now: Instant,
 }
 
 impl Engine {
@@ -146,15 +146,15 @@ impl Engine {
             tickets: Slab::with_capacity(Engine::AT_ONCE),
             touched: Vec::with_capacity(devices.len()),
             tree: LayerTree::new(devices),
-            late: LateChoices { nodes: Vec::new(), at: Nanos::MAX },
+            late: LateChoices { nodes: Vec::new(), at: Instant::MAX },
             returned: VecDeque::new(),
             parts: None,
             serving: 0,
             outstanding: 0,
             done: false,
-            wanted: Nanos::MAX,
+            wanted: Instant::MAX,
             powered_off: false,
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
         }
     }
 
@@ -193,7 +193,7 @@ impl Engine {
     }
 
     /// Up to when all is done.
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> Instant {
         self.now
     }
 
@@ -331,7 +331,7 @@ impl Engine {
 
     /// Cuts the power of everything at `now`, up to which [`Engine::advance`] must have been called. It reports the finished parts
     /// of writes in progress; nothing happens after that, and outstanding requests never complete.
-    pub fn cut_power(&mut self, now: Nanos) {
+    pub fn cut_power(&mut self, now: Instant) {
         assert_eq!(now, self.now, "all that was due before has been seen");
         self.tree.devices.iter_mut().for_each(|queue| queue.device_mut().cut_power(now));
         self.powered_off = true;

@@ -1,28 +1,28 @@
 //! When each of several things next has something to do, and which is first.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 /// The times of a fixed number of items, as a tree of minima: changing one costs the depth of the tree, reading the first nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     /// The root at 1, the children of `n` at `2n` and `2n + 1`, the leaves in the second half.
-    least: Vec<Nanos>,
+    least: Vec<Instant>,
     /// The root's minimum: it is read far more often than it changes.
-    first: Nanos,
+    first: Instant,
 }
 
 impl Events {
     /// `count` things that have nothing to do.
     pub(crate) fn new(count: usize) -> Events {
-        Events { least: vec![Nanos::MAX; 2 * count.next_power_of_two()], first: Nanos::MAX }
+        Events { least: vec![Instant::MAX; 2 * count.next_power_of_two()], first: Instant::MAX }
     }
 
     fn leaves(&self) -> usize {
         self.least.len() / 2
     }
 
-    /// Sets the time of a thing; `Nanos::MAX` is never.
-    pub(crate) fn set(&mut self, index: usize, at: Nanos) {
+    /// Sets the time of a thing; `Instant::MAX` is never.
+    pub(crate) fn set(&mut self, index: usize, at: Instant) {
         let mut node = self.leaves() + index;
         self.least[node] = at;
         while node > 1 {
@@ -37,15 +37,15 @@ impl Events {
     }
 
     #[inline]
-    pub(crate) fn first(&self) -> Nanos {
+    pub(crate) fn first(&self) -> Instant {
         self.first
     }
 
     /// The least time of all things but one.
     #[inline]
-    pub(crate) fn first_of_others(&self, index: usize) -> Nanos {
+    pub(crate) fn first_of_others(&self, index: usize) -> Instant {
         let mut node = self.leaves() + index;
-        let mut least = Nanos::MAX;
+        let mut least = Instant::MAX;
         while node > 1 {
             least = least.min(self.least[node ^ 1]);
             node /= 2;
@@ -75,9 +75,9 @@ mod tests {
             changes in prop::collection::vec((0usize..20, 0u64..9), 1..60),
         ) {
             let mut events = Events::new(count);
-            let mut times = vec![Nanos::MAX; count];
+            let mut times = vec![Instant::MAX; count];
             for (index, at) in changes {
-                let at = if at == 8 { Nanos::MAX } else { Nanos(at) };
+                let at = if at == 8 { Instant::MAX } else { Instant(at) };
                 events.set(index % count, at);
                 times[index % count] = at;
                 let least = times.iter().min().expect("there is one");
@@ -85,7 +85,7 @@ mod tests {
                 let first = times.iter().position(|time| time == least).expect("it is there");
                 prop_assert_eq!(events.first_index(), first);
                 let others = (0..count).filter(|other| *other != index % count).map(|other| times[other]);
-                prop_assert_eq!(events.first_of_others(index % count), others.min().unwrap_or(Nanos::MAX));
+                prop_assert_eq!(events.first_of_others(index % count), others.min().unwrap_or(Instant::MAX));
             }
         }
     }

@@ -12,7 +12,7 @@
 
 use crate::device::Completion;
 use crate::link::ProcessorWork;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Request};
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -83,22 +83,22 @@ pub trait Below {
 /// Serves requests with the help of the layers below it.
 pub trait Layer: Any + Debug + Send {
     /// Accepts a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
-    fn submit(&mut self, now: Nanos, port: u32, submission: Submission, below: &dyn Below);
+    fn submit(&mut self, now: Instant, port: u32, submission: Submission, below: &dyn Below);
 
     /// Accepts the answer to a request that was submitted to a child.
-    fn complete(&mut self, now: Nanos, child: u32, answer: &Completed);
+    fn complete(&mut self, now: Instant, child: u32, answer: &Completed);
 
     /// Does all that is due.
-    fn handle_timeout(&mut self, now: Nanos);
+    fn handle_timeout(&mut self, now: Instant);
 
     /// The processor will have done the work `id` of [`Effect::Compute`] at `until`.
-    fn computed(&mut self, _now: Nanos, _id: u32, _until: Nanos) {}
+    fn computed(&mut self, _now: Instant, _id: u32, _until: Instant) {}
 
     /// The next effect; the engine calls this after each of the calls above, until there is none.
-    fn poll(&mut self, now: Nanos) -> Option<Effect>;
+    fn poll(&mut self, now: Instant) -> Option<Effect>;
 
-    /// When to call [`Layer::handle_timeout`]; [`Nanos::MAX`] for never.
-    fn next_event(&self) -> Nanos;
+    /// When to call [`Layer::handle_timeout`]; [`Instant::MAX`] for never.
+    fn next_event(&self) -> Instant;
 
     /// Whether the layer decides what to send down only after all requests of the same time have arrived, as a block queue does.
     /// The engine then calls [`Layer::settle`] after them.
@@ -107,7 +107,7 @@ pub trait Layer: Any + Debug + Send {
     }
 
     /// Decides what to send down; see [`Layer::gathers`].
-    fn settle(&mut self, _now: Nanos) {}
+    fn settle(&mut self, _now: Instant) {}
 
     /// Requests that the layer has not answered, if it counts them in its own way, such as after merging.
     fn outstanding(&self) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use crate::device::Completion;
 use crate::link::Tenure;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_workload::{Issue, Load};
 use std::ops::ControlFlow;
 
@@ -34,7 +34,7 @@ impl Finished {
 /// An observer of a run.
 pub trait Observer {
     /// The load issued a request at `now`.
-    fn issued(&mut self, _now: Nanos, _issue: &Issue, _load: &dyn Load) {}
+    fn issued(&mut self, _now: Instant, _issue: &Issue, _load: &dyn Load) {}
     /// A load's request came back.
     fn finished(&mut self, finished: &Finished);
     /// A device ended a command, which may be a part of a load's request, or several of them in one.
@@ -47,7 +47,7 @@ pub trait Observer {
     }
     /// A device's part of a request, of a page cache's transfer or of a spare's rebuild completed. It was issued at `issued`, and
     /// may have waited in front of the device.
-    fn part(&mut self, _device: u32, _issued: Nanos, _part: &Completion) {}
+    fn part(&mut self, _device: u32, _issued: Instant, _part: &Completion) {}
     /// Whether to end the run now, with outstanding requests.
     fn stops(&self) -> bool {
         false

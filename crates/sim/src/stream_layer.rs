@@ -10,7 +10,7 @@
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
-use headstack_model::{BlockError, Lbn, Nanos, Op, Request};
+use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 struct Client {
     submission: Submission,
-    since: Nanos,
+    since: Instant,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl StreamLayer {
     }
 
     /// Carries out the scheduler's actions, after the end of a command or another event.
-    fn act(&mut self, now: Nanos, how: Option<&Completion>) {
+    fn act(&mut self, now: Instant, how: Option<&Completion>) {
         while let Some(action) = self.streams.poll_action() {
             match action {
                 // It takes no time to copy bytes that are none.
@@ -106,7 +106,7 @@ impl StreamLayer {
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 
-    fn answer(&mut self, now: Nanos, answer: streams::Answer, how: Option<&Completion>) {
+    fn answer(&mut self, now: Instant, answer: streams::Answer, how: Option<&Completion>) {
         let Client { submission, since } = self.clients.remove(answer.ticket as usize);
         let mut completion = Completion { completed: now, ..Completion::at_once(submission.request, since) };
         let waited = completion.response();
@@ -129,7 +129,7 @@ impl StreamLayer {
 }
 
 impl Layer for StreamLayer {
-    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
         if !self.serves(&submission.request) {
             return self.effects.push_back(self.bypass.submit(submission));
         }
@@ -145,7 +145,7 @@ impl Layer for StreamLayer {
         self.act(now, None);
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
         if let Some(effect) = self.bypass.complete(answer) {
             return self.effects.push_back(effect);
         }
@@ -159,7 +159,7 @@ impl Layer for StreamLayer {
         self.act(now, Some(&answer.completion));
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         if self.streams.poll_timeout().is_some_and(|at| at <= now) {
             self.streams.handle_timeout(now);
             self.act(now, None);
@@ -167,12 +167,12 @@ impl Layer for StreamLayer {
         self.effects.extend(self.ended.drain(..).map(Effect::Up));
     }
 
-    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    fn next_event(&self) -> Nanos {
-        let answered = self.ended.front().map_or(Nanos::MAX, |ended| ended.completion.completed);
-        answered.min(self.streams.poll_timeout().unwrap_or(Nanos::MAX))
+    fn next_event(&self) -> Instant {
+        let answered = self.ended.front().map_or(Instant::MAX, |ended| ended.completion.completed);
+        answered.min(self.streams.poll_timeout().unwrap_or(Instant::MAX))
     }
 }

@@ -1,6 +1,6 @@
 //! An engine turned by hand: whenever it is called, the same happens as when it runs by itself.
 
-use headstack_model::{Lbn, Nanos, Request, drives};
+use headstack_model::{Instant, Lbn, Nanos, Request, drives};
 use headstack_sim::rig::shipped;
 use headstack_sim::{Completion, Engine, Fault, Finished, Observer, Outcome, Rig};
 use headstack_workload::{Inbox, Issue, Load, Poll, VolumeInfo};
@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 struct Asks {
     volumes: Vec<VolumeInfo>,
     random: Pcg64Mcg,
-    due: Nanos,
+    due: Instant,
     open: u32,
     closed: u32,
     room: u32,
@@ -23,7 +23,7 @@ struct Asks {
 impl Asks {
     fn new(volumes: Vec<VolumeInfo>, seed: u64, open: u32, closed: u32) -> Asks {
         let random = Pcg64Mcg::seed_from_u64(seed);
-        Asks { volumes, random, due: Nanos::ZERO, open, closed, room: 3, issued: 0 }
+        Asks { volumes, random, due: Instant::ZERO, open, closed, room: 3, issued: 0 }
     }
 
     fn draw(&mut self) -> Issue {
@@ -47,7 +47,7 @@ impl Asks {
 }
 
 impl Load for Asks {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if self.closed > 0 && self.room > 0 {
             (self.closed, self.room) = (self.closed - 1, self.room - 1);
             return Poll::Issue(self.draw());
@@ -65,7 +65,7 @@ impl Load for Asks {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+    fn handle_completion(&mut self, _now: Instant, id: u64) {
         self.room += u32::from(id.is_multiple_of(2));
     }
 }
@@ -88,7 +88,7 @@ impl Observer for Seen {
 }
 
 /// Advances to a time and checks what holds of any such step.
-fn advance(engine: &mut Engine, until: Nanos, load: &mut dyn Load, seen: &mut Seen) {
+fn advance(engine: &mut Engine, until: Instant, load: &mut dyn Load, seen: &mut Seen) {
     let (before, known) = (engine.now(), seen.finished.len());
     engine.advance(until, load, seen);
     assert_eq!(engine.now(), until);
@@ -136,7 +136,7 @@ fn every_request_completes_despite_a_drive_failure() {
         for seed in 0..3 {
             let rig = rig(name);
             let mut engine = rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
-            let from = Nanos::from_ms(50.0 + 17.0 * seed as f64);
+            let from = Instant::from_ms(50.0 + 17.0 * seed as f64);
             let dies = Fault::Dead { from, timeout: Nanos::from_ms(10.0 * seed as f64) };
             engine.inject(0, dies).expect("any disk can die");
             let bad = Fault::Medium { start: Lbn(100), end: Lbn(900), turns: None, stays: false };
@@ -224,7 +224,7 @@ proptest! {
         let (end, mut other) = (engine.now() + Nanos::from_secs(2), build());
         let (mut load, mut seen_too) = (asks(), Seen::default());
         advance(&mut engine, end, &mut Inbox::default(), &mut seen);
-        advance(&mut other, Nanos(end.0 / 3), &mut load, &mut seen_too);
+        advance(&mut other, Instant(end.0 / 3), &mut load, &mut seen_too);
         while let Some(next) = other.next_event().filter(|next| *next <= end) {
             advance(&mut other, next, &mut load, &mut seen_too);
         }
@@ -245,8 +245,8 @@ proptest! {
         let rig = rig(name);
         let build = || rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
         let mut asks = Asks::new(rig.volumes(), seed, 0, 0);
-        let mut at = Nanos::ZERO;
-        let script: Vec<(Nanos, Issue)> = gaps.iter().map(|gap| {
+        let mut at = Instant::ZERO;
+        let script: Vec<(Instant, Issue)> = gaps.iter().map(|gap| {
             at += Nanos(*gap + 1);
             (at, asks.draw())
         }).collect();
@@ -260,7 +260,7 @@ proptest! {
         for (at, issue) in script {
             // The clock goes on while nothing comes, and sometimes nobody has looked for long.
             while random.random_bool(0.7) {
-                let until = (engine.now() + step(&mut random)).min(Nanos(at.0 - 1));
+                let until = (engine.now() + step(&mut random)).min(Instant(at.0 - 1));
                 advance(&mut engine, until, &mut inbox, &mut outside);
             }
             inbox.put(at, issue);

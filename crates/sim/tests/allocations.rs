@@ -1,7 +1,7 @@
 //! Does a request allocate? Memory must not grow with the number of requests. A program without test harness, whose
 //! threads would allocate beside it.
 
-use headstack_model::{Lbn, Nanos, drives};
+use headstack_model::{Instant, Lbn, drives};
 use headstack_policy::elevator;
 use headstack_policy::order;
 use headstack_policy::stripe::{
@@ -30,11 +30,11 @@ struct Watched<L> {
 }
 
 impl<L: Load> Load for Watched<L> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         self.load.poll(now)
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.done += 1;
         if self.done == self.from {
             self.before = ALLOCATOR.stats().allocations;
@@ -70,7 +70,7 @@ struct Booked<'a, L> {
 }
 
 impl<L: Load> Load for Booked<'_, L> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         let poll = self.load.poll(now);
         if let Poll::Issue(issue) = &poll {
             self.books.borrow_mut().issued(now, issue);
@@ -78,7 +78,7 @@ impl<L: Load> Load for Booked<'_, L> {
         poll
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.load.handle_completion(now, id);
     }
 }

@@ -1,6 +1,6 @@
 //! Laws of controllers: what holds for any of them, from the rig's keys alone.
 
-use headstack_model::{Lbn, Nanos, Op, Request, drives};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_sim::{Completion, Engine, Finished, Observer, Outcome, Rig};
 use headstack_workload::{Issue, Load, LoadFile, Poll};
 use rand::{RngExt, SeedableRng};
@@ -22,12 +22,12 @@ fn built(lines: &str) -> Engine {
 
 /// Requests at their times, whatever becomes of those before.
 struct Script {
-    all: Vec<(Nanos, u32, Request)>,
+    all: Vec<(Instant, u32, Request)>,
     next: usize,
 }
 
 impl Load for Script {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         match self.all.get(self.next) {
             None => Poll::Done,
             Some((at, ..)) if *at > now => Poll::Later(*at),
@@ -38,7 +38,7 @@ impl Load for Script {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {}
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {}
 }
 
 /// What a run showed: the load's requests by number, and the drives' commands.
@@ -60,7 +60,7 @@ impl Observer for Seen {
     }
 }
 
-fn run(engine: &mut Engine, all: Vec<(Nanos, u32, Request)>) -> Seen {
+fn run(engine: &mut Engine, all: Vec<(Instant, u32, Request)>) -> Seen {
     let (count, mut seen) = (all.len(), Seen::default());
     engine.run_observed(&mut Script { all, next: 0 }, &mut seen);
     assert_eq!(seen.finished.len(), count, "every request comes back");
@@ -68,9 +68,9 @@ fn run(engine: &mut Engine, all: Vec<(Nanos, u32, Request)>) -> Seen {
 }
 
 /// Requests of all kinds at random, to few blocks of both drives, with a flush now and then.
-fn any(seed: u64, count: usize, gap_ms: f64) -> Vec<(Nanos, u32, Request)> {
+fn any(seed: u64, count: usize, gap_ms: f64) -> Vec<(Instant, u32, Request)> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut at = Nanos::ZERO;
+    let mut at = Instant::ZERO;
     let mut one = |_| {
         at += Nanos::from_ms(random.random_range(0.0..2.0 * gap_ms));
         let lbn = Lbn(random.random_range(0..20_000));
@@ -113,7 +113,7 @@ fn pass_through_controller_changes_no_completion() {
 
 #[test]
 fn controller_delay_applies_once_in_each_direction() {
-    let read = |at: f64| (Nanos::from_ms(at), 0, Request::read(Lbn(5000), 8));
+    let read = |at: f64| (Instant::from_ms(at), 0, Request::read(Lbn(5000), 8));
     // The second read finds its blocks in the drive's cache.
     let load = vec![read(0.0), read(200.0)];
     let responses = |lines: &str| {
@@ -168,7 +168,7 @@ fn every_controller_completes_all_requests() {
 #[test]
 fn cache_hit_sends_no_command_to_the_drive() {
     let mut engine = built(&format!("{MEMORY} }}"));
-    let ask = |at: f64, request| (Nanos::from_ms(at), 0, request);
+    let ask = |at: f64, request| (Instant::from_ms(at), 0, request);
     let seen = run(
         &mut engine,
         vec![
@@ -196,10 +196,10 @@ fn write_back_runs_at_bus_speed_until_memory_is_full() {
     let lines = format!("{MEMORY} }}\nus_per_sector = {bus_us:?}");
     // 64 lines of 32 sectors: as many writes of a line fit, then each has to wait for one to be destaged.
     let mut random = Pcg64Mcg::seed_from_u64(3);
-    let writes = |count: u64, gap: f64, random: &mut Pcg64Mcg| -> Vec<(Nanos, u32, Request)> {
+    let writes = |count: u64, gap: f64, random: &mut Pcg64Mcg| -> Vec<(Instant, u32, Request)> {
         let line = |_| random.random_range(0..60_000u64);
         let all: BTreeSet<u64> = (0..2 * count).map(line).collect();
-        let at = |n: usize| Nanos::from_ms(n as f64 * gap);
+        let at = |n: usize| Instant::from_ms(n as f64 * gap);
         let all = all.into_iter().take(count as usize).enumerate();
         all.map(|(n, line)| (at(n), 0, Request::write(Lbn(line * 32), 32))).collect()
     };
@@ -231,7 +231,7 @@ fn flush_writes_every_dirty_sector_to_the_drive() {
             .filter(|(.., request)| request.op == Op::Write)
             .flat_map(|(.., request)| request.lbn.0..request.end().0)
             .collect();
-        load.push((Nanos::from_ms(1e6), 0, Request::flush()));
+        load.push((Instant::from_ms(1e6), 0, Request::flush()));
         let seen = run(&mut engine, load);
         assert_eq!(engine.controller_dirty(0), 0, "{lines}");
         let own = seen.served.iter().filter(|(device, request)| *device == 0 && request.op == Op::Write);
@@ -248,10 +248,10 @@ fn idle_controller_destages_dirty_lines() {
             "[controller]\nkind = \"smart\"\ncache = {{ {cache}, writes = \"write-back\", flush_idle_ms = 50 }}"
         );
         let mut engine = built(&lines);
-        let write = |n: u64| (Nanos::from_ms(n as f64 * 20.0), 0, Request::write(Lbn(n * 900), 16));
+        let write = |n: u64| (Instant::from_ms(n as f64 * 20.0), 0, Request::write(Lbn(n * 900), 16));
         let mut load: Vec<_> = (0..20).map(write).collect();
         // Something to wait for, long after.
-        load.push((Nanos::from_ms(20_000.0), 0, Request::read(Lbn(0), 1)));
+        load.push((Instant::from_ms(20_000.0), 0, Request::read(Lbn(0), 1)));
         let seen = run(&mut engine, load);
         assert_eq!(engine.controller_dirty(0), 0, "{lines}");
         let own = seen.served.iter().filter(|(device, request)| *device == 0 && request.op == Op::Write);
@@ -262,7 +262,7 @@ fn idle_controller_destages_dirty_lines() {
 #[test]
 fn cache_drive_serves_the_blocks_it_holds() {
     let lines = "[controller]\nkind = \"smart\"\ncache = { sectors = 30000, drive = \"d1\", writes = \"write-back\" }";
-    let ask = |at: f64, request| (Nanos::from_ms(at), 0, request);
+    let ask = |at: f64, request| (Instant::from_ms(at), 0, request);
     let seen = run(
         &mut built(lines),
         vec![
@@ -328,7 +328,7 @@ fn unaligned_streams_complete_in_a_full_cache() {
         for n in 0..600u64 {
             let (stream, step) = (n % 12, n / 12);
             let lbn = Lbn(stream * 100_003 + step * 33);
-            load.push((Nanos::from_ms(n as f64 * 1.5), (stream % 2) as u32, Request::read(lbn, 33)));
+            load.push((Instant::from_ms(n as f64 * 1.5), (stream % 2) as u32, Request::read(lbn, 33)));
         }
         run(&mut built(&lines), load);
     }
@@ -339,7 +339,7 @@ fn read_ahead_that_evicts_is_fetched_with_the_read_and_lost_beyond_the_memory() 
     // Two streams and room for one and a half of them.
     let cache = "sectors = 1500, line_sectors = 50, read_ahead_sectors = 600, read_ahead_evicts = true";
     let lines = format!("[controller]\nkind = \"smart\"\ndrive_depth = 1\ncache = {{ {cache} }}");
-    let at = |ms: f64, lbn: u64| (Nanos::from_ms(ms), 0, Request::read(Lbn(lbn), 50));
+    let at = |ms: f64, lbn: u64| (Instant::from_ms(ms), 0, Request::read(Lbn(lbn), 50));
     let alone = run(&mut built(&lines), vec![at(0.0, 0), at(500.0, 50), at(600.0, 600)]);
     let served = |seen: &Seen| seen.served.iter().map(|(_, request)| request.sectors).collect::<Vec<_>>();
     assert_eq!(served(&alone), [650], "the second and the third were fetched with the first");
@@ -352,7 +352,7 @@ fn read_ahead_that_evicts_is_fetched_with_the_read_and_lost_beyond_the_memory() 
 fn memory_is_waited_for_where_read_ahead_evicts() {
     let cache = "sectors = 1500, line_sectors = 50, read_ahead_sectors = 600, read_ahead_evicts = true";
     let lines = format!("[controller]\nkind = \"smart\"\ndrive_depth = 1\ncache = {{ {cache} }}");
-    let at = |lbn: u64| (Nanos::ZERO, 0, Request::read(Lbn(lbn), 50));
+    let at = |lbn: u64| (Instant::ZERO, 0, Request::read(Lbn(lbn), 50));
     let mut engine = built(&lines);
     let seen = run(&mut engine, (0..4).map(|stream| at(stream * 50_000)).collect());
     assert_eq!(seen.served.len(), 4);

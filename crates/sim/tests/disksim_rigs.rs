@@ -6,7 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::Outcome;
 use headstack_sim::rig::{Rig, shipped};
 use headstack_workload::trace::{DeviceMap, Replay, ReplayOptions, Trace};
@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 0.02;
 struct Replayed {
     requests: u64,
     total: Nanos,
-    last_issue: Nanos,
+    last_issue: Instant,
 }
 
 impl Replayed {

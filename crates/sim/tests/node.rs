@@ -1,6 +1,6 @@
 //! The storage node of a rig: the stream scheduler between a load and the disks, in virtual time.
 
-use headstack_model::{Lbn, Nanos, Op, Request, drives};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_policy::streams::View;
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Completion, Finished, Observer, Outcome};
@@ -42,7 +42,7 @@ fn node_without_scheduling_changes_no_request_time() {
         node.set("node.guard_cost", "0").expect("it is a key");
         let plain: Vec<_> = run(&bare, &mut random(&bare));
         let passed: Vec<_> = run(&node, &mut random(&node));
-        let told = |all: &[Finished]| -> BTreeMap<u64, (Nanos, Nanos)> {
+        let told = |all: &[Finished]| -> BTreeMap<u64, (Instant, Instant)> {
             let times = |f: &Finished| (f.id, (f.completion.submitted, f.completion.completed));
             all.iter().map(times).collect()
         };
@@ -81,7 +81,7 @@ fn request_beyond_the_disk_is_rejected() {
     let mut inbox = Inbox::default();
     let mut put = |id, lbn, sectors| {
         let request = Request { op: Op::Read, lbn: Lbn(lbn), sectors, fua: false };
-        inbox.put(Nanos(id), Issue::new(1, request, id));
+        inbox.put(Instant(id), Issue::new(1, request, id));
     };
     put(0, sectors - 8, 8);
     put(1, sectors - 8, 9);
@@ -109,7 +109,7 @@ fn array_behind_a_node_serves_as_one_volume() {
 }
 
 /// What each stream got within a span, in requests.
-fn counted(rig: &Rig, streams: u32, sectors: u32, from: Nanos, until: Nanos) -> Vec<u64> {
+fn counted(rig: &Rig, streams: u32, sectors: u32, from: Instant, until: Instant) -> Vec<u64> {
     let region = Region::whole(rig.volumes()[0].sectors);
     let shape = StreamShape { alignment: 8, ..StreamShape::reads(region, streams, sectors) };
     let load: Box<dyn Load> = Box::new(Streams::new(shape, u64::MAX).expect("they fit"));
@@ -135,7 +135,7 @@ fn scheduler_never_slows_streams_on_any_shipped_drive() {
         let bytes = bare.volumes()[0].sector_bytes;
         for streams in [1, 7, 40] {
             // Old drives take long for a turn.
-            let span = [Nanos::from_secs(60), Nanos::from_secs(180)];
+            let span = [Instant::from_secs(60), Instant::from_secs(180)];
             let [without, with] = [&bare, &node].map(|rig| {
                 counted(rig, streams, 65_536 / bytes, span[0], span[1]).iter().sum::<u64>() as f64
             });
@@ -154,7 +154,7 @@ fn every_stream_gets_an_equal_share() {
     let mut node = shipped::load("stream-node").expect("it is shipped");
     for memory in [2 << 20, 8 << 20, 32 << 20] {
         node.set("node.memory_bytes", &memory.to_string()).expect("it is a key");
-        let counts = counted(&node, 100, 128, Nanos::from_secs(200), Nanos::from_secs(900));
+        let counts = counted(&node, 100, 128, Instant::from_secs(200), Instant::from_secs(900));
         let mean = counts.iter().sum::<u64>() as f64 / 100.0;
         let least = *counts.iter().min().expect("there are streams") as f64;
         assert!(least > 0.9 * mean, "{memory} bytes: {least} of {mean} requests");
@@ -170,8 +170,8 @@ fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&Vie
     }
     let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));
     // A step that is no multiple of anything.
-    let (mut now, step) = (Nanos::ZERO, Nanos(7_919_001));
-    while now < Nanos::from_secs(seconds) {
+    let (mut now, step) = (Instant::ZERO, Nanos(7_919_001));
+    while now < Instant::from_secs(seconds) {
         now += step;
         engine.advance(now, load, &mut Nobody);
         let streams = engine.streams(0).expect("there is a node");
@@ -208,7 +208,7 @@ fn rate_of(read_ahead: u64, set: u64, turn: u64) -> f64 {
     for (key, value) in keys.into_iter().chain([("read_ahead_bytes", read_ahead)]) {
         node.set(&format!("node.{key}"), &value.to_string()).expect("it is a key");
     }
-    let counts = counted(&node, 60, 128, Nanos::from_secs(20), Nanos::from_secs(80));
+    let counts = counted(&node, 60, 128, Instant::from_secs(20), Instant::from_secs(80));
     counts.iter().sum::<u64>() as f64 * 65_536.0 / 60e6
 }
 
@@ -249,7 +249,7 @@ fn stream_memory_bound_holds_for_mixed_clients() {
             some(Op::Read, 3, 2048, 8),
             Member { load: random, device: 0, sources: 1 },
         ];
-        let mut load = Mix::new(members, u64::MAX, Nanos::MAX).expect("it has members");
+        let mut load = Mix::new(members, u64::MAX, Instant::MAX).expect("it has members");
         watch(&node, &mut load, 40, |view| {
             assert!(view.memory.used_bytes <= memory && view.memory.high_water_bytes <= memory, "{view:?}");
         });

@@ -1,7 +1,7 @@
 //! Whatever is asked of whatever drive: each request comes back once, never early, with parts that add up.
 
 use headstack_model::spec::{CacheSpec, ReadAhead, Segmentation, Tagging, WriteCache, ZeroLatency};
-use headstack_model::{DriveSpec, Lbn, Nanos, Op, Request, drives};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_policy::order;
 use headstack_sim::{Completion, Device, DeviceOptions, Outcome};
 use proptest::prelude::*;
@@ -147,7 +147,7 @@ fn any_cache() -> impl Strategy<Value = CacheSpec> {
 
 /// Plays requests as they come, each held back while the queue is full; calls come late by up to `late_ns`.
 fn play(device: &mut Device, script: &[(u64, Request)], late_ns: u64) -> Vec<Completion> {
-    let (mut done, mut now) = (Vec::new(), Nanos::ZERO);
+    let (mut done, mut now) = (Vec::new(), Instant::ZERO);
     for (gap, request) in script {
         let at = now + Nanos(*gap);
         while let Some(due) = device.poll_timeout().filter(|due| *due <= at) {
@@ -179,13 +179,13 @@ fn play_timed(device: &mut Device, script: &[(u64, Request)], late_ns: u64) -> V
     for (gap, request) in script {
         let at = now + gap;
         while let Some(due) = device.poll_timeout().map(|due| due.0 + late_ns).filter(|due| *due <= at) {
-            device.handle_timeout(Nanos(due));
+            device.handle_timeout(Instant(due));
         }
-        device.submit(Nanos(at), *request).expect("the queue holds all");
+        device.submit(Instant(at), *request).expect("the queue holds all");
         now = at;
     }
     while let Some(due) = device.poll_timeout() {
-        device.handle_timeout(Nanos(due.0 + late_ns));
+        device.handle_timeout(due + Nanos(late_ns));
         done.extend(std::iter::from_fn(|| device.poll_completion()));
     }
     done

@@ -2,7 +2,7 @@
 
 use crate::study::StudyError;
 use headstack::{AccessPattern, PatternSpec, Results, Simulation, Workload};
-use headstack_model::{DriveSpec, Lbn, Nanos, Request};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
 use headstack_sim::stats::SortedTimes;
 use headstack_sim::{Device, DeviceError, DeviceOptions, Engine, Finished, Observer};
 use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape};
@@ -87,7 +87,7 @@ pub(crate) fn run_load(
 
 /// The time that a drive with the options of its file takes for a load.
 pub(crate) fn time_of(spec: &DriveSpec, load: &mut dyn Load) -> Result<Nanos, StudyError> {
-    Ok(run_load(spec, &DeviceOptions::default(), load, |_| ())?.end)
+    Ok(run_load(spec, &DeviceOptions::default(), load, |_| ())?.end.since_start())
 }
 
 /// An engine with one drive, which takes as many commands as its file says.
@@ -127,7 +127,7 @@ pub(crate) fn random_write_rate(spec: &DriveSpec, depth: u32, from: u64, to: u64
     // No drive does a thousand a second for long; those that the cache takes at once are done early in the run.
     let mut simulation = simulation(spec, random(SMALL, 1.0, depth, to * 1000, spec))?;
     let mut completed_before = |second: u64| {
-        simulation.run_until(Nanos::from_secs(second).since(Nanos(1)));
+        simulation.run_until(Instant::from_secs(second).saturating_sub(Nanos(1)));
         simulation.progress().completed
     };
     let (before, at_end) = (completed_before(from), completed_before(to));
@@ -189,7 +189,7 @@ impl Script {
 }
 
 impl Load for Script {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         if self.out == self.depth {
             return Poll::Waiting;
         }
@@ -201,7 +201,7 @@ impl Load for Script {
         Poll::Issue(Issue::new(0, request, self.next as u64 - 1))
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.out -= 1;
     }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::fio::{FioLoad, JobFile};
 use headstack_workload::{Distribution, Load, LoadFile, Poll, Popularity, VolumeInfo};
 use rand::SeedableRng;
@@ -67,7 +67,7 @@ fn fio(job: &str) -> FioLoad {
 
 /// Runs so many requests of a load; something of every request, so that none is optimised away.
 fn run(load: &mut dyn Load) -> u64 {
-    let (mut out, mut now, mut sum) = (VecDeque::with_capacity(HELD + 1), Nanos::ZERO, 0);
+    let (mut out, mut now, mut sum) = (VecDeque::with_capacity(HELD + 1), Instant::ZERO, 0);
     let mut left = REQUESTS;
     while left > 0 {
         match load.poll(now) {

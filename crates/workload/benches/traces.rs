@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::trace::{self, Format, Header, Kind, Packing, Record, Trace, TraceWriter};
 
 const RECORDS: u64 = 100_000;
@@ -26,7 +26,7 @@ fn records() -> Vec<Record> {
         Record {
             response: Some(Nanos(1000 * next(8000))),
             source: Some(next(5000) as u32),
-            ..Record::new(Nanos(time), 0, kind, offset, bytes)
+            ..Record::new(Instant(time), 0, kind, offset, bytes)
         }
     };
     (0..RECORDS).map(|_| record()).collect()

@@ -4,7 +4,7 @@
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.1.
 
-use headstack_model::{Lbn, Nanos, Op, Request, Track};
+use headstack_model::{Instant, Lbn, Op, Request, Track};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -82,14 +82,14 @@ impl<F: FnMut(Lbn) -> Track> TrackLoad<F> {
 }
 
 impl<F: FnMut(Lbn) -> Track> Load for TrackLoad<F> {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         match self.window.open() {
             Ok(id) => Poll::Issue(Issue::new(0, self.next(), id)),
             Err(poll) => poll,
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.window.close();
     }
 }

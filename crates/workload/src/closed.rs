@@ -1,6 +1,6 @@
 //! A closed load: a constant number of requests outstanding, with no think time.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use crate::shape::Requests;
 use crate::window::Window;
@@ -32,14 +32,14 @@ impl<P: Pick> Closed<P> {
 }
 
 impl<P: Pick> Load for Closed<P> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         match self.window.open() {
             Ok(id) => Poll::Issue(Issue::new(0, self.requests.pick(now), id)),
             Err(poll) => poll,
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.window.close();
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! *Source:* the day-to-day drift that limits adaptive block rearrangement; the exchange of ranks is an assumption.
 
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -93,7 +93,7 @@ impl Drifting {
     }
 
     /// The groups by rank, the most popular first, as they are at `now`. Time must not go back.
-    pub fn groups_at(&mut self, now: Nanos) -> &[u32] {
+    pub fn groups_at(&mut self, now: Instant) -> &[u32] {
         let due = self.interval.map_or(0, |interval| now.0 / interval);
         // After a pause so long that hardly any rank is unchanged, further exchanges would have no visible effect.
         let most = MOST_EXCHANGES * self.groups.len() as u64;
@@ -121,7 +121,7 @@ fn interval(drift_per_hour: f64, groups: u64) -> Result<Option<u64>, ShapeError>
 }
 
 impl Pick for Drifting {
-    fn pick(&mut self, now: Nanos) -> Request {
+    fn pick(&mut self, now: Instant) -> Request {
         let rank = self.ranks.draw(&mut self.random) as usize;
         let group = self.groups_at(now)[rank];
         let place = self.places.lbn_at(self.random.random_range(0..self.places.count));

@@ -1,19 +1,19 @@
 //! Requests that arrive from outside while a program advances the engine step by step.
 
 use crate::{Issue, Load, Poll};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::collections::VecDeque;
 
 /// A load that holds requests until their time.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
-    held: VecDeque<(Nanos, Issue)>,
+    held: VecDeque<(Instant, Issue)>,
 }
 
 impl Inbox {
     /// Adds a request that arrives at `at`, after all requests held: an earlier time is raised to that of the last one.
-    pub fn put(&mut self, at: Nanos, issue: Issue) {
-        let last = self.held.back().map_or(Nanos::ZERO, |(at, _)| *at);
+    pub fn put(&mut self, at: Instant, issue: Issue) {
+        let last = self.held.back().map_or(Instant::ZERO, |(at, _)| *at);
         self.held.push_back((at.max(last), issue));
     }
 
@@ -29,7 +29,7 @@ impl Inbox {
 }
 
 impl Load for Inbox {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         match self.held.front() {
             None => Poll::Waiting,
             Some((at, _)) if *at > now => Poll::Later(*at),
@@ -41,7 +41,7 @@ impl Load for Inbox {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {}
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {}
 }
 
 #[cfg(test)]
@@ -53,12 +53,16 @@ mod tests {
     fn inbox_delivers_requests_in_order_at_their_times() {
         let mut inbox = Inbox::default();
         let issue = |id| Issue::new(0, Request::flush(), id);
-        assert_eq!(inbox.poll(Nanos(5)), Poll::Waiting);
-        inbox.put(Nanos(10), issue(1));
-        inbox.put(Nanos(7), issue(2));
-        assert_eq!(inbox.poll(Nanos(9)), Poll::Later(Nanos(10)), "what came before the last comes with it");
-        assert_eq!(inbox.poll(Nanos(10)), Poll::Issue(issue(1)));
-        assert_eq!((inbox.poll(Nanos(10)), inbox.len()), (Poll::Issue(issue(2)), 0));
+        assert_eq!(inbox.poll(Instant(5)), Poll::Waiting);
+        inbox.put(Instant(10), issue(1));
+        inbox.put(Instant(7), issue(2));
+        assert_eq!(
+            inbox.poll(Instant(9)),
+            Poll::Later(Instant(10)),
+            "what came before the last comes with it"
+        );
+        assert_eq!(inbox.poll(Instant(10)), Poll::Issue(issue(1)));
+        assert_eq!((inbox.poll(Instant(10)), inbox.len()), (Poll::Issue(issue(2)), 0));
         assert!(inbox.is_empty());
     }
 }

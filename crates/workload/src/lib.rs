@@ -18,7 +18,7 @@ pub mod trace;
 mod volume;
 mod window;
 
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Nanos, Request};
 
 pub use aligned::{TrackLoad, TrackShape};
 pub use closed::Closed;
@@ -70,7 +70,7 @@ pub enum Poll {
         time: Nanos,
     },
     /// Nothing before this time, unless a completion comes first.
-    Later(Nanos),
+    Later(Instant),
     /// Nothing until a completion comes.
     Waiting,
     /// Nothing any more.
@@ -80,43 +80,43 @@ pub enum Poll {
 /// A source of requests.
 pub trait Load {
     /// The next request at `now`, or when to poll again.
-    fn poll(&mut self, now: Nanos) -> Poll;
+    fn poll(&mut self, now: Instant) -> Poll;
     /// The request with this `id` completed at `now`.
-    fn handle_completion(&mut self, now: Nanos, id: u64);
+    fn handle_completion(&mut self, now: Instant, id: u64);
 
     /// The processor will have done the computation with this `id` at `until`. [`Poll::Later`] then says when to poll again.
-    fn handle_computed(&mut self, _now: Nanos, _id: u64, _until: Nanos) {}
+    fn handle_computed(&mut self, _now: Instant, _id: u64, _until: Instant) {}
 
     /// Share of the load that is done by `now`, 0 to 1; `None` if its amount is unknown.
-    fn progress(&self, _now: Nanos) -> Option<f64> {
+    fn progress(&self, _now: Instant) -> Option<f64> {
         None
     }
 
     /// When completions of a source begin to count; before, it warms up. The value is valid once the source has issued a request.
-    fn measured_from(&self, _source: u32) -> Nanos {
-        Nanos::ZERO
+    fn measured_from(&self, _source: u32) -> Instant {
+        Instant::ZERO
     }
 }
 
 /// A load that its owner keeps, to see its state after a run.
 impl<L: Load + ?Sized> Load for &mut L {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         (**self).poll(now)
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         (**self).handle_completion(now, id);
     }
 
-    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+    fn handle_computed(&mut self, now: Instant, id: u64, until: Instant) {
         (**self).handle_computed(now, id, until);
     }
 
-    fn progress(&self, now: Nanos) -> Option<f64> {
+    fn progress(&self, now: Instant) -> Option<f64> {
         (**self).progress(now)
     }
 
-    fn measured_from(&self, source: u32) -> Nanos {
+    fn measured_from(&self, source: u32) -> Instant {
         (**self).measured_from(source)
     }
 }

@@ -1,6 +1,6 @@
 //! Several loads as one.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use crate::window::Window;
 use crate::{Issue, Load, Poll, ShapeError};
@@ -23,27 +23,27 @@ pub struct Mix {
     members: Vec<Place>,
     turn: usize,
     window: Window,
-    end: Nanos,
+    end: Instant,
 }
 
 struct Place {
     member: Member,
     first_source: u32,
     /// When to poll it again, unless a completion comes first.
-    wake: Nanos,
+    wake: Instant,
 }
 
 impl Mix {
     /// The loads in parallel, until `requests` requests were issued or the time is `end`.
     ///
     /// *Errors:* there are no members.
-    pub fn new(members: Vec<Member>, requests: u64, end: Nanos) -> Result<Mix, ShapeError> {
+    pub fn new(members: Vec<Member>, requests: u64, end: Instant) -> Result<Mix, ShapeError> {
         crate::shape::nonzero("the number of loads", members.len() as u64)?;
         let mut first_source = 0u32;
         let place = |member: Member| {
             let first = first_source;
             first_source = first_source.saturating_add(member.sources);
-            Place { member, first_source: first, wake: Nanos::ZERO }
+            Place { member, first_source: first, wake: Instant::ZERO }
         };
         let members = members.into_iter().map(place).collect();
         Ok(Mix { members, turn: 0, window: Window::new(MOST_OUTSTANDING, requests)?, end })
@@ -67,7 +67,7 @@ impl Mix {
 }
 
 impl Load for Mix {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if now >= self.end {
             return self.window.ended();
         }
@@ -75,7 +75,7 @@ impl Load for Mix {
             return poll;
         }
         let count = self.members.len();
-        let mut wake = Nanos::MAX;
+        let mut wake = Instant::MAX;
         for _ in 0..count {
             let index = self.turn;
             self.turn = (self.turn + 1) % count;
@@ -87,26 +87,26 @@ impl Load for Mix {
                         return Poll::Compute { id: self.outer_id(index, id), time };
                     }
                     Poll::Later(at) => at,
-                    Poll::Waiting | Poll::Done => Nanos::MAX,
+                    Poll::Waiting | Poll::Done => Instant::MAX,
                 };
             }
             wake = wake.min(place.wake);
         }
-        if wake == Nanos::MAX { self.window.ended() } else { Poll::Later(wake.min(self.end)) }
+        if wake == Instant::MAX { self.window.ended() } else { Poll::Later(wake.min(self.end)) }
     }
 
-    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+    fn handle_computed(&mut self, now: Instant, id: u64, until: Instant) {
         let count = self.members.len() as u64;
         let place = &mut self.members[(id % count) as usize];
         place.member.load.handle_computed(now, id / count, until);
-        place.wake = Nanos::ZERO;
+        place.wake = Instant::ZERO;
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.window.close();
         let count = self.members.len() as u64;
         let place = &mut self.members[(id % count) as usize];
         place.member.load.handle_completion(now, id / count);
-        place.wake = Nanos::ZERO;
+        place.wake = Instant::ZERO;
     }
 }

@@ -1,6 +1,6 @@
 //! An open load: requests arrive at their own times, whether or not earlier ones are done.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rand_pcg::Pcg64Mcg;
 
 use crate::dist::{Distribution, Sampler};
@@ -15,7 +15,7 @@ pub struct Open<P = Requests> {
     window: Window,
     gaps: Sampler<Nanos>,
     random: Pcg64Mcg,
-    due: Nanos,
+    due: Instant,
 }
 
 impl Open {
@@ -45,13 +45,13 @@ impl<P: Pick> Open<P> {
         // A generator of its own, so that the requests are the same whatever their spacing.
         let mut random = generator(!seed);
         let gaps = gaps.sampler()?;
-        let due = gaps.draw(&mut random);
+        let due = Instant::ZERO + gaps.draw(&mut random);
         Ok(Open { requests: pick, window: Window::new(u32::MAX, requests)?, gaps, random, due })
     }
 }
 
 impl<P: Pick> Load for Open<P> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if let Err(poll) = self.window.ready_at(now, self.due) {
             return poll;
         }
@@ -60,7 +60,7 @@ impl<P: Pick> Load for Open<P> {
         Poll::Issue(Issue::new(0, self.requests.pick(now), id))
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.window.close();
     }
 }

@@ -1,6 +1,6 @@
 //! The shape of single requests: where, how long, read or write.
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Op, Request};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
@@ -111,7 +111,7 @@ impl Places {
 /// A source of single requests, for loads that say when they are issued.
 pub trait Pick {
     /// The next request, picked at `now`.
-    fn pick(&mut self, now: Nanos) -> Request;
+    fn pick(&mut self, now: Instant) -> Request;
 }
 
 /// A source of requests of one shape.
@@ -190,7 +190,7 @@ impl Requests {
 
 impl Pick for Requests {
     #[inline]
-    fn pick(&mut self, _now: Nanos) -> Request {
+    fn pick(&mut self, _now: Instant) -> Request {
         let place = match self.pattern {
             Pattern::Random => self.random.random_range(0..self.places.count),
             Pattern::Sequential => self.next_in_sequence(),
@@ -225,7 +225,7 @@ mod tests {
 
     fn firsts(shape: Shape, count: usize) -> Vec<u64> {
         let mut requests = Requests::new(shape, 1).expect("the shape is good");
-        (0..count).map(|_| requests.pick(Nanos::ZERO).lbn.0).collect()
+        (0..count).map(|_| requests.pick(Instant::ZERO).lbn.0).collect()
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
     fn places_and_reads_match_their_shares() {
         let shape = Shape { read_share: 0.3, ..SHAPE };
         let mut requests = Requests::new(shape, 7).expect("the shape is good");
-        let all: Vec<Request> = (0..30_000).map(|_| requests.pick(Nanos::ZERO)).collect();
+        let all: Vec<Request> = (0..30_000).map(|_| requests.pick(Instant::ZERO)).collect();
         let share = |of: fn(&Request) -> bool| {
             all.iter().filter(|request| of(request)).count() as f64 / all.len() as f64
         };

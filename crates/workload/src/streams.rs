@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Op, Request};
 
 use crate::shape::{Places, nonzero};
 use crate::window::Window;
@@ -126,7 +126,7 @@ impl Stream {
 }
 
 impl Load for Streams {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         if let Err(poll) = self.window.ready() {
             return poll;
         }
@@ -144,7 +144,7 @@ impl Load for Streams {
         Poll::Waiting
     }
 
-    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+    fn handle_completion(&mut self, _now: Instant, id: u64) {
         self.window.close();
         self.ready.push_back((id % self.streams.len() as u64) as u32);
     }

@@ -1,6 +1,6 @@
 //! The bookkeeping of a closed load: a constant number of requests outstanding, and a total.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use crate::Poll;
 use crate::shape::{ShapeError, nonzero};
@@ -33,7 +33,7 @@ impl Window {
 
     /// As [`Window::ready`], for requests that arrive at `due`.
     #[inline]
-    pub(crate) fn ready_at(&self, now: Nanos, due: Nanos) -> Result<(), Poll> {
+    pub(crate) fn ready_at(&self, now: Instant, due: Instant) -> Result<(), Poll> {
         if self.issued < self.requests && now < due { Err(Poll::Later(due)) } else { self.ready() }
     }
 

@@ -4,7 +4,7 @@
 use std::alloc::System;
 use std::collections::VecDeque;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::fio::JobFile;
 use headstack_workload::{Load, LoadFile, Poll, VolumeInfo};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -31,17 +31,17 @@ fn fio(job: &str) -> Box<dyn Load> {
 /// Allocations between the 5,000th and the 25,000th completion, of a device that takes 2 ms for each request.
 fn allocations(mut load: Box<dyn Load>) -> usize {
     let mut out = VecDeque::with_capacity(10_000);
-    let (mut now, mut done, mut before) = (Nanos::ZERO, 0, 0);
+    let (mut now, mut done, mut before) = (Instant::ZERO, 0, 0);
     loop {
         let wanted = match load.poll(now) {
             Poll::Issue(issue) => {
-                let last = out.back().map_or(now, |(at, _): &(Nanos, u64)| *at);
+                let last = out.back().map_or(now, |(at, _): &(Instant, u64)| *at);
                 out.push_back((now.max(last) + Nanos(2_000_000), issue.id));
                 continue;
             }
             Poll::Done => panic!("the load is long enough"),
             Poll::Compute { .. } => unreachable!("no program computes"),
-            Poll::Waiting => Nanos::MAX,
+            Poll::Waiting => Instant::MAX,
             Poll::Later(at) => at,
         };
         match out.front() {

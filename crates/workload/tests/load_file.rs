@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::{Issue, Load, LoadFile, LoadSpec, Poll, VolumeInfo};
 
 fn volumes() -> Vec<VolumeInfo> {
@@ -18,8 +18,8 @@ fn parse(text: &str) -> LoadFile {
 }
 
 /// What a load asks of a device that takes 5 ms for everything, up to `most` requests.
-fn run(load: &mut dyn Load, most: usize) -> Vec<(Nanos, Issue)> {
-    let (mut seen, mut out, mut now) = (Vec::new(), std::collections::VecDeque::new(), Nanos::ZERO);
+fn run(load: &mut dyn Load, most: usize) -> Vec<(Instant, Issue)> {
+    let (mut seen, mut out, mut now) = (Vec::new(), std::collections::VecDeque::new(), Instant::ZERO);
     while seen.len() < most {
         let wanted = match load.poll(now) {
             Poll::Issue(issue) => {
@@ -29,7 +29,7 @@ fn run(load: &mut dyn Load, most: usize) -> Vec<(Nanos, Issue)> {
             }
             Poll::Done => break,
             Poll::Compute { .. } => unreachable!("no program computes"),
-            Poll::Waiting => Nanos::MAX,
+            Poll::Waiting => Instant::MAX,
             Poll::Later(at) => at,
         };
         match out.front() {
@@ -44,7 +44,7 @@ fn run(load: &mut dyn Load, most: usize) -> Vec<(Nanos, Issue)> {
     seen
 }
 
-fn requested(text: &str) -> Vec<(Nanos, Issue)> {
+fn requested(text: &str) -> Vec<(Instant, Issue)> {
     run(parse(text).build(&volumes(), 1).expect("the load fits").as_mut(), usize::MAX)
 }
 

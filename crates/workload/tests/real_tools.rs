@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_prerequisites::have_programs;
 use headstack_workload::trace::{self, Format, Header, Kind, Packing, Record, Trace, TraceWriter};
 
@@ -38,7 +38,7 @@ fn records() -> Vec<Record> {
     let record = |index: u64| {
         let kind = Kind::ALL[(index % 7 % 4) as usize];
         let (offset, bytes) = if kind == Kind::Flush { (0, 0) } else { (index * 7919 % 1000 * 4096, 4096) };
-        let time = Nanos(1_000_000 * index);
+        let time = Instant(1_000_000 * index);
         Record {
             response: (kind != Kind::Flush).then_some(Nanos(1_700_000 + 1000 * (index % 5))),
             source: Some(100 + index as u32 % 3),

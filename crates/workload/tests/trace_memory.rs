@@ -66,7 +66,7 @@ fn replayed(trace: Trace<'static>) -> Replay<'static> {
     let volume = VolumeInfo { name: "d".to_string(), sectors: 1 << 20, sector_bytes: 512 };
     let options = ReplayOptions { out_of_range: OutOfRange::Error, ..ReplayOptions::default() };
     let mut replay = Replay::new(trace, &[volume], options);
-    let mut now = headstack_model::Nanos::ZERO;
+    let mut now = headstack_model::Instant::ZERO;
     loop {
         match replay.poll(now) {
             Poll::Issue(issue) => replay.handle_completion(now, issue.id),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::trace::{
     self, Carries, Format, Header, Kind, Losses, Packing, Record, Trace, TraceWriter,
 };
@@ -114,7 +114,7 @@ fn truncated_trace_is_rejected_in_one_line() {
 fn blktrace_keeps_its_byte_order() {
     let format = trace::named("blktrace").expect("it is listed");
     let record =
-        Record { response: Some(Nanos(7000)), ..Record::new(Nanos(5), 8 << 20, Kind::Read, 4096, 512) };
+        Record { response: Some(Nanos(7000)), ..Record::new(Instant(5), 8 << 20, Kind::Read, 4096, 512) };
     let order = |big_endian| write(&[record], &Header { big_endian, ..Header::default() }, format).0;
     let (little, big) = (order(false), order(true));
     assert_eq!(
@@ -143,7 +143,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                 response: response.map(Nanos),
                 think: think.map(Nanos),
                 source,
-                ..Record::new(Nanos(time), device, kind, offset, bytes)
+                ..Record::new(Instant(time), device, kind, offset, bytes)
             }
         },
     )
@@ -162,7 +162,7 @@ fn comparable(records: &[Record], carries: &Carries) -> Vec<Record> {
     };
     let mut comparable = Vec::new();
     for record in records {
-        let time = if carries.tick == 0 { Nanos::ZERO } else { record.time };
+        let time = if carries.tick == 0 { Instant::ZERO } else { record.time };
         let think = record.think.filter(|_| carries.tick > 0);
         let plain = Record { source: record.source, ..record.plain() };
         comparable.push(Record { device: renumber(record.device), time, think, ..plain });

@@ -4,7 +4,7 @@ use super::plan::Plan;
 use crate::failure::Failure;
 use headstack_host::disk::EmulatorFaults;
 use headstack_model::spec::did_you_mean;
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use headstack_sim::{Engine, Fault as DriveFault};
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    PowerCut(Nanos),
+    PowerCut(Instant),
     /// FLUSH and FUA are acknowledged and ignored.
     IgnoreFlush,
     Drive(DriveFault),
@@ -58,7 +58,7 @@ impl FromStr for What {
         };
         match (name, value) {
             ("power-cut", Some(value)) => match time(value)? {
-                Nanos::ZERO => {
+                Instant::ZERO => {
                     Err(format!("`{value}`: a disk has power at first; a time after 0s is allowed"))
                 }
                 at => Ok(What::PowerCut(at)),
@@ -92,9 +92,9 @@ fn wrong(name: &str) -> String {
 }
 
 /// A disk time, such as `30s`.
-fn time(text: &str) -> Result<Nanos, String> {
+fn time(text: &str) -> Result<Instant, String> {
     let time = humantime::parse_duration(text).map_err(|error| format!("`{text}`: {error} (such as 30s)"))?;
-    u64::try_from(time.as_nanos()).map(Nanos).map_err(|_| format!("`{text}` is beyond 500 years"))
+    u64::try_from(time.as_nanos()).map(Instant).map_err(|_| format!("`{text}` is beyond 500 years"))
 }
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
@@ -130,7 +130,7 @@ impl Faults<'_> {
         }
     }
 
-    pub(super) fn power_cut(&self) -> Option<Nanos> {
+    pub(super) fn power_cut(&self) -> Option<Instant> {
         let times = self.0.iter().filter_map(|fault| match fault.what {
             What::PowerCut(at) => Some(at),
             _ => None,
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn fault_text_parses_with_its_drive() {
-        let seconds = |seconds| Nanos::from_secs(seconds);
+        let seconds = |seconds| Instant::from_secs(seconds);
         assert_eq!(fault("power-cut@1m 30s").what, What::PowerCut(seconds(90)));
         assert_eq!(
             fault("sdb:ignore-flush"),

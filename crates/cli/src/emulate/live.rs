@@ -7,8 +7,8 @@ use crate::units::{capacity, grouped};
 use headstack::ratio;
 use headstack_host::disk::{Count, Kind};
 use headstack_host::{DiskHandle, Snapshot};
-use headstack_model::Nanos;
-use std::time::{Duration, Instant};
+use headstack_model::Instant;
+use std::time::{self, Duration};
 
 pub(super) struct Live {
     disks: Vec<Shown>,
@@ -18,7 +18,7 @@ pub(super) struct Live {
 /// A disk, with its time and counts when it was last shown.
 struct Shown {
     handle: DiskHandle,
-    at: Nanos,
+    at: Instant,
     count: Count,
 }
 
@@ -28,7 +28,7 @@ impl Live {
         Live { disks: handles.into_iter().map(shown).collect(), lines: Lines::new(interval) }
     }
 
-    pub(super) fn next(&self) -> Instant {
+    pub(super) fn next(&self) -> time::Instant {
         self.lines.next()
     }
 
@@ -45,7 +45,7 @@ impl Shown {
         let seconds = snapshot.at.since(self.at).as_secs();
         let done = (count.done - self.count.done) as f64;
         let mb_s = ratio((count.bytes - self.count.bytes) as f64 / 1e6, seconds);
-        let mean_ms = ratio(count.time.since(self.count.time).as_ms(), done);
+        let mean_ms = ratio(count.time.saturating_sub(self.count.time).as_ms(), done);
         (self.at, self.count) = (snapshot.at, count);
         let late = |share| micros(snapshot.lateness.quantile(share));
         let mut parts = vec![snapshot.volumes[0].name.clone()];

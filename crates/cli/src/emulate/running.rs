@@ -11,7 +11,7 @@ use headstack_host::shell::quoted;
 use headstack_host::{
     Address, Clock, Disk, DiskHandle, Listener, Rules, Served, Server, Snapshot, Target, Timing,
 };
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{BlockSizes, Export};
 use headstack_workload::VolumeInfo;
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ pub(super) struct Running {
     units: Vec<Unit>,
     server: Option<Server>,
     mount: Option<Mount>,
-    power_cut: Option<Nanos>,
+    power_cut: Option<Instant>,
     clock: Clock,
 }
 

@@ -19,7 +19,7 @@ use crate::service::machine::{Load, Watch};
 use crate::sim::JsonOutput;
 use ground_truth::Truth;
 use headstack_host::shell::quoted;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_probe::drive::{self, ProbeTarget};
 use headstack_probe::journal::{Head, Journaled};
 use headstack_probe::{Extraction, Progress, spec};
@@ -265,8 +265,8 @@ impl Probe {
         let known = self.known.as_deref().map(|path| known_map(path, &source_info)).transpose()?;
         let head = Head::new(&source.info(), &source_info.own_name(), &self.task(parts));
         let kept = journal::open(self.journal.as_deref(), self.resume, &head)?;
-        let begun = kept.known.last().map_or(Nanos::ZERO, |record| record.answer.ended);
-        let end = self.budget.map_or(Nanos::MAX, |budget| begun + Nanos(budget.as_nanos() as u64));
+        let begun = kept.known.last().map_or(Instant::ZERO, |record| record.answer.ended);
+        let end = self.budget.map_or(Instant::MAX, |budget| begun + Nanos(budget.as_nanos() as u64));
         let mut disk = Journaled::new(source, kept.known, kept.to);
         let found = Rc::new(RefCell::new(Found::default()));
         let mut extraction = {
@@ -274,7 +274,7 @@ impl Probe {
             Extraction::new(disk.info(), async move |disk| learn::learn(disk, task, known, &found).await)
         };
         let mut bar = progress::Bar::new();
-        let (mut probes, mut last, mut how_far) = (0, Nanos::ZERO, Progress::default());
+        let (mut probes, mut last, mut how_far) = (0, Instant::ZERO, Progress::default());
         let ended = drive::run(&mut extraction, &mut disk, |_, answer, progress| {
             (probes, last) = (probes + 1, last.max(answer.ended));
             bar.show(progress, probes, last);
@@ -299,7 +299,16 @@ impl Probe {
         }
         let open = why.map(|why| Open { parts: found.missing(parts), why });
         let (verdict, not_written) = (None, Vec::new());
-        Ok(Outcome { disk: source_info, found, open, probes, took: last, machine, verdict, not_written })
+        Ok(Outcome {
+            disk: source_info,
+            found,
+            open,
+            probes,
+            took: last.since_start(),
+            machine,
+            verdict,
+            not_written,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::progress::{left_s, whole_seconds};
 use crate::units::grouped;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_probe::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -12,17 +12,17 @@ const EVERY: u64 = 64;
 pub(super) struct Bar {
     bar: ProgressBar,
     phase: &'static str,
-    begun: Nanos,
+    begun: Instant,
 }
 
 impl Bar {
     pub(super) fn new() -> Bar {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}");
         let style = style.expect("the template is well formed");
-        Bar { bar: ProgressBar::new(1000).with_style(style), phase: "", begun: Nanos::ZERO }
+        Bar { bar: ProgressBar::new(1000).with_style(style), phase: "", begun: Instant::ZERO }
     }
 
-    pub(super) fn show(&mut self, progress: &Progress, probes: u64, at: Nanos) {
+    pub(super) fn show(&mut self, progress: &Progress, probes: u64, at: Instant) {
         if progress.phase != self.phase {
             (self.phase, self.begun) = (progress.phase, at);
         } else if !probes.is_multiple_of(EVERY) || self.bar.is_hidden() {

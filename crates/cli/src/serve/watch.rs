@@ -8,14 +8,14 @@ use crate::service::log::STREAMS;
 use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{ClientView, NodeHandle, NodeView};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::Budget;
 use headstack_policy::streams::{Direction, StreamView, View};
 use log::debug;
 use std::collections::BTreeMap;
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{self, Duration};
 
 /// The last sample, for any thread.
 #[derive(Clone)]
@@ -36,14 +36,14 @@ pub(super) struct Watch {
     seen: Seen,
     disks: Vec<Watched>,
     budget: Option<Budget>,
-    due: Instant,
+    due: time::Instant,
     /// Disks whose failure was reported.
     failed: Vec<String>,
 }
 
 struct Watched {
     node: NodeHandle,
-    at: Nanos,
+    at: Instant,
     reads: u64,
     read_bytes: u64,
     written_bytes: u64,
@@ -53,17 +53,17 @@ struct Watched {
     /// Whether streams bypassed the scheduler at the last sample.
     bypass: bool,
     /// Bytes and rate of each stream, by its number and when it was detected.
-    streams: BTreeMap<(u32, Nanos), (u64, f64)>,
+    streams: BTreeMap<(u32, Instant), (u64, f64)>,
     slots: Slots,
 }
 
 /// The reported streams, each in a slot that it keeps while it is reported.
 #[derive(Default)]
-struct Slots(Vec<Option<(u32, Nanos)>>);
+struct Slots(Vec<Option<(u32, Instant)>>);
 
 impl Slots {
     /// Frees the slots of other streams, and assigns slots to these.
-    fn keep(&mut self, streams: &[(u32, Nanos)]) {
+    fn keep(&mut self, streams: &[(u32, Instant)]) {
         for slot in &mut self.0 {
             *slot = slot.filter(|stream| streams.contains(stream));
         }
@@ -78,7 +78,7 @@ impl Slots {
         }
     }
 
-    fn index_of(&self, stream: (u32, Nanos)) -> usize {
+    fn index_of(&self, stream: (u32, Instant)) -> usize {
         self.0.iter().position(|slot| *slot == Some(stream)).expect("it was kept")
     }
 }
@@ -88,9 +88,9 @@ const SMOOTHED_S: f64 = 20.0;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-fn now() -> Instant {
+fn now() -> time::Instant {
     #[allow(clippy::disallowed_methods, reason = "people look by the machine's clock")]
-    Instant::now()
+    time::Instant::now()
 }
 
 impl Watch {
@@ -107,7 +107,7 @@ impl Watch {
         self.seen.clone()
     }
 
-    pub(super) fn next(&self) -> Instant {
+    pub(super) fn next(&self) -> time::Instant {
         self.due
     }
 
@@ -139,7 +139,7 @@ impl Watch {
 impl Watched {
     fn new(node: NodeHandle) -> Watched {
         Watched {
-            at: Nanos::ZERO,
+            at: Instant::ZERO,
             reads: 0,
             read_bytes: 0,
             written_bytes: 0,
@@ -178,7 +178,7 @@ impl Watched {
             iops: ratio((done - self.done) as f64, seconds),
             hit_share: ratio((scheduler.counters.hits - self.hits) as f64, (read.done - self.reads) as f64)
                 .min(1.0),
-            utilisation: ratio(busy.since(self.busy).as_secs(), seconds).min(1.0),
+            utilisation: ratio(busy.saturating_sub(self.busy).as_secs(), seconds).min(1.0),
             response: response(&books),
             operation: operations(&books),
             stream: self.busiest(&streams, &clients),
@@ -191,7 +191,7 @@ impl Watched {
     }
 
     /// A stream's bytes and rate. The turns of a stream are seconds apart, so its rate is smoothed over several.
-    fn stream(&self, stream: &StreamView, now: Nanos, seconds: f64) -> ((u32, Nanos), (u64, f64)) {
+    fn stream(&self, stream: &StreamView, now: Instant, seconds: f64) -> ((u32, Instant), (u64, f64)) {
         let key = (stream.id, stream.since);
         let (bytes, rate) = self.streams.get(&key).copied().unwrap_or_default();
         let age = now.since(stream.since).as_secs();
@@ -202,7 +202,7 @@ impl Watched {
     }
 
     /// Logs the streams detected and ended since the last sample.
-    fn report(&self, before: &BTreeMap<(u32, Nanos), (u64, f64)>, streams: &[StreamView]) {
+    fn report(&self, before: &BTreeMap<(u32, Instant), (u64, f64)>, streams: &[StreamView]) {
         let name = self.node.name();
         for stream in streams.iter().filter(|stream| !before.contains_key(&(stream.id, stream.since))) {
             let (kind, number, client) = (kind(stream), stream.id, stream.client);
@@ -233,7 +233,7 @@ impl Watched {
         by_rate.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
         by_rate.truncate(MOST_STREAMS);
         let of = |stream: &StreamView| clients.iter().find(|client| client.client == stream.client);
-        let reported: Vec<(u32, Nanos)> =
+        let reported: Vec<(u32, Instant)> =
             by_rate.iter().map(|(_, stream)| (stream.id, stream.since)).collect();
         self.slots.keep(&reported);
         let slots = &self.slots;
@@ -339,15 +339,15 @@ mod tests {
     #[test]
     fn stream_slots_are_reused() {
         let mut slots = Slots::default();
-        let stream = |id| (id, Nanos(7));
+        let stream = |id| (id, Instant(7));
         for turn in 0..1000 {
             slots.keep(&[stream(turn), stream(turn + 1), stream(turn + 2)]);
             assert!(slots.0.len() <= 3, "turn {turn}");
         }
         let kept = slots.index_of(stream(1000));
-        slots.keep(&[stream(1000), (1000, Nanos(8))]);
+        slots.keep(&[stream(1000), (1000, Instant(8))]);
         assert_eq!(slots.index_of(stream(1000)), kept, "a stream keeps its slot");
-        assert_ne!(slots.index_of((1000, Nanos(8))), kept, "another with its number is another");
+        assert_ne!(slots.index_of((1000, Instant(8))), kept, "another with its number is another");
     }
 
     #[test]

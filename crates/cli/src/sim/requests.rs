@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::Output;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Op};
 use headstack_sim::rig::Rig;
 use headstack_sim::{Finished, Observer, Outcome, TimeSplit};
 use headstack_workload::{Issue, Load};
@@ -97,7 +97,7 @@ impl Requests {
 }
 
 impl Observer for Requests {
-    fn issued(&mut self, _now: Nanos, issue: &Issue, _load: &dyn Load) {
+    fn issued(&mut self, _now: Instant, issue: &Issue, _load: &dyn Load) {
         self.numbers.insert(issue.id, self.first + self.held.len() as u64);
         self.held.push_back(None);
     }

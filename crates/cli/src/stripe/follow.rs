@@ -6,7 +6,7 @@ use crate::report::Table;
 use crate::trace::formats;
 use crate::trace::input::Input;
 use crate::units::{grouped, parse_bytes, sectors, significant};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::stripe::advise::{DiskTimes, OnLine};
 use headstack_workload::trace::{Kind, Record};
 use serde::Serialize;
@@ -69,7 +69,7 @@ struct UnitInForce {
 
 /// The requests that are in the array, by the times at which they complete.
 #[derive(Default)]
-struct InArray(BinaryHeap<Reverse<Nanos>>);
+struct InArray(BinaryHeap<Reverse<Instant>>);
 
 impl InArray {
     /// How many earlier requests a request meets. None if the trace does not have its response time.

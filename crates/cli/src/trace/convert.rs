@@ -6,7 +6,7 @@ use super::output::{TraceOutput, format_of};
 use crate::failure::Failure;
 use crate::files;
 use crate::units::significant;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::path::PathBuf;
 
 /// Write a trace in another format.
@@ -42,12 +42,12 @@ impl Convert {
         let mut output = TraceOutput::create(&self.output, format)?;
         let (mut base, mut is_too_late) = (None, false);
         opened.for_each(|mut record, header| {
-            let first: Nanos = *base.get_or_insert_with(|| {
+            let first: Instant = *base.get_or_insert_with(|| {
                 is_too_late = format.carries.is_too_late(record.time);
                 record.time
             });
             if self.from_zero || is_too_late {
-                record.time = record.time.since(first);
+                record.time = Instant::ZERO + record.time.since(first);
             }
             output.write(&record, header)
         })?;

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::{self, Axis, Chart, Draw, Report, Section, Series};
 use crate::units::grouped;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_workload::trace::stat::{Point, Sample, Stat, Summary};
 use headstack_workload::trace::{Header, Kind};
 use std::io::Write;
@@ -83,7 +83,7 @@ impl Plot {
 struct Picture {
     points: Vec<Point>,
     of: u64,
-    first: Nanos,
+    first: Instant,
 }
 
 impl Picture {

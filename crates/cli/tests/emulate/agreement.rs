@@ -8,7 +8,7 @@
 use crate::device::Loop;
 use crate::emulator::{Emulator, Setup};
 use crate::tools::{attempt, folder, have, have_loops_and, run, text};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::demerit;
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,7 +80,7 @@ impl Job {
     }
 
     /// What the simulator computes for a log, request by request as they were asked; with when each was.
-    fn simulated(&self, folder: &Path, lines: &[Line], drive: &str) -> Vec<(Nanos, Response)> {
+    fn simulated(&self, folder: &Path, lines: &[Line], drive: &str) -> Vec<(Instant, Response)> {
         let table = folder.join("simulated.csv");
         let path = self.replay(folder, lines, "filename=/dev/disk\nioengine=libaio\ndirect=1");
         let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
@@ -95,7 +95,7 @@ impl Job {
         let [time, offset, response] = ["time_ns", "offset", "response_ns"].map(column);
         let row = |line: &str| {
             let response = Response { offset: number(line, offset), took: Nanos(number(line, response)) };
-            (Nanos(number(line, time)), response)
+            (Instant(number(line, time)), response)
         };
         table.lines().skip(1).map(row).collect()
     }
@@ -163,7 +163,7 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     let bytes = emulator.client().bytes();
     let mut lines = job.draw(folder, bytes, MOST);
     let simulated = job.simulated(folder, &lines, drive);
-    let end = Nanos::from_ms(seconds * 1000.0);
+    let end = Instant::from_ms(seconds * 1000.0);
     let compared = simulated.iter().take_while(|(asked, _)| *asked < end).count();
     // What comes after keeps the queue full until all that is compared is over. fio, too, ends a replay without waiting for
     // what is in flight.

@@ -11,7 +11,7 @@ pub use trace::TraceOptions;
 
 use crate::error::{Error, PatternError};
 use crate::files::{FileSource, read_text};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_sim::Engine;
 use headstack_workload::fio::FioLoad;
 use headstack_workload::load_file::LoadFile;
@@ -231,7 +231,7 @@ impl BuiltLoad<'_> {
 
 impl Load for BuiltLoad<'_> {
     #[inline]
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         match self {
             BuiltLoad::Fio(load) => load.poll(now),
             BuiltLoad::Trace(replay) => replay.poll(now),
@@ -240,7 +240,7 @@ impl Load for BuiltLoad<'_> {
     }
 
     #[inline]
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         match self {
             BuiltLoad::Fio(load) => load.handle_completion(now, id),
             BuiltLoad::Trace(replay) => replay.handle_completion(now, id),
@@ -248,7 +248,7 @@ impl Load for BuiltLoad<'_> {
         }
     }
 
-    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+    fn handle_computed(&mut self, now: Instant, id: u64, until: Instant) {
         match self {
             BuiltLoad::Fio(load) => load.handle_computed(now, id, until),
             BuiltLoad::Trace(replay) => replay.handle_computed(now, id, until),
@@ -256,11 +256,11 @@ impl Load for BuiltLoad<'_> {
         }
     }
 
-    fn progress(&self, now: Nanos) -> Option<f64> {
+    fn progress(&self, now: Instant) -> Option<f64> {
         self.inner().progress(now)
     }
 
-    fn measured_from(&self, source: u32) -> Nanos {
+    fn measured_from(&self, source: u32) -> Instant {
         self.inner().measured_from(source)
     }
 }

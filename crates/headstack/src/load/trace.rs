@@ -3,7 +3,7 @@
 use super::info::{WorkloadInfo, file_name};
 use crate::error::Error;
 use crate::numbers::grouped;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_workload::trace::{DeviceMap, Format, OutOfRange, Replay, ReplayOptions, Trace};
 use headstack_workload::{Load, Poll, VolumeInfo};
 use std::collections::BTreeMap;
@@ -97,15 +97,15 @@ pub(crate) struct TraceReplay {
 }
 
 impl Load for TraceReplay {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         self.replay.poll(now)
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.replay.handle_completion(now, id);
     }
 
-    fn progress(&self, _now: Nanos) -> Option<f64> {
+    fn progress(&self, _now: Instant) -> Option<f64> {
         let length = self.length.filter(|length| *length > 0)?;
         Some((self.read.load(Ordering::Relaxed) as f64 / length as f64).min(1.0))
     }

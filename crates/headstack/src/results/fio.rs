@@ -6,7 +6,7 @@
 
 use super::{Results, VolumeResult};
 use crate::numbers::ratio;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::{Direction, Priority, Running, SourceStats, TimeHistogram, VolumeStats};
 use serde_json::{Map, Value, json};
 
@@ -99,7 +99,7 @@ fn measured(stats: &SourceStats, depth: Option<u32>, all_kib_s: f64) -> Map<Stri
     }
 }
 
-fn direction(stats: Option<&Direction>, begins: Nanos, all_kib_s: f64) -> Value {
+fn direction(stats: Option<&Direction>, begins: Instant, all_kib_s: f64) -> Value {
     let idle = Running::default();
     let (rate, iops) = stats.map_or((&idle, &idle), |stats| (stats.kib_s(), stats.iops()));
     let runtime = stats.map_or(Nanos::ZERO, |stats| stats.last.since(begins));

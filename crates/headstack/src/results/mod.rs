@@ -8,7 +8,7 @@ pub use kinds::{JobResult, KindResult};
 
 use crate::load::WorkloadInfo;
 use crate::numbers::ratio;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse, ProcessorUse};
 use serde_json::Value;
@@ -87,7 +87,7 @@ pub struct Results {
     pub links: Vec<LinkUse>,
     /// The work of the host's processor; `None` where none costs any time.
     pub processor: Option<ProcessorUse>,
-    pub end: Nanos,
+    pub end: Instant,
     /// CPU time of the run in seconds, if the program has measured it: the library reads no clock.
     pub cpu_s: Option<f64>,
     /// What is missing, if the run ended before its workload.

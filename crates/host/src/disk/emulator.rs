@@ -6,7 +6,7 @@ use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
 use super::volume::Volume;
 use crate::{BlockError, Operation, StatusExtent};
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_sim::{Engine, Outcome as Ending};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmulatorFaults {
     /// When its power is cut.
-    pub power_cut: Option<Nanos>,
+    pub power_cut: Option<Instant>,
     /// It acknowledges flushes at once and ignores FUA, as some real disks do.
     pub ignore_flush: bool,
 }
@@ -43,7 +43,7 @@ pub enum Outcome {
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct Answered {
     pub ticket: u64,
-    pub at: Nanos,
+    pub at: Instant,
     pub result: Result<Outcome, BlockError>,
 }
 
@@ -58,7 +58,7 @@ pub struct Emulator {
     answered: VecDeque<Answered>,
     /// Time reached. An earlier `now` counts as this one: a caller runs the model slightly ahead to send answers in time, and may
     /// submit a request meanwhile.
-    now: Nanos,
+    now: Instant,
     /// Whether operations end with the piece in flight.
     stopping: bool,
     dark: bool,
@@ -97,7 +97,7 @@ impl Emulator {
             faults,
             pending: Slab::new(),
             answered: VecDeque::new(),
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             stopping: false,
             dark: false,
         }
@@ -144,7 +144,7 @@ impl Emulator {
     }
 
     /// Submits an operation on a volume; [`Emulator::poll_answer`] returns it with its ticket.
-    pub fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, ticket: u64) {
+    pub fn submit(&mut self, now: Instant, volume: u32, operation: Operation, ticket: u64) {
         self.handle_timeout(now);
         let now = self.now;
         let asked = Kind::from_operation(&operation);
@@ -168,7 +168,7 @@ impl Emulator {
     }
 
     /// Handles all that is due up to `now`.
-    pub fn handle_timeout(&mut self, now: Nanos) {
+    pub fn handle_timeout(&mut self, now: Instant) {
         match self.faults.power_cut {
             Some(at) if at <= now => self.cut_power(at),
             _ => self.run_due(now),
@@ -176,7 +176,7 @@ impl Emulator {
         self.now = self.now.max(now);
     }
 
-    fn run_due(&mut self, now: Nanos) {
+    fn run_due(&mut self, now: Instant) {
         self.now = self.now.max(now);
         if !self.dark {
             self.machine.handle_timeout(self.now);
@@ -202,13 +202,13 @@ impl Emulator {
     }
 
     /// When [`Emulator::handle_timeout`] is due; `None` if only a new operation can change anything.
-    pub fn poll_timeout(&self) -> Option<Nanos> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.machine.poll_timeout().filter(|_| !self.dark);
         next.into_iter().chain(self.faults.power_cut).min()
     }
 
     /// Cuts the power: dirty data are lost, pending and later operations fail. The access in progress is torn between two blocks.
-    pub fn cut_power(&mut self, now: Nanos) {
+    pub fn cut_power(&mut self, now: Instant) {
         self.faults.power_cut = None;
         if self.dark {
             return;
@@ -237,7 +237,7 @@ impl Emulator {
     /// *Errors:* no space is left for the data.
     pub fn finish_writing(&mut self) -> Result<(), BlockError> {
         let all = self.volumes.iter_mut().map(|volume| {
-            volume.settle(0, u64::MAX, Nanos::MAX);
+            volume.settle(0, u64::MAX, Instant::MAX);
             volume.try_again()
         });
         all.fold(Ok(()), Result::and)
@@ -293,7 +293,7 @@ impl Emulator {
     }
 
     /// Submits the next piece of an operation to the model, or completes the operation.
-    fn start_next_piece(&mut self, now: Nanos, slot: usize) {
+    fn start_next_piece(&mut self, now: Instant, slot: usize) {
         let pending = &mut self.pending[slot];
         let place = &mut self.volumes[pending.volume as usize];
         let block = u64::from(place.info().sector_bytes);
@@ -311,7 +311,7 @@ impl Emulator {
         self.machine.submit(now, volume, request, slot as u64);
     }
 
-    fn collect(&mut self, now: Nanos) {
+    fn collect(&mut self, now: Instant) {
         loop {
             self.settle_media();
             let Some(Ended { id, at, outcome }) = self.machine.poll_ended() else { return };
@@ -325,7 +325,7 @@ impl Emulator {
 
     /// Handles a completed piece. The last one completes the operation at the model's time; others are followed by the next
     /// piece, unless the store refuses the data on the media or the disk is stopping.
-    fn end_piece(&mut self, now: Nanos, at: Nanos, slot: usize) {
+    fn end_piece(&mut self, now: Instant, at: Instant, slot: usize) {
         let Some(pending) = self.pending.get(slot) else { return };
         let is_last = pending.task.is_over();
         let keeps = matches!(pending.asked, Some((Kind::Write | Kind::Flush, _)));
@@ -344,7 +344,7 @@ impl Emulator {
         }
     }
 
-    fn finish(&mut self, slot: usize, at: Nanos, result: Result<Outcome, BlockError>) {
+    fn finish(&mut self, slot: usize, at: Instant, result: Result<Outcome, BlockError>) {
         if let Some(pending) = self.pending.try_remove(slot) {
             self.record(pending.volume, pending.asked, at.since(pending.begun), result.is_ok());
             self.answered.push_back(Answered { ticket: pending.ticket, at, result });
@@ -386,7 +386,7 @@ mod tests {
     }
 
     fn ask(emulator: &mut Emulator, operation: Operation) -> Result<Outcome, BlockError> {
-        emulator.submit(Nanos::ZERO, 0, operation, 0);
+        emulator.submit(Instant::ZERO, 0, operation, 0);
         loop {
             match emulator.poll_answer() {
                 Some(answered) => return answered.result,

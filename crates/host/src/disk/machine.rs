@@ -1,6 +1,6 @@
 //! What decides when a request is done: a rig of the simulator, stepped by its caller, or the null disk, which takes no time.
 
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Request};
 use headstack_sim::{Completion, Engine, Finished, Observer, Outcome};
 use headstack_workload::{Inbox, Issue};
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) id: u64,
-    pub(super) at: Nanos,
+    pub(super) at: Instant,
     pub(super) outcome: Outcome,
 }
 
@@ -48,7 +48,7 @@ impl Machine {
         self.engine.as_deref_mut()
     }
 
-    pub(super) fn submit(&mut self, now: Nanos, volume: u32, request: Request, id: u64) {
+    pub(super) fn submit(&mut self, now: Instant, volume: u32, request: Request, id: u64) {
         if self.engine.is_none() {
             self.ended.push_back(Ended { id, at: now, outcome: Outcome::Done });
             return;
@@ -57,7 +57,7 @@ impl Machine {
         self.handle_timeout(now);
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Nanos) {
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
         if let Some(engine) = &mut self.engine {
             engine.advance(now, &mut self.inbox, &mut Back(&mut self.ended));
         }
@@ -68,7 +68,7 @@ impl Machine {
     }
 
     /// When the next step is due; `None` if only a new request can change anything.
-    pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.engine().and_then(Engine::next_event)
     }
 }

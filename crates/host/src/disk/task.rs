@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::books::Kind;
 use crate::BlockError;
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Op, Request};
 
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
@@ -12,7 +12,7 @@ pub(super) struct Pending {
     pub(super) task: Task,
     pub(super) outcome: Outcome,
     pub(super) asked: Option<(Kind, u64)>,
-    pub(super) begun: Nanos,
+    pub(super) begun: Instant,
 }
 
 /// Blocks `next..end` are not submitted yet.

@@ -5,7 +5,7 @@
 //! the same time are not distinguished, nor are further versions once [`Unwritten::OLDER`] runs are kept: the younger data then
 //! count as taken at the older ones' time.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::collections::BTreeMap;
 use std::mem;
 
@@ -58,7 +58,7 @@ impl Content {
 pub(super) struct Run {
     pub(super) first: u64,
     pub(super) content: Content,
-    since: Nanos,
+    since: Instant,
 }
 
 impl Run {
@@ -114,9 +114,9 @@ impl Unwritten {
     }
 
     /// Inserts bytes taken at `now` over older ones.
-    pub(super) fn insert(&mut self, now: Nanos, offset: u64, content: Content) {
+    pub(super) fn insert(&mut self, now: Instant, offset: u64, content: Content) {
         let (end, mut since) = (offset + content.bytes(), now);
-        for run in self.take_youngest(offset, end, Nanos::MAX) {
+        for run in self.take_youngest(offset, end, Instant::MAX) {
             if run.since < now && self.older.len() < Unwritten::OLDER {
                 self.older.push(run);
             } else {
@@ -140,21 +140,21 @@ impl Unwritten {
 
     /// What reaches the media in `start..end` when a drive writes what it had taken by `until`: the youngest such run of each
     /// byte. It and all older ones are removed.
-    pub(super) fn settle(&mut self, start: u64, end: u64, until: Nanos) -> Vec<Run> {
+    pub(super) fn settle(&mut self, start: u64, end: u64, until: Instant) -> Vec<Run> {
         let mut settled = self.take_youngest(start, end, until);
         for run in &settled {
             self.take_older(run.first, run.end(), |_| true);
         }
         let mut youngest = Unwritten::default();
         for run in self.take_older(start, end, |since| since <= until) {
-            youngest.insert(Nanos::ZERO, run.first, run.content);
+            youngest.insert(Instant::ZERO, run.first, run.content);
         }
         settled.extend(youngest.runs.into_values());
         settled
     }
 
     pub(super) fn remove(&mut self, start: u64, end: u64) {
-        self.settle(start, end, Nanos::MAX);
+        self.settle(start, end, Instant::MAX);
     }
 
     /// Copies the youngest data over bytes that were read from `offset` on.
@@ -183,7 +183,7 @@ impl Unwritten {
     }
 
     /// Removes and returns the youngest runs of `start..end` that were taken by `until`.
-    fn take_youngest(&mut self, start: u64, mut end: u64, until: Nanos) -> Vec<Run> {
+    fn take_youngest(&mut self, start: u64, mut end: u64, until: Instant) -> Vec<Run> {
         let mut taken = Vec::new();
         while let Some((&first, run)) = self.runs.range(..end).next_back() {
             if !run.touches(start, end) {
@@ -202,7 +202,7 @@ impl Unwritten {
     }
 
     /// Removes and returns overwritten runs of `start..end` of wanted times, in their order.
-    fn take_older(&mut self, start: u64, end: u64, wanted: impl Fn(Nanos) -> bool) -> Vec<Run> {
+    fn take_older(&mut self, start: u64, end: u64, wanted: impl Fn(Instant) -> bool) -> Vec<Run> {
         let mut taken = Vec::new();
         if !self.older.iter().any(|run| run.touches(start, end) && wanted(run.since)) {
             return taken;
@@ -255,7 +255,7 @@ mod tests {
                         let byte = if zeros { 0 } else { number as u8 + 1 };
                         let data = Content::Data(vec![byte; length as usize]);
                         let content = if zeros { Content::Zeros { bytes: length, may_trim: true } } else { data };
-                        unwritten.insert(Nanos(now), offset, content);
+                        unwritten.insert(Instant(now), offset, content);
                         for versions in &mut plain[range] {
                             versions.retain(|(since, _)| *since < now);
                             versions.push((now, byte));
@@ -264,7 +264,7 @@ mod tests {
                     Step::Settle { ago } => {
                         let until = now.saturating_sub(ago);
                         let (mut stored, mut expected) = ([None; 80], [None; 80]);
-                        for run in unwritten.settle(offset, end, Nanos(until)) {
+                        for run in unwritten.settle(offset, end, Instant(until)) {
                             let mut bytes = vec![9; run.content.bytes() as usize];
                             run.content.copy(0, &mut bytes);
                             let places = &mut stored[run.first as usize..run.end() as usize];
@@ -299,13 +299,13 @@ mod tests {
     fn block_written_repeatedly_takes_bounded_memory() {
         let mut unwritten = Unwritten::default();
         for turn in 0..10_000u64 {
-            unwritten.insert(Nanos(turn), 0, Content::Data(vec![turn as u8; 512]));
+            unwritten.insert(Instant(turn), 0, Content::Data(vec![turn as u8; 512]));
         }
         assert!(unwritten.room() <= 512 * (Unwritten::OLDER as u64 + 1), "{}", unwritten.room());
         // The first ones are still distinguished; of the last, the youngest stands for all.
-        assert_eq!(unwritten.settle(0, 512, Nanos(7))[0].content, Content::Data(vec![7; 512]));
+        assert_eq!(unwritten.settle(0, 512, Instant(7))[0].content, Content::Data(vec![7; 512]));
         assert_eq!(
-            unwritten.settle(0, 512, Nanos(9_000))[0].content,
+            unwritten.settle(0, 512, Instant(9_000))[0].content,
             Content::Data(vec![9_999u64 as u8; 512])
         );
         assert_eq!((unwritten.bytes(), unwritten.room()), (0, 0));
@@ -314,10 +314,10 @@ mod tests {
     #[test]
     fn long_data_is_split_and_zeros_take_no_memory() {
         let mut unwritten = Unwritten::default();
-        unwritten.insert(Nanos(1), 100, Content::Data(vec![1; 1 << 20]));
+        unwritten.insert(Instant(1), 100, Content::Data(vec![1; 1 << 20]));
         assert!(unwritten.runs.values().all(|run| run.content.bytes() <= Unwritten::CHUNK as u64));
         assert_eq!(unwritten.bytes(), 1 << 20);
-        unwritten.insert(Nanos(1), 0, Content::Zeros { bytes: 1 << 40, may_trim: false });
+        unwritten.insert(Instant(1), 0, Content::Zeros { bytes: 1 << 40, may_trim: false });
         assert_eq!((unwritten.bytes(), unwritten.room(), unwritten.runs.len()), (1 << 40, 0, 1));
     }
 }

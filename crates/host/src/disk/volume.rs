@@ -3,7 +3,7 @@
 use super::store::Store;
 use super::unwritten::{Content, Unwritten};
 use crate::{BlockError, StatusExtent};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_workload::VolumeInfo;
 
 /// A disk as clients see it.
@@ -72,7 +72,7 @@ impl Volume {
     }
 
     /// Takes bytes at `now`. A dead drive takes none; its model reports that.
-    pub(super) fn write(&mut self, now: Nanos, offset: u64, content: Content) -> Result<(), BlockError> {
+    pub(super) fn write(&mut self, now: Instant, offset: u64, content: Content) -> Result<(), BlockError> {
         if self.is_dead {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Volume {
 
     /// A run of blocks is on the media now, with the data that the drive had taken by `submitted`. Data that the store refuses
     /// are kept in `owed`.
-    pub(super) fn settle(&mut self, start: u64, end: u64, submitted: Nanos) {
+    pub(super) fn settle(&mut self, start: u64, end: u64, submitted: Instant) {
         for run in self.unwritten.settle(start, end, submitted) {
             self.keep(run.first, run.content);
         }
@@ -101,7 +101,7 @@ impl Volume {
         self.owed.remove(first, first + content.bytes());
         if let Err(error) = self.store.keep(first, &content) {
             self.failed = Some(error);
-            self.owed.insert(Nanos::ZERO, first, content);
+            self.owed.insert(Instant::ZERO, first, content);
         }
     }
 
@@ -113,7 +113,7 @@ impl Volume {
     /// Retries what the store refused.
     pub(super) fn try_again(&mut self) -> Result<(), BlockError> {
         if self.failed.take().is_some() {
-            for run in self.owed.settle(0, u64::MAX, Nanos::MAX) {
+            for run in self.owed.settle(0, u64::MAX, Instant::MAX) {
                 self.keep(run.first, run.content);
             }
         }
@@ -209,8 +209,8 @@ mod tests {
     #[test]
     fn unwritten_data_is_readable_until_forgotten() {
         let mut volume = volume();
-        volume.write(Nanos(1), 0, data(1, 8192)).expect("there is room");
-        volume.settle(0, 4096, Nanos(1));
+        volume.write(Instant(1), 0, data(1, 8192)).expect("there is room");
+        volume.settle(0, 4096, Instant(1));
         assert_eq!((byte(&volume, 4095), byte(&volume, 4096)), (1, 1));
         assert_eq!(volume.unwritten_bytes(), 4096);
         volume.forget();
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn write_during_an_access_stays_off_the_media() {
         let mut volume = volume();
-        volume.write(Nanos(1), 0, data(1, 4096)).expect("there is room");
-        volume.write(Nanos(5), 512, data(2, 512)).expect("there is room");
-        volume.settle(0, 4096, Nanos(1));
+        volume.write(Instant(1), 0, data(1, 4096)).expect("there is room");
+        volume.write(Instant(5), 512, data(2, 512)).expect("there is room");
+        volume.settle(0, 4096, Instant(1));
         assert_eq!((on_media(&volume, 0), on_media(&volume, 512), byte(&volume, 512)), (1, 1, 2));
         assert_eq!(volume.unwritten_bytes(), 512);
-        volume.settle(0, 4096, Nanos(5));
+        volume.settle(0, 4096, Instant(5));
         assert_eq!((on_media(&volume, 512), volume.unwritten_bytes()), (2, 0));
     }
 
@@ -233,11 +233,11 @@ mod tests {
     fn data_rejected_by_the_store_is_readable_and_retried() {
         let mut volume = volume();
         let good = volume.be_read_only();
-        volume.write(Nanos(1), 512, data(3, 1024)).expect("the cache has room");
-        volume.settle(0, 8192, Nanos(1));
+        volume.write(Instant(1), 512, data(3, 1024)).expect("the cache has room");
+        volume.settle(0, 8192, Instant(1));
         assert_eq!((volume.failed(), volume.unwritten_bytes()), (Some(BlockError::Medium), 0));
         assert_eq!(volume.try_again(), Err(BlockError::Medium));
-        volume.write(Nanos(2), 512, data(4, 512)).expect("the cache has room");
+        volume.write(Instant(2), 512, data(4, 512)).expect("the cache has room");
         assert_eq!((byte(&volume, 512), on_media(&volume, 512), byte(&volume, 1024)), (4, 3, 3));
         volume.take_store(good);
         assert_eq!(volume.try_again(), Ok(()));
@@ -248,7 +248,7 @@ mod tests {
     fn zeros_without_trim_are_stored_as_data() {
         let mut volume = volume();
         for (number, may_trim) in [true, false].into_iter().enumerate() {
-            let (now, place) = (Nanos(number as u64), number as u64 * 65_536);
+            let (now, place) = (Instant(number as u64), number as u64 * 65_536);
             volume.write(now, place, data(1, 65_536)).expect("there is room");
             volume.write(now, place, Content::Zeros { bytes: 65_536, may_trim }).expect("there is room");
             volume.settle(place, place + 65_536, now);
@@ -261,20 +261,20 @@ mod tests {
     #[test]
     fn dead_drive_stores_nothing_and_loses_its_cache() {
         let mut volume = volume();
-        volume.write(Nanos(1), 0, data(1, 512)).expect("the cache has room");
+        volume.write(Instant(1), 0, data(1, 512)).expect("the cache has room");
         volume.die();
-        volume.write(Nanos(2), 0, data(2, 512)).expect("its model tells of it");
-        volume.settle(0, u64::MAX, Nanos::MAX);
+        volume.write(Instant(2), 0, data(2, 512)).expect("its model tells of it");
+        volume.settle(0, u64::MAX, Instant::MAX);
         assert_eq!((volume.unwritten_bytes(), on_media(&volume, 0)), (0, 0));
     }
 
     #[test]
     fn allocation_includes_unwritten_data() {
         let mut volume = volume();
-        volume.write(Nanos(1), 4096, data(1, 4096)).expect("there is room");
-        volume.settle(4096, 8192, Nanos(1));
-        volume.write(Nanos(1), 8192, data(2, 512)).expect("there is room");
-        volume.write(Nanos(1), 1 << 20, data(2, 512)).expect("there is room");
+        volume.write(Instant(1), 4096, data(1, 4096)).expect("there is room");
+        volume.settle(4096, 8192, Instant(1));
+        volume.write(Instant(1), 8192, data(2, 512)).expect("there is room");
+        volume.write(Instant(1), 1 << 20, data(2, 512)).expect("there is room");
         let reported: Vec<_> = volume.allocation(0, 1 << 21).iter().map(|s| (s.bytes, s.hole)).collect();
         let gap = (1 << 20) - 8704;
         let rest = (1 << 20) - 512;

@@ -9,7 +9,7 @@ mod data;
 use super::bytes::{Pool, memory};
 use super::messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 use crate::{BlockError, Operation, StatusExtent};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_policy::streams::{
     self, Answer, Boundaries, Command, Config, ConfigError, Guarantee, Request, RequestKind, Streams,
     TransferBuffer,
@@ -114,7 +114,7 @@ impl<T> NodeCore<T> {
     }
 
     /// Takes a client's request.
-    pub fn submit(&mut self, now: Nanos, client: u64, operation: Operation, ticket: T) {
+    pub fn submit(&mut self, now: Instant, client: u64, operation: Operation, ticket: T) {
         let (kind, content) = match self.admit(operation) {
             Ok(Some(admitted)) => admitted,
             Ok(None) => return self.ready.push_back(Answered { ticket, result: Ok(Outcome::Done) }),
@@ -159,7 +159,7 @@ impl<T> NodeCore<T> {
     }
 
     /// Reports the end of a command of the disk.
-    pub fn end(&mut self, now: Nanos, command: Command, result: Result<Ended, BlockError>) {
+    pub fn end(&mut self, now: Instant, command: Command, result: Result<Ended, BlockError>) {
         let result = result.map(|ended| {
             let content = match ended {
                 Ended::Done => return,
@@ -175,12 +175,12 @@ impl<T> NodeCore<T> {
     }
 
     /// Handles what is due at this time.
-    pub fn handle_timeout(&mut self, now: Nanos) {
+    pub fn handle_timeout(&mut self, now: Instant) {
         self.streams.handle_timeout(now);
     }
 
     /// When to call [`handle_timeout`](NodeCore::handle_timeout) if no other call comes before.
-    pub fn poll_timeout(&self) -> Option<Nanos> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         self.streams.poll_timeout()
     }
 
@@ -190,7 +190,7 @@ impl<T> NodeCore<T> {
     }
 
     /// Forgets a disconnected client. Its requests are still answered.
-    pub fn forget(&mut self, now: Nanos, client: u64) {
+    pub fn forget(&mut self, now: Instant, client: u64) {
         self.streams.forget(now, client);
     }
 
@@ -244,7 +244,7 @@ impl<T> NodeCore<T> {
 mod tests {
     use super::*;
 
-    const NOW: Nanos = Nanos::ZERO;
+    const NOW: Instant = Instant::ZERO;
 
     fn core(read_only: bool) -> NodeCore<u64> {
         let shape = Shape { bytes: 1 << 20, block_bytes: 4096, read_only };

@@ -1,32 +1,32 @@
 //! Statistics of a node's thread: how long the disk had commands, and how long clients waited.
 
 use hdrhistogram::Histogram;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 #[derive(Debug, Default)]
 pub(super) struct Busy {
     commands: usize,
     /// Time counted up to `since`.
     time: Nanos,
-    since: Nanos,
+    since: Instant,
 }
 
 impl Busy {
-    pub(super) fn begin(&mut self, now: Nanos) {
+    pub(super) fn begin(&mut self, now: Instant) {
         self.count(now);
         self.commands += 1;
     }
 
-    pub(super) fn end(&mut self, now: Nanos, commands: usize) {
+    pub(super) fn end(&mut self, now: Instant, commands: usize) {
         self.count(now);
         self.commands -= commands;
     }
 
-    fn count(&mut self, now: Nanos) {
+    fn count(&mut self, now: Instant) {
         (self.time, self.since) = (self.until(now), now);
     }
 
-    pub(super) fn until(&self, now: Nanos) -> Nanos {
+    pub(super) fn until(&self, now: Instant) -> Nanos {
         if self.commands > 0 { self.time + now.since(self.since) } else { self.time }
     }
 }
@@ -97,14 +97,14 @@ mod tests {
     #[test]
     fn busy_time_covers_commands_in_flight() {
         let mut busy = Busy::default();
-        busy.begin(Nanos(10));
-        busy.begin(Nanos(20));
-        busy.end(Nanos(30), 1);
-        assert_eq!(busy.until(Nanos(35)), Nanos(25));
-        busy.end(Nanos(40), 1);
-        assert_eq!(busy.until(Nanos(90)), Nanos(30));
-        busy.begin(Nanos(100));
-        assert_eq!(busy.until(Nanos(105)), Nanos(35));
+        busy.begin(Instant(10));
+        busy.begin(Instant(20));
+        busy.end(Instant(30), 1);
+        assert_eq!(busy.until(Instant(35)), Nanos(25));
+        busy.end(Instant(40), 1);
+        assert_eq!(busy.until(Instant(90)), Nanos(30));
+        busy.begin(Instant(100));
+        assert_eq!(busy.until(Instant(105)), Nanos(35));
     }
 
     #[test]

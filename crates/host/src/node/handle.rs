@@ -7,7 +7,7 @@ use crate::disk::{Books, Kind};
 use crate::event_loop::Shared;
 use crate::links::Answerable;
 use crate::{BlockError, Clock};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::{BlockSizes, Export};
 use headstack_policy::streams::Streams;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct NodeHandle(pub(crate) Arc<NodeShared>);
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub struct NodeView {
-    pub at: Nanos,
+    pub at: Instant,
     pub outstanding: usize,
     pub connections: usize,
     /// Whether its thread has failed and serves no requests.
@@ -92,7 +92,7 @@ impl NodeHandle {
 pub(super) struct PendingRequest {
     pub(super) answerable: Answerable,
     pub(super) kind: Option<(Kind, u64)>,
-    pub(super) begun: Nanos,
+    pub(super) begun: Instant,
 }
 
 pub(super) type Core = NodeCore<Option<PendingRequest>>;

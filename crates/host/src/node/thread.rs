@@ -11,7 +11,7 @@ use crate::disk::Kind;
 use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSettings};
 use crate::links::{Links, QueuedRequest};
 use crate::{Answer, BlockError, Clock, Operation, log_parts};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_policy::streams::{Command, Config};
 use log::warn;
 use std::io;
@@ -92,14 +92,14 @@ impl ThreadService for NodeService {
         self.drive.begin(&mut state.core);
     }
 
-    fn run_due(&mut self, shared: &NodeShared, links: &mut Links) -> Option<Nanos> {
+    fn run_due(&mut self, shared: &NodeShared, links: &mut Links) -> Option<Instant> {
         let next = self.advance(&mut shared.lock(), shared, links);
         self.settle(shared, links);
         next
     }
 
     fn settle(&mut self, shared: &NodeShared, links: &mut Links) {
-        let now = shared.clock.elapsed();
+        let now = shared.clock.real_now();
         links.settle(now, |link| drop(link.take_sent()), |number| self.gone.push(number));
     }
 
@@ -115,7 +115,7 @@ impl NodeService {
         state: &mut State<ServedNode>,
         shared: &NodeShared,
         links: &mut Links,
-    ) -> Option<Nanos> {
+    ) -> Option<Instant> {
         let now = shared.clock.now();
         let State { served, arrived, stopping, .. } = state;
         links.take_arrived(arrived, |link| {
@@ -136,7 +136,7 @@ impl NodeService {
         if *stopping && wake_up.finish() {
             return None;
         }
-        Some(served.core.poll_timeout().unwrap_or(Nanos::MAX))
+        Some(served.core.poll_timeout().unwrap_or(Instant::MAX))
     }
 }
 
@@ -144,7 +144,7 @@ struct WakeUp<'a> {
     service: &'a mut NodeService,
     state: &'a mut ServedNode,
     links: &'a mut Links,
-    now: Nanos,
+    now: Instant,
     name: &'a str,
 }
 
@@ -259,6 +259,7 @@ mod tests {
     use crate::node::handle::Core;
     use crate::node::messages::Shape;
     use crate::server::slots::{ConnectionLimits, ConnectionSlots};
+    use headstack_model::Nanos;
     use headstack_nbd::{Exports, Handshake, Limits, Wire};
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
@@ -293,13 +294,13 @@ mod tests {
     /// A connection to the only export, and its client's end.
     fn link(node: &NodeHandle) -> (UnixStream, Link) {
         let exports = Exports::new(vec![node.export("d")]).expect("it can be exported");
-        let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);
+        let mut handshake = Handshake::new(exports, Limits::default(), Instant::ZERO);
         let said = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();
         handshake.input_space()[..said.len()].copy_from_slice(&said);
-        handshake.filled(Nanos::ZERO, said.len());
+        handshake.filled(Instant::ZERO, said.len());
         let greeting = handshake.output().len();
-        handshake.sent(Nanos::ZERO, greeting);
-        let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
+        handshake.sent(Instant::ZERO, greeting);
+        let session = handshake.into_session(Instant::ZERO).expect("the export was chosen");
         let connection_limits = ConnectionLimits::new(1, 1, Nanos::MAX);
         let slot = ConnectionSlots::default().acquire(None, connection_limits).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");

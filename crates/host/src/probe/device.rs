@@ -4,7 +4,7 @@ use super::{Opened, Options, Over, ProbeError, Task, TaskResult, physical_sector
 use crate::Clock;
 use crate::node::bytes::pages;
 use crate::sysfs::DeviceLocation;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_probe::{Answer, DiskInfo, Outcome, ProbeCommand};
 use headstack_tracks::map::Identity;
 use memmap2::MmapMut;
@@ -151,7 +151,7 @@ impl Worker {
         room[..task.data.len()].copy_from_slice(&task.data);
     }
 
-    fn answer(&self, clock: &Clock, task: Task, issued: Nanos, room: &mut MmapMut) -> TaskResult {
+    fn answer(&self, clock: &Clock, task: Task, issued: Instant, room: &mut MmapMut) -> TaskResult {
         let Task { probe, keeps, .. } = task;
         let (offset, length) = self.byte_range(&probe.command);
         let done = self.carry_out(&probe.command, offset, &mut room[..length]);
@@ -203,7 +203,7 @@ impl Worker {
 mod tests {
     use super::super::RealDisk;
     use super::*;
-    use headstack_model::Lbn;
+    use headstack_model::{Lbn, Nanos};
     use headstack_probe::{Disk, Extraction, drive};
     use std::os::unix::fs::FileExt;
 
@@ -245,7 +245,7 @@ mod tests {
             let (mut outcomes, mut in_time) = (Vec::new(), Vec::new());
             for (k, ticket) in sent.into_iter().enumerate() {
                 let answer = disk.answer(ticket).await;
-                in_time.push(answer.issued >= Nanos(k as u64 * 1_000_000) && answer.ended >= answer.issued);
+                in_time.push(answer.issued >= Instant(k as u64 * 1_000_000) && answer.ended >= answer.issued);
                 outcomes.push(answer.outcome);
             }
             (outcomes, in_time)

@@ -14,7 +14,7 @@ pub(crate) mod user;
 
 use crate::Clock;
 use crate::realtime::{self, CpuLatencyLock};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 use headstack_nbd::NbdUri;
 use headstack_nbd::client::ClientError;
 use headstack_probe::drive::ProbeTarget;
@@ -207,7 +207,7 @@ impl RealDisk {
 
     /// Executes a command that is not a probe, and waits for it.
     fn execute_aside(&mut self, command: ProbeCommand, keeps: bool) -> Result<Over, ProbeError> {
-        let probe = Probe { number: ASIDE, command, at: Nanos::ZERO };
+        let probe = Probe { number: ASIDE, command, at: Instant::ZERO };
         self.hand_over(Task { probe, data: Vec::new(), keeps })?;
         loop {
             let over = self.next_over()?;
@@ -298,7 +298,7 @@ fn physical_sectors(met: u32, block: u32) -> Result<u32, ProbeError> {
 const SPIN: Duration = Duration::from_micros(120);
 
 /// Waits until a time, to the microsecond.
-fn wait_until(clock: &Clock, at: Nanos) {
+fn wait_until(clock: &Clock, at: Instant) {
     loop {
         let left = Duration::from_nanos(at.since(clock.now()).0);
         if left.is_zero() {

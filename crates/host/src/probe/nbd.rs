@@ -2,7 +2,7 @@
 
 use super::{Opened, Options, Over, ProbeError, Task, TaskResult, physical_sectors, start, wait_until};
 use crate::Clock;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::client::{self, ClientError, Command};
 use headstack_nbd::{NbdServer, NbdUri};
 use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
@@ -87,7 +87,7 @@ impl Write for Stream {
 
 struct SentTask {
     task: Task,
-    issued: Nanos,
+    issued: Instant,
 }
 
 pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeError> {
@@ -277,18 +277,18 @@ mod tests {
 
     fn shake_hands(stream: &mut UnixStream, export: Export) {
         let exports = Exports::new(vec![export]).expect("it can be exported");
-        let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);
+        let mut handshake = Handshake::new(exports, Limits::default(), Instant::ZERO);
         loop {
             while !handshake.output().is_empty() {
                 let sent = stream.write(handshake.output()).expect("the client listens");
-                handshake.sent(Nanos::ZERO, sent);
+                handshake.sent(Instant::ZERO, sent);
             }
             if handshake.chosen().is_some() {
                 return;
             }
             let count = stream.read(handshake.input_space()).expect("the client speaks");
             assert!(count > 0, "the client continues");
-            handshake.filled(Nanos::ZERO, count);
+            handshake.filled(Instant::ZERO, count);
         }
     }
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn requested(disk: &mut RealDisk, command: ProbeCommand) -> Result<Outcome, String> {
-        let probe = Probe { number: 1, command, at: Nanos::ZERO };
+        let probe = Probe { number: 1, command, at: Instant::ZERO };
         disk.submit(probe)
             .and_then(|()| disk.wait())
             .map(|(_, answer)| answer.outcome)

@@ -6,7 +6,7 @@ use super::slots::{ConnectionLimits, ConnectionSlots};
 use super::{Mail, Rules, Served};
 use crate::connection::Connection;
 use crate::{Clock, log_parts};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Ending, Export, Exports, Gate, Handshake, Origin, Peer, Wire};
 use log::{info, warn};
 use rustix::buffer::spare_capacity;
@@ -73,7 +73,7 @@ impl Accepting {
             let timeout = (!self.greeted.is_empty()).then_some(&second);
             // An interrupted wait is repeated.
             let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), timeout);
-            let now = self.clock.elapsed();
+            let now = self.clock.real_now();
             for event in &events {
                 match event.data.u64() {
                     MAIL => {
@@ -110,7 +110,7 @@ impl Accepting {
     }
 
     /// Accepts clients that wait at a listener, and refuses those above the limits.
-    fn accept(&mut self, listener: usize, now: Nanos) {
+    fn accept(&mut self, listener: usize, now: Instant) {
         // epoll reports the remaining clients again.
         for _ in 0..AT_ONCE {
             match self.listeners[listener].accept() {
@@ -127,7 +127,7 @@ impl Accepting {
         }
     }
 
-    fn greet(&mut self, listener: usize, socket: Socket, (origin, client): (Origin, String), now: Nanos) {
+    fn greet(&mut self, listener: usize, socket: Socket, (origin, client): (Origin, String), now: Instant) {
         let Rules { limits, connections, connections_per_address, idle, budget, tls, .. } = &self.rules;
         let address = match origin {
             Origin::Network(address) => Some(address),
@@ -151,7 +151,7 @@ impl Accepting {
     }
 
     /// Advances a handshake; passes the connection on when it is done.
-    fn advance(&mut self, place: usize, now: Nanos) {
+    fn advance(&mut self, place: usize, now: Instant) {
         let Some(connection) = self.greeted.get_mut(place) else { return };
         connection.receive(now);
         connection.send(now);
@@ -165,7 +165,7 @@ impl Accepting {
             let connection = self.greeted.remove(place);
             report_choice(&connection, &self.exports.all()[chosen].name);
             let target = &self.served[chosen].target;
-            let time = target.clock().elapsed();
+            let time = target.clock().real_now();
             if let Some(connection) = connection.with(time, |handshake| handshake.into_session(time)) {
                 target.adopt(connection, self.doors.promised(chosen));
             }

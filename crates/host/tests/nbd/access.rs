@@ -6,7 +6,7 @@ use crate::server::{hear, null};
 use headstack_host::{
     Address, ClientCertificates, Clock, Disk, Listener, Rules, Served, Server, Target, Timing,
 };
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Allow, Export, Exports, Handshake, Limits, Origin, Peer};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -35,9 +35,9 @@ fn exports() -> Exports {
 
 fn greeted(origin: Origin, names: &[&str]) -> Handshake {
     let peer = Peer { origin, names: names.iter().map(ToString::to_string).collect() };
-    let mut handshake = Handshake::new(exports(), Limits::default(), Nanos::ZERO).with_peer(peer);
-    get(&mut handshake, Nanos::ZERO);
-    put(&mut handshake, Nanos::ZERO, &client_flags(0b11), usize::MAX);
+    let mut handshake = Handshake::new(exports(), Limits::default(), Instant::ZERO).with_peer(peer);
+    get(&mut handshake, Instant::ZERO);
+    put(&mut handshake, Instant::ZERO, &client_flags(0b11), usize::MAX);
     handshake
 }
 

@@ -4,7 +4,7 @@ use crate::authority::{Authority, have, run};
 use crate::client::*;
 use crate::server::{Setup, null, setup_as};
 use headstack_host::{Answer, ClientCertificates, Operation, Rules, TlsSettings};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Breach, Ending, Handshake, Limits, Machine, Session, Tls, Transport, Wire};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -158,16 +158,16 @@ fn wrong_tls_file_is_rejected_by_its_setting() {
 fn transport(authority: &Authority, required: bool) -> (Transport<Handshake>, Tls) {
     let settings = authority.settings(ClientCertificates::Optional, required);
     let tls = settings.load().expect("openssl made the files");
-    let handshake = Handshake::new(exports(), limits(), Nanos::ZERO).with_tls(Some(tls.clone()));
+    let handshake = Handshake::new(exports(), limits(), Instant::ZERO).with_tls(Some(tls.clone()));
     let mut transport = Transport::new(handshake, &limits());
-    assert_eq!(get(&mut transport, Nanos::ZERO), greeting());
+    assert_eq!(get(&mut transport, Instant::ZERO), greeting());
     (transport, tls)
 }
 
 /// Says something without TLS and hears the answer.
 fn say(transport: &mut Transport<Handshake>, bytes: &[u8]) -> Vec<u8> {
-    put(transport, Nanos::ZERO, bytes, usize::MAX);
-    get(transport, Nanos::ZERO)
+    put(transport, Instant::ZERO, bytes, usize::MAX);
+    get(transport, Instant::ZERO)
 }
 
 fn kinds(bytes: &[u8]) -> Vec<u32> {
@@ -195,7 +195,7 @@ fn exchange<W: Machine>(
             client.write_tls(unread).expect("a vector takes all");
             moved = true;
         }
-        let count = put(server, Nanos::ZERO, unread, piece());
+        let count = put(server, Instant::ZERO, unread, piece());
         unread.drain(..count);
         moved |= count > 0;
         let output = server.output();
@@ -207,7 +207,7 @@ fn exchange<W: Machine>(
             // For now there is no more.
             let _ = client.reader().read_to_end(&mut heard);
         }
-        server.sent(Nanos::ZERO, count);
+        server.sent(Instant::ZERO, count);
         moved |= count > 0;
         if !moved {
             return heard;
@@ -236,7 +236,7 @@ fn options_agreed_before_tls_are_discarded() {
     assert_eq!(kinds(&heard), [INVALID], "there is TLS already");
     exchange((&mut client, &mut unread), &mut server, &choose(7, "disk", &[]), &mut || 1 << 20);
     let mut session =
-        server.with(Nanos::ZERO, |handshake| handshake.into_session(Nanos::ZERO)).expect("it is chosen");
+        server.with(Instant::ZERO, |handshake| handshake.into_session(Instant::ZERO)).expect("it is chosen");
     let heard =
         exchange((&mut client, &mut unread), &mut session, &request(0, WRITE, 1, 1, 0), &mut || 1 << 20);
     assert!(heard.is_empty());
@@ -297,7 +297,7 @@ fn tls_records_are_accepted_in_any_pieces() {
         let (mut client, mut unread) = (authority.client(Some("client")), Vec::new());
         client.set_buffer_limit(None);
         exchange((&mut client, &mut unread), &mut server, &choose(7, "disk", &[]), &mut piece);
-        let session = server.with(Nanos::ZERO, |handshake| handshake.into_session(Nanos::ZERO));
+        let session = server.with(Instant::ZERO, |handshake| handshake.into_session(Instant::ZERO));
         let mut session: Transport<Session> = session.expect("it is chosen");
         let longest = (most as u32 * 512).min(200 << 10);
         let write = |turn: u64| {
@@ -318,9 +318,9 @@ fn tls_records_are_accepted_in_any_pieces() {
                             data.iter().all(|byte| *byte == pending as u8),
                             "request {pending} of {seed}"
                         );
-                        session.machine.answer(Nanos::ZERO, request.handle, Ok(Answer::Done));
+                        session.machine.answer(Instant::ZERO, request.handle, Ok(Answer::Done));
                     }
-                    _ => session.machine.answer_read(Nanos::ZERO, request.handle, |room| {
+                    _ => session.machine.answer_read(Instant::ZERO, request.handle, |room| {
                         room.fill(pending as u8);
                         Ok(())
                     }),
@@ -344,13 +344,13 @@ fn tls_records_are_accepted_in_any_pieces() {
 /// A session within TLS with these limits, and its client.
 fn secured(authority: &Authority, limits: Limits) -> (Transport<Session>, ClientConnection) {
     let tls = authority.settings(ClientCertificates::Optional, true).load().expect("openssl made the files");
-    let handshake = Handshake::new(exports(), limits.clone(), Nanos::ZERO).with_tls(Some(tls));
+    let handshake = Handshake::new(exports(), limits.clone(), Instant::ZERO).with_tls(Some(tls));
     let mut server = Transport::new(handshake, &limits);
-    get(&mut server, Nanos::ZERO);
+    get(&mut server, Instant::ZERO);
     say(&mut server, &[client_flags(0b11), starttls()].concat());
     let (mut client, mut unread) = (authority.client(Some("client")), Vec::new());
     exchange((&mut client, &mut unread), &mut server, &choose(7, "disk", &[]), &mut || 1 << 20);
-    let session = server.with(Nanos::ZERO, |handshake| handshake.into_session(Nanos::ZERO));
+    let session = server.with(Instant::ZERO, |handshake| handshake.into_session(Instant::ZERO));
     (session.expect("it is chosen"), client)
 }
 
@@ -379,7 +379,7 @@ fn requests_before_close_notify_are_all_served() {
     let mut rest = &said[..];
     let mut pending = Vec::new();
     while !rest.is_empty() {
-        let taken = put(&mut server, Nanos::ZERO, rest, usize::MAX);
+        let taken = put(&mut server, Instant::ZERO, rest, usize::MAX);
         rest = &rest[taken..];
         let requests: Vec<_> = std::iter::from_fn(|| server.next_request()).collect();
         assert!(taken > 0 || !requests.is_empty(), "{} bytes are not taken", rest.len());
@@ -389,7 +389,7 @@ fn requests_before_close_notify_are_all_served() {
     assert_eq!(pending.len(), 3);
     assert_eq!(server.ending(), Some(&Ending::HungUp));
     for request in pending {
-        server.machine.answer(Nanos::ZERO, request.handle, Ok(Answer::Done));
+        server.machine.answer(Instant::ZERO, request.handle, Ok(Answer::Done));
     }
     let heard = exchange((&mut client, &mut Vec::new()), &mut server, &[], &mut || 1 << 20);
     assert_eq!(heard, [simple(OK, 1), simple(OK, 2), simple(OK, 3)].concat());
@@ -405,12 +405,12 @@ fn request_timeout_restarts_once_reading_resumes() {
     let first = records(&mut client, &request(0, READ, 1, 0, 512).repeat(2));
     let second = records(&mut client, &request(0, READ, 2, 0, 512));
     let (begun, rest) = second.split_at(9);
-    put(&mut server, Nanos::ZERO, &[&first[..], begun].concat(), usize::MAX);
+    put(&mut server, Instant::ZERO, &[&first[..], begun].concat(), usize::MAX);
     let one = server.next_request().expect("it is a request");
     assert_eq!(server.next_request(), None, "one at a time");
     assert!(!server.wants_input());
     // The disk takes longer than a client may.
-    let late = Nanos::from_secs(10);
+    let late = Instant::from_secs(10);
     server.handle_timeout(late);
     assert_eq!((server.ending(), server.poll_timeout()), (None, None), "it could not continue");
     let answer = |server: &mut Transport<Session>, handle| {

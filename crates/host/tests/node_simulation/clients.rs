@@ -2,7 +2,7 @@
 //! requests outstanding and pauses between.
 
 use crate::expected_data::BLOCK;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -61,7 +61,7 @@ pub(crate) struct Client {
     /// Requests that it waits for.
     pub(crate) waits: u32,
     /// When it asks again, if it has fewer outstanding than it may.
-    pub(crate) ready: Nanos,
+    pub(crate) ready: Instant,
     /// Requests that it still has to ask.
     pub(crate) left: u32,
     area: (u64, u64),
@@ -91,7 +91,7 @@ impl Client {
         Client {
             number,
             waits: 0,
-            ready: Nanos(random.random_range(0..20_000_000)),
+            ready: Instant(random.random_range(0..20_000_000)),
             left: random.random_range(4..=48),
             area,
             walk,
@@ -105,7 +105,7 @@ impl Client {
     }
 
     /// Whether it asks for something now.
-    pub(crate) fn asks(&self, now: Nanos) -> bool {
+    pub(crate) fn asks(&self, now: Instant) -> bool {
         self.is_ready() && self.ready <= now
     }
 
@@ -115,7 +115,7 @@ impl Client {
     }
 
     /// What it asks for next.
-    pub(crate) fn want(&mut self, random: &mut Pcg64Mcg, now: Nanos) -> Want {
+    pub(crate) fn want(&mut self, random: &mut Pcg64Mcg, now: Instant) -> Want {
         self.left -= 1;
         self.waits += 1;
         if self.pause > Nanos::ZERO {

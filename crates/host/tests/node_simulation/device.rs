@@ -7,7 +7,7 @@ use crate::draw::Ways;
 use headstack_host::disk::{Emulator, Outcome};
 use headstack_host::node::{Command, Ended, NodeCore, RequestKind};
 use headstack_host::{BlockError, Operation};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ struct DeviceCommand {
     /// What it writes.
     data: Vec<u8>,
     /// When it begins, and then when its end is reported.
-    at: Nanos,
+    at: Instant,
     result: Option<Result<Ended, BlockError>>,
 }
 
@@ -39,7 +39,7 @@ impl Device {
     /// Takes a command.
     pub(crate) fn start(
         &mut self,
-        now: Nanos,
+        now: Instant,
         core: &mut NodeCore<u64>,
         command: Command,
         ways: &Ways,
@@ -76,14 +76,20 @@ impl Device {
     }
 
     /// When something happens next.
-    pub(crate) fn next(&self) -> Option<Nanos> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         let own =
             self.in_flight.values().filter(|u| u.operation.is_some() || u.result.is_some()).map(|u| u.at);
         own.chain(self.emulator.poll_timeout()).min()
     }
 
     /// Begins what is due, and takes what is over.
-    pub(crate) fn turn(&mut self, now: Nanos, core: &mut NodeCore<u64>, ways: &Ways, random: &mut Pcg64Mcg) {
+    pub(crate) fn turn(
+        &mut self,
+        now: Instant,
+        core: &mut NodeCore<u64>,
+        ways: &Ways,
+        random: &mut Pcg64Mcg,
+    ) {
         for (&id, in_flight) in &mut self.in_flight {
             if let Some(operation) = in_flight.operation.take_if(|_| in_flight.at <= now) {
                 self.emulator.submit(now, 0, operation, u64::from(id));
@@ -108,7 +114,7 @@ impl Device {
     /// The next command whose end is due.
     pub(crate) fn next_end(
         &mut self,
-        now: Nanos,
+        now: Instant,
         core: &NodeCore<u64>,
     ) -> Option<(Command, Result<Ended, BlockError>)> {
         let is_due =
@@ -122,7 +128,7 @@ impl Device {
     }
 
     /// Continues without a node: commands at the disk are done, others are not.
-    pub(crate) fn run_out(&mut self, now: Nanos) {
+    pub(crate) fn run_out(&mut self, now: Instant) {
         let mut now = now;
         while self.emulator.outstanding() > 0 {
             now = self.emulator.poll_timeout().expect("operations are in flight").max(now);

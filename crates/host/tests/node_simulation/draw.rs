@@ -1,7 +1,7 @@
 //! Random parameters of a simulation other than its clients: the disk, the node's configuration, all delays, and the end.
 
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
-use headstack_model::{Lbn, Nanos, drives};
+use headstack_model::{Instant, Lbn, Nanos, drives};
 use headstack_policy::streams::{Classifier, Config, Turns};
 use headstack_sim::{Engine, Fault, Rig};
 use rand::RngExt;
@@ -49,19 +49,19 @@ pub(crate) enum End {
     /// All clients have what they asked for.
     Quiet,
     /// The power of node and disk goes.
-    PowerCut(Nanos),
+    PowerCut(Instant),
     /// The node is killed, and its disk is not.
-    Killed(Nanos),
+    Killed(Instant),
     /// The disk's power goes, and the node's stays.
-    DiskDark(Nanos),
+    DiskDark(Instant),
     /// The disk dies.
-    DiskDead(Nanos),
+    DiskDead(Instant),
 }
 
 impl End {
     pub(crate) fn draw(random: &mut Pcg64Mcg) -> End {
         let within = [50_000_000, 1_000_000_000, 10_000_000_000][random.random_range(0..3)];
-        let at = Nanos(random.random_range(0..within));
+        let at = Instant(random.random_range(0..within));
         match random.random_range(0..10) {
             0..=2 => End::Quiet,
             3..=5 => End::PowerCut(at),
@@ -72,7 +72,7 @@ impl End {
     }
 
     /// When it comes, if it does not wait for the clients.
-    pub(crate) fn at(self) -> Option<Nanos> {
+    pub(crate) fn at(self) -> Option<Instant> {
         match self {
             End::Quiet | End::DiskDead(_) => None,
             End::PowerCut(at) | End::Killed(at) | End::DiskDark(at) => Some(at),
@@ -135,6 +135,6 @@ pub(crate) fn spoil(engine: &mut Engine, (first, blocks): (u64, u64)) {
 }
 
 /// Has a disk die.
-pub(crate) fn kill(engine: &mut Engine, from: Nanos) {
+pub(crate) fn kill(engine: &mut Engine, from: Instant) {
     engine.inject(0, Fault::Dead { from, timeout: Nanos::ZERO }).expect("any drive can die");
 }

@@ -6,7 +6,7 @@ use crate::draw::{self, End, Ways};
 use crate::expected_data::{BLOCK, Truth};
 use headstack_host::node::{Action, Answered, NodeCore, Outcome, ReadData, Shape};
 use headstack_host::{BlockError, Operation};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::Rig;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -62,13 +62,13 @@ struct PendingRequest {
     want: Want,
     /// The version of a write, or when by the count of what happened anything else began.
     mark: u64,
-    at: Nanos,
+    at: Instant,
 }
 
 /// A simulation.
 pub(crate) struct World {
     random: Pcg64Mcg,
-    now: Nanos,
+    now: Instant,
     core: NodeCore<u64>,
     memory_bytes: u64,
     device: Device,
@@ -85,7 +85,7 @@ pub(crate) struct World {
     late: Nanos,
     end: End,
     /// Clients that go away, and when.
-    departures: Vec<Nanos>,
+    departures: Vec<Instant>,
     is_reported: bool,
     books: Books,
 }
@@ -123,11 +123,11 @@ impl World {
         });
         let clients = clients.collect();
         let departures = match random.random_bool(0.3) {
-            true => (0..2).map(|_| Nanos(random.random_range(0..2_000_000_000))).collect(),
+            true => (0..2).map(|_| Instant(random.random_range(0..2_000_000_000))).collect(),
             false => Vec::new(),
         };
         World {
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             core,
             memory_bytes,
             device: Device::new(emulator),
@@ -175,7 +175,7 @@ impl World {
     }
 
     /// When something happens next; nothing once all clients have what they asked for.
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<Instant> {
         let asks = self.clients.iter().filter(|client| client.is_ready()).map(|client| client.ready);
         let wakes = self.core.poll_timeout().map(|at| at + self.late);
         let next = asks.chain(self.device.next()).chain(self.departures.iter().copied()).min();
@@ -393,7 +393,7 @@ impl World {
         let place = self.random.random_range(0..self.clients.len());
         let area = self.areas[self.random.random_range(0..self.areas.len())];
         let mut next = Client::draw(&mut self.random, self.numbers, area);
-        next.ready = self.now + next.ready;
+        next.ready = self.now + next.ready.since_start();
         self.numbers += 1;
         let gone = std::mem::replace(&mut self.clients[place], next).number;
         self.tell(|| format!("client {gone} is gone"));

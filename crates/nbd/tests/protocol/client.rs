@@ -1,6 +1,6 @@
 //! A client of the protocol, written from its text alone: it shares no code with the server.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Export, Exports, Handshake, Limits, Request, Session, Wire};
 
 pub(crate) const OK: u32 = 0;
@@ -181,7 +181,7 @@ pub(crate) fn limits() -> Limits {
 }
 
 /// Passes bytes to a machine while it wants input, at most `most` at a time; returns how many it took.
-pub(crate) fn put(wire: &mut impl Wire, now: Nanos, bytes: &[u8], most: usize) -> usize {
+pub(crate) fn put(wire: &mut impl Wire, now: Instant, bytes: &[u8], most: usize) -> usize {
     let mut taken = 0;
     while taken < bytes.len() && wire.wants_input() {
         let space = wire.input_space();
@@ -198,7 +198,7 @@ pub(crate) fn put(wire: &mut impl Wire, now: Nanos, bytes: &[u8], most: usize) -
 }
 
 /// Takes all that is to be sent.
-pub(crate) fn get(wire: &mut impl Wire, now: Nanos) -> Vec<u8> {
+pub(crate) fn get(wire: &mut impl Wire, now: Instant) -> Vec<u8> {
     let mut output = Vec::new();
     while !wire.output().is_empty() {
         output.extend(wire.output());
@@ -210,16 +210,16 @@ pub(crate) fn get(wire: &mut impl Wire, now: Nanos) -> Vec<u8> {
 
 /// A handshake whose greeting was read and whose client set these flags.
 pub(crate) fn greeted(flags: u32) -> Handshake {
-    let mut handshake = Handshake::new(exports(), limits(), Nanos::ZERO);
-    assert_eq!(get(&mut handshake, Nanos::ZERO), greeting());
-    put(&mut handshake, Nanos::ZERO, &client_flags(flags), usize::MAX);
+    let mut handshake = Handshake::new(exports(), limits(), Instant::ZERO);
+    assert_eq!(get(&mut handshake, Instant::ZERO), greeting());
+    put(&mut handshake, Instant::ZERO, &client_flags(flags), usize::MAX);
     handshake
 }
 
 /// Says something to a handshake and hears what it answers.
 pub(crate) fn hear(handshake: &mut Handshake, bytes: &[u8]) -> Vec<u8> {
-    put(handshake, Nanos::ZERO, bytes, usize::MAX);
-    get(handshake, Nanos::ZERO)
+    put(handshake, Instant::ZERO, bytes, usize::MAX);
+    get(handshake, Instant::ZERO)
 }
 
 /// A session with `disk`, with or without structured replies and allocation.
@@ -228,7 +228,7 @@ pub(crate) fn session(structured: bool, limits: Limits) -> Session {
 }
 
 pub(crate) fn session_with(name: &str, structured: bool, limits: Limits) -> Session {
-    let mut handshake = Handshake::new(exports(), limits, Nanos::ZERO);
+    let mut handshake = Handshake::new(exports(), limits, Instant::ZERO);
     let mut said = client_flags(0b11);
     if structured {
         said.extend(option(8, &[]));
@@ -236,11 +236,11 @@ pub(crate) fn session_with(name: &str, structured: bool, limits: Limits) -> Sess
     }
     said.extend(choose(7, name, &[]));
     hear(&mut handshake, &said);
-    handshake.into_session(Nanos::ZERO).expect("the export is there")
+    handshake.into_session(Instant::ZERO).expect("the export is there")
 }
 
 /// Says something to a session, and takes the requests that come of it.
-pub(crate) fn ask(session: &mut Session, now: Nanos, bytes: &[u8]) -> Vec<Request> {
+pub(crate) fn ask(session: &mut Session, now: Instant, bytes: &[u8]) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut rest = bytes;
     loop {

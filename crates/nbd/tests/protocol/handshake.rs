@@ -1,6 +1,6 @@
 //! Options, one by one: exact bytes in, exact bytes out.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Breach, Ending, Handshake, Limits, Wire};
 
 use crate::client::*;
@@ -121,10 +121,10 @@ fn every_export_is_listed() {
 #[test]
 fn abort_is_acknowledged_before_the_end() {
     let mut handshake = greeted(0b11);
-    put(&mut handshake, Nanos::ZERO, &option(2, b"data are passed over"), usize::MAX);
+    put(&mut handshake, Instant::ZERO, &option(2, b"data are passed over"), usize::MAX);
     assert_eq!(handshake.ending(), Some(&Ending::Disconnected));
     assert!(!handshake.is_over() && !handshake.wants_input());
-    assert_eq!(get(&mut handshake, Nanos::ZERO), option_reply(2, ACK, &[]));
+    assert_eq!(get(&mut handshake, Instant::ZERO), option_reply(2, ACK, &[]));
     assert!(handshake.is_over());
 }
 
@@ -144,7 +144,7 @@ fn unsupported_option_is_rejected_and_skipped() {
 #[test]
 fn oversized_export_name_ends_the_connection() {
     let mut handshake = greeted(0b11);
-    put(&mut handshake, Nanos::ZERO, &option(1, &vec![b'x'; 8193])[..16], usize::MAX);
+    put(&mut handshake, Instant::ZERO, &option(1, &vec![b'x'; 8193])[..16], usize::MAX);
     assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::LongName { bytes: 8193, allowed: 8192 })));
 }
 
@@ -209,9 +209,9 @@ fn contexts_are_listed_and_selected() {
 fn may_ask(options: &[Vec<u8>]) -> bool {
     let mut handshake = greeted(0b11);
     hear(&mut handshake, &options.concat());
-    let mut session = handshake.into_session(Nanos::ZERO).expect("an export was chosen");
-    let asked = !ask(&mut session, Nanos::ZERO, &request(0, BLOCK_STATUS, 1, 0, 512)).is_empty();
-    assert_eq!(asked, get(&mut session, Nanos::ZERO).is_empty());
+    let mut session = handshake.into_session(Instant::ZERO).expect("an export was chosen");
+    let asked = !ask(&mut session, Instant::ZERO, &request(0, BLOCK_STATUS, 1, 0, 512)).is_empty();
+    assert_eq!(asked, get(&mut session, Instant::ZERO).is_empty());
     asked
 }
 
@@ -247,11 +247,11 @@ fn structured_replies_enable_unfragmented_reads() {
 fn bytes_after_the_handshake_reach_the_session() {
     let mut handshake = greeted(0b11);
     let said = [choose(7, "disk", &[]), request(0, FLUSH, 7, 0, 0), request(0, READ, 8, 0, 512)].concat();
-    put(&mut handshake, Nanos::ZERO, &said, usize::MAX);
-    let mut session = handshake.into_session(Nanos::ZERO).expect("an export was chosen");
+    put(&mut handshake, Instant::ZERO, &said, usize::MAX);
+    let mut session = handshake.into_session(Instant::ZERO).expect("an export was chosen");
     assert_eq!(session.export(), 0);
     assert_eq!(std::iter::from_fn(|| session.next_request()).count(), 2);
-    assert_eq!(kinds(&get(&mut session, Nanos::ZERO)), [3, 3, ACK], "and what was not yet sent too");
+    assert_eq!(kinds(&get(&mut session, Instant::ZERO)), [3, 3, ACK], "and what was not yet sent too");
 }
 
 #[test]
@@ -284,26 +284,26 @@ fn too_many_options_end_the_handshake() {
 fn unread_option_replies_pause_the_input() {
     let mut limits = limits();
     limits.options = u32::MAX;
-    let mut handshake = Handshake::new(exports(), limits, Nanos::ZERO);
-    put(&mut handshake, Nanos::ZERO, &client_flags(0b11), usize::MAX);
+    let mut handshake = Handshake::new(exports(), limits, Instant::ZERO);
+    put(&mut handshake, Instant::ZERO, &client_flags(0b11), usize::MAX);
     let lists = option(3, &[]).repeat(10_000);
-    let taken = put(&mut handshake, Nanos::ZERO, &lists, usize::MAX);
+    let taken = put(&mut handshake, Instant::ZERO, &lists, usize::MAX);
     assert!(
         taken < lists.len() && handshake.output().len() < 66 << 10,
         "{taken} {}",
         handshake.output().len()
     );
     let before = handshake.output().len();
-    handshake.sent(Nanos::ZERO, before);
+    handshake.sent(Instant::ZERO, before);
     assert!(handshake.wants_input());
 }
 
 #[test]
 fn handshake_times_out_without_a_choice() {
     let mut handshake = greeted(0b11);
-    let deadline = Nanos::from_secs(10);
+    let deadline = Instant::from_secs(10);
     assert_eq!(handshake.poll_timeout(), Some(deadline));
-    handshake.handle_timeout(Nanos(deadline.0 - 1));
+    handshake.handle_timeout(Instant(deadline.0 - 1));
     assert!(handshake.wants_input());
     handshake.handle_timeout(deadline);
     assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::SlowHandshake)));
@@ -318,7 +318,7 @@ fn handshake_times_out_without_a_choice() {
 #[test]
 fn hangup_ends_the_handshake() {
     let mut handshake = greeted(0b11);
-    put(&mut handshake, Nanos::ZERO, &option(3, &[])[..9], usize::MAX);
+    put(&mut handshake, Instant::ZERO, &option(3, &[])[..9], usize::MAX);
     handshake.input_ended();
     assert_eq!(handshake.ending(), Some(&Ending::HungUp));
     assert!(handshake.is_over());

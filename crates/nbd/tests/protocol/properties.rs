@@ -1,13 +1,13 @@
 //! Whatever is asked, and in whatever pieces it comes: what must hold of every conversation.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 use headstack_nbd::{Ending, Handshake, Limits, Request, Session, Wire};
 use proptest::prelude::*;
 
 use crate::client::*;
 
-const NOW: Nanos = Nanos::ZERO;
+const NOW: Instant = Instant::ZERO;
 const SIZE: u64 = 1 << 20;
 const MAXIMUM: u32 = 256 << 10;
 

@@ -1,12 +1,12 @@
 //! Commands, one by one: exact bytes in, exact bytes out.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 use headstack_nbd::{Breach, Ending, Limits, Request, Session, Wire};
 
 use crate::client::*;
 
-const NOW: Nanos = Nanos::ZERO;
+const NOW: Instant = Instant::ZERO;
 
 /// The one request that comes of these bytes.
 fn only(session: &mut Session, bytes: &[u8]) -> Request {
@@ -367,16 +367,16 @@ fn incomplete_request_times_out() {
         for cut in [1, 27, 28, 29, said.len() - 1] {
             let mut session = session(false, limits());
             assert_eq!(session.poll_timeout(), None, "a client may idle for ever");
-            ask(&mut session, Nanos(5), &said[..cut]);
-            assert_eq!(session.poll_timeout(), Some(Nanos(5) + limit));
+            ask(&mut session, Instant(5), &said[..cut]);
+            assert_eq!(session.poll_timeout(), Some(Instant(5) + limit));
             let mut completed = crate::client::session(false, limits());
-            ask(&mut completed, Nanos(5), &said[..cut]);
-            ask(&mut completed, Nanos(6), &said[cut..]);
-            get(&mut completed, Nanos(6));
+            ask(&mut completed, Instant(5), &said[..cut]);
+            ask(&mut completed, Instant(6), &said[cut..]);
+            get(&mut completed, Instant(6));
             assert_eq!(completed.poll_timeout(), None);
-            session.handle_timeout(Nanos(4) + limit);
+            session.handle_timeout(Instant(4) + limit);
             assert!(!session.is_over());
-            session.handle_timeout(Nanos(5) + limit);
+            session.handle_timeout(Instant(5) + limit);
             assert_eq!(session.ending(), Some(&Ending::Broken(Breach::SlowRequest)));
         }
     }
@@ -386,14 +386,14 @@ fn incomplete_request_times_out() {
 fn unread_replies_time_out() {
     let (limit, mut session) = (Nanos::from_secs(30), session(false, limits()));
     let mut requests = ask(&mut session, NOW, &request(0, FLUSH, 1, 0, 0).repeat(2));
-    session.answer(Nanos(7), requests.remove(0).handle, Ok(Answer::Done));
-    session.answer(Nanos(9), requests.remove(0).handle, Ok(Answer::Done));
-    assert_eq!(session.poll_timeout(), Some(Nanos(7) + limit));
-    session.sent(Nanos(20), 1);
-    assert_eq!(session.poll_timeout(), Some(Nanos(20) + limit), "one byte is progress");
-    session.handle_timeout(Nanos(19) + limit);
+    session.answer(Instant(7), requests.remove(0).handle, Ok(Answer::Done));
+    session.answer(Instant(9), requests.remove(0).handle, Ok(Answer::Done));
+    assert_eq!(session.poll_timeout(), Some(Instant(7) + limit));
+    session.sent(Instant(20), 1);
+    assert_eq!(session.poll_timeout(), Some(Instant(20) + limit), "one byte is progress");
+    session.handle_timeout(Instant(19) + limit);
     assert!(!session.is_over());
-    session.handle_timeout(Nanos(20) + limit);
+    session.handle_timeout(Instant(20) + limit);
     assert_eq!(session.ending(), Some(&Ending::Broken(Breach::SlowReader)));
     assert!(session.is_over() && session.output().is_empty());
 }

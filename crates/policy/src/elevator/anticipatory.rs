@@ -7,7 +7,7 @@
 //! *Source:* Iyer and Druschel 2001 (deceptive idleness); Linux 2.6 `Documentation/block/as-iosched.txt` and `block/as-iosched.c`
 //! (behaviour, names, defaults).
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ struct Process {
 struct LastReader {
     process: usize,
     /// When a read of it completed since then.
-    completed: Option<Nanos>,
+    completed: Option<Instant>,
 }
 
 /// What the elevator waits for while it dispatches nothing.
@@ -76,7 +76,7 @@ enum Anticipation {
     /// The completion of the read dispatched last (`ANTIC_WAIT_REQ`).
     ForCompletion,
     /// The next read of its process, until this time (`ANTIC_WAIT_NEXT`).
-    ForNext(Nanos),
+    ForNext(Instant),
     /// The wait ended; no other begins before the next dispatch.
     Over,
 }
@@ -92,8 +92,8 @@ pub(super) struct Anticipatory {
     positions: [u64; 2],
     /// The current batch's direction, and its end.
     direction: usize,
-    batch_ends: Nanos,
-    checked: [Nanos; 2],
+    batch_ends: Instant,
+    checked: [Instant; 2],
     processes: ByProcess<Process>,
     last: Option<LastReader>,
     wait: Anticipation,
@@ -120,8 +120,8 @@ impl Anticipatory {
             runs: Default::default(),
             positions: [0; 2],
             direction: 0,
-            batch_ends: Nanos::ZERO,
-            checked: [Nanos::ZERO; 2],
+            batch_ends: Instant::ZERO,
+            checked: [Instant::ZERO; 2],
             processes: ByProcess::new(),
             last: None,
             wait: Anticipation::No,
@@ -141,7 +141,7 @@ impl Anticipatory {
     }
 
     /// Whether a wait for the process of the last read does not pay, given `next` that could go instead.
-    fn ends_wait(&self, now: Nanos, next: Option<&Entry>) -> bool {
+    fn ends_wait(&self, now: Instant, next: Option<&Entry>) -> bool {
         let Some(LastReader { process, completed }) = self.last else { return true };
         let process = &self.processes[process];
         let waited =
@@ -154,7 +154,7 @@ impl Anticipatory {
     }
 
     /// The oldest request of a direction if its time has expired. Linux checks no more often than that time.
-    fn expired(&mut self, now: Nanos, direction: usize, pool: &Pool) -> Option<u32> {
+    fn expired(&mut self, now: Instant, direction: usize, pool: &Pool) -> Option<u32> {
         if now < self.checked[direction] + self.expire[direction] {
             return None;
         }
@@ -163,7 +163,7 @@ impl Anticipatory {
     }
 
     /// Begins a wait, if one pays in the place of `next`.
-    fn begins_wait(&mut self, now: Nanos, next: Option<&Entry>) -> bool {
+    fn begins_wait(&mut self, now: Instant, next: Option<&Entry>) -> bool {
         if self.wait == Anticipation::Over || self.antic == Nanos::ZERO || self.ends_wait(now, next) {
             return false;
         }
@@ -174,7 +174,7 @@ impl Anticipatory {
     }
 
     /// Whether a wait is on; one that has expired ends.
-    fn waits(&mut self, now: Nanos) -> bool {
+    fn waits(&mut self, now: Instant) -> bool {
         match self.wait {
             Anticipation::ForNext(until) if now >= until => {
                 self.wait = Anticipation::Over;
@@ -186,7 +186,7 @@ impl Anticipatory {
     }
 
     /// Begins a batch of the other kind if it has requests, else continues with the present one.
-    fn change_batch(&mut self, now: Nanos) -> Option<u32> {
+    fn change_batch(&mut self, now: Instant) -> Option<u32> {
         let other = 1 - self.direction;
         self.direction = if self.runs[other].is_empty() { self.direction } else { other };
         self.batch_ends = now + self.batch_expire[self.direction];
@@ -194,7 +194,7 @@ impl Anticipatory {
         self.runs[self.direction].oldest()
     }
 
-    fn choose(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn choose(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         if self.waits(now) {
             return None;
         }
@@ -214,7 +214,7 @@ impl Anticipatory {
 }
 
 impl Scheduler for Anticipatory {
-    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         self.runs[direction_of(entry)].insert(id, entry);
         if !entry.sync {
@@ -250,7 +250,7 @@ impl Scheduler for Anticipatory {
         }
     }
 
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         let id = self.choose(now, pool)?;
         self.remove(id, pool);
         let entry = pool.get(id);
@@ -260,7 +260,7 @@ impl Scheduler for Anticipatory {
         Some(id)
     }
 
-    fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn completed(&mut self, now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         if !entry.sync {
             return;
@@ -275,7 +275,7 @@ impl Scheduler for Anticipatory {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         match self.wait {
             Anticipation::ForNext(until) => Some(until),
             _ => None,
@@ -290,10 +290,10 @@ impl Scheduler for Anticipatory {
 #[cfg(test)]
 mod tests {
     use crate::elevator::{Added, Dispatch, Elevator, ElevatorRequest, EntryId, MergeRule, Tuning};
-    use headstack_model::{Lbn, Nanos, Request};
+    use headstack_model::{Instant, Lbn, Request};
 
-    fn ms(ms: u64) -> Nanos {
-        Nanos(ms * 1_000_000)
+    fn ms(ms: u64) -> Instant {
+        Instant(ms * 1_000_000)
     }
 
     struct Tried(Elevator);
@@ -309,13 +309,13 @@ mod tests {
             (tried, first)
         }
 
-        fn read(&mut self, now: Nanos, source: u32, lbn: u64) {
+        fn read(&mut self, now: Instant, source: u32, lbn: u64) {
             let request = Request::read(Lbn(lbn), 8);
             let added = self.0.add(now, ElevatorRequest { request, source, urgent: false, sync: true });
             assert!(matches!(added, Added::Queued(_)));
         }
 
-        fn dispatched(&mut self, now: Nanos) -> Option<u64> {
+        fn dispatched(&mut self, now: Instant) -> Option<u64> {
             self.0.dispatch(now).map(|Dispatch { request, .. }| request.lbn.0)
         }
     }

@@ -9,7 +9,7 @@
 //! *Source:* Valente and Checconi 2010, "High throughput disk scheduling with fair bandwidth distribution"; Linux
 //! `block/bfq-iosched.c`, `block/bfq-wf2q.c` (behaviour, names, defaults).
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,9 +81,9 @@ struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Served {
     queue: usize,
-    since: Nanos,
+    since: Instant,
     service: u64,
-    idle: Option<Nanos>,
+    idle: Option<Instant>,
     checked: bool,
 }
 
@@ -180,7 +180,7 @@ impl Bfq {
     }
 
     /// Ends the service of a queue: its use of the budget sets the next budget, and its service its position.
-    fn expire(&mut self, now: Nanos, reason: Reason) {
+    fn expire(&mut self, now: Instant, reason: Reason) {
         let Some(served) = self.served else { return };
         let took = now.since(served.since);
         let slow = took > Bfq::BRIEF && served.service < self.max_budget / 2;
@@ -228,7 +228,7 @@ impl Bfq {
         None
     }
 
-    fn select(&mut self, now: Nanos, pool: &Pool) -> Option<usize> {
+    fn select(&mut self, now: Instant, pool: &Pool) -> Option<usize> {
         loop {
             let Some(served) = self.served else {
                 let queue = self.next_queue()?;
@@ -265,7 +265,7 @@ impl Bfq {
         u64::from(entry.request.sectors) * factor
     }
 
-    fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn pick(&mut self, place: usize, now: Instant, pool: &Pool) -> Option<u32> {
         let queue = &self.queues[place].flow;
         let served = self.served.as_mut().expect("the queue was selected to be served");
         let unchecked = !std::mem::replace(&mut served.checked, true);
@@ -277,7 +277,7 @@ impl Bfq {
 }
 
 impl Scheduler for Bfq {
-    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
         self.shared.note_request(&mut self.queues[place].flow, now, id, entry);
@@ -298,7 +298,7 @@ impl Scheduler for Bfq {
         queue.active = served || !queue.flow.run.is_empty();
     }
 
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         let place = self.select(now, pool)?;
         let id = self.pick(place, now, pool)?;
         let entry = pool.get(id);
@@ -307,7 +307,7 @@ impl Scheduler for Bfq {
         Some(id)
     }
 
-    fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn completed(&mut self, now: Instant, id: u32, pool: &Pool) {
         let place = self.queue_of(pool.get(id));
         let idle = self.shared.end(&mut self.queues[place].flow, now);
         if let Some(served) = self.served.as_mut().filter(|served| served.queue == place) {
@@ -315,7 +315,7 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.served.and_then(|served| served.idle)
     }
 

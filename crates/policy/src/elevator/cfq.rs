@@ -8,7 +8,7 @@
 //!
 //! *Source:* Linux 2.6.18 to 4.20 `block/cfq-iosched.c` (behaviour, names, defaults).
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -84,9 +84,9 @@ struct Queue {
 struct Slice {
     queue: usize,
     /// When it ends; it begins with the first completion.
-    ends: Option<Nanos>,
+    ends: Option<Instant>,
     sent: u32,
-    idle: Option<Nanos>,
+    idle: Option<Instant>,
     /// Whether the age of its oldest request was checked.
     checked: bool,
 }
@@ -150,7 +150,7 @@ impl Cfq {
     }
 
     /// The queue with the current slice, which may send a request now; begins the next slice when the last one is over.
-    fn select(&mut self, now: Nanos) -> Option<usize> {
+    fn select(&mut self, now: Instant) -> Option<usize> {
         loop {
             if let Some(slice) = self.slice {
                 let queue = &self.queues[slice.queue];
@@ -186,7 +186,7 @@ impl Cfq {
         !self.is_waiting() || self.queues[slice.queue].flow.in_flight < self.spec.quantum
     }
 
-    fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn pick(&mut self, place: usize, now: Instant, pool: &Pool) -> Option<u32> {
         let queue = &self.queues[place].flow;
         let slice = self.slice.as_mut().expect("the queue was selected for a slice");
         let expire = if queue.sync { self.spec.fifo_expire_sync } else { self.spec.fifo_expire_async };
@@ -205,7 +205,7 @@ impl Cfq {
 }
 
 impl Scheduler for Cfq {
-    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
         self.shared.note_request(&mut self.queues[place].flow, now, id, entry);
@@ -234,14 +234,14 @@ impl Scheduler for Cfq {
         }
     }
 
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         let place = self.select(now)?;
         let id = self.pick(place, now, pool)?;
         self.shared.send(&mut self.queues[place].flow, id, pool.get(id));
         Some(id)
     }
 
-    fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn completed(&mut self, now: Instant, id: u32, pool: &Pool) {
         let place = self.queue_of(pool.get(id));
         let idle = self.shared.end(&mut self.queues[place].flow, now);
         let length = self.length(self.queues[place].flow.sync);
@@ -251,7 +251,7 @@ impl Scheduler for Cfq {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.slice.and_then(|slice| slice.idle)
     }
 

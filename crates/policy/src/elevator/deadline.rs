@@ -3,7 +3,7 @@
 //!
 //! *Source:* Linux `block/mq-deadline.c` (the behaviour, names and defaults).
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ impl Deadline {
     }
 
     /// The class to serve: the urgent one, unless a request of the other class is older than `prio_aging_expire`.
-    fn class(&self, now: Nanos, pool: &Pool) -> usize {
+    fn class(&self, now: Instant, pool: &Pool) -> usize {
         if self.classes[0].is_empty() {
             return 1;
         }
@@ -104,7 +104,7 @@ impl Deadline {
         usize::from(aged)
     }
 
-    fn next(&mut self, class: usize, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn next(&mut self, class: usize, now: Instant, pool: &Pool) -> Option<u32> {
         let (expire, batch, most_starved) = (self.expire, self.fifo_batch, self.writes_starved);
         let class = &mut self.classes[class];
         let direction = usize::from(class.writes);
@@ -146,7 +146,7 @@ impl Class {
 }
 
 impl Scheduler for Deadline {
-    fn add(&mut self, _now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, _now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         self.run(entry).insert(id, entry);
     }
@@ -160,7 +160,7 @@ impl Scheduler for Deadline {
         self.run(entry).remove(id, entry);
     }
 
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         let class = self.class(now, pool);
         self.next(class, now, pool)
     }

@@ -2,7 +2,7 @@
 //!
 //! *Source:* Linux `block/cfq-iosched.c` and `block/bfq-iosched.c`, where they do the same.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::ElevatorRequest;
 use super::pool::{Entry, Pool};
@@ -52,7 +52,7 @@ impl Shared {
         Shared { slice_idle: Nanos::from_ms(slice_idle), back, jumps, position: 0, in_flight: 0, deepest: 0 }
     }
 
-    pub(super) fn note_request(&self, queue: &mut ProcessQueue, now: Nanos, id: u32, entry: &Entry) {
+    pub(super) fn note_request(&self, queue: &mut ProcessQueue, now: Instant, id: u32, entry: &Entry) {
         if queue.is_dry() {
             queue.think.note_arrival(now, Nanos(2 * self.slice_idle.0));
         }
@@ -73,7 +73,7 @@ impl Shared {
     }
 
     /// A request of a queue is done: until when to keep the disk idle for the queue, if that may pay.
-    pub(super) fn end(&mut self, queue: &mut ProcessQueue, now: Nanos) -> Option<Nanos> {
+    pub(super) fn end(&mut self, queue: &mut ProcessQueue, now: Instant) -> Option<Instant> {
         self.in_flight -= 1;
         queue.in_flight -= 1;
         queue.think.end(now);

@@ -23,7 +23,7 @@ mod tuning;
 use std::fmt;
 
 use headstack_model::spec::nearest;
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Op, Request};
 use thiserror::Error;
 
 pub use anticipatory::AnticipatorySpec;
@@ -132,17 +132,17 @@ pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
 
 /// The algorithm behind an elevator: which of the waiting requests goes next.
 trait Scheduler: fmt::Debug + Send {
-    fn add(&mut self, now: Nanos, id: u32, pool: &Pool);
+    fn add(&mut self, now: Instant, id: u32, pool: &Pool);
     /// A waiting request that was as `before` took others in.
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool);
     /// A waiting request became part of another.
     fn remove(&mut self, id: u32, pool: &Pool);
     /// The request to go now; it waits no longer.
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32>;
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32>;
     /// A request that went is done.
-    fn completed(&mut self, _now: Nanos, _id: u32, _pool: &Pool) {}
+    fn completed(&mut self, _now: Instant, _id: u32, _pool: &Pool) {}
     /// When to call again, while requests wait and none may go.
-    fn poll_timeout(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Instant> {
         None
     }
     /// Replaces the order; returns whether the scheduler has one order at all.
@@ -232,7 +232,7 @@ impl Elevator {
     }
 
     /// Adds a read or a write at `now`.
-    pub fn add(&mut self, now: Nanos, ask: ElevatorRequest) -> Added {
+    pub fn add(&mut self, now: Instant, ask: ElevatorRequest) -> Added {
         if let Some(merged) = self.merge(&ask) {
             return merged;
         }
@@ -247,7 +247,7 @@ impl Elevator {
     }
 
     /// The request to send to the device now. None while none waits, or none may go yet.
-    pub fn dispatch(&mut self, now: Nanos) -> Option<Dispatch> {
+    pub fn dispatch(&mut self, now: Instant) -> Option<Dispatch> {
         let id = self.scheduler.dispatch(now, &self.pool)?;
         self.waiting -= 1;
         let entry = self.pool.get(id);
@@ -258,13 +258,13 @@ impl Elevator {
     }
 
     /// A request that was dispatched is done.
-    pub fn completed(&mut self, now: Nanos, entry: EntryId) {
+    pub fn completed(&mut self, now: Instant, entry: EntryId) {
         self.scheduler.completed(now, entry.0, &self.pool);
         self.pool.release(entry.0);
     }
 
     /// When to call [`Elevator::dispatch`] again although nothing else happened; `None` unless it holds requests back.
-    pub fn poll_timeout(&self) -> Option<Nanos> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         if self.waiting == 0 { None } else { self.scheduler.poll_timeout() }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! *Source:* Linux 2.6 `noop-iosched` (the behaviour).
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::pool::{Entry, Pool};
 use super::sorted::Sorted;
@@ -21,7 +21,7 @@ pub(super) struct Noop {
 }
 
 impl Scheduler for Noop {
-    fn add(&mut self, _now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, _now: Instant, id: u32, pool: &Pool) {
         self.fifo.insert(pool.get(id).turn, id);
     }
 
@@ -34,7 +34,7 @@ impl Scheduler for Noop {
         self.fifo.remove(pool.get(id).turn, id);
     }
 
-    fn dispatch(&mut self, _now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, _now: Instant, pool: &Pool) -> Option<u32> {
         let id = self.fifo.first()?;
         self.remove(id, pool);
         Some(id)

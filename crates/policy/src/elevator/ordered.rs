@@ -6,7 +6,7 @@
 //! from the media. Requests beyond the window wait in order of arrival. Urgent requests may go first, by an order of their own
 //! from where the last request of either kind ended.
 
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub trait DiskMap: fmt::Debug + Send {
     /// A lower bound of the time to seek over `cylinders`. It is monotonic.
     fn seek_at_least(&self, cylinders: u32) -> Nanos;
     /// Seek, settle and rotational latency of a request that is sent `now`, from where a block was accessed last.
-    fn positioning(&self, now: Nanos, last: Lbn, slot: &Slot) -> Nanos;
+    fn positioning(&self, now: Instant, last: Lbn, slot: &Slot) -> Nanos;
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl UrgentFirst {
 }
 
 impl Scheduler for UrgentFirst {
-    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, now: Instant, id: u32, pool: &Pool) {
         self.order_of(pool.get(id)).add(now, id, pool);
     }
 
@@ -66,7 +66,7 @@ impl Scheduler for UrgentFirst {
         self.order_of(pool.get(id)).remove(id, pool);
     }
 
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         let id = self.urgent.dispatch(now, pool).or_else(|| self.others.dispatch(now, pool))?;
         let last = pool.get(id).request.end();
         (self.urgent.blocks.last, self.others.blocks.last) = (last, last);
@@ -119,14 +119,14 @@ impl AccessCost for Distance {
 #[derive(Clone, Copy, Debug)]
 struct Mapped<'a> {
     map: &'a dyn DiskMap,
-    now: Nanos,
+    now: Instant,
     /// The block after the last one accessed, and the cylinder of that.
     next: Lbn,
     arm_cylinder: u32,
 }
 
 impl<'a> Mapped<'a> {
-    fn new(map: &'a dyn DiskMap, now: Nanos, next: Lbn) -> Mapped<'a> {
+    fn new(map: &'a dyn DiskMap, now: Instant, next: Lbn) -> Mapped<'a> {
         let last = Mapped::before(next);
         Mapped { map, now, next, arm_cylinder: map.track(last).0 }
     }
@@ -187,7 +187,7 @@ impl Ordered {
         self.window.insert(slot).expect("the window was seen to have room");
     }
 
-    fn choose(&mut self, now: Nanos) -> Option<usize> {
+    fn choose(&mut self, now: Instant) -> Option<usize> {
         let queue = self.window.view(now);
         match &self.map {
             Some(map) => self.order.pick(&queue, &Mapped::new(&**map, now, self.blocks.last)),
@@ -213,7 +213,7 @@ impl Scheduler for Ordered {
         true
     }
 
-    fn add(&mut self, _now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, _now: Instant, id: u32, pool: &Pool) {
         if self.window.is_full() {
             self.beyond.push_back(id);
         } else {
@@ -235,7 +235,7 @@ impl Scheduler for Ordered {
         }
     }
 
-    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
         let index = self.choose(now)?;
         let SlotId(id) = self.window.slots()[index].id;
         self.leave(index, pool);

@@ -1,6 +1,6 @@
 //! The requests that an elevator holds, waiting or at the device, by number.
 
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Request};
 use slab::Slab;
 
 /// A request in an elevator. Several merged ones are one.
@@ -11,7 +11,7 @@ pub(super) struct Entry {
     pub(super) urgent: bool,
     pub(super) sync: bool,
     /// When the oldest of those merged into it came.
-    pub(super) added: Nanos,
+    pub(super) added: Instant,
     /// Its place in the order of arrival: the least of those merged into it.
     pub(super) turn: u64,
 }

@@ -3,7 +3,7 @@
 //!
 //! *Source:* the decaying means of Linux's as-iosched, cfq-iosched and bfq-iosched (weight 1/8 for the newest sample).
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
@@ -29,17 +29,17 @@ impl Decaying {
 /// The time between a process's last completion and its next request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Think {
-    ended: Option<Nanos>,
+    ended: Option<Instant>,
     time: Decaying,
 }
 
 impl Think {
-    pub(super) fn end(&mut self, now: Nanos) {
+    pub(super) fn end(&mut self, now: Instant) {
         self.ended = Some(now);
     }
 
     /// A request of the process came. Times beyond `most` count as that.
-    pub(super) fn note_arrival(&mut self, now: Nanos, most: Nanos) {
+    pub(super) fn note_arrival(&mut self, now: Instant, most: Nanos) {
         if let Some(ended) = self.ended {
             self.time.add(now.since(ended).min(most).0);
         }

@@ -1,6 +1,6 @@
 //! Waiting requests in both orders that matter: by block number and by arrival.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::pool::{Entry, Pool};
 use super::sorted::Sorted;
@@ -45,7 +45,7 @@ impl Run {
     }
 
     /// The oldest request if it came `expire` or more ago.
-    pub(super) fn expired(&self, now: Nanos, expire: Nanos, pool: &Pool) -> Option<u32> {
+    pub(super) fn expired(&self, now: Instant, expire: Nanos, pool: &Pool) -> Option<u32> {
         self.oldest().filter(|id| pool.get(*id).added + expire <= now)
     }
 

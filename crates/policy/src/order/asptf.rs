@@ -3,7 +3,7 @@
 //! The time counted is T − W E / 1000 for a positioning time T and an age E: W says how many thousandths of its age a
 //! request gets off.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::built_in::Algorithm;
 use super::search::{self, NONE_FOUND};
@@ -48,7 +48,7 @@ impl Ageing {
     }
 
     /// The time counted at `now`, in 10⁻⁹ ns: of a positioning time and an arrival.
-    pub(super) fn key(self, now: Nanos) -> impl Fn(Nanos, Nanos) -> i128 {
+    pub(super) fn key(self, now: Instant) -> impl Fn(Nanos, Instant) -> i128 {
         move |time, arrived| {
             let off = i128::from(self.share) * i128::from(now.since(arrived).0);
             i128::from(time.0) * 1_000_000_000 - off

@@ -1,6 +1,6 @@
 //! EDF: the earliest deadline first, whatever the distance.
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 
 use super::built_in::Algorithm;
 use super::{AccessCost, Entry, Knowledge, Parameter};
@@ -44,7 +44,7 @@ impl Deadlines {
         Deadlines { read: Nanos::from_ms(values[0]), write: Nanos::from_ms(values[1]) }
     }
 
-    pub(super) fn deadline_of(self, slot: &Slot) -> Nanos {
+    pub(super) fn deadline_of(self, slot: &Slot) -> Instant {
         let time = if slot.request.op == Op::Read { self.read } else { self.write };
         slot.deadline.min(slot.arrived + time)
     }

@@ -6,7 +6,7 @@
 
 use super::AccessCost;
 use crate::queue::{QueueView, Slot};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::ops::Range;
 
 /// A cost, and the index of the request that has it: of equal ones the oldest is the least.
@@ -70,9 +70,9 @@ pub(super) fn least_by_arrival<C: AccessCost + ?Sized, K: Copy + Ord>(
     queue: &QueueView<'_>,
     cost: &C,
     best: Found<K>,
-    key: impl Fn(Nanos, Nanos) -> K,
+    key: impl Fn(Nanos, Instant) -> K,
 ) -> Option<usize> {
-    let oldest = queue.slots.iter().map(|slot| slot.arrived).min().unwrap_or(Nanos::ZERO);
+    let oldest = queue.slots.iter().map(|slot| slot.arrived).min().unwrap_or(Instant::ZERO);
     let all = 0..queue.cylinders.len();
     let (floor, aged) = (|time| key(time, oldest), |time, slot: &Slot| key(time, slot.arrived));
     index(least(queue, cost, all, |_| true, best, floor, aged))

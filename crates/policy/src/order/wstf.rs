@@ -29,7 +29,7 @@ impl Algorithm for Wstf {
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         // The same for all: the division by M.
-        let left = |arrived| u128::from(self.longest.since(queue.now.since(arrived)).0);
+        let left = |arrived| u128::from(self.longest.saturating_sub(queue.now.since(arrived)).0);
         let key = |time: Nanos, arrived| u128::from(time.0) * left(arrived);
         search::least_by_arrival(queue, cost, (u128::MAX, NONE_FOUND), key)
     }

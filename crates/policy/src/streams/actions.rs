@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::messages::{Action, Answer, Command, Piece, Request, RequestKind, TransferBuffer};
 use crate::Guard;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(super) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) purpose: Purpose,
-    pub(super) issued: Nanos,
+    pub(super) issued: Instant,
 }
 
 /// Commands in flight, and actions that the owner has not polled yet.
@@ -50,13 +50,13 @@ impl Actions {
         self.in_flight.is_empty()
     }
 
-    pub(super) fn has_room(&mut self, now: Nanos) -> bool {
+    pub(super) fn has_room(&mut self, now: Instant) -> bool {
         self.in_flight.len() < self.queue_depth
             && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
     }
 
     /// Starts a command. [`has_room`](Actions::has_room) must hold.
-    pub(super) fn start(&mut self, now: Nanos, purpose: Purpose, kind: RequestKind, place: TransferBuffer) {
+    pub(super) fn start(&mut self, now: Instant, purpose: Purpose, kind: RequestKind, place: TransferBuffer) {
         let id = self.in_flight.insert(InFlight { purpose, issued: now }) as u32;
         if let Some(guard) = &mut self.guard {
             guard.issued(now, id);
@@ -64,7 +64,7 @@ impl Actions {
         self.starts.push_back(Command { id, kind, place });
     }
 
-    pub(super) fn complete(&mut self, now: Nanos, id: u32) -> InFlight {
+    pub(super) fn complete(&mut self, now: Instant, id: u32) -> InFlight {
         if let Some(guard) = &mut self.guard {
             guard.completed(now, id);
         }

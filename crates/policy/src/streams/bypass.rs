@@ -12,7 +12,7 @@
 //! Where R, D or N is given, turns are what is wanted, and nothing is measured.
 
 use super::config::Config;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// Streams up to which a bypass is tried: most caches of drives have 8 to 32 segments, and a trial costs what they lose by it.
 const MOST_STREAMS: usize = 16;
@@ -90,8 +90,8 @@ pub(super) struct Bypass {
     mode: Mode,
     tally: Tally,
     /// When the tally began, and up to when it was brought.
-    since: Nanos,
-    upto: Nanos,
+    since: Instant,
+    upto: Instant,
     /// Streams and turns when it began.
     streams: usize,
     turns: u64,
@@ -101,7 +101,7 @@ pub(super) struct Bypass {
     reference: f64,
     reference_streams: usize,
     retry: Nanos,
-    retry_at: Nanos,
+    retry_at: Instant,
     /// Streams in the last trial that failed.
     failed_with: usize,
 }
@@ -112,15 +112,15 @@ impl Bypass {
             is_allowed: config.scheduling && !config.is_as_published(),
             mode: Mode::Turns,
             tally: Tally::default(),
-            since: Nanos::ZERO,
-            upto: Nanos::ZERO,
+            since: Instant::ZERO,
+            upto: Instant::ZERO,
             streams: 0,
             turns: 0,
             skipped: 0,
             reference: f64::INFINITY,
             reference_streams: 0,
             retry: RETRY,
-            retry_at: Nanos::ZERO,
+            retry_at: Instant::ZERO,
             failed_with: usize::MAX,
         }
     }
@@ -131,7 +131,7 @@ impl Bypass {
     }
 
     /// Counts the time since the last call, in which this number of requests was outstanding.
-    pub(super) fn advance(&mut self, now: Nanos, outstanding: u64) {
+    pub(super) fn advance(&mut self, now: Instant, outstanding: u64) {
         if self.skipped == 0 {
             self.tally.waited_ns += outstanding as f64 * now.since(self.upto).0 as f64;
         } else {
@@ -149,7 +149,7 @@ impl Bypass {
         }
     }
 
-    pub(super) fn is_due(&self, now: Nanos, turns: u64) -> bool {
+    pub(super) fn is_due(&self, now: Instant, turns: u64) -> bool {
         let took = now.since(self.since);
         let (Tally { requests, .. }, wanted) =
             (self.tally, REQUESTS.max(REQUESTS_PER_STREAM * self.streams as u64));
@@ -166,7 +166,7 @@ impl Bypass {
     }
 
     /// Decides by what was measured since the last decision.
-    pub(super) fn decide(&mut self, now: Nanos, load: Load) {
+    pub(super) fn decide(&mut self, now: Instant, load: Load) {
         let is_few = !load.has_guarantees && (1..=MOST_STREAMS).contains(&load.streams);
         let is_measured = self.tally.requests >= LEAST_REQUESTS;
         let wait = self.tally.wait();
@@ -196,7 +196,7 @@ impl Bypass {
         }
     }
 
-    fn enter(&mut self, mode: Mode, now: Nanos, load: Load) {
+    fn enter(&mut self, mode: Mode, now: Instant, load: Load) {
         let was_on = self.is_on();
         (self.mode, self.since, self.tally) = (mode, now, Tally::default());
         (self.streams, self.turns) = (load.streams, load.turns);

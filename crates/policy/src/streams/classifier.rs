@@ -10,7 +10,7 @@
 
 use super::chains::{Chains, Links};
 use super::config::Classifier as Spec;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 const WAYS: usize = 4;
 
@@ -48,8 +48,8 @@ struct Region {
     strays: u32,
     latest: (u64, u64),
     /// When the first bit was set, and when the region was last requested.
-    since: Nanos,
-    touched: Nanos,
+    since: Instant,
+    touched: Instant,
 }
 
 #[derive(Debug)]
@@ -79,7 +79,13 @@ impl Classifier {
     }
 
     /// Notes a request. Returns the direction of the stream that it belongs to, if there is one.
-    pub(super) fn observe(&mut self, now: Nanos, client: u64, offset: u64, bytes: u64) -> Option<Direction> {
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        client: u64,
+        offset: u64,
+        bytes: u64,
+    ) -> Option<Direction> {
         let links = self.chains.observe(client, offset, bytes);
         let (first, last) = (offset / self.block_bytes, (offset + bytes - 1) / self.block_bytes);
         // A request over more than a region says all in its last.
@@ -117,7 +123,7 @@ impl Classifier {
         is_stream.then(|| direction(before, low, high))
     }
 
-    fn count(&self, now: Nanos, number: u64) -> Count {
+    fn count(&self, now: Instant, number: u64) -> Count {
         let found = self.sets[self.set(number)].iter().flatten().find(|region| region.number == number);
         let recent = found.filter(|region| now.since(region.touched) <= self.window);
         recent.map_or(Count::default(), Count::from_region)
@@ -128,7 +134,7 @@ impl Classifier {
         (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.sets.len() - 1)
     }
 
-    fn region(&mut self, now: Nanos, number: u64) -> &mut Region {
+    fn region(&mut self, now: Instant, number: u64) -> &mut Region {
         let set = self.set(number);
         let set = &mut self.sets[set];
         let is_it = |region: &Option<Region>| region.is_some_and(|region| region.number == number);
@@ -219,8 +225,8 @@ mod tests {
         Classifier::new(&Spec::default(), false)
     }
 
-    fn ms(ms: u64) -> Nanos {
-        Nanos(ms * 1_000_000)
+    fn ms(ms: u64) -> Instant {
+        Instant(ms * 1_000_000)
     }
 
     #[test]

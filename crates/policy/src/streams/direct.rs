@@ -5,7 +5,7 @@
 
 use super::config::Config;
 use super::messages::{Request, RequestKind};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
 
 /// Direct requests in a row before streams have the disk again.
@@ -25,7 +25,7 @@ pub(super) struct DirectRequests {
     /// Bytes of streams since the last direct request, and direct requests since streams had the disk.
     stream_bytes: u64,
     batch: u32,
-    last: Option<Nanos>,
+    last: Option<Instant>,
     /// Requests begun since the start.
     pub(super) begun: u64,
 }
@@ -45,7 +45,7 @@ impl DirectRequests {
         }
     }
 
-    pub(super) fn push(&mut self, now: Nanos, request: Request) {
+    pub(super) fn push(&mut self, now: Instant, request: Request) {
         self.last = Some(now);
         self.waiting.push_back(request);
     }
@@ -99,7 +99,7 @@ impl DirectRequests {
     }
 
     /// Whether direct requests use the disk, or did lately.
-    pub(super) fn is_busy(&self, now: Nanos) -> bool {
+    pub(super) fn is_busy(&self, now: Instant) -> bool {
         self.in_flight > 0
             || !self.waiting.is_empty()
             || self.last.is_some_and(|last| now.since(last) < LATELY)

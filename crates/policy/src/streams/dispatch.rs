@@ -6,7 +6,7 @@
 
 use super::config::Turns;
 use super::stream::Queue;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::collections::BTreeSet;
 
 type Places = BTreeSet<(u64, u32)>;
@@ -28,7 +28,7 @@ pub(super) struct Dispatch {
     /// Streams whose turn is over and that still have commands in flight.
     pub(super) leaving: u32,
     /// When a pausing writer loses its turn, or a frame in use may be evicted.
-    grace_at: Nanos,
+    grace_at: Instant,
 }
 
 impl Default for Dispatch {
@@ -43,7 +43,7 @@ impl Default for Dispatch {
             is_arm_elsewhere: false,
             serial: 0,
             leaving: 0,
-            grace_at: Nanos::MAX,
+            grace_at: Instant::MAX,
         }
     }
 }
@@ -76,18 +76,18 @@ impl Dispatch {
     }
 
     /// When to try streams that wait again, without another event.
-    pub(super) fn grace_at(&self) -> Nanos {
+    pub(super) fn grace_at(&self) -> Instant {
         self.grace_at
     }
 
-    pub(super) fn set_grace(&mut self, at: Nanos) {
+    pub(super) fn set_grace(&mut self, at: Instant) {
         self.grace_at = self.grace_at.min(at);
     }
 
     /// Ends a grace that is over. A stream that still waits sets it again.
-    pub(super) fn expire_grace(&mut self, now: Nanos) {
+    pub(super) fn expire_grace(&mut self, now: Instant) {
         if self.grace_at <= now {
-            self.grace_at = Nanos::MAX;
+            self.grace_at = Instant::MAX;
         }
     }
 

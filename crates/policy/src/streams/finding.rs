@@ -7,7 +7,7 @@ use super::reorder::Reorder;
 use super::stream::{NEAR, Stream, StreamKind, mirrored};
 use super::strides::Strides;
 use super::table::StreamTable;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 /// Requests by which a stream with reordered requests may be out of order.
 const REORDERED: u64 = 32;
@@ -58,7 +58,7 @@ impl StreamFinder {
     /// The reader that a request belongs to, which may be a new one.
     pub(super) fn reader(
         &mut self,
-        now: Nanos,
+        now: Instant,
         table: &mut StreamTable,
         frames: &Frames,
         run: ClientRun,
@@ -67,7 +67,7 @@ impl StreamFinder {
     }
 
     /// The writer that a write belongs to, which may be a new one.
-    pub(super) fn writer(&mut self, now: Nanos, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
+    pub(super) fn writer(&mut self, now: Instant, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
         let ClientRun { client, offset, bytes } = run;
         let near = || table.expected_in(StreamKind::Write, offset.saturating_sub(NEAR), offset).next_back();
         let continued = stream_with_tail(table, StreamKind::Write, run).or_else(|| near().map(|(_, id)| id));
@@ -122,7 +122,7 @@ impl StreamFinder {
     /// Notes a read that continues no stream. Returns the new stream that is found by it.
     fn new_reader(
         &mut self,
-        now: Nanos,
+        now: Instant,
         table: &mut StreamTable,
         frames: &Frames,
         run: ClientRun,
@@ -149,7 +149,7 @@ impl StreamFinder {
     }
 
     /// Notes a read far from all streams. Returns the strided stream that is found by it.
-    fn new_strider(&mut self, now: Nanos, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
+    fn new_strider(&mut self, now: Instant, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
         let ClientRun { client, offset, bytes } = run;
         let (direction, stride) = self.strides.observe(client, offset, bytes)?;
         if bytes > self.read_bytes {
@@ -179,7 +179,7 @@ impl StreamFinder {
     }
 
     /// Notes a read that continues no stream. Finds streams whose requests are out of order.
-    fn new_reordered(&mut self, now: Nanos, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
+    fn new_reordered(&mut self, now: Instant, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
         if self.is_as_published {
             return None;
         }

@@ -5,7 +5,7 @@
 
 use super::messages::{Piece, Pieces};
 use super::view::MemoryView;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub(super) struct Frame {
     /// Answers that name it and whose bytes were not taken yet.
     pub(super) pins: u32,
     /// When a client last fetched from it, or it was filled.
-    pub(super) touched: Nanos,
+    pub(super) touched: Instant,
     /// Orders frames by the time at which they were allocated.
     pub(super) serial: u64,
 }
@@ -57,7 +57,7 @@ impl Frame {
     }
 
     /// Its key among the frames that may be evicted, if it is one of them: whether its stream has passed it, and when it was last used.
-    fn staged(&self, id: u32) -> Option<(bool, (Nanos, u32))> {
+    fn staged(&self, id: u32) -> Option<(bool, (Instant, u32))> {
         self.is_evictable().then_some((self.is_behind, (self.touched, id)))
     }
 
@@ -84,7 +84,7 @@ pub(super) struct Frames {
     /// Frames with bytes that are not on the disk yet, by offset.
     dirty: BTreeMap<u64, u32>,
     /// Staged frames by their last use: those that their streams have not reached, and those that their streams have passed.
-    staged: [BTreeSet<(Nanos, u32)>; 2],
+    staged: [BTreeSet<(Instant, u32)>; 2],
     owned: BTreeSet<(u32, u32)>,
     /// Frames whose bytes were all fetched.
     emptied: Vec<u32>,
@@ -136,7 +136,7 @@ impl Frames {
     /// Allocates a free frame for a run of the disk's bytes, if there is one.
     pub(super) fn allocate(
         &mut self,
-        now: Nanos,
+        now: Instant,
         state: State,
         stream: u32,
         place: u64,
@@ -238,7 +238,7 @@ impl Frames {
         }
     }
 
-    pub(super) fn stage(&mut self, now: Nanos, id: u32) {
+    pub(super) fn stage(&mut self, now: Instant, id: u32) {
         self.change(id, |frame| (frame.state, frame.touched) = (State::Staged, now));
     }
 
@@ -323,7 +323,7 @@ impl Frames {
         Some(pieces)
     }
 
-    pub(super) fn fetch(&mut self, now: Nanos, place: u64, bytes: u64) {
+    pub(super) fn fetch(&mut self, now: Instant, place: u64, bytes: u64) {
         let (mut at, end) = (place, place + bytes);
         while at < end {
             let id = self.readable_at(at).expect("it was there");

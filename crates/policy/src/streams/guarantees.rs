@@ -4,17 +4,17 @@
 //! turn then transfers all that the guarantee covers. The client's other streams have such turns after it.
 
 use super::messages::Guarantee;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Clone, Debug)]
 struct ClientGuarantee {
     guarantee: Guarantee,
-    kept: Option<Nanos>,
+    kept: Option<Instant>,
     /// The client's waiting streams, and since when; the first has the next turn.
-    waiting: VecDeque<(Nanos, u32)>,
+    waiting: VecDeque<(Instant, u32)>,
     /// When the first stream gets precedence.
-    at: Nanos,
+    at: Instant,
 }
 
 impl ClientGuarantee {
@@ -24,8 +24,8 @@ impl ClientGuarantee {
     }
 
     /// When the next turn for it may begin.
-    fn next(&self) -> Nanos {
-        self.kept.map_or(Nanos::ZERO, |kept| kept + self.half())
+    fn next(&self) -> Instant {
+        self.kept.map_or(Instant::ZERO, |kept| kept + self.half())
     }
 
     fn first(&self) -> Option<u32> {
@@ -37,7 +37,7 @@ impl ClientGuarantee {
 pub(super) struct Guarantees {
     clients: BTreeMap<u64, ClientGuarantee>,
     /// First streams of clients, by the time from which on they have precedence.
-    urgent: BTreeSet<(Nanos, u32)>,
+    urgent: BTreeSet<(Instant, u32)>,
 }
 
 impl Guarantees {
@@ -46,7 +46,7 @@ impl Guarantees {
     }
 
     pub(super) fn set(&mut self, client: u64, guarantee: Guarantee) {
-        let new = || ClientGuarantee { guarantee, kept: None, waiting: VecDeque::new(), at: Nanos::MAX };
+        let new = || ClientGuarantee { guarantee, kept: None, waiting: VecDeque::new(), at: Instant::MAX };
         self.clients.entry(client).or_insert_with(new).guarantee = guarantee;
     }
 
@@ -63,7 +63,7 @@ impl Guarantees {
 
     /// Registers a waiting stream: it gets precedence when half of its client's guaranteed response time has passed. Returns whether
     /// the client has a guarantee.
-    pub(super) fn register(&mut self, now: Nanos, id: u32, client: u64) -> bool {
+    pub(super) fn register(&mut self, now: Instant, id: u32, client: u64) -> bool {
         let Some(found) = self.clients.get_mut(&client) else { return false };
         found.waiting.push_back((now, id));
         if found.first() == Some(id) {
@@ -96,12 +96,12 @@ impl Guarantees {
         self.clients.get_mut(&client).expect("a registered stream's client has a guarantee")
     }
 
-    pub(super) fn urgent(&self, now: Nanos) -> Option<u32> {
+    pub(super) fn urgent(&self, now: Instant) -> Option<u32> {
         self.urgent.first().filter(|(at, _)| *at <= now).map(|(_, id)| *id)
     }
 
     /// Commands of a registered stream's new turn that fulfil its client's guarantee until the next such turn; 0 if another turn does.
-    pub(super) fn requests(&mut self, now: Nanos, id: u32, client: u64, read_bytes: u64) -> u32 {
+    pub(super) fn requests(&mut self, now: Instant, id: u32, client: u64, read_bytes: u64) -> u32 {
         let found = self.registered(client);
         if found.first() != Some(id) || now < found.next() {
             return 0;

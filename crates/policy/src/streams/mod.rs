@@ -53,7 +53,7 @@ use bypass::{Bypass, Load};
 use direct::DirectRequests;
 use finding::StreamFinder;
 use frames::Frames;
-use headstack_model::{BlockError, Nanos};
+use headstack_model::{BlockError, Instant};
 use schedule::Schedule;
 use stream::Stream;
 use waits::Waits;
@@ -81,7 +81,7 @@ enum Step {
 pub struct Streams {
     config: Config,
     boundaries: Option<Box<dyn Boundaries>>,
-    now: Nanos,
+    now: Instant,
     frames: Frames,
     finder: StreamFinder,
     schedule: Schedule,
@@ -103,7 +103,7 @@ impl Streams {
         let longest = if frames.count() < 8 { 1 } else { 2 } * frames.frame_bytes();
         Ok(Streams {
             boundaries: None,
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             finder: StreamFinder::new(&config, &frames),
             schedule: Schedule::new(&config, disk_bytes, config.read_bytes(frames.frame_bytes())),
             waits: Waits::new(longest),
@@ -150,7 +150,7 @@ impl Streams {
     }
 
     /// Takes a request of a client. It must lie within the disk and not be empty.
-    pub fn submit(&mut self, now: Nanos, request: Request) {
+    pub fn submit(&mut self, now: Instant, request: Request) {
         self.now = now;
         self.bypass.advance(now, self.outstanding());
         self.counters.requests += 1;
@@ -161,7 +161,7 @@ impl Streams {
     }
 
     /// Takes the end of a command of the disk.
-    pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), BlockError>) {
+    pub fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
         self.now = now;
         self.bypass.advance(now, self.outstanding());
         let InFlight { purpose, issued } = self.actions.complete(now, id);
@@ -174,7 +174,7 @@ impl Streams {
     }
 
     /// Does what is due at this time.
-    pub fn handle_timeout(&mut self, now: Nanos) {
+    pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.drain_late();
         self.schedule.dispatch.expire_grace(now);
@@ -185,15 +185,15 @@ impl Streams {
     }
 
     /// When to call [`handle_timeout`](Streams::handle_timeout) if no other call comes before.
-    pub fn poll_timeout(&self) -> Option<Nanos> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let Schedule { table, dispatch, .. } = &self.schedule;
         let at = table.sweep_at().min(self.coalesced.drain_at).min(dispatch.grace_at());
-        (at < Nanos::MAX).then_some(at)
+        (at < Instant::MAX).then_some(at)
     }
 
     /// Forgets a client that has disconnected. Its reads that wait for the disk are answered at once, as refused; its other requests
     /// are done.
-    pub fn forget(&mut self, now: Nanos, client: u64) {
+    pub fn forget(&mut self, now: Instant, client: u64) {
         self.now = now;
         self.schedule.revoke_guarantee(client);
         self.coalesced.remove_client(client);
@@ -228,7 +228,7 @@ impl Streams {
             assert_eq!(stream.waiting as usize, waiting, "stream {id} knows how many requests wait");
             assert_eq!(stream.has_turn(), dispatch.has(id), "stream {id} knows of its turn");
             // A writer in its turn may be waited for, for a moment.
-            let idle = self.actions.is_disk_idle() && dispatch.grace_at() == Nanos::MAX;
+            let idle = self.actions.is_disk_idle() && dispatch.grace_at() == Instant::MAX;
             let is_stuck = idle && stream.is_blocked();
             assert!(!is_stuck, "a client waits for stream {id} while the disk is idle: {stream:?}");
         }
@@ -439,7 +439,7 @@ impl Streams {
 
     fn sweep(&mut self) {
         let (now, idle) = (self.now, self.config.idle());
-        let is_over = |since: Nanos| since.saturating_add(idle) <= now;
+        let is_over = |since: Instant| since.saturating_add(idle) <= now;
         let over = |stream: &Stream| {
             stream.waiting == 0 && stream.in_flight == 0 && is_over(stream.client.last_request)
         };

@@ -8,7 +8,7 @@ use super::messages::{Outcome, Pieces, Request, RequestKind, TransferBuffer};
 use super::stream::{FRESH, NO_STREAM, Stream};
 use super::tuning::Sample;
 use super::{Boundaries, Step, Streams};
-use headstack_model::{BlockError, Nanos};
+use headstack_model::{BlockError, Instant, Nanos};
 
 /// Commands of a stream in flight, so that the disk does not idle between two.
 const AHEAD: u32 = 2;
@@ -334,7 +334,7 @@ impl Streams {
         })
     }
 
-    pub(super) fn frame_ended(&mut self, id: u32, issued: Nanos, result: Result<(), BlockError>) {
+    pub(super) fn frame_ended(&mut self, id: u32, issued: Instant, result: Result<(), BlockError>) {
         let (frame, now) = (*self.frames.get(id), self.now);
         let is_clean = result.is_ok() && !self.direct.is_busy(now);
         let (place, bytes) = (frame.place, frame.bytes);

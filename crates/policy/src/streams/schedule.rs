@@ -6,7 +6,7 @@ use super::guarantees::Guarantees;
 use super::stream::{Queue, Stream, mirrored};
 use super::table::StreamTable;
 use super::tuning::Tuning;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::ops::{Index, IndexMut};
 
 /// The streams, their turns, and the guarantees and measurements that turns depend on.
@@ -66,7 +66,7 @@ impl Schedule {
     }
 
     /// Registers a waiting stream for its client's guarantee, if there is one.
-    pub(super) fn escalate(&mut self, now: Nanos, id: u32) {
+    pub(super) fn escalate(&mut self, now: Instant, id: u32) {
         let stream = &mut self.table[id];
         if stream.has_turn() || stream.escalated_for.is_some() || stream.waiting == 0 {
             return;
@@ -83,7 +83,7 @@ impl Schedule {
     }
 
     /// Counts one command of a stream's turn, which ends with the last one.
-    pub(super) fn spend_turn(&mut self, now: Nanos, id: u32) {
+    pub(super) fn spend_turn(&mut self, now: Instant, id: u32) {
         let longest = u64::from(self.turn_requests()) * self.read_bytes;
         let stream = &mut self.table[id];
         let left = stream.turn.commands.expect("it has a turn") - 1;
@@ -100,7 +100,7 @@ impl Schedule {
     }
 
     /// Begins the turn of the stream that is next. Returns whether there is one.
-    pub(super) fn begin_turn(&mut self, now: Nanos) -> bool {
+    pub(super) fn begin_turn(&mut self, now: Instant) -> bool {
         // One more may begin while the last commands of another are in flight, so that the disk does not idle.
         let most = self.dispatch_set.unwrap_or(2) as usize;
         let taken = self.dispatch.len() + self.dispatch.leaving as usize;
@@ -137,7 +137,7 @@ impl Schedule {
     }
 
     /// Whether a turn takes far longer than usual while others wait, because its client or the disk pauses.
-    pub(super) fn is_overdue(&self, now: Nanos, id: u32) -> bool {
+    pub(super) fn is_overdue(&self, now: Instant, id: u32) -> bool {
         let stream = &self.table[id];
         let requests = self.turn_requests().max(stream.turn.guaranteed);
         let turn = f64::from(requests) * self.read_bytes as f64 / self.tuning.bandwidth();
@@ -146,7 +146,7 @@ impl Schedule {
     }
 
     /// Ends a turn. With `keeps_rest` the stream has the remaining commands later.
-    pub(super) fn end_turn(&mut self, now: Nanos, id: u32, keeps_rest: bool) {
+    pub(super) fn end_turn(&mut self, now: Instant, id: u32, keeps_rest: bool) {
         self.dispatch.leave(id);
         let stream = &mut self.table[id];
         let left = stream.turn.commands.take().expect("it has a turn");
@@ -159,7 +159,7 @@ impl Schedule {
     }
 
     /// Suspends the turns of readers because a direct request moves the arm. They have the rest when the arm is near again.
-    pub(super) fn suspend_turns(&mut self, now: Nanos) {
+    pub(super) fn suspend_turns(&mut self, now: Instant) {
         if self.order != Turns::Nearest || self.dispatch_set.is_some() {
             return;
         }
@@ -175,7 +175,7 @@ impl Schedule {
         }
     }
 
-    pub(super) fn note_command_end(&mut self, now: Nanos, id: u32) {
+    pub(super) fn note_command_end(&mut self, now: Instant, id: u32) {
         if let Some(stream) = self.table.get_mut(id) {
             stream.in_flight -= 1;
             stream.last_end = now;
@@ -190,7 +190,7 @@ impl Schedule {
         }
     }
 
-    pub(super) fn note_fetch(&mut self, now: Nanos, id: u32, client: u64, bytes: u64, is_hit: bool) {
+    pub(super) fn note_fetch(&mut self, now: Instant, id: u32, client: u64, bytes: u64, is_hit: bool) {
         let stream = &mut self.table[id];
         stream.client.fetch(now, client, bytes, is_hit);
         stream.totals.add(bytes, is_hit);

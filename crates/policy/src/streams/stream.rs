@@ -4,7 +4,7 @@
 //! end of the disk.
 
 use super::classifier::Direction;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// How far from where a stream is expected a request may be and still belong to it.
 pub(super) const NEAR: u64 = 256 << 10;
@@ -36,8 +36,8 @@ pub(super) enum Queue {
 pub(super) struct StreamClient {
     pub(super) id: u64,
     pub(super) request: u64,
-    pub(super) last_request: Nanos,
-    answered: Option<Nanos>,
+    pub(super) last_request: Instant,
+    answered: Option<Instant>,
     /// Time from an answer to the next request.
     pub(super) think_time: Nanos,
     /// Whether it was slower than the disk in the stream's last turn.
@@ -48,12 +48,12 @@ pub(super) struct StreamClient {
 
 impl StreamClient {
     /// Notes a request that is not answered at once.
-    pub(super) fn request(&mut self, now: Nanos, client: u64, bytes: u64) {
+    pub(super) fn request(&mut self, now: Instant, client: u64, bytes: u64) {
         self.note_think_time(now);
         (self.id, self.last_request, self.request) = (client, now, bytes);
     }
 
-    pub(super) fn fetch(&mut self, now: Nanos, client: u64, bytes: u64, is_hit: bool) {
+    pub(super) fn fetch(&mut self, now: Instant, client: u64, bytes: u64, is_hit: bool) {
         if is_hit {
             self.note_think_time(now);
         }
@@ -61,7 +61,7 @@ impl StreamClient {
         (self.answered, self.has_fetched) = (Some(now), true);
     }
 
-    fn note_think_time(&mut self, now: Nanos) {
+    fn note_think_time(&mut self, now: Instant) {
         self.think_time = self.answered.map_or(Nanos::MAX, |answered| now.since(answered));
     }
 }
@@ -75,12 +75,12 @@ pub(super) struct StreamTurn {
     pub(super) left: u32,
     /// Commands by which the turn fulfils the client's guarantee; 0 if another turn does.
     pub(super) guaranteed: u32,
-    pub(super) began: Nanos,
+    pub(super) began: Instant,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct StreamTotals {
-    pub(super) since: Nanos,
+    pub(super) since: Instant,
     pub(super) requests: u64,
     pub(super) hits: u64,
     pub(super) bytes: u64,
@@ -118,7 +118,7 @@ pub(super) struct Stream {
     pub(super) frames: u32,
     pub(super) in_flight: u32,
     /// When a command of it ended last.
-    pub(super) last_end: Nanos,
+    pub(super) last_end: Instant,
     /// The client for whose guarantee it waits.
     pub(super) escalated_for: Option<u64>,
     /// Its queue, and its key in it.
@@ -128,7 +128,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(now: Nanos, kind: StreamKind, client: u64, at: u64) -> Stream {
+    pub(super) fn new(now: Instant, kind: StreamKind, client: u64, at: u64) -> Stream {
         Stream {
             kind,
             client: StreamClient {
@@ -159,7 +159,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn wait(&mut self, now: Nanos, client: u64, bytes: u64, end: u64) {
+    pub(super) fn wait(&mut self, now: Instant, client: u64, bytes: u64, end: u64) {
         self.waiting += 1;
         self.wanted = self.wanted.max(end);
         self.client.request(now, client, bytes);

@@ -3,7 +3,7 @@
 use super::classifier::Direction;
 use super::config::Config;
 use super::stream::{NO_STREAM, Stream, StreamKind, mirrored};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use slab::Slab;
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
@@ -17,7 +17,7 @@ pub(super) struct StreamTable {
     disk_bytes: u64,
     most_streams: usize,
     sweep_interval: Nanos,
-    sweep_at: Nanos,
+    sweep_at: Instant,
     /// Streams found since the start.
     pub(super) found: u64,
 }
@@ -39,7 +39,7 @@ impl StreamTable {
             disk_bytes,
             most_streams: config.classifier.regions as usize,
             sweep_interval: Nanos(config.idle().0 / 2),
-            sweep_at: Nanos::MAX,
+            sweep_at: Instant::MAX,
             found: 0,
         }
     }
@@ -57,14 +57,14 @@ impl StreamTable {
         self.streams.capacity()
     }
 
-    pub(super) fn sweep_at(&self) -> Nanos {
+    pub(super) fn sweep_at(&self) -> Instant {
         self.sweep_at
     }
 
     /// Schedules the next search for idle streams and frames, if there is anything that may become idle.
-    pub(super) fn schedule_sweep(&mut self, now: Nanos, is_memory_used: bool) {
+    pub(super) fn schedule_sweep(&mut self, now: Instant, is_memory_used: bool) {
         let is_needed = is_memory_used || !self.streams.is_empty();
-        self.sweep_at = if is_needed { now + self.sweep_interval } else { Nanos::MAX };
+        self.sweep_at = if is_needed { now + self.sweep_interval } else { Instant::MAX };
     }
 
     pub(super) fn contains(&self, id: u32) -> bool {

@@ -5,7 +5,7 @@
 //! prefetching for concurrent sequential I/O", EuroSys 2007): that is the floor.
 
 use super::config::Config;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// Commands of a turn after which a disk has caught up: while the first of them went its way through the host, the disk read on,
 /// and the next come quicker than the media are.
@@ -20,7 +20,7 @@ pub(super) struct Tuning {
     byte_ns: Mean,
     settled_byte_ns: Mean,
     positioning_ns: Mean,
-    last: Option<(Nanos, u64)>,
+    last: Option<(Instant, u64)>,
     /// The commands since the last seek.
     turn: Option<Turn>,
     /// The share of the bandwidth and the longest round that turns aim at.
@@ -40,8 +40,8 @@ struct Turn {
 }
 
 pub(super) struct Sample {
-    pub(super) issued: Nanos,
-    pub(super) ended: Nanos,
+    pub(super) issued: Instant,
+    pub(super) ended: Instant,
     pub(super) place: u64,
     pub(super) bytes: u64,
     /// Whether nothing but the one before it can have kept the disk from it.

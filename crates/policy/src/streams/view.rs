@@ -3,7 +3,7 @@
 use super::Streams;
 use super::classifier::Direction;
 use super::stream::{Stream, StreamKind, mirrored};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub struct StreamView {
     pub memory_bytes: u64,
     pub has_turn: bool,
     /// When it was found.
-    pub since: Nanos,
-    pub last_request: Nanos,
+    pub since: Instant,
+    pub last_request: Instant,
 }
 
 impl View {

@@ -2,7 +2,7 @@
 
 use super::messages::Request;
 use super::schedule::Schedule;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::collections::BTreeMap;
 
 pub(super) type WaitKey = (u64, u64);
@@ -58,7 +58,7 @@ impl Waits {
 
     pub(super) fn insert(
         &mut self,
-        now: Nanos,
+        now: Instant,
         schedule: &mut Schedule,
         stream: u32,
         request: Request,

@@ -9,7 +9,7 @@ use super::messages::{Outcome, Piece, Pieces, Request};
 use super::stream::NEAR;
 use super::waits::{Wait, WaitKey};
 use super::{Step, Streams};
-use headstack_model::{BlockError, Nanos};
+use headstack_model::{BlockError, Instant, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Time for which a stream whose client pauses keeps its turn: less than the disk needs to return to it.
@@ -32,7 +32,7 @@ pub(super) struct CoalescedWrites {
     /// Losses reported to each client. Each connected client gets all of them, because a user may have several connections.
     reported_losses: BTreeMap<u64, u64>,
     /// When coalesced bytes have waited for long enough.
-    pub(super) drain_at: Nanos,
+    pub(super) drain_at: Instant,
 }
 
 impl Default for CoalescedWrites {
@@ -43,7 +43,7 @@ impl Default for CoalescedWrites {
             flushes: VecDeque::new(),
             losses: (0, BlockError::Medium),
             reported_losses: BTreeMap::new(),
-            drain_at: Nanos::MAX,
+            drain_at: Instant::MAX,
         }
     }
 }
@@ -281,7 +281,7 @@ impl Streams {
         if now < self.coalesced.drain_at {
             return;
         }
-        let (mut late, mut next) = (Vec::new(), Nanos::MAX);
+        let (mut late, mut next) = (Vec::new(), Instant::MAX);
         for id in self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Coalescing) {
             let at = self.frames.get(id).touched + coalesce;
             if at <= now { late.push(id) } else { next = next.min(at) }

@@ -1,6 +1,6 @@
 //! A made-up drive, and random requests.
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::order::AccessCost;
 use headstack_policy::{Queue, Slot, SlotId};
 use proptest::prelude::*;
@@ -88,17 +88,17 @@ pub(crate) fn requests() -> impl Strategy<Value = Vec<Coming>> {
     prop::collection::vec(coming, 1..80)
 }
 
-pub(crate) fn slot(id: usize, coming: &Coming, now: Nanos) -> Slot {
+pub(crate) fn slot(id: usize, coming: &Coming, now: Instant) -> Slot {
     let request = Request::read(Lbn(coming.lbn), 8);
     let op = if coming.is_write { Op::Write } else { Op::Read };
     let place = Slot::new(SlotId(id as u32), Request { op, ..request }, now, coming.cylinder, coming.head);
-    let deadline = coming.deadline.map_or(Nanos::MAX, |after| now + Nanos(after));
+    let deadline = coming.deadline.map_or(Instant::MAX, |after| now + Nanos(after));
     Slot { urgent: coming.urgent, deadline, ..place }
 }
 
 /// A queue with all of the requests, and the time when the last one came.
-pub(crate) fn filled(requests: &[Coming]) -> (Queue, Nanos) {
-    let (mut queue, mut now) = (Queue::new(requests.len()), Nanos::ZERO);
+pub(crate) fn filled(requests: &[Coming]) -> (Queue, Instant) {
+    let (mut queue, mut now) = (Queue::new(requests.len()), Instant::ZERO);
     for (id, coming) in requests.iter().enumerate() {
         now += Nanos(coming.gap);
         queue.insert(slot(id, coming, now)).expect("the queue is as long as the list");

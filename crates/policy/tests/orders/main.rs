@@ -5,7 +5,7 @@ mod knowledge;
 mod plain;
 
 use drive::{Coming, Cost, costs, filled, requests, slot};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::order::{self, Edge, Entry, OrderError};
 use headstack_policy::{Order, Queue, QueueFull, QueueView, Slot};
 use plain::Plain;
@@ -16,11 +16,11 @@ use std::collections::BTreeSet;
 fn play(
     requests: &[Coming],
     start: &Cost,
-    mut choose: impl FnMut(&Queue, Nanos, &Cost) -> usize,
+    mut choose: impl FnMut(&Queue, Instant, &Cost) -> usize,
 ) -> Vec<Slot> {
-    let (mut queue, mut cost, mut now) = (Queue::new(requests.len()), start.clone(), Nanos::ZERO);
+    let (mut queue, mut cost, mut now) = (Queue::new(requests.len()), start.clone(), Instant::ZERO);
     let (mut coming, mut served) = (requests.iter().enumerate().peekable(), Vec::new());
-    let mut next = Nanos(requests[0].gap);
+    let mut next = Instant(requests[0].gap);
     while coming.peek().is_some() || !queue.is_empty() {
         if queue.is_empty() {
             now = now.max(next);
@@ -193,7 +193,7 @@ proptest! {
         for (id, (insert, index, cylinder)) in steps.into_iter().enumerate() {
             if insert {
                 let at = headstack_model::Request::read(headstack_model::Lbn(id as u64), 8);
-                let slot = Slot::new(headstack_policy::SlotId(id as u32), at, Nanos(id as u64), cylinder, 0);
+                let slot = Slot::new(headstack_policy::SlotId(id as u32), at, Instant(id as u64), cylinder, 0);
                 let expected = if model.len() < 16 { Ok(()) } else { Err(QueueFull { capacity: 16 }) };
                 prop_assert_eq!(queue.insert(slot), expected);
                 if expected.is_ok() {
@@ -206,7 +206,7 @@ proptest! {
             prop_assert_eq!(queue.slots(), &model[..]);
             let mut places: Vec<(u32, u32)> = (0u32..).zip(&model).map(|(at, slot)| (slot.cylinder, at)).collect();
             places.sort_unstable();
-            let QueueView { by_cylinder, cylinders, .. } = queue.view(Nanos::ZERO);
+            let QueueView { by_cylinder, cylinders, .. } = queue.view(Instant::ZERO);
             let kept: Vec<(u32, u32)> =
                 cylinders.iter().copied().zip(by_cylinder.iter().copied().map(u32::from)).collect();
             prop_assert_eq!(kept, places);
@@ -221,7 +221,7 @@ fn lone_request_is_chosen_and_empty_queue_gives_none() {
         Coming { gap: 0, lbn: 1, cylinder: 59, head: 0, is_write: false, urgent: false, deadline: None };
     for entry in order::all() {
         let mut order = entry.order();
-        assert_eq!(order.choose(&Queue::new(1).view(Nanos::ZERO), &cost), None, "{}", entry.name);
+        assert_eq!(order.choose(&Queue::new(1).view(Instant::ZERO), &cost), None, "{}", entry.name);
         let (queue, now) = filled(std::slice::from_ref(&one));
         assert_eq!(order.choose(&queue.view(now), &cost), Some(0), "{}", entry.name);
     }

@@ -1,7 +1,7 @@
 //! A second, plain implementation of the orders: each examines every request.
 
 use crate::drive::{CYLINDERS, Cost};
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Op};
 use headstack_policy::order::AccessCost;
 use headstack_policy::{Slot, SlotId};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ impl Plain {
     }
 
     /// The index that the order must choose.
-    pub(crate) fn choose(&mut self, now: Nanos, slots: &[Slot], cost: &Cost) -> Option<usize> {
+    pub(crate) fn choose(&mut self, now: Instant, slots: &[Slot], cost: &Cost) -> Option<usize> {
         let lbn = |slot: &Slot| slot.request.lbn.0;
         let cylinder = |slot: &Slot| u64::from(slot.cylinder);
         let arm = u64::from(cost.arm);
@@ -175,7 +175,7 @@ fn deadline(slot: &Slot) -> u64 {
 
 fn reads_first(
     slots: &[Slot],
-    now: Nanos,
+    now: Instant,
     among: impl Fn(&dyn Fn(&Slot) -> bool) -> Option<usize>,
 ) -> Option<usize> {
     let read = |slot: &Slot| slot.request.op == Op::Read;

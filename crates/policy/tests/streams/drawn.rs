@@ -1,7 +1,7 @@
 //! Drawn clients, with bytes: nothing stale is read, nothing flushed is missing, each is answered once.
 
 use crate::world::{BLOCK, Speed, World};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::streams::{Config, RequestKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -187,13 +187,13 @@ impl Drawn {
             if self.submitted.is_empty() {
                 break;
             }
-            self.world.step(Nanos::MAX);
+            self.world.step(Instant::MAX);
             self.take_answers();
         }
         assert!(self.submitted.is_empty(), "seed {}: {} are never answered", self.seed, self.submitted.len());
         let ticket = self.world.submit(0, RequestKind::Flush, 0);
         while self.world.outstanding() > 0 {
-            assert!(self.world.step(Nanos::MAX), "seed {}: flush {ticket} ends", self.seed);
+            assert!(self.world.step(Instant::MAX), "seed {}: flush {ticket} ends", self.seed);
         }
         for (place, block) in self.blocks.iter().enumerate() {
             let met = self.world.disk[place];

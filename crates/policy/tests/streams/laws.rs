@@ -1,7 +1,7 @@
 //! What holds whatever the disk: throughput, turns, memory.
 
 use crate::world::{Speed, World};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::streams::{Boundaries, Config, Guarantee, RequestKind, Turns};
 
 /// 50 MB/s, and 10 ms to get anywhere.
@@ -17,8 +17,8 @@ fn run(
     let mut turns = vec![0; clients];
     let mut owner = std::collections::BTreeMap::new();
     let mut got = vec![0u64; clients];
-    let end = Nanos::from_secs(seconds);
-    let warm = Nanos(end.0 / 3);
+    let end = Instant::from_secs(seconds);
+    let warm = Instant(end.0 / 3);
     let mut longest = Nanos::ZERO;
     for client in 0..clients {
         let kind = kind_of(client, 0);
@@ -163,7 +163,7 @@ fn only_reads_of_the_bad_block_fail() {
     for turn in 0..100 {
         let ticket = world.submit(0, read(turn * 16), 1);
         while world.answered.is_empty() {
-            assert!(world.step(Nanos::MAX), "{ticket} is answered");
+            assert!(world.step(Instant::MAX), "{ticket} is answered");
         }
         let (_, result) = world.answered.pop().expect("it was just answered");
         failed.extend(result.is_err().then_some(turn));
@@ -178,28 +178,28 @@ fn lost_gathered_writes_are_reported_to_one_flush() {
     for turn in 0..20 {
         world.submit(0, RequestKind::Write { offset: turn * 65536, bytes: 65536, fua: false }, 1);
     }
-    while world.outstanding() > 0 && world.step(Nanos::from_secs(1)) {}
+    while world.outstanding() > 0 && world.step(Instant::from_secs(1)) {}
     world.dead = true;
     world.submit(0, RequestKind::Write { offset: 20 * 65536, bytes: 65536, fua: false }, 1);
     world.answered.clear();
     world.submit(0, RequestKind::Flush, 0);
-    while world.outstanding() > 0 && world.step(Nanos::MAX) {}
+    while world.outstanding() > 0 && world.step(Instant::MAX) {}
     assert!(world.answered.iter().any(|(_, result)| result.is_err()), "{:?}", world.streams.view());
     world.dead = false;
     world.answered.clear();
     world.submit(0, RequestKind::Flush, 0);
-    while world.outstanding() > 0 && world.step(Nanos::MAX) {}
+    while world.outstanding() > 0 && world.step(Instant::MAX) {}
     assert!(matches!(world.answered[..], [(_, Ok(_))]));
 }
 
 /// One client reads 64 KiB at a time, from this request on, until then; the next request.
-fn read_on(world: &mut World, first: u64, until: Nanos) -> u64 {
+fn read_on(world: &mut World, first: u64, until: Instant) -> u64 {
     let mut request = first;
     while world.now < until {
         world.submit(7, RequestKind::Read { offset: request << 16, bytes: 1 << 16, fua: false }, 1);
         request += 1;
         while world.answered.pop().is_none() {
-            assert!(world.step(Nanos::MAX), "the read is answered");
+            assert!(world.step(Instant::MAX), "the read is answered");
         }
     }
     request
@@ -208,13 +208,13 @@ fn read_on(world: &mut World, first: u64, until: Nanos) -> u64 {
 #[test]
 fn guarantee_ends_the_bypass() {
     let mut world = world(Config::default());
-    let next = read_on(&mut world, 0, Nanos::from_secs(20));
+    let next = read_on(&mut world, 0, Instant::from_secs(20));
     assert!(world.streams.view().bypass, "a lone reader needs no turns");
     world.streams.set_guarantee(7, Guarantee { rate: 1_000_000, response: Nanos::from_secs(2) });
-    let next = read_on(&mut world, next, Nanos::from_secs(40));
+    let next = read_on(&mut world, next, Instant::from_secs(40));
     assert!(!world.streams.view().bypass, "a guarantee is kept in turns");
     world.streams.forget(world.now, 7);
-    read_on(&mut world, next, Nanos::from_secs(400));
+    read_on(&mut world, next, Instant::from_secs(400));
     assert!(world.streams.view().bypass, "without it, turns are not needed again");
 }
 
@@ -225,14 +225,14 @@ fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
     world.streams.set_guarantee(7, Guarantee { rate: 15_000_000, response });
     let mut read = reader(100, DISK, 64 << 10);
     let mut worst = Nanos::ZERO;
-    let mut since = Nanos::ZERO;
+    let mut since = Instant::ZERO;
     let mut kind_of = |client: usize, turn: u64| read(client, turn);
     let mut owners = std::collections::BTreeMap::new();
     let mut turns = [0u64; 100];
     for client in 0..100 {
         owners.insert(world.submit(client as u64, kind_of(client, 0), 1), client);
     }
-    while world.step(Nanos::from_secs(60)) {
+    while world.step(Instant::from_secs(60)) {
         // An answer from the memory comes at once.
         while let Some((ticket, _)) = world.answered.pop() {
             let client = owners.remove(&ticket).expect("it was submitted");
@@ -262,7 +262,7 @@ fn guarantee_over_thirty_streams_leaves_the_others_a_share() {
         for stream in 0..100 {
             owners.insert(world.submit(client(stream), read(stream, 0), 1), stream);
         }
-        while world.step(Nanos::from_secs(60)) {
+        while world.step(Instant::from_secs(60)) {
             for (ticket, _) in std::mem::take(&mut world.answered) {
                 let stream = owners.remove(&ticket).expect("it was submitted");
                 turns[stream] += 1;
@@ -285,7 +285,7 @@ fn stream_with_gaps_is_read_ahead() {
         for turn in 0..200 {
             world.submit(3, RequestKind::Read { offset: place(turn), bytes: 64 << 10, fua: false }, 1);
             while world.answered.pop().is_none() {
-                assert!(world.step(Nanos::MAX), "it is answered");
+                assert!(world.step(Instant::MAX), "it is answered");
             }
             // The client thinks.
             while world.step(world.now + Nanos(20_000_000)) {}
@@ -338,8 +338,8 @@ fn paused(memory_bytes: u64, clients: u64, pause: impl Fn(u64) -> Nanos) -> Vec<
     let mut read = reader(clients as usize, DISK, 64 << 10);
     let (mut turns, mut owners) = (vec![0; clients as usize], std::collections::BTreeMap::new());
     let mut due: std::collections::BTreeSet<_> =
-        (0..clients).map(|client| (Nanos(client * 1000), client)).collect();
-    let end = Nanos::from_secs(60);
+        (0..clients).map(|client| (Instant(client * 1000), client)).collect();
+    let end = Instant::from_secs(60);
     loop {
         let next = due.first().map_or(end, |(at, _)| *at).min(end);
         while world.answered.is_empty() && world.step(next) {}

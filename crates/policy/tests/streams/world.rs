@@ -1,7 +1,7 @@
 //! A disk, its clients and a scheduler between them, in virtual time, with bytes: each block has the number of the write that it
 //! is of.
 
-use headstack_model::{BlockError, Nanos};
+use headstack_model::{BlockError, Instant, Nanos};
 use headstack_policy::streams::{
     Action, Answer, Command, Config, Outcome, Request, RequestKind, Streams, TransferBuffer,
 };
@@ -21,12 +21,12 @@ pub(crate) struct World {
     pub(crate) streams: Streams,
     /// Whether the scheduler's books are looked into after each step.
     pub(crate) is_checked: bool,
-    pub(crate) now: Nanos,
+    pub(crate) now: Instant,
     pub(crate) disk: Vec<u64>,
     speed: Speed,
     memory: Vec<u64>,
     queue: VecDeque<Command>,
-    busy_until: Nanos,
+    busy_until: Instant,
     head: u64,
     pub(crate) flaws: Vec<u64>,
     pub(crate) dead: bool,
@@ -51,12 +51,12 @@ impl World {
         World {
             streams,
             is_checked: false,
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             disk: vec![0; disk_blocks],
             speed,
             memory,
             queue: VecDeque::new(),
-            busy_until: Nanos::ZERO,
+            busy_until: Instant::ZERO,
             head: 0,
             flaws: Vec::new(),
             dead: false,
@@ -170,12 +170,12 @@ impl World {
     }
 
     /// Lets the next thing happen; nothing where there is none, or it is later than this.
-    pub(crate) fn step(&mut self, until: Nanos) -> bool {
-        let end = if self.queue.is_empty() { Nanos::MAX } else { self.busy_until };
-        let timer = self.streams.poll_timeout().unwrap_or(Nanos::MAX);
+    pub(crate) fn step(&mut self, until: Instant) -> bool {
+        let end = if self.queue.is_empty() { Instant::MAX } else { self.busy_until };
+        let timer = self.streams.poll_timeout().unwrap_or(Instant::MAX);
         let next = end.min(timer);
-        if next > until || next == Nanos::MAX {
-            self.now = self.now.max(if until == Nanos::MAX { self.now } else { until });
+        if next > until || next == Instant::MAX {
+            self.now = self.now.max(if until == Instant::MAX { self.now } else { until });
             return false;
         }
         self.now = self.now.max(next);

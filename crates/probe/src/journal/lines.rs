@@ -11,7 +11,7 @@
 
 use super::Record;
 use crate::{Answer, DiskInfo, Outcome, ProbeCommand};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Read};
 use std::str::FromStr;
@@ -62,7 +62,7 @@ const LONGEST: u64 = 64 << 20;
 const TITLE: &str = "headstack-probe-journal 1";
 
 /// Latest valid time, a century after a disk's clock began; it leaves room for later times.
-const LATEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
+const LATEST: Instant = Instant::from_secs(100 * 365 * 86_400);
 
 /// The contents of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,7 +241,7 @@ pub(super) fn record(line: &str) -> Option<Record> {
     let mut fields = reported.split(' ');
     let number = number(fields.next())?;
     let command = command(&mut fields)?;
-    let mut time = || self::number(fields.next()).map(Nanos);
+    let mut time = || self::number(fields.next()).map(Instant);
     let (issued, ended) = (time()?, time()?);
     if issued > ended || ended > LATEST {
         return None;
@@ -323,7 +323,7 @@ mod tests {
         each.map(|((command, outcome), number)| Record {
             number,
             command,
-            answer: Answer { issued: Nanos(number * 10), ended: Nanos(number * 10 + 5), outcome },
+            answer: Answer { issued: Instant(number * 10), ended: Instant(number * 10 + 5), outcome },
         })
         .collect()
     }
@@ -380,7 +380,7 @@ mod tests {
     fn record_outside_disk_is_rejected() {
         let read = |lbn, sectors| {
             let command = ProbeCommand::Read { lbn: Lbn(lbn), sectors, from_media: true };
-            let answer = Answer { issued: Nanos(0), ended: Nanos(1), outcome: Outcome::Done };
+            let answer = Answer { issued: Instant(0), ended: Instant(1), outcome: Outcome::Done };
             let head = Head::new(&info(), "disk", "lattice tracks");
             // The last line may be torn.
             let text = head.text() + &line(&Record { number: 0, command, answer }) + &line(&records()[2]);
@@ -412,9 +412,9 @@ mod tests {
             record(line(&Record { number: 0, command: ProbeCommand::Flush, answer }).trim_end())
         };
         assert!(read(LATEST, LATEST).is_some());
-        assert_eq!(read(Nanos(6), Nanos(5)), None, "it ended before it began");
-        assert_eq!(read(Nanos(5), Nanos(LATEST.0 + 1)), None, "it is too late");
-        assert_eq!(read(Nanos(5), Nanos(u64::MAX)), None);
+        assert_eq!(read(Instant(6), Instant(5)), None, "it ended before it began");
+        assert_eq!(read(Instant(5), Instant(LATEST.0 + 1)), None, "it is too late");
+        assert_eq!(read(Instant(5), Instant::MAX), None);
     }
 
     #[test]

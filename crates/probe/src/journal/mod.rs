@@ -15,7 +15,7 @@ pub use rejoin::RejoinError;
 
 use crate::drive::{self, ProbeTarget};
 use crate::{Answer, Disk, DiskInfo, Extraction, Probe, ProbeCommand};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rejoin::{Fingerprint, rejoin};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -56,7 +56,7 @@ pub struct Journaled<D, W> {
     /// Answers that identify the disk; none once it is identified.
     fingerprint: Option<Fingerprint>,
     /// Time of the latest answer.
-    end: Nanos,
+    end: Instant,
     /// Offset of the journal's clock from the disk's clock.
     ahead: Nanos,
 }
@@ -66,7 +66,7 @@ pub fn is_enough(known: &[Record]) -> bool {
     Fingerprint::from_records(known).is_some()
 }
 
-fn ended(known: &[Record]) -> Nanos {
+fn ended(known: &[Record]) -> Instant {
     known.iter().map(|record| record.answer.ended).max().unwrap_or_default()
 }
 
@@ -112,7 +112,7 @@ impl<D: ProbeTarget, W: Write> Journaled<D, W> {
     }
 
     fn pass(&mut self, probe: Probe) -> Result<(), JournalFailure<D::Error>> {
-        let at = Nanos(probe.at.0.saturating_sub(self.ahead.0));
+        let at = probe.at.saturating_sub(self.ahead);
         self.disk.submit(Probe { at, ..probe }).map_err(JournalFailure::Disk)
     }
 
@@ -148,7 +148,7 @@ impl<D: ProbeTarget, W: Write> ProbeTarget for Journaled<D, W> {
         }
         self.release_held()?;
         let (probe, answer) = self.disk.wait().map_err(JournalFailure::Disk)?;
-        let later = |at: Nanos| at + self.ahead;
+        let later = |at: Instant| at + self.ahead;
         let answer = Answer { issued: later(answer.issued), ended: later(answer.ended), ..answer };
         let record = Record { number: probe.number, command: probe.command, answer: answer.clone() };
         self.to.write_all(lines::line(&record).as_bytes()).map_err(JournalFailure::Write)?;
@@ -182,7 +182,7 @@ mod tests {
                 sectors: 8,
                 from_media: true,
             };
-            let sent: Vec<_> = (0..4).map(|k| (place(k), disk.send(command(k), Nanos::ZERO))).collect();
+            let sent: Vec<_> = (0..4).map(|k| (place(k), disk.send(command(k), Instant::ZERO))).collect();
             for (place, ticket) in sent {
                 let ended = disk.answer(ticket).await.ended.0 as f64;
                 found.push((place, ((ended / turn).fract() * turn) as u64));

@@ -3,7 +3,7 @@
 use super::Record;
 use crate::spin::{QUICK, SpinError, spin};
 use crate::{Answer, Disk, Outcome, ProbeCommand};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 
@@ -78,15 +78,19 @@ const MOST: usize = 64;
 /// Offset to add to the disk's clock: beyond `end`, the journal's last answer, and so that its blocks keep their angles.
 ///
 /// *Errors:* the disk cannot be probed, or is another one.
-pub(super) async fn rejoin(disk: &Disk, fingerprint: &Fingerprint, end: Nanos) -> Result<Nanos, RejoinError> {
+pub(super) async fn rejoin(
+    disk: &Disk,
+    fingerprint: &Fingerprint,
+    end: Instant,
+) -> Result<Nanos, RejoinError> {
     match fingerprint {
         Fingerprint::Reads(last) => by_reads(disk, last, end).await,
         Fingerprint::Places(places) => by_places(disk, places).await.map(|()| forward(disk, end)),
     }
 }
 
-fn forward(disk: &Disk, end: Nanos) -> Nanos {
-    Nanos(end.0.saturating_sub(disk.now().0))
+fn forward(disk: &Disk, end: Instant) -> Nanos {
+    end.since(disk.now())
 }
 
 async fn by_places(disk: &Disk, places: &[Record]) -> Result<(), RejoinError> {
@@ -101,7 +105,7 @@ async fn by_places(disk: &Disk, places: &[Record]) -> Result<(), RejoinError> {
     }
 }
 
-async fn by_reads(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, RejoinError> {
+async fn by_reads(disk: &Disk, last: &[Record], end: Instant) -> Result<Nanos, RejoinError> {
     let spin = spin(disk).await.map_err(RejoinError::Spin)?;
     let forward = forward(disk, end);
     let mut offs = vec![Vec::new(); last.len()];
@@ -111,7 +115,7 @@ async fn by_reads(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, Rej
             let ProbeCommand::Read { lbn, sectors, .. } = record.command else { continue };
             let answer = disk.read(lbn, sectors).await;
             if is_of_media(&answer) {
-                let apart = record.answer.ended.0 as f64 - (answer.ended.0 + forward.0) as f64;
+                let apart = record.answer.ended.0 as f64 - (answer.ended + forward).0 as f64;
                 let off = apart / spin.turn_ns;
                 offs.push(off - off.floor());
             }

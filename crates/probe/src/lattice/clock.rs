@@ -1,7 +1,7 @@
 //! The turn of the spindle on the host's clock.
 
 use super::pattern::wrap;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::collections::VecDeque;
 
 /// Reference readings that the line is fitted to: enough to average the noise, few enough to follow a drift.
@@ -66,7 +66,7 @@ impl Clock {
     /// Fits the line to readings of one sector, given an approximate turn.
     ///
     /// *Errors:* the number of readings on a line, if it is less than `needed`.
-    pub(super) fn of_readings(ends: &[Nanos], period: f64, needed: usize) -> Result<Clock, usize> {
+    pub(super) fn of_readings(ends: &[Instant], period: f64, needed: usize) -> Result<Clock, usize> {
         let origin = ends[0].0 as f64;
         let (marks, readings) = (VecDeque::new(), 0.0);
         let start = Clock { origin, period, sigma: 0.02, marks, readings, middle: 0.0, spread: 0.0 };
@@ -100,7 +100,7 @@ impl Clock {
     }
 
     /// The readings at whole turns after the first, and the line through them.
-    fn chain(mut self, ends: &[Nanos], near: f64) -> (Clock, Vec<Mark>) {
+    fn chain(mut self, ends: &[Instant], near: f64) -> (Clock, Vec<Mark>) {
         self.origin = ends[0].0 as f64;
         let mut steady = vec![Mark { turn: 0.0, at: self.origin, readings: 1.0 }];
         // While the period is uncertain, only the number of turns between successive readings is certain, so the line grows
@@ -119,14 +119,14 @@ impl Clock {
     }
 
     /// The most frequent time between two readings, which is a turn if one follows the other.
-    pub(super) fn usual_gap(ends: &[Nanos]) -> f64 {
+    pub(super) fn usual_gap(ends: &[Instant]) -> f64 {
         let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).0 as f64).collect();
         apart.sort_by(f64::total_cmp);
         apart[apart.len() / 2].max(1.0)
     }
 
     /// The longest turn of which all times of a sector are multiples, with many turns between them.
-    pub(super) fn common_turn(ends: &[Nanos]) -> f64 {
+    pub(super) fn common_turn(ends: &[Instant]) -> f64 {
         let span = (ends[ends.len() - 1] - ends[0]).as_secs();
         // At a frequency of which all times are multiples, the phases agree. The step is so short that no peak is missed.
         let pull = |frequency: f64| {
@@ -181,18 +181,18 @@ impl Clock {
     }
 
     /// The angle relative to the reference at a time.
-    pub(super) fn angle(&self, at: Nanos) -> f64 {
+    pub(super) fn angle(&self, at: Instant) -> f64 {
         wrap(self.turns(at.0 as f64))
     }
 
     /// Standard deviation of the line itself at a time, in turns.
-    pub(super) fn uncertainty(&self, at: Nanos) -> f64 {
+    pub(super) fn uncertainty(&self, at: Instant) -> f64 {
         let from = self.turns(at.0 as f64) - self.middle;
         self.sigma * libm::sqrt(1.0 / self.readings.max(1.0) + from * from / self.spread.max(1.0))
     }
 
     /// Adds an angle of the reference: the mean of this number of readings, the last of them at this time.
-    pub(super) fn correct(&mut self, end: Nanos, angle: f64, readings: usize) {
+    pub(super) fn correct(&mut self, end: Instant, angle: f64, readings: usize) {
         let turn = libm::round(self.turns(end.0 as f64));
         if self.marks.len() >= MARKS {
             self.marks.pop_front();
@@ -257,8 +257,9 @@ mod tests {
 
     /// A clock fitted to the first 120 turns.
     fn clock(random: &mut Pcg64Mcg) -> Clock {
-        let ends: Vec<Nanos> =
-            (0..120).map(|turn| Nanos((at(f64::from(turn)) + noise(random, SIGMA) * TURN) as u64)).collect();
+        let ends: Vec<Instant> = (0..120)
+            .map(|turn| Instant((at(f64::from(turn)) + noise(random, SIGMA) * TURN) as u64))
+            .collect();
         Clock::of_readings(&ends, Clock::usual_gap(&ends), 100).expect("it turns")
     }
 
@@ -269,8 +270,8 @@ mod tests {
         let (mut most, turns_a_second) = (0.0, 1e9 / TURN);
         for second in 1..3600 {
             let turn = libm::round(f64::from(second) * turns_a_second);
-            let true_angle = clock.angle(Nanos(at(turn) as u64));
-            let end = Nanos((at(turn) + noise(&mut random, sigma(second)) * TURN) as u64);
+            let true_angle = clock.angle(Instant(at(turn) as u64));
+            let end = Instant((at(turn) + noise(&mut random, sigma(second)) * TURN) as u64);
             let angle = clock.angle(end);
             most = f64::max(most, true_angle.abs());
             clock.correct(end, angle, 1);
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn clock_uncertainty_grows_since_last_reading() {
         let clock = clock(&mut Pcg64Mcg::seed_from_u64(1));
-        let after = |seconds: f64| clock.uncertainty(Nanos((at(0.0) + seconds * 1e9) as u64)) / clock.sigma;
+        let after = |seconds: f64| clock.uncertainty(Instant((at(0.0) + seconds * 1e9) as u64)) / clock.sigma;
         assert!(after(0.5) < 0.15 && after(2.0) > 3.0 * after(0.5), "{} {}", after(0.5), after(2.0));
     }
 }

@@ -12,7 +12,7 @@ use super::pattern::wrap;
 use super::reader::{Cache, Reader};
 use super::{LatticeError, LatticeResult};
 use crate::{Disk, ProbeCommand};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::BTreeMap;
 
 /// Time between two readings of the reference. Clocks that drift apart by 10⁻⁵ are then off by 10 µs, the noise of a usual host.
@@ -75,7 +75,7 @@ pub(super) struct Prober {
     pub(super) blocks: u64,
     pub(super) probes: u64,
     pub(super) cache: Cache,
-    last_check: Nanos,
+    last_check: Instant,
     /// Readings per angle, if one alone is too uncertain.
     votes: usize,
     /// The gap between tracks, in turns, that must be distinguishable from none.
@@ -157,7 +157,7 @@ impl Prober {
         for sector in sectors {
             let read =
                 ProbeCommand::Read { lbn: self.lbn(*sector), sectors: self.blocks as u32, from_media: true };
-            tickets.push((*sector, self.disk.send(read, Nanos::ZERO)));
+            tickets.push((*sector, self.disk.send(read, Instant::ZERO)));
         }
         self.probes += sectors.len() as u64;
         let mut seen = Vec::new();
@@ -250,7 +250,7 @@ impl Prober {
         Lbn(sector * self.blocks)
     }
 
-    async fn end(&mut self, sector: u64) -> LatticeResult<Option<Nanos>> {
+    async fn end(&mut self, sector: u64) -> LatticeResult<Option<Instant>> {
         let (sectors, blocks) = (self.sectors, self.blocks);
         let mut reader = Reader { disk: &self.disk, sectors, blocks, probes: &mut self.probes };
         reader.on_media(sector, &mut self.cache).await

@@ -7,7 +7,7 @@
 use super::clock::Clock;
 use super::{LatticeError, LatticeResult};
 use crate::{Answer, Disk};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
 
 /// Reads of one place whose median time shows whether there is a cache.
@@ -81,7 +81,7 @@ impl Reader<'_> {
             cache.others = OTHERS;
             tried.clear();
         }
-        let mut ends: Vec<Nanos> = tried.iter().map(|answer| answer.ended).collect();
+        let mut ends: Vec<Instant> = tried.iter().map(|answer| answer.ended).collect();
         loop {
             let lost = match self.clock(&mut cache, std::mem::take(&mut ends)).await? {
                 Ok(clock) => return Ok((clock, cache)),
@@ -101,7 +101,7 @@ impl Reader<'_> {
     async fn clock(
         &mut self,
         cache: &mut Cache,
-        mut ends: Vec<Nanos>,
+        mut ends: Vec<Instant>,
     ) -> LatticeResult<Result<Clock, LatticeError>> {
         let reads = if cache.is_there() { FIRST.1 } else { FIRST.0 };
         let needed = (reads as f64 * STEADY) as usize;
@@ -127,7 +127,11 @@ impl Reader<'_> {
     }
 
     /// Reads a sector from the media; returns when, or `None` if it is unreadable.
-    pub(super) async fn on_media(&mut self, sector: u64, cache: &mut Cache) -> LatticeResult<Option<Nanos>> {
+    pub(super) async fn on_media(
+        &mut self,
+        sector: u64,
+        cache: &mut Cache,
+    ) -> LatticeResult<Option<Instant>> {
         if cache.held.contains(&sector) || cache.is_slow {
             self.forget(cache).await;
         }
@@ -216,7 +220,7 @@ mod tests {
         }
 
         fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
-            let issued = Nanos(4_000_000 * self.0.len() as u64);
+            let issued = Instant(4_000_000 * self.0.len() as u64);
             let ended = issued + Nanos(4_000_000);
             Ok((self.0[self.0.len() - 1], Answer { issued, ended, outcome: Outcome::Done }))
         }

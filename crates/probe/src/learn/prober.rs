@@ -7,7 +7,7 @@
 
 use super::tracks::{Spot, turn_between};
 use crate::{Answer, Disk, ProbeCommand};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 
 /// Bounds, in turns, of the time from a command to the first block that the arm reaches and on to its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,7 +94,7 @@ impl Prober {
         (spot.first + u64::from(from), spot.angle + end / f64::from(spot.sectors_per_track))
     }
 
-    fn phase(&self, at: Nanos) -> f64 {
+    fn phase(&self, at: Instant) -> f64 {
         ((at.0 as f64 - self.zero) / self.period).rem_euclid(1.0)
     }
 
@@ -203,7 +203,7 @@ impl Prober {
             true => ProbeCommand::Write { lbn, sectors: self.unit, to_media: true },
             false => ProbeCommand::Read { lbn, sectors: self.unit, from_media: true },
         };
-        let ticket = self.disk.send(command, Nanos(now.0 + later as u64));
+        let ticket = self.disk.send(command, now + Nanos(later as u64));
         let answer = self.disk.answer(ticket).await;
         self.turns(&answer, angle + ends_later)
     }

@@ -3,7 +3,7 @@ use crate::drive::ProbeTarget;
 use crate::learn::tests::learn;
 use crate::simulated::Noise;
 use headstack_model::spec::Layout;
-use headstack_model::{Lbn, Nanos, Request, drives};
+use headstack_model::{Instant, Lbn, Nanos, Request, drives};
 use headstack_sim::stats::demerit;
 use headstack_sim::{Device, DeviceOptions};
 use headstack_tracks::{TrackMap, check};
@@ -61,7 +61,7 @@ fn mechanics_file_reproduces_tracks_and_angles() {
 fn response_times(spec: &DriveSpec, is_mixed: bool) -> Vec<Nanos> {
     let mut device = Device::new(spec, &DeviceOptions::default()).expect("it holds");
     let mut random = Pcg64Mcg::seed_from_u64(20);
-    let mut now = Nanos::ZERO;
+    let mut now = Instant::ZERO;
     (0..6000)
         .map(|_| {
             let sectors = if is_mixed { 8 * random.random_range(1..9) } else { 8 };

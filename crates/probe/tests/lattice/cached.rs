@@ -1,7 +1,7 @@
 //! Is a drive found whose cache answers what was read before?
 
 use super::*;
-use headstack_model::{Nanos, drives};
+use headstack_model::{Instant, Nanos, drives};
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::{Answer, DiskInfo, Probe, ProbeCommand};
 use std::convert::Infallible;
@@ -30,7 +30,7 @@ impl ProbeTarget for Cached {
 }
 
 /// A host so busy that answers of the cache come as late as the media's.
-struct Busy(Cached, Nanos);
+struct Busy(Cached, Instant);
 
 impl ProbeTarget for Busy {
     type Error = Infallible;
@@ -79,7 +79,7 @@ fn tracks_are_mapped_behind_cache_as_slow_as_media() {
     let spec = noise::small();
     for seed in 1..=8 {
         let disk = SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("the drive file holds");
-        let found = noise::found(&spec, Busy(Cached(disk), Nanos::ZERO));
+        let found = noise::found(&spec, Busy(Cached(disk), Instant::ZERO));
         assert!(
             matches!(found, Ok((Agreement { missed: 0, false_ones: 0, .. }, _))),
             "seed {seed}: {found:?}"

@@ -2,7 +2,7 @@
 
 use super::cached::Cached;
 use super::*;
-use headstack_model::{Nanos, drives};
+use headstack_model::{Instant, Nanos, drives};
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::{Answer, DiskInfo, Probe};
 use std::convert::Infallible;
@@ -102,11 +102,11 @@ fn lost_disks_are_printed_by_noise_and_cache() {
 struct Wandering(SimulatedDisk, f64);
 
 impl Wandering {
-    fn seen(&self, at: Nanos) -> Nanos {
+    fn seen(&self, at: Instant) -> Instant {
         let seconds = at.as_secs();
         let gained = 0.5 * 50e-6 / 3600.0 * seconds * seconds;
         let wandered = 20e-6 * self.1 / TAU * libm::sin(TAU * seconds / self.1);
-        Nanos(at.0 + 1_000_000_000 + ((gained + wandered) * 1e9) as u64)
+        at + Nanos(1_000_000_000 + ((gained + wandered) * 1e9) as u64)
     }
 }
 
@@ -118,7 +118,7 @@ impl ProbeTarget for Wandering {
     }
 
     fn submit(&mut self, probe: Probe) -> Result<(), Infallible> {
-        self.0.submit(Probe { at: Nanos::ZERO, ..probe })
+        self.0.submit(Probe { at: Instant::ZERO, ..probe })
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {

@@ -2,7 +2,7 @@
 
 use super::cached::Cached;
 use super::*;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 struct Nonsense {
     took: fn(u64) -> u64,
     outcome: Outcome,
-    now: Nanos,
+    now: Instant,
     requested: VecDeque<Probe>,
 }
 
@@ -43,7 +43,7 @@ impl ProbeTarget for Nonsense {
 }
 
 fn refusal(took: fn(u64) -> u64, outcome: Outcome) -> LatticeError {
-    let mut disk = Nonsense { took, outcome, now: Nanos::ZERO, requested: VecDeque::new() };
+    let mut disk = Nonsense { took, outcome, now: Instant::ZERO, requested: VecDeque::new() };
     let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     found.expect("it answers").expect("it is not cancelled").expect_err("there is no lattice")

@@ -11,7 +11,7 @@
 
 use crate::device::{Completion, Outcome, TimeSplit};
 use crate::layer::{Below, Completed, Effect, Layer, Submission};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::stripe::{Access, Array, Members, Plan};
 use std::collections::VecDeque;
 
@@ -52,10 +52,10 @@ struct Rebuild {
     bytes_a_second: Option<u64>,
     sector_bytes: u32,
     /// When the last step began, and its blocks.
-    began: Nanos,
+    began: Instant,
     sectors: u64,
-    /// When the next step begins; `Nanos::MAX` while one runs, and when all is filled.
-    next: Nanos,
+    /// When the next step begins; `Instant::MAX` while one runs, and when all is filled.
+    next: Instant,
 }
 
 impl Rebuild {
@@ -63,7 +63,7 @@ impl Rebuild {
     const SECTORS: u64 = 2048;
 
     /// When the rate allows the step after the last one.
-    fn allowed(&self) -> Nanos {
+    fn allowed(&self) -> Instant {
         let Some(rate) = self.bytes_a_second else { return self.began };
         let bytes = u128::from(self.sectors) * u128::from(self.sector_bytes);
         let takes = (bytes * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
@@ -77,8 +77,8 @@ struct Fork {
     plan: Plan,
     /// The phase in progress, from 1 on.
     phase: usize,
-    submitted: Nanos,
-    began: Nanos,
+    submitted: Instant,
+    began: Instant,
     left: u32,
     /// Where the time of the phases before went.
     parts: TimeSplit,
@@ -106,9 +106,9 @@ impl ArrayLayer {
     /// The layer of an array whose first member has `member_sectors` blocks of `sector_bytes`.
     pub(crate) fn new(volume: ArrayVolume, member_sectors: u64, sector_bytes: u32) -> ArrayLayer {
         let ArrayVolume { array, devices, rebuild_rate } = volume;
-        let next = if array.progress().1 > 0 { Nanos::ZERO } else { Nanos::MAX };
+        let next = if array.progress().1 > 0 { Instant::ZERO } else { Instant::MAX };
         let rebuild =
-            Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began: Nanos::ZERO, sectors: 0, next };
+            Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began: Instant::ZERO, sectors: 0, next };
         let members = devices.len() as u32;
         let (forks, free, effects) = (Vec::new(), Vec::new(), VecDeque::new());
         ArrayLayer { array, members, member_sectors, rebuild, forks, free, effects }
@@ -131,7 +131,7 @@ impl ArrayLayer {
     }
 
     /// A fork with an empty plan.
-    fn open(&mut self, now: Nanos, origin: Option<Submission>) -> u32 {
+    fn open(&mut self, now: Instant, origin: Option<Submission>) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.forks.push(Fork::new());
             (self.forks.len() - 1) as u32
@@ -144,7 +144,7 @@ impl ArrayLayer {
     }
 
     /// Submits the first accesses of a new plan.
-    fn begin(&mut self, now: Nanos, number: u32) {
+    fn begin(&mut self, now: Instant, number: u32) {
         let fork = &mut self.forks[number as usize];
         let is_early = !fork.plan.early().is_empty();
         if is_early {
@@ -157,7 +157,7 @@ impl ArrayLayer {
     }
 
     /// A fork is done; `last` is its last access.
-    fn end(&mut self, now: Nanos, number: u32, last: &Completion) {
+    fn end(&mut self, now: Instant, number: u32, last: &Completion) {
         self.free.push(number);
         let Fork { submitted, parts, outcome, origin, .. } = &self.forks[number as usize];
         let completion = Completion { submitted: *submitted, parts: *parts, outcome: *outcome, ..*last };
@@ -172,8 +172,8 @@ impl ArrayLayer {
         }
     }
 
-    fn step(&mut self, now: Nanos) {
-        self.rebuild.next = Nanos::MAX;
+    fn step(&mut self, now: Instant) {
+        self.rebuild.next = Instant::MAX;
         let number = self.open(now, None);
         match self.array.plan_rebuild(Rebuild::SECTORS, &mut self.forks[number as usize].plan) {
             Some(sectors) => {
@@ -190,8 +190,8 @@ impl Fork {
         Fork {
             plan: Plan::default(),
             phase: 0,
-            submitted: Nanos::ZERO,
-            began: Nanos::ZERO,
+            submitted: Instant::ZERO,
+            began: Instant::ZERO,
             left: 0,
             parts: TimeSplit::default(),
             outcome: Outcome::Done,
@@ -200,7 +200,7 @@ impl Fork {
         }
     }
 
-    fn submit_phase(&mut self, now: Nanos, number: u32, effects: &mut VecDeque<Effect>) {
+    fn submit_phase(&mut self, now: Instant, number: u32, effects: &mut VecDeque<Effect>) {
         let Some(accesses) = self.plan.phases().nth(self.phase) else { return };
         if self.phase == 0 || self.reads.is_empty() {
             self.began = now;
@@ -227,7 +227,7 @@ impl Fork {
     }
 
     /// A read of a member completed: submits the accesses that waited for it.
-    fn end_read(&mut self, now: Nanos, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
+    fn end_read(&mut self, now: Instant, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
         self.reads[member as usize] -= 1;
         let all = self.reads.iter().all(|reads| *reads == 0);
         self.submit_early(member, number, effects);
@@ -260,7 +260,7 @@ impl Members for MemberView<'_> {
 }
 
 impl Layer for ArrayLayer {
-    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
         let fork = self.open(now, Some(submission));
         self.plan(&submission.request, below, fork);
         self.begin(now, fork);
@@ -268,7 +268,7 @@ impl Layer for ArrayLayer {
         assert!(left > 0, "an array has something to do for {:?}", submission.request);
     }
 
-    fn complete(&mut self, now: Nanos, child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, child: u32, answer: &Completed) {
         let (number, how) = (answer.id, &answer.completion);
         let fork = &mut self.forks[number as usize];
         if how.outcome != Outcome::Done {
@@ -288,17 +288,17 @@ impl Layer for ArrayLayer {
         }
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         if self.rebuild.next <= now {
             self.step(now);
         }
     }
 
-    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    fn next_event(&self) -> Nanos {
+    fn next_event(&self) -> Instant {
         self.rebuild.next
     }
 }

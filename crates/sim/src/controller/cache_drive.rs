@@ -10,7 +10,7 @@
 use super::spec::{ControllerCacheSpec, ControllerWrites};
 use super::{Cache, Controller, Purpose};
 use crate::device::Completion;
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use std::ops::Range;
 
 /// The most blocks of a transfer between the two drives.
@@ -76,7 +76,7 @@ pub(super) struct CacheDrive {
     dirty: Blocks,
     returning: bool,
     /// Since when the cached drive has nothing to do.
-    quiet_since: Nanos,
+    quiet_since: Instant,
     flushes: Vec<u32>,
 }
 
@@ -91,7 +91,7 @@ impl CacheDrive {
             valid: Blocks::default(),
             dirty: Blocks::default(),
             returning: false,
-            quiet_since: Nanos::ZERO,
+            quiet_since: Instant::ZERO,
             flushes: Vec::new(),
         }
     }
@@ -100,17 +100,17 @@ impl CacheDrive {
         self.dirty.count
     }
 
-    pub(super) fn note_use(&mut self, now: Nanos, drive: u32) {
+    pub(super) fn note_use(&mut self, now: Instant, drive: u32) {
         if drive == self.cached {
             self.quiet_since = now;
         }
     }
 
     /// When dirty blocks go to their drive, if nothing else happens before.
-    pub(super) fn next_event(&self) -> Nanos {
+    pub(super) fn next_event(&self) -> Instant {
         match self.idle {
             Some(idle) if self.dirty.count > 0 && !self.returning => self.quiet_since.saturating_add(idle),
-            _ => Nanos::MAX,
+            _ => Instant::MAX,
         }
     }
 
@@ -127,7 +127,7 @@ impl Controller {
         }
     }
 
-    pub(super) fn begin_on_drive(&mut self, now: Nanos, job: u32) {
+    pub(super) fn begin_on_drive(&mut self, now: Instant, job: u32) {
         let (drive, request) = self.command(job);
         let shelf = self.shelf();
         if drive != shelf.cached {
@@ -162,7 +162,7 @@ impl Controller {
     }
 
     /// A read has its data from its drive: they go to the host and to the cache.
-    pub(super) fn populate(&mut self, now: Nanos, job: u32, how: &Completion) {
+    pub(super) fn populate(&mut self, now: Instant, job: u32, how: &Completion) {
         let (_, request) = self.command(job);
         let cache = self.shelf().shelf;
         self.activity.filled_sectors += u64::from(request.sectors);
@@ -175,7 +175,7 @@ impl Controller {
         self.shelf().valid.add(request.lbn..request.end());
     }
 
-    pub(super) fn shelved(&mut self, now: Nanos, job: u32, how: &Completion) {
+    pub(super) fn shelved(&mut self, now: Instant, job: u32, how: &Completion) {
         let (_, request) = self.command(job);
         let shelf = self.shelf();
         shelf.valid.add(request.lbn..request.end());
@@ -190,7 +190,7 @@ impl Controller {
     }
 
     /// Has dirty blocks go to their drive if that has been quiet for long enough.
-    pub(super) fn return_when_idle(&mut self, now: Nanos) {
+    pub(super) fn return_when_idle(&mut self, now: Instant) {
         let due = self.shelf().next_event() <= now;
         if due && !self.commands.has_transfers() {
             self.fetch();
@@ -214,7 +214,7 @@ impl Controller {
     }
 
     /// A dirty run reached its drive: continues with the next one while the controller is idle.
-    pub(super) fn returned(&mut self, now: Nanos, request: &Request) {
+    pub(super) fn returned(&mut self, now: Instant, request: &Request) {
         let (is_quiet, shelf) = (!self.commands.has_transfers(), self.shelf());
         shelf.dirty.remove(request.lbn..request.end());
         shelf.returning = false;
@@ -227,7 +227,7 @@ impl Controller {
     }
 
     /// Continues flushes: dirty blocks go to their drive, then the drive is flushed.
-    fn flush_on(&mut self, now: Nanos) {
+    fn flush_on(&mut self, now: Instant) {
         let shelf = self.shelf();
         if shelf.dirty.count > 0 {
             if !shelf.returning && shelf.write_back {

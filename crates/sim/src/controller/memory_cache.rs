@@ -13,7 +13,7 @@ use super::streams::Streams;
 use super::{Cache, Controller, Holding, Purpose, Step};
 use crate::device::{CacheUse, Completion};
 use crate::memory::{Destages, NONE};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(super) struct MemoryCache {
     cluster: u64,
     period: Option<Nanos>,
     idle: Option<Nanos>,
-    last_tick: Nanos,
+    last_tick: Instant,
     streams: Streams,
     /// Lines reserved for commands in flight.
     reserved: usize,
@@ -56,7 +56,7 @@ impl MemoryCache {
             cluster: u64::from(spec.flush_cluster_lines),
             period: spec.flush_period_ms.map(Nanos::from_ms),
             idle: spec.flush_idle_ms.map(Nanos::from_ms),
-            last_tick: Nanos::ZERO,
+            last_tick: Instant::ZERO,
             streams: Streams::default(),
             reserved: 0,
             waiting: VecDeque::with_capacity(Controller::AT_ONCE),
@@ -72,13 +72,13 @@ impl MemoryCache {
     }
 
     /// When dirty lines are to be written although no command needs room.
-    pub(super) fn next_event(&self, is_idle: bool, last_busy: Nanos) -> Nanos {
+    pub(super) fn next_event(&self, is_idle: bool, last_busy: Instant) -> Instant {
         if self.lines.dirty() == 0 {
-            return Nanos::MAX;
+            return Instant::MAX;
         }
-        let tick = self.period.map(|period| Nanos((self.last_tick.0 / period.0 + 1) * period.0));
+        let tick = self.period.map(|period| Instant((self.last_tick.0 / period.0 + 1) * period.0));
         let idle = self.idle.filter(|_| is_idle).map(|idle| last_busy + idle);
-        tick.into_iter().chain(idle).min().unwrap_or(Nanos::MAX)
+        tick.into_iter().chain(idle).min().unwrap_or(Instant::MAX)
     }
 
     fn takes(&self, drive: u32, request: &Request) -> bool {
@@ -115,7 +115,7 @@ impl Controller {
         }
     }
 
-    pub(super) fn begin_in_memory(&mut self, now: Nanos, job: u32) {
+    pub(super) fn begin_in_memory(&mut self, now: Instant, job: u32) {
         let (drive, request) = self.command(job);
         if request.op == Op::Flush {
             return self.flush(now, job);
@@ -158,7 +158,7 @@ impl Controller {
     }
 
     /// Continues commands that waited for room; returns whether to call again.
-    pub(super) fn resume_for_room(&mut self, now: Nanos) -> bool {
+    pub(super) fn resume_for_room(&mut self, now: Instant) -> bool {
         let Cache::Memory(memory) = &mut self.cache else { return false };
         if !std::mem::take(&mut memory.stirred) {
             return false;
@@ -179,7 +179,7 @@ impl Controller {
     }
 
     /// Takes the lines of a command one after the other; once it has them all, its data are transferred.
-    pub(super) fn go(&mut self, now: Nanos, job: u32) {
+    pub(super) fn go(&mut self, now: Instant, job: u32) {
         let (drive, request) = self.fetched_run(job);
         let span = self.memory().lines.span(&request);
         let starved = self.commands.starved();
@@ -225,7 +225,7 @@ impl Controller {
     }
 
     /// Fetches the missing sectors of a read's lines, and reads ahead.
-    fn read(&mut self, now: Nanos, job: u32) {
+    fn read(&mut self, now: Instant, job: u32) {
         let (drive, request) = self.command(job);
         let before = self.activity.filled_sectors;
         let (is_ahead, whole) = (self.commands[job].state.ahead > 0, self.fetched_run(job).1);
@@ -306,7 +306,7 @@ impl Controller {
 
     pub(super) fn filled(
         &mut self,
-        now: Nanos,
+        now: Instant,
         number: u32,
         job: u32,
         drive: u32,
@@ -331,7 +331,7 @@ impl Controller {
     }
 
     /// Sends a read's data, which are all in memory.
-    fn deliver(&mut self, now: Nanos, job: u32, cache: CacheUse) {
+    fn deliver(&mut self, now: Instant, job: u32, cache: CacheUse) {
         self.commands[job].completion.cache = cache;
         self.let_go(job);
         let over = self.move_data(now, job);
@@ -350,7 +350,7 @@ impl Controller {
         memory.stirred = true;
     }
 
-    pub(super) fn landed(&mut self, now: Nanos, job: u32) {
+    pub(super) fn landed(&mut self, now: Instant, job: u32) {
         let (drive, request) = self.command(job);
         let memory = self.memory();
         memory.lines.change(drive, request.lbn..request.end(), Lines::set_valid);
@@ -368,7 +368,7 @@ impl Controller {
         self.end(now, job);
     }
 
-    pub(super) fn written_through(&mut self, now: Nanos, job: u32, how: &Completion) {
+    pub(super) fn written_through(&mut self, now: Instant, job: u32, how: &Completion) {
         self.account(now, job, how);
         self.let_go(job);
         self.end(now, job);
@@ -431,7 +431,7 @@ impl Controller {
         self.transfer(Purpose::Destage { turn, evicts }, drive, request);
     }
 
-    pub(super) fn destaged(&mut self, now: Nanos, turn: u64, evicts: bool, drive: u32, request: &Request) {
+    pub(super) fn destaged(&mut self, now: Instant, turn: u64, evicts: bool, drive: u32, request: &Request) {
         let memory = self.memory();
         for line in memory.lines.span(request) {
             let frame = memory.lines.find(drive, line).expect("a line stays while it is written");
@@ -450,7 +450,7 @@ impl Controller {
     }
 
     /// Writes lines whose time is due, or because the controller is idle.
-    pub(super) fn destage_in_time(&mut self, now: Nanos) {
+    pub(super) fn destage_in_time(&mut self, now: Instant) {
         let (is_idle, last_busy) = (self.held == 0 && !self.commands.has_transfers(), self.last_busy);
         let memory = self.memory();
         if let Some(period) = memory.period
@@ -469,7 +469,7 @@ impl Controller {
     }
 
     /// Begins a flush: the present dirty lines of its drive are written, and then the drive is flushed.
-    fn flush(&mut self, now: Nanos, job: u32) {
+    fn flush(&mut self, now: Instant, job: u32) {
         let (drive, _) = self.command(job);
         self.destage_all(drive);
         self.commands[job].state.before = self.memory().destages.next();
@@ -477,7 +477,7 @@ impl Controller {
         self.finish_flushes(now);
     }
 
-    fn finish_flushes(&mut self, now: Nanos) {
+    fn finish_flushes(&mut self, now: Instant) {
         let mut index = 0;
         while let Some(job) = self.memory().flushes.get(index).copied() {
             let Holding { drive, before, .. } = self.commands[job].state;

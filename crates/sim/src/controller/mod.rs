@@ -27,7 +27,7 @@ use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, Submission};
 use crate::memory::{Agenda, Job, NONE, RequestTable, Resume};
 use cache_drive::CacheDrive;
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Nanos, Op, Request};
 use memory_cache::MemoryCache;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -134,7 +134,7 @@ pub(crate) struct Controller {
     delay: Nanos,
     /// Time of a sector to or from the host, in 2⁻¹⁰ ns.
     host_sector: u64,
-    host_free: Nanos,
+    host_free: Instant,
     queue_depth: usize,
     /// Commands that it holds, and those that wait in front of it.
     held: usize,
@@ -145,7 +145,7 @@ pub(crate) struct Controller {
     ended: VecDeque<(u32, Completed)>,
     cache: Cache,
     /// When it last did anything for the host.
-    last_busy: Nanos,
+    last_busy: Instant,
     activity: ControllerActivity,
 }
 
@@ -169,7 +169,7 @@ impl Controller {
         Controller {
             delay: Nanos::from_us(spec.delay_us),
             host_sector: (spec.us_per_sector * 1e3 * 1024.0).round() as u64,
-            host_free: Nanos::ZERO,
+            host_free: Instant::ZERO,
             queue_depth: spec.queue_depth.map_or(usize::MAX, |depth| depth as usize),
             held: 0,
             outside: VecDeque::with_capacity(Controller::AT_ONCE),
@@ -178,7 +178,7 @@ impl Controller {
             downs: VecDeque::with_capacity(Controller::AT_ONCE),
             ended: VecDeque::with_capacity(Controller::AT_ONCE),
             cache,
-            last_busy: Nanos::ZERO,
+            last_busy: Instant::ZERO,
             activity: ControllerActivity::default(),
         }
     }
@@ -197,7 +197,7 @@ impl Controller {
     }
 
     /// Continues everything that waited for what has become free.
-    fn go_on(&mut self, now: Nanos) {
+    fn go_on(&mut self, now: Instant) {
         while self.resume_for_room(now) {}
     }
 
@@ -206,7 +206,7 @@ impl Controller {
         (job.state.drive, job.completion.request)
     }
 
-    fn receive(&mut self, now: Nanos, job: u32) {
+    fn receive(&mut self, now: Instant, job: u32) {
         let command = &mut self.commands[job];
         let parts = &mut command.completion.parts;
         parts.queued += now - command.since;
@@ -218,7 +218,7 @@ impl Controller {
         }
     }
 
-    fn begin(&mut self, now: Nanos, job: u32) {
+    fn begin(&mut self, now: Instant, job: u32) {
         self.last_busy = now;
         match &self.cache {
             Cache::None => self.pass(job),
@@ -248,7 +248,7 @@ impl Controller {
         number
     }
 
-    fn account(&mut self, now: Nanos, job: u32, how: &Completion) {
+    fn account(&mut self, now: Instant, job: u32, how: &Completion) {
         let job = &mut self.commands[job];
         job.account(now, how);
         if how.outcome != Outcome::Done {
@@ -257,14 +257,14 @@ impl Controller {
     }
 
     /// Accounts the time that a command waited for room in the cache.
-    fn waited_for_room(&mut self, now: Nanos, job: u32) {
+    fn waited_for_room(&mut self, now: Instant, job: u32) {
         let job = &mut self.commands[job];
         let waited = job.end_wait(now);
         job.completion.parts.cache += waited;
     }
 
     /// Transfers a command's data to or from the host; returns the end.
-    fn move_data(&mut self, now: Nanos, job: u32) -> Nanos {
+    fn move_data(&mut self, now: Instant, job: u32) -> Instant {
         let command = &mut self.commands[job];
         let Completion { request, parts, .. } = &mut command.completion;
         let begins = if self.host_sector > 0 { self.host_free.max(now) } else { now };
@@ -276,12 +276,12 @@ impl Controller {
     }
 
     /// A command is done, but for the controller's delay.
-    fn end(&mut self, now: Nanos, job: u32) {
+    fn end(&mut self, now: Instant, job: u32) {
         self.commands[job].completion.parts.overhead += self.delay;
         self.agenda.add(now + self.delay, (job, Step::Finish));
     }
 
-    fn finish(&mut self, now: Nanos, job: u32) {
+    fn finish(&mut self, now: Instant, job: u32) {
         let Job { id, completion, state, .. } = self.commands.end(job);
         let ended = Completion { completed: now, ..completion };
         assert_eq!(ended.parts.total(), ended.response(), "the parts add up: {ended:?}");
@@ -293,7 +293,7 @@ impl Controller {
         }
     }
 
-    fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
+    fn transferred(&mut self, now: Instant, number: u32, how: &Completion) {
         let (Transfer { purpose, drive, request }, mut waiters) = self.commands.end_transfer(number);
         if let Cache::Drive(shelf) = &mut self.cache {
             shelf.note_use(now, drive);
@@ -320,7 +320,7 @@ impl Controller {
 }
 
 impl Layer for Controller {
-    fn submit(&mut self, now: Nanos, port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, port: u32, submission: Submission, _below: &dyn Below) {
         let holding = Holding { drive: port, pinned: 0, reserved: 0, ahead: 0, waits: 0, before: 0 };
         let job = self.commands.begin(now, &submission, holding);
         match submission.request.op {
@@ -336,12 +336,12 @@ impl Layer for Controller {
         self.go_on(now);
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
         self.transferred(now, answer.id, &answer.completion);
         self.go_on(now);
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         while let Some((job, step)) = self.agenda.pop_due(now) {
             match step {
                 Step::Begin => self.begin(now, job),
@@ -359,12 +359,12 @@ impl Layer for Controller {
         self.ended.make_contiguous().sort_by_key(|(drive, _)| *drive);
     }
 
-    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
         let answer = |(_, answer)| Effect::Up(answer);
         self.downs.pop_front().or_else(|| self.ended.pop_front().map(answer))
     }
 
-    fn next_event(&self) -> Nanos {
+    fn next_event(&self) -> Instant {
         let noted = self.agenda.next_event();
         let is_idle = self.held == 0 && !self.commands.has_transfers();
         match &self.cache {

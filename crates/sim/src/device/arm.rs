@@ -11,7 +11,7 @@ use super::split::Part;
 use super::{CacheUse, Device, Outcome};
 use headstack_model::cache::{Cache, Hit, SegmentState};
 use headstack_model::spec::WriteCache;
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::SlotId;
 use std::ops::Range;
 
@@ -71,8 +71,8 @@ impl Device {
         self.media_cache.as_ref().is_some_and(|log| log.is_first())
     }
 
-    fn log_due(&self) -> Nanos {
-        self.media_cache.as_ref().map_or(Nanos::MAX, |log| log.due())
+    fn log_due(&self) -> Instant {
+        self.media_cache.as_ref().map_or(Instant::MAX, |log| log.due())
     }
 
     fn start_destage(&mut self) -> bool {
@@ -88,13 +88,13 @@ impl Device {
         self.ahead.follow(&mut self.disk, &mut self.cache, self.now);
     }
 
-    fn leave_read_ahead(&mut self) -> Option<Nanos> {
+    fn leave_read_ahead(&mut self) -> Option<Instant> {
         self.ahead.leave(&mut self.disk, &mut self.cache, self.now)
     }
 
     /// The arm's work came to its end, or to a point where it may be cut off.
     pub(super) fn handle_arm(&mut self) {
-        self.disk.event = Nanos::MAX;
+        self.disk.event = Instant::MAX;
         match self.disk.work {
             Work::Reading { segment, start, end } => self.finish_read(segment, start..end),
             Work::Writing { slot } => self.finish_write(slot),
@@ -191,7 +191,7 @@ impl Device {
 
     /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
     #[inline(always)]
-    fn access_begins(&mut self, slot: u32) -> Nanos {
+    fn access_begins(&mut self, slot: u32) -> Instant {
         let free = self.disk.access_from(self.now);
         self.job(slot).begin_access(free)
     }
@@ -299,7 +299,7 @@ impl Device {
         job.wait_until(now);
         job.account(Part::Overhead, ready);
         let sectors = u64::from(job.command.request.sectors);
-        self.port.want(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO, crossing: false });
+        self.port.want(ready, slot, Wanted::ToHost { sectors, bound: Instant::ZERO, crossing: false });
     }
 
     fn finish_read(&mut self, segment: Option<usize>, blocks: Range<Lbn>) {
@@ -313,7 +313,7 @@ impl Device {
         self.turn_to_next();
     }
 
-    fn begin_read_ahead(&mut self, segment: usize, blocks: Range<Lbn>, from: Nanos) {
+    fn begin_read_ahead(&mut self, segment: usize, blocks: Range<Lbn>, from: Instant) {
         let busy = !self.commands.waiting.is_empty() || self.destage.due() <= self.now;
         self.ahead.begin(&mut self.disk, &mut self.cache, self.now, segment, blocks, (from, busy));
     }
@@ -347,7 +347,7 @@ impl Device {
             self.destage.blocked.push_back(slot);
             return false;
         }
-        self.disk.occupy(Work::Reserved { slot }, Nanos::MAX);
+        self.disk.occupy(Work::Reserved { slot }, Instant::MAX);
         self.port.want(now, slot, Wanted::FromHost);
         true
     }
@@ -436,7 +436,7 @@ impl Device {
     }
 
     /// Ends the flushes once nothing is dirty.
-    pub(super) fn finish_flushes(&mut self, at: Nanos) {
+    pub(super) fn finish_flushes(&mut self, at: Instant) {
         while let Some(slot) = self.destage.next_flushed() {
             let done = at + self.config.flush;
             self.job(slot).account(Part::Cache, done);

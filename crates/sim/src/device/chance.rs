@@ -1,7 +1,7 @@
 //! Random events of accesses, drawn from the seed: retries, revolutions lost to the drive's own work, and servo recalibrations.
 
 use headstack_model::spec::{LostTurns, Recalibration, Retries};
-use headstack_model::{DriveSpec, Nanos};
+use headstack_model::{DriveSpec, Instant, Nanos};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -42,7 +42,7 @@ impl Chance {
 
     /// When an access can start that would start at `at`, and the time that recalibrations took: a recalibration that is due
     /// begins once the arm is `free`.
-    pub(super) fn delay(&mut self, free: Nanos, at: Nanos) -> (Nanos, Nanos) {
+    pub(super) fn delay(&mut self, free: Instant, at: Instant) -> (Instant, Nanos) {
         match &mut self.recalibration {
             Some(recalibrate) => recalibrate.delay(free, at, &mut self.random),
             None => (at, Nanos::ZERO),
@@ -75,7 +75,7 @@ impl Lost {
 /// The times of servo recalibrations.
 #[derive(Clone, Copy, Debug)]
 struct Recalibrate {
-    next: Nanos,
+    next: Instant,
     interval: Nanos,
     duration: Nanos,
 }
@@ -84,10 +84,10 @@ impl Recalibrate {
     fn new(spec: Recalibration, random: &mut Pcg64Mcg) -> Recalibrate {
         let interval = Nanos::from_ms(spec.interval_s * 1e3);
         let duration = Nanos::from_ms(spec.duration_ms);
-        Recalibrate { next: Nanos(random.random_range(0..=interval.0)), interval, duration }
+        Recalibrate { next: Instant(random.random_range(0..=interval.0)), interval, duration }
     }
 
-    fn delay(&mut self, mut free: Nanos, mut at: Nanos, random: &mut Pcg64Mcg) -> (Nanos, Nanos) {
+    fn delay(&mut self, mut free: Instant, mut at: Instant, random: &mut Pcg64Mcg) -> (Instant, Nanos) {
         let mut away = Nanos::ZERO;
         while self.next <= at {
             free = free.max(self.next) + self.duration;

@@ -2,7 +2,7 @@
 
 use super::{CacheUse, TimeSplit, Travel};
 use headstack_model::spec::Tagging;
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Nanos, Op, Request};
 
 /// The task attribute of a command: how it may be reordered.
 ///
@@ -29,7 +29,7 @@ pub struct Command {
     /// Whether it goes before others, where the drive heeds that or its order does.
     pub urgent: bool,
     /// Its deadline, for orders that use deadlines.
-    pub deadline: Option<Nanos>,
+    pub deadline: Option<Instant>,
 }
 
 impl From<Request> for Command {
@@ -84,8 +84,8 @@ pub struct Completion {
     /// The command's tag, free again.
     pub tag: Tag,
     pub request: Request,
-    pub submitted: Nanos,
-    pub completed: Nanos,
+    pub submitted: Instant,
+    pub completed: Instant,
     pub outcome: Outcome,
     /// Where the time between went; the parts add up to it exactly.
     pub parts: TimeSplit,
@@ -96,7 +96,7 @@ pub struct Completion {
 
 impl Completion {
     /// A completion that takes no time and no device.
-    pub(crate) fn at_once(request: Request, at: Nanos) -> Completion {
+    pub(crate) fn at_once(request: Request, at: Instant) -> Completion {
         Completion {
             tag: Tag(0),
             request,

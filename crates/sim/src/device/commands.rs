@@ -6,7 +6,7 @@ use super::job::Job;
 use super::waiting::Waiting;
 use super::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 use headstack_model::spec::Tagging;
-use headstack_model::{Lbn, Nanos, Op};
+use headstack_model::{Instant, Lbn, Op};
 use headstack_policy::{Slot, SlotId};
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(super) struct Commands {
     pub(super) jobs: Vec<Job>,
     free: Vec<u32>,
     /// Commands that are done, each with when; their jobs keep the rest until they are polled.
-    done: VecDeque<(u32, Nanos)>,
+    done: VecDeque<(u32, Instant)>,
     pub(super) waiting: Waiting,
     /// Commands received and not done.
     pub(super) in_flight: usize,
@@ -49,7 +49,7 @@ impl Commands {
     ///
     /// *Errors:* there is no room for it.
     #[inline]
-    pub(super) fn submit(&mut self, command: Command, now: Nanos) -> Result<u32, QueueFull> {
+    pub(super) fn submit(&mut self, command: Command, now: Instant) -> Result<u32, QueueFull> {
         let command = command.on(self.tagging);
         let outstanding = self.outstanding();
         if outstanding == self.depth {
@@ -89,7 +89,7 @@ impl Commands {
         let Job { command, submitted, place, .. } = *job;
         let entry = Slot {
             urgent: command.urgent,
-            deadline: command.deadline.unwrap_or(Nanos::MAX),
+            deadline: command.deadline.unwrap_or(Instant::MAX),
             ..Slot::new(SlotId(slot), command.request, submitted, place.cylinder, place.head)
         };
         match command.attribute {
@@ -98,7 +98,7 @@ impl Commands {
         }
     }
 
-    pub(super) fn complete(&mut self, slot: u32, at: Nanos, activity: &mut Activity) {
+    pub(super) fn complete(&mut self, slot: u32, at: Instant, activity: &mut Activity) {
         let job = &self.jobs[slot as usize];
         assert_eq!(job.parts.total(), at - job.submitted, "the parts add up: {job:?}");
         match job.command.request.op {

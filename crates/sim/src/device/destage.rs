@@ -10,7 +10,7 @@ use super::media::{Arriving, Room};
 use super::record::List;
 use headstack_model::cache::{Cache, SegmentState};
 use headstack_model::spec::{JoinedWrites, WriteCache};
-use headstack_model::{Angle, DriveSpec, Lbn, Nanos, TrackPlace};
+use headstack_model::{Angle, DriveSpec, Instant, Lbn, Nanos, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 use slab::Slab;
@@ -22,7 +22,7 @@ struct Run {
     start: Lbn,
     end: Lbn,
     arriving: Arriving,
-    not_before: Nanos,
+    not_before: Instant,
     segment: Option<usize>,
     /// Where its first block lies, for the order of destaging.
     place: TrackPlace,
@@ -56,7 +56,7 @@ pub(super) struct Destage {
     /// Time that each destage takes beyond its access.
     extra: Nanos,
     /// When the oldest idle time began.
-    quiet_since: Nanos,
+    quiet_since: Instant,
     /// Whether the last media work was a destage: forced destages and commands alternate.
     pub(super) last_was_destage: bool,
     /// Writes that wait for room.
@@ -87,7 +87,7 @@ impl Destage {
             pressed: cache.dirty_start_sectors,
             idle: Nanos::from_ms(cache.destage_idle_ms),
             extra: Nanos::from_ms(cache.destage_extra_ms),
-            quiet_since: Nanos::ZERO,
+            quiet_since: Instant::ZERO,
             last_was_destage: false,
             blocked: VecDeque::with_capacity(spec.queue.depth as usize),
             flushes: VecDeque::with_capacity(spec.queue.depth as usize),
@@ -151,7 +151,7 @@ impl Destage {
     }
 
     /// Adds a write's data, for which room was reserved, to the dirty ones.
-    pub(super) fn enqueue(&mut self, disk: &mut DiskArm, cache: &Cache, now: Nanos, job: &Job) {
+    pub(super) fn enqueue(&mut self, disk: &mut DiskArm, cache: &Cache, now: Instant, job: &Job) {
         self.reserved -= 1;
         self.quiet_since = now;
         if let Some(id) = self.extend_last(cache, job) {
@@ -189,11 +189,11 @@ impl Destage {
         Some(id)
     }
 
-    /// When destaging should start if no command needs the arm; `Nanos::MAX` when nothing is dirty.
-    pub(super) fn due(&self) -> Nanos {
+    /// When destaging should start if no command needs the arm; `Instant::MAX` when nothing is dirty.
+    pub(super) fn due(&self) -> Instant {
         match self.queue.is_empty() {
-            true => Nanos::MAX,
-            false if self.policy != WriteCache::Full || self.presses() => Nanos::ZERO,
+            true => Instant::MAX,
+            false if self.policy != WriteCache::Full || self.presses() => Instant::ZERO,
             false => self.quiet_since + self.idle,
         }
     }
@@ -212,7 +212,7 @@ impl Destage {
     }
 
     /// Starts to write a dirty run; false if there is none.
-    pub(super) fn start(&mut self, disk: &mut DiskArm, now: Nanos) -> bool {
+    pub(super) fn start(&mut self, disk: &mut DiskArm, now: Instant) -> bool {
         if self.queue.is_empty() {
             return false;
         }
@@ -267,14 +267,14 @@ impl Destage {
 #[cfg(test)]
 mod tests {
     use crate::{Device, DeviceOptions};
-    use headstack_model::{Lbn, Nanos, Request, drives};
+    use headstack_model::{Instant, Lbn, Request, drives};
 
     #[test]
     fn scattered_writes_complete_within_the_dirty_run_limit() {
         let mut spec = drives::load("st2000dm006").expect("the drive is shipped");
         spec.cache.dirty_runs_max = 3;
         let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive file is good");
-        let (mut now, mut begun, mut done) = (Nanos::ZERO, 0u64, 0);
+        let (mut now, mut begun, mut done) = (Instant::ZERO, 0u64, 0);
         while done < 500 {
             while begun < 500
                 && device.submit(now, Request::write(Lbn(begun * 7_654_320 % 3_900_000_000), 8)).is_ok()

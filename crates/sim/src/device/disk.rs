@@ -8,7 +8,7 @@ use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
 use super::record::{List, Record};
 use super::view::ArmWork;
-use headstack_model::{DriveSpec, Extent, Lbn, Nanos, TrackPlace};
+use headstack_model::{DriveSpec, Extent, Instant, Lbn, Nanos, TrackPlace};
 use headstack_policy::order::Edge;
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,8 +80,8 @@ pub(super) struct DiskArm {
     /// Where the arm is, and since when (or from when on) it is free there.
     pub(super) arm: Arm,
     pub(super) work: Work,
-    /// When the work needs attention; `Nanos::MAX` when never.
-    pub(super) event: Nanos,
+    /// When the work needs attention; `Instant::MAX` when never.
+    pub(super) event: Instant,
     /// The run of blocks accessed last, and the block after the last one accessed.
     pub(super) last_extent: Extent,
     pub(super) last_lbn: Lbn,
@@ -102,7 +102,7 @@ impl DiskArm {
             cylinders: spec.geometry.cylinders,
             arm: Arm::default(),
             work: Work::Idle,
-            event: Nanos::MAX,
+            event: Instant::MAX,
             last_extent: Extent::default(),
             last_lbn: Lbn(0),
             chance,
@@ -124,13 +124,13 @@ impl DiskArm {
     }
 
     /// The arm as it is free at `now` or later.
-    pub(super) fn arm_from(&self, now: Nanos) -> Arm {
+    pub(super) fn arm_from(&self, now: Instant) -> Arm {
         Arm { place: self.arm.place, at: self.arm.at.max(now) }
     }
 
     /// The arm works until `event`.
     #[inline]
-    pub(super) fn occupy(&mut self, work: Work, event: Nanos) {
+    pub(super) fn occupy(&mut self, work: Work, event: Instant) {
         (self.work, self.event) = (work, event);
     }
 
@@ -139,7 +139,7 @@ impl DiskArm {
         Travel { from: self.arm.place.cylinder, to: place.cylinder }
     }
 
-    pub(super) fn sweep_to_edges(&mut self, edges: &[Edge], now: Nanos) {
+    pub(super) fn sweep_to_edges(&mut self, edges: &[Edge], now: Instant) {
         for edge in edges {
             let cylinder = if *edge == Edge::First { 0 } else { self.cylinders - 1 };
             let from = self.arm.place;
@@ -152,7 +152,7 @@ impl DiskArm {
 
     /// When the arm is free for an access from `now` on: later during a recalibration.
     #[inline(always)]
-    pub(super) fn access_from(&mut self, now: Nanos) -> Nanos {
+    pub(super) fn access_from(&mut self, now: Instant) -> Instant {
         let (at, away) = self.chance.delay(self.arm.at, self.arm.at.max(now));
         self.activity.recalibration += away;
         at
@@ -168,7 +168,7 @@ impl DiskArm {
     /// stop, and in whole physical sectors. Also returns the seek.
     pub(super) fn write_span(
         &mut self,
-        begins: Nanos,
+        begins: Instant,
         run: Range<Lbn>,
         arriving: Arriving,
         room: Room,
@@ -178,7 +178,7 @@ impl DiskArm {
         let travel = self.travel_to(place);
         let continues = start == self.last_lbn && begins == self.arm.at;
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
-        let wait = if continues { Nanos::ZERO } else { self.write_seek_min.since(seek) };
+        let wait = if continues { Nanos::ZERO } else { self.write_seek_min.saturating_sub(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };
         let mut span = match &mut self.record {
             None => self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut |_| {}),
@@ -240,10 +240,10 @@ impl DiskArm {
     }
 
     /// Freezes it: of a write in progress, the sectors that have passed at `now` are on the media.
-    pub(super) fn stop(&mut self, now: Nanos) {
+    pub(super) fn stop(&mut self, now: Instant) {
         if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
             record.tear(&self.drive, now, self.physical_sectors);
         }
-        self.occupy(Work::Idle, Nanos::MAX);
+        self.occupy(Work::Idle, Instant::MAX);
     }
 }

@@ -13,7 +13,7 @@
 use super::Outcome;
 use super::job::Job;
 use super::split::Part;
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub enum Fault {
     },
     /// The disk does nothing any more.
     Dead {
-        from: Nanos,
+        from: Instant,
         /// Time after which a command is considered failed, counted from the death or from its submission.
         timeout: Nanos,
     },
@@ -159,19 +159,19 @@ impl BadBlocks {
 #[derive(Debug)]
 pub(super) struct Health {
     pub(super) powered_off: bool,
-    /// When the disk dies, or died; `Nanos::MAX` for never.
-    pub(super) dies_at: Nanos,
+    /// When the disk dies, or died; `Instant::MAX` for never.
+    pub(super) dies_at: Instant,
     pub(super) is_dead: bool,
     /// How long after it died commands end.
     timeout: Nanos,
     /// Commands that a dead disk has, by when they end.
-    ending: VecDeque<(Nanos, u32)>,
+    ending: VecDeque<(Instant, u32)>,
 }
 
 impl Default for Health {
     fn default() -> Health {
         let (timeout, ending) = (Nanos::ZERO, VecDeque::new());
-        Health { powered_off: false, dies_at: Nanos::MAX, is_dead: false, timeout, ending }
+        Health { powered_off: false, dies_at: Instant::MAX, is_dead: false, timeout, ending }
     }
 }
 
@@ -179,31 +179,31 @@ impl Health {
     /// Whether the disk dies some time, or has died.
     #[inline]
     pub(super) fn dies(&self) -> bool {
-        self.dies_at != Nanos::MAX
+        self.dies_at != Instant::MAX
     }
 
     /// The disk dies at a time; commands end `timeout` after that.
-    pub(super) fn die_at(&mut self, time: Nanos, timeout: Nanos) {
+    pub(super) fn die_at(&mut self, time: Instant, timeout: Nanos) {
         (self.dies_at, self.timeout) = (time, timeout);
     }
 
     /// When a disk that dies, or is dead, next has something to do; `next` is when a command or the arm has.
     #[cold]
-    pub(super) fn next_event(&self, next: Nanos, is_idle: bool) -> Nanos {
+    pub(super) fn next_event(&self, next: Instant, is_idle: bool) -> Instant {
         match self.is_dead {
-            true => self.ending.front().map_or(Nanos::MAX, |(at, _)| *at),
+            true => self.ending.front().map_or(Instant::MAX, |(at, _)| *at),
             false if is_idle => next,
             false => next.min(self.dies_at),
         }
     }
 
     /// The next command whose timeout has expired, and when.
-    pub(super) fn ended(&mut self, now: Nanos) -> Option<(Nanos, u32)> {
+    pub(super) fn ended(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let (at, _) = self.ending.front()?;
         if *at <= now { self.ending.pop_front() } else { None }
     }
 
-    pub(super) fn fail(&mut self, slot: u32, job: &mut Job, now: Nanos) {
+    pub(super) fn fail(&mut self, slot: u32, job: &mut Job, now: Instant) {
         job.outcome = Outcome::Dead;
         // The time of an access or a transfer beyond this moment never passes.
         job.parts = job.parts.first(now - job.submitted);

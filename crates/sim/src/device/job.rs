@@ -3,24 +3,24 @@
 use super::media::Arriving;
 use super::split::{Part, TimeSplit};
 use super::{CacheUse, Command, Outcome, Travel};
-use headstack_model::{Angle, Lbn, Nanos, TrackPlace};
+use headstack_model::{Angle, Instant, Lbn, Nanos, TrackPlace};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) command: Command,
-    pub(super) submitted: Nanos,
+    pub(super) submitted: Instant,
     pub(super) parts: TimeSplit,
     /// Up to when `parts` accounts for the time.
-    pub(super) accounted: Nanos,
+    pub(super) accounted: Instant,
     /// When its command overhead ends: its arm movement starts no earlier.
-    pub(super) overhead_done: Nanos,
+    pub(super) overhead_done: Instant,
     /// Whether no other command was outstanding when it came.
     pub(super) found_idle: bool,
     /// First block that must come from the media.
     pub(super) media_from: Lbn,
     /// Block up to which a read's data are sent to the host before the arm's work for it, and the end of that transfer.
     pub(super) sent_to: Lbn,
-    pub(super) sent_at: Nanos,
+    pub(super) sent_at: Instant,
     /// How a write's data arrive.
     pub(super) arriving: Arriving,
     /// Track and angle of `media_from`.
@@ -40,7 +40,7 @@ pub(super) struct Job {
 impl Job {
     /// A command that arrives at `now`, with whether it found the drive idle.
     #[inline]
-    pub(super) fn new(command: Command, now: Nanos, found_idle: bool) -> Job {
+    pub(super) fn new(command: Command, now: Instant, found_idle: bool) -> Job {
         let first = command.request.lbn;
         Job {
             command,
@@ -65,7 +65,7 @@ impl Job {
     }
 
     /// Accounts the time up to `until` for a part.
-    pub(super) fn account(&mut self, part: Part, until: Nanos) {
+    pub(super) fn account(&mut self, part: Part, until: Instant) {
         if until > self.accounted {
             self.parts.add(part, until - self.accounted);
             self.accounted = until;
@@ -73,14 +73,14 @@ impl Job {
     }
 
     /// Accounts the time up to `now` in which a command waited beyond its overhead.
-    pub(super) fn wait_until(&mut self, now: Nanos) {
+    pub(super) fn wait_until(&mut self, now: Instant) {
         self.account(Part::Overhead, self.overhead_done.min(now));
         self.account(Part::Queued, now);
     }
 
     /// Accounts the time until its access starts, which is returned: the arm is `free`, and its overhead over.
     #[inline(always)]
-    pub(super) fn begin_access(&mut self, free: Nanos) -> Nanos {
+    pub(super) fn begin_access(&mut self, free: Instant) -> Instant {
         let begins = free.max(self.overhead_done);
         self.account(Part::Overhead, self.overhead_done);
         self.account(Part::Queued, begins);
@@ -89,7 +89,7 @@ impl Job {
 
     /// Separates the time lost to retries from the rotational latency.
     pub(super) fn account_retries(&mut self, lost: Nanos) {
-        self.parts.rotational_latency = self.parts.rotational_latency.since(lost);
+        self.parts.rotational_latency = self.parts.rotational_latency.saturating_sub(lost);
         self.parts.retries += lost;
     }
 }

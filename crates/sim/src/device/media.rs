@@ -6,14 +6,14 @@
 use super::drive::{Drive, track_of};
 use super::pass::Pass;
 use headstack_model::spec::{Delivery, ZeroLatency};
-use headstack_model::{Angle, Extent, Lbn, Nanos, TrackPlace};
+use headstack_model::{Angle, Extent, Instant, Lbn, Nanos, TrackPlace};
 use std::ops::Range;
 
 /// The arm's position, and the time from which it is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arm {
     pub(crate) place: TrackPlace,
-    pub(crate) at: Nanos,
+    pub(crate) at: Instant,
 }
 
 /// The sum of an access's passes.
@@ -22,20 +22,20 @@ pub(crate) struct Span {
     pub(crate) seek: Nanos,
     pub(crate) rotation: Nanos,
     pub(crate) media: Nanos,
-    pub(crate) end: Nanos,
+    pub(crate) end: Instant,
     /// The last pass: the access leaves the arm there, and a read-ahead continues from there.
     pub(crate) last: Pass,
 }
 
 impl Span {
-    pub(crate) fn add(&mut self, from: Nanos, pass: &Pass, end: Nanos) {
+    pub(crate) fn add(&mut self, from: Instant, pass: &Pass, end: Instant) {
         self.last = *pass;
         self.count_last(from, end);
     }
 
     /// Counts the last pass, which ends at `end`.
     #[inline]
-    fn count_last(&mut self, from: Nanos, end: Nanos) {
+    fn count_last(&mut self, from: Instant, end: Instant) {
         let pass = &self.last;
         self.seek += pass.on_track.since(from);
         self.rotation += pass.begins.since(pass.on_track.max(from));
@@ -77,9 +77,9 @@ pub(crate) struct Delivered {
     /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     pub(crate) bus_sector: u64,
     /// Earliest end of the transfer, as far as the media go.
-    pub(crate) bound: Nanos,
+    pub(crate) bound: Instant,
     /// When the bus may start.
-    pub(crate) ready: Nanos,
+    pub(crate) ready: Instant,
     pub(crate) order: Delivery,
 }
 
@@ -95,7 +95,7 @@ impl Delivered {
     }
 
     /// Adds a pass whose sectors arrive in order.
-    fn add(&mut self, drive: &Drive, pass: &Pass, end: Nanos) {
+    fn add(&mut self, drive: &Drive, pass: &Pass, end: Instant) {
         let left = |from: Lbn| self.bus_time(self.end.0.saturating_sub(from.0));
         let first = pass.end_of(drive, 1) + left(pass.first);
         let last = end + left(Lbn(pass.end_lbn().0 - 1));
@@ -142,7 +142,7 @@ impl Drive {
 
     /// The pass of a run of blocks from `lbn` on, at most `most` sectors, with the head on its track at `on_track`.
     #[inline(always)]
-    fn pass_from(&self, extent: &Extent, on_track: Nanos, lbn: Lbn, most: u64) -> Pass {
+    fn pass_from(&self, extent: &Extent, on_track: Instant, lbn: Lbn, most: u64) -> Pass {
         let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(extent, lbn));
         let left = u64::from(extent.sectors) - (lbn - extent.first);
         let width = extent.sector_width;
@@ -185,7 +185,7 @@ impl Drive {
     /// Reads `start..end` in order. `first` is a pass that is already planned (or running) and contains `start`.
     pub(crate) fn read_in_order(
         &self,
-        from: Nanos,
+        from: Instant,
         first: Pass,
         end: Lbn,
         delivered: &mut Delivered,
@@ -221,14 +221,14 @@ impl Drive {
     fn landed_inside(&self, pass: &Pass) -> Option<u32> {
         let spindle = self.mechanics.spindle();
         let turn = spindle.period();
-        let missed = turn.since(pass.begins - pass.on_track);
+        let missed = turn.saturating_sub(pass.begins - pass.on_track);
         let length = pass.end(self) - pass.begins;
         if missed >= length || missed == Nanos::ZERO {
             return None;
         }
         // The head lands `missed` after the start of the run: the sector that is under it has begun already.
-        let shifted = Pass { begins: Nanos::ZERO, ..*pass };
-        let wrapped = shifted.gone_by(self, missed) + 1;
+        let shifted = Pass { begins: Instant::ZERO, ..*pass };
+        let wrapped = shifted.gone_by(self, Instant::ZERO + missed) + 1;
         (wrapped < pass.sectors).then_some(wrapped)
     }
 
@@ -253,7 +253,7 @@ impl Drive {
         // The rear part was read on landing; the gap between the two is latency.
         let turn = self.mechanics.spindle().period();
         let rear = pass.part(self, front.end_lbn(), pass.end_lbn());
-        sees(Pass { begins: rear.begins.since(turn).max(pass.on_track), ..rear });
+        sees(Pass { begins: rear.begins.saturating_sub(turn).max(pass.on_track), ..rear });
         sees(front);
         let rear_time = (pass.end(self) - end).0.min((pass.begins - pass.on_track).0);
         span.add(arm.at, &front, end);
@@ -261,8 +261,8 @@ impl Drive {
         span.media += Nanos(rear_time);
         let rear_left = delivered.bus_time(delivered.end.0.saturating_sub(pass.first.0 + u64::from(wrapped)));
         if delivered.order == Delivery::OutOfOrder {
-            let rear_begins = pass.end_of(self, wrapped).since(turn).max(pass.on_track);
-            if delivered.ready == Nanos::ZERO {
+            let rear_begins = pass.end_of(self, wrapped).saturating_sub(turn).max(pass.on_track);
+            if delivered.ready == Instant::ZERO {
                 delivered.ready = rear_begins + self.mechanics.spindle().time_of_units(pass.width >> 32);
             }
             delivered.bound = delivered.bound.max(end + delivered.bus_time(1));
@@ -347,7 +347,7 @@ impl Drive {
             let span = self.write(near, arm, from..to, arriving, sees);
             total.append(&span);
             let left = (u128::from(room.left) * u128::from(span.last.width)) >> 32;
-            let run_down = span.end.since(self.mechanics.spindle().time_of_units(left as u64));
+            let run_down = span.end.saturating_sub(self.mechanics.spindle().time_of_units(left as u64));
             arriving.begins = run_down.max(arriving.time_of(to - from)) + room.reconnect;
             arriving.least = 1;
             arm = span.arm();
@@ -400,7 +400,7 @@ impl Room {
 /// The arrival of a write's data in the buffer: one sector after another at the bus's rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arriving {
-    pub(crate) begins: Nanos,
+    pub(crate) begins: Instant,
     /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     pub(crate) bus_sector: u64,
     /// Sectors that must be here before the media write begins.
@@ -410,7 +410,7 @@ pub(crate) struct Arriving {
 impl Arriving {
     /// When the first `sectors` are in the buffer.
     #[inline]
-    pub(crate) fn time_of(&self, sectors: u64) -> Nanos {
+    pub(crate) fn time_of(&self, sectors: u64) -> Instant {
         self.begins + Nanos((sectors * self.bus_sector) >> 10)
     }
 }

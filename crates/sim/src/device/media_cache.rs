@@ -13,7 +13,7 @@ use super::drive::Drive;
 use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
 use headstack_model::spec::MediaCacheSpec;
-use headstack_model::{Angle, DriveSpec, Lbn, Nanos, Request, TrackPlace};
+use headstack_model::{Angle, DriveSpec, Instant, Lbn, Nanos, Request, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 use slab::Slab;
@@ -57,7 +57,7 @@ pub(super) struct MediaCache {
     left: u32,
     /// The command whose write is being logged.
     logging: Option<u32>,
-    quiet_since: Nanos,
+    quiet_since: Instant,
 }
 
 impl Region {
@@ -88,7 +88,7 @@ impl MediaCache {
             queue: Queue::new(room),
             left: 0,
             logging: None,
-            quiet_since: Nanos::ZERO,
+            quiet_since: Instant::ZERO,
         })))
     }
 
@@ -97,10 +97,10 @@ impl MediaCache {
         self.left > 0 && !self.queue.is_empty()
     }
 
-    /// When writes should be moved if no command needs the arm; `Nanos::MAX` when the log is empty.
-    pub(super) fn due(&self) -> Nanos {
+    /// When writes should be moved if no command needs the arm; `Instant::MAX` when the log is empty.
+    pub(super) fn due(&self) -> Instant {
         match self.queue.is_empty() {
-            true => Nanos::MAX,
+            true => Instant::MAX,
             false => self.quiet_since + self.idle,
         }
     }
@@ -114,7 +114,7 @@ impl MediaCache {
     }
 
     /// Adds a run of blocks to those to be moved. Older data of the same blocks in the log are dropped.
-    fn add(&mut self, run: Logged, now: Nanos) {
+    fn add(&mut self, run: Logged, now: Instant) {
         self.drop_covered(run.start, run.end);
         if self.extend_youngest(&run) {
             return;
@@ -168,7 +168,7 @@ impl MediaCache {
 
     /// A write to the log, from `begins` on: to the nearest region, at the next sector that passes under the head once the data
     /// are there. Also returns the track.
-    pub(super) fn span(&mut self, disk: &DiskArm, job: &Job, begins: Nanos) -> (Span, TrackPlace) {
+    pub(super) fn span(&mut self, disk: &DiskArm, job: &Job, begins: Instant) -> (Span, TrackPlace) {
         let (here, last_cylinder) = (disk.arm.place, disk.cylinders - 1);
         let (tracks, header) = (self.spec.region_tracks, u64::from(self.spec.header_sectors));
         let turn = disk.turns(1).0 as f64;
@@ -197,7 +197,7 @@ impl MediaCache {
     }
 
     /// Starts to move a run of the log to its own place; false if the log is empty.
-    pub(super) fn start_emptying(&mut self, disk: &mut DiskArm, now: Nanos) -> bool {
+    pub(super) fn start_emptying(&mut self, disk: &mut DiskArm, now: Instant) -> bool {
         if self.queue.is_empty() {
             return false;
         }
@@ -215,7 +215,7 @@ impl MediaCache {
     }
 
     /// A command's write, if it went to the log, is on the media now.
-    pub(super) fn finish(&mut self, disk: &mut DiskArm, slot: u32, request: &Request, now: Nanos) {
+    pub(super) fn finish(&mut self, disk: &mut DiskArm, slot: u32, request: &Request, now: Instant) {
         if self.logging.take() != Some(slot) {
             return;
         }

@@ -53,7 +53,7 @@ use disk::DiskArm;
 use faults::Health;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Tagging;
-use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, Nanos};
+use headstack_model::{DriveSpec, Geometry, Instant, Lbn, Mechanics, Nanos};
 use headstack_policy::order::{self, Order};
 use job::Job;
 use media_cache::MediaCache;
@@ -70,7 +70,7 @@ pub struct Device {
     config: Config,
     disk: DiskArm,
     cache: Cache,
-    now: Nanos,
+    now: Instant,
     commands: Commands,
     port: Port,
     ahead: ReadAheadControl,
@@ -115,7 +115,7 @@ impl Device {
             media_cache: MediaCache::of(spec, &drive)?,
             disk: DiskArm::new(drive, spec, chance),
             cache,
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             commands: Commands::new(depth, spec.tagging(), waiting),
             ahead: ReadAheadControl::new(spec, depth, bus.read_sector),
             port: Port::new(bus, depth),
@@ -198,7 +198,7 @@ impl Device {
     /// Submits a command at `now`.
     ///
     /// *Errors:* [`QueueFull`] when as many commands are outstanding as the queue holds.
-    pub fn submit(&mut self, now: Nanos, command: impl Into<Command>) -> Result<Tag, QueueFull> {
+    pub fn submit(&mut self, now: Instant, command: impl Into<Command>) -> Result<Tag, QueueFull> {
         self.submit_over(&mut HostLink::default(), now, command.into())
     }
 
@@ -206,7 +206,7 @@ impl Device {
     pub(crate) fn submit_over(
         &mut self,
         link: &mut HostLink<'_>,
-        now: Nanos,
+        now: Instant,
         command: Command,
     ) -> Result<Tag, QueueFull> {
         assert!(!self.health.powered_off, "a drive without power takes no commands");
@@ -223,13 +223,13 @@ impl Device {
 
     /// Does all that is due up to `now`, each thing at its own time.
     #[inline]
-    pub fn handle_timeout(&mut self, now: Nanos) {
+    pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(&mut HostLink::default(), now);
     }
 
     /// As [`Device::handle_timeout`], for a device that may share links.
     #[inline]
-    pub(crate) fn advance(&mut self, link: &mut HostLink<'_>, now: Nanos) {
+    pub(crate) fn advance(&mut self, link: &mut HostLink<'_>, now: Instant) {
         match self.health.dies_at <= now {
             true => self.handle_death(link, now),
             false => self.handle_due(link, now),
@@ -237,10 +237,10 @@ impl Device {
     }
 
     #[inline]
-    fn handle_due(&mut self, link: &mut HostLink<'_>, now: Nanos) {
+    fn handle_due(&mut self, link: &mut HostLink<'_>, now: Instant) {
         loop {
             let (arm, port) = (self.disk.event, self.port.event());
-            if arm.min(port) > now || arm.min(port) == Nanos::MAX {
+            if arm.min(port) > now || arm.min(port) == Instant::MAX {
                 break;
             }
             self.handle_first(link, arm, port);
@@ -250,7 +250,7 @@ impl Device {
 
     /// Does the first thing that is due: at the arm, or at the port.
     #[inline]
-    fn handle_first(&mut self, link: &mut HostLink<'_>, arm: Nanos, port: Nanos) {
+    fn handle_first(&mut self, link: &mut HostLink<'_>, arm: Instant, port: Instant) {
         self.now = self.now.max(arm.min(port));
         if port <= arm {
             self.handle_port(link);
@@ -262,7 +262,7 @@ impl Device {
     /// Handles everything due up to `now`, and then up to `until`, each event at its own time, until a command completes. Returns
     /// the time up to which everything is done: later commands do not change it. The device shares no links.
     #[inline]
-    pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
+    pub(crate) fn run_to_completion(&mut self, now: Instant, until: Instant) -> Instant {
         let mut reached = now;
         if self.health.dies() {
             self.handle_timeout(now);
@@ -298,12 +298,12 @@ impl Device {
 
     /// When to call [`Device::handle_timeout`]; `None` while only a command can change anything.
     #[inline]
-    pub fn poll_timeout(&self) -> Option<Nanos> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.disk.event.min(self.port.event());
         if self.health.dies() {
             next = self.health.next_event(next, self.outstanding() == 0);
         }
-        (next != Nanos::MAX).then_some(next)
+        (next != Instant::MAX).then_some(next)
     }
 
     fn job(&mut self, slot: u32) -> &mut Job {
@@ -311,7 +311,7 @@ impl Device {
     }
 
     /// Reports a command done at `at`.
-    fn complete(&mut self, slot: u32, at: Nanos) {
+    fn complete(&mut self, slot: u32, at: Instant) {
         self.commands.complete(slot, at, &mut self.disk.activity);
     }
 
@@ -329,7 +329,7 @@ impl Device {
 
     /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
     /// after that. No command completes later; submitting one is an error of the caller.
-    pub fn cut_power(&mut self, now: Nanos) {
+    pub fn cut_power(&mut self, now: Instant) {
         self.handle_timeout(now);
         self.stop();
         self.health.powered_off = true;
@@ -352,13 +352,13 @@ impl Device {
     }
 
     /// Whether it has died by `now`.
-    pub(crate) fn has_died(&self, now: Nanos) -> bool {
+    pub(crate) fn has_died(&self, now: Instant) -> bool {
         self.health.dies_at <= now
     }
 
     /// Handles everything due up to `now`, when the disk is dead.
     #[cold]
-    fn handle_death(&mut self, link: &mut HostLink<'_>, now: Nanos) {
+    fn handle_death(&mut self, link: &mut HostLink<'_>, now: Instant) {
         if !self.health.is_dead {
             self.handle_due(link, self.health.dies_at);
             self.die(link);

@@ -1,7 +1,7 @@
 //! Consecutive sectors that pass under a head.
 
 use super::drive::{Drive, track_of};
-use headstack_model::{Extent, Lbn, Nanos, TrackPlace};
+use headstack_model::{Extent, Instant, Lbn, Nanos, TrackPlace};
 
 /// Consecutive sectors that pass under a head.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,9 +10,9 @@ pub(crate) struct Pass {
     pub(crate) sectors: u32,
     /// The run of blocks that the pass is part of.
     pub(crate) extent: Extent,
-    pub(crate) on_track: Nanos,
+    pub(crate) on_track: Instant,
     /// When the first sector begins.
-    pub(crate) begins: Nanos,
+    pub(crate) begins: Instant,
     /// Length of a sector in 2⁻³² of a revolution, with 32 fractional bits: the fraction matters over a track.
     pub(super) width: u64,
 }
@@ -35,13 +35,13 @@ impl Pass {
 
     /// When `count` sectors of the pass have passed.
     #[inline]
-    pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {
+    pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Instant {
         let units = (u128::from(count) * u128::from(self.width)) >> 32;
         self.begins + drive.mechanics.spindle().time_of_units(units as u64)
     }
 
     #[inline]
-    pub(crate) fn end(&self, drive: &Drive) -> Nanos {
+    pub(crate) fn end(&self, drive: &Drive) -> Instant {
         self.end_of(drive, self.sectors)
     }
 
@@ -58,13 +58,13 @@ impl Pass {
     }
 
     /// Sectors that have passed completely at `now`.
-    pub(crate) fn gone_by(&self, drive: &Drive, now: Nanos) -> u32 {
+    pub(crate) fn gone_by(&self, drive: &Drive, now: Instant) -> u32 {
         self.gone_by_of(drive, now, self.end(drive))
     }
 
     /// The same, if the end of the pass `whole` is already known.
     #[inline]
-    pub(crate) fn gone_by_of(&self, drive: &Drive, now: Nanos, whole: Nanos) -> u32 {
+    pub(crate) fn gone_by_of(&self, drive: &Drive, now: Instant, whole: Instant) -> u32 {
         if now <= self.begins {
             return 0;
         }

@@ -4,7 +4,7 @@ use super::config::BusRules;
 use super::job::Job;
 use super::split::Part;
 use crate::link::{HostLink, PortSharing, Transfer};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use std::collections::VecDeque;
 
 /// The next use of the port for a command.
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 pub(super) enum Wanted {
     /// Data of a read that came from the media, the transfer ending no earlier than `bound`; `crossing` if they are already
     /// crossing a shared link, which reported that bound.
-    ToHost { sectors: u64, bound: Nanos, crossing: bool },
+    ToHost { sectors: u64, bound: Instant, crossing: bool },
     /// Data of a write that waited for room in the cache, or for the arm.
     FromHost,
     /// The data of a write that gave up the bus after its command.
@@ -24,7 +24,7 @@ pub(super) enum Wanted {
 /// A command that needs the port from a time on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
-    at: Nanos,
+    at: Instant,
     pub(super) slot: u32,
     pub(super) wanted: Wanted,
 }
@@ -39,8 +39,8 @@ pub(super) struct Port {
     pub(super) bus: BusRules,
     pub(super) sharing: PortSharing,
     serves_one: bool,
-    /// When it is free again; `Nanos::MAX` while a command that never disconnects holds it.
-    until: Nanos,
+    /// When it is free again; `Instant::MAX` while a command that never disconnects holds it.
+    until: Instant,
     pub(super) busy: bool,
     /// Whether it waits for a bus that others share.
     pub(super) waits: bool,
@@ -57,7 +57,7 @@ impl Port {
             bus,
             sharing: PortSharing::default(),
             serves_one: depth == 1,
-            until: Nanos::ZERO,
+            until: Instant::ZERO,
             busy: false,
             waits: false,
             ending: None,
@@ -67,7 +67,7 @@ impl Port {
     }
 
     pub(super) fn clear(&mut self) {
-        (self.until, self.busy, self.waits, self.ending) = (Nanos::ZERO, false, false, None);
+        (self.until, self.busy, self.waits, self.ending) = (Instant::ZERO, false, false, None);
         self.receptions.clear();
         self.ready.clear();
     }
@@ -78,23 +78,23 @@ impl Port {
     }
 
     #[inline]
-    pub(super) fn event(&self) -> Nanos {
+    pub(super) fn event(&self) -> Instant {
         if self.waits && !self.busy {
-            return Nanos::MAX;
+            return Instant::MAX;
         }
         if self.busy && (self.ending.is_some() || !self.receptions.is_empty() || self.sharing.is_shared) {
             return self.until;
         }
         // That a port falls free which nothing waits for is no event.
-        let ready = self.ready.iter().map(|ready| ready.at).min().unwrap_or(Nanos::MAX);
+        let ready = self.ready.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX);
         if self.busy { ready.max(self.until) } else { ready }
     }
 
     #[inline]
-    pub(super) fn want(&mut self, at: Nanos, slot: u32, wanted: Wanted) {
+    pub(super) fn want(&mut self, at: Instant, slot: u32, wanted: Wanted) {
         let at = self.earliest_request(at, wanted);
         self.ready.push(Ready { at, slot, wanted });
-        if self.bus.never_disconnects && self.busy && self.until == Nanos::MAX {
+        if self.bus.never_disconnects && self.busy && self.until == Instant::MAX {
             // The bus is held for this very command, which continues then.
             self.until = at;
         }
@@ -102,13 +102,13 @@ impl Port {
 
     /// When to request the port: where others share the bus, or no other command could use the port meanwhile, not before data
     /// from the media can cross it without a pause.
-    fn earliest_request(&self, at: Nanos, wanted: Wanted) -> Nanos {
+    fn earliest_request(&self, at: Instant, wanted: Wanted) -> Instant {
         match wanted {
             Wanted::ToHost { sectors, bound, .. }
                 if self.is_one_commands() || self.sharing.is_exclusive && !self.bus.holds() =>
             {
                 let before = self.bus.reconnect_first + self.bus.data_preparation;
-                at.max(bound.since(before + self.bus.read_time(sectors)))
+                at.max(bound.saturating_sub(before + self.bus.read_time(sectors)))
             }
             _ => at,
         }
@@ -116,24 +116,37 @@ impl Port {
 
     /// When the data of a read begin to cross whose command alone uses the port, and which are `ready` then.
     #[inline]
-    pub(super) fn next_crossing(&self, now: Nanos, ready: Nanos, sectors: u64, bound: Nanos) -> Nanos {
+    pub(super) fn next_crossing(
+        &self,
+        now: Instant,
+        ready: Instant,
+        sectors: u64,
+        bound: Instant,
+    ) -> Instant {
         let busy = if self.busy { self.until } else { now };
         let at = self.earliest_request(ready, Wanted::ToHost { sectors, bound, crossing: false });
         at.max(busy).max(now) + self.bus.reconnect_first + self.bus.data_preparation
     }
 
     /// Occupies the port until `until`, and ends a command then.
-    pub(super) fn take(&mut self, until: Nanos, ending: Option<u32>) {
+    pub(super) fn take(&mut self, until: Instant, ending: Option<u32>) {
         (self.busy, self.until, self.ending) = (true, until, ending);
     }
 
     /// Occupies the port until `until`, or until the end of the command if the drive never disconnects.
-    pub(super) fn take_for_command(&mut self, until: Nanos) {
-        self.take(if self.bus.never_disconnects { Nanos::MAX } else { until }, None);
+    pub(super) fn take_for_command(&mut self, until: Instant) {
+        self.take(if self.bus.never_disconnects { Instant::MAX } else { until }, None);
     }
 
     /// Occupies the port until the end of a command, whose last part is overhead.
-    pub(super) fn end(&mut self, link: &mut HostLink<'_>, now: Nanos, slot: u32, job: &mut Job, done: Nanos) {
+    pub(super) fn end(
+        &mut self,
+        link: &mut HostLink<'_>,
+        now: Instant,
+        slot: u32,
+        job: &mut Job,
+        done: Instant,
+    ) {
         let done = link.interrupt(now, done);
         job.account(Part::Overhead, done);
         self.take(done, Some(slot));
@@ -141,7 +154,7 @@ impl Port {
 
     /// The port fell free; returns the command that is done.
     #[inline]
-    pub(super) fn fall_free(&mut self, link: &mut HostLink<'_>, now: Nanos) -> Option<u32> {
+    pub(super) fn fall_free(&mut self, link: &mut HostLink<'_>, now: Instant) -> Option<u32> {
         self.busy = false;
         if self.ending.is_some() || !self.bus.never_disconnects {
             link.release_bus(now);
@@ -156,20 +169,20 @@ impl Port {
 
     /// Whether the use of a port that is not shared is over, and ends no command.
     #[inline]
-    fn is_over(&self, now: Nanos) -> bool {
+    fn is_over(&self, now: Instant) -> bool {
         self.until <= now && self.ending.is_none() && !self.sharing.is_shared
     }
 
     /// Whether the port is free at `now`, and some command may need it.
     #[inline]
-    pub(super) fn is_open(&mut self, now: Nanos) -> bool {
+    pub(super) fn is_open(&mut self, now: Instant) -> bool {
         self.busy &= !self.is_over(now);
         !self.busy && self.is_wanted()
     }
 
     /// Whether the port can receive a command at once.
     #[inline]
-    pub(super) fn is_unwanted(&self, now: Nanos) -> bool {
+    pub(super) fn is_unwanted(&self, now: Instant) -> bool {
         (!self.busy || self.is_over(now)) && !self.is_wanted() && !self.sharing.is_shared
     }
 
@@ -179,8 +192,8 @@ impl Port {
     pub(super) fn next(
         &mut self,
         link: &mut HostLink<'_>,
-        now: Nanos,
-        arrived: Option<Nanos>,
+        now: Instant,
+        arrived: Option<Instant>,
     ) -> Option<PortUse> {
         let first = (0..self.ready.len())
             .filter(|index| self.ready[*index].at <= now)
@@ -208,18 +221,24 @@ impl Port {
     pub(super) fn send(
         &self,
         link: &mut HostLink<'_>,
-        now: Nanos,
-        begins: Nanos,
+        now: Instant,
+        begins: Instant,
         sectors: u64,
-        bound: Nanos,
-    ) -> Nanos {
+        bound: Instant,
+    ) -> Instant {
         let end = (begins + self.bus.read_time(sectors)).max(bound);
         let bytes = self.bytes(sectors);
         link.transfer(now, Transfer { begins, least: end - begins, bytes, to_host: true })
     }
 
     /// Starts receiving a write's data at `begins`; returns when all have arrived.
-    pub(super) fn receive(&self, link: &mut HostLink<'_>, now: Nanos, job: &mut Job, begins: Nanos) -> Nanos {
+    pub(super) fn receive(
+        &self,
+        link: &mut HostLink<'_>,
+        now: Instant,
+        job: &mut Job,
+        begins: Instant,
+    ) -> Instant {
         let sectors = u64::from(job.command.request.sectors);
         let (least, bytes) = (self.bus.write_time(sectors), self.bytes(sectors));
         let sent = link.transfer(now, Transfer { begins, least, bytes, to_host: false });

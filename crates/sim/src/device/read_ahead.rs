@@ -6,20 +6,20 @@ use super::media::{Arm, Delivered};
 use super::pass::Pass;
 use headstack_model::cache::{Cache, SegmentState};
 use headstack_model::spec::{CacheSpec, ReadAhead};
-use headstack_model::{DriveSpec, Extent, Lbn, Nanos};
+use headstack_model::{DriveSpec, Extent, Instant, Lbn, Nanos};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sending {
     pub(super) first: Lbn,
-    pub(super) begins: Nanos,
-    pub(super) ends: Nanos,
+    pub(super) begins: Instant,
+    pub(super) ends: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Ahead {
     segment: usize,
-    began: Nanos,
+    began: Instant,
     pass: Pass,
     /// Where it ends by itself.
     limit: Lbn,
@@ -35,7 +35,7 @@ struct Ahead {
     /// Whether the pass began a revolution late for that reason.
     is_late: bool,
     /// The time up to which it was evaluated, and the sectors of the pass that had passed by then.
-    followed: Nanos,
+    followed: Instant,
     gone: u32,
 }
 
@@ -143,10 +143,10 @@ impl ReadAheadControl {
         &mut self,
         disk: &mut DiskArm,
         cache: &mut Cache,
-        now: Nanos,
+        now: Instant,
         segment: usize,
         blocks: Range<Lbn>,
-        (from, busy): (Nanos, bool),
+        (from, busy): (Instant, bool),
     ) {
         let Range { start, end } = blocks;
         let held = cache.segment(segment);
@@ -166,7 +166,7 @@ impl ReadAheadControl {
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
         let pass = disk.drive.plan_after(&disk.last_extent, arm, next, limit - next);
         cache.set_state(segment, SegmentState::Filling);
-        let (began, followed) = (arm.at, Nanos::MAX);
+        let (began, followed) = (arm.at, Instant::MAX);
         self.current =
             Ahead { segment, began, pass, limit, keep_to, front, wrapping, followed, ..Ahead::default() };
         disk.work = Work::ReadAhead;
@@ -180,13 +180,13 @@ impl ReadAheadControl {
 
     /// Evaluates the read-ahead up to `now`, and adds the sectors read to its segment.
     #[inline(always)]
-    pub(super) fn follow(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Nanos) {
+    pub(super) fn follow(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Instant) {
         if disk.work.is_read_ahead() && self.current.followed != now {
             self.follow_passes(disk, cache, now);
         }
     }
 
-    fn follow_passes(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Nanos) {
+    fn follow_passes(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Instant) {
         let mut ends = self.current.pass.end(&disk.drive);
         while ends <= now && self.current.pass.end_lbn() < self.current.limit {
             self.plan_next_pass(disk, ends);
@@ -203,7 +203,7 @@ impl ReadAheadControl {
         }
     }
 
-    fn plan_next_pass(&mut self, disk: &DiskArm, ends: Nanos) {
+    fn plan_next_pass(&mut self, disk: &DiskArm, ends: Instant) {
         let ahead = &mut self.current;
         let lost = if ahead.held_back { BETWEEN_SECTORS } else { Nanos::ZERO };
         let arm = Arm { place: ahead.pass.place(), at: ends + lost };
@@ -215,13 +215,13 @@ impl ReadAheadControl {
 
     /// Ends the pass before the first sector that arrives at `from` or later and would overwrite data not yet sent by then.
     #[inline]
-    fn hold_back(&mut self, disk: &DiskArm, from: Nanos) {
+    fn hold_back(&mut self, disk: &DiskArm, from: Instant) {
         if self.rule.waits_for_room {
             self.hold_back_for_room(&disk.drive, from);
         }
     }
 
-    fn hold_back_for_room(&mut self, drive: &Drive, from: Nanos) {
+    fn hold_back_for_room(&mut self, drive: &Drive, from: Instant) {
         let Sending { first, begins, ends } = self.sending;
         let ahead = &mut self.current;
         let pass = &mut ahead.pass;
@@ -244,14 +244,14 @@ impl ReadAheadControl {
     }
 
     /// The read-ahead came to its own end: the front of the track follows where the drive reads whole tracks.
-    fn end(&mut self, disk: &mut DiskArm, cache: &mut Cache, arm: Arm, now: Nanos) {
+    fn end(&mut self, disk: &mut DiskArm, cache: &mut Cache, arm: Arm, now: Instant) {
         let ahead = &mut self.current;
         let held_from = cache.segment(ahead.segment).start;
         match ahead.front {
             Some(front) if ahead.wrapping => cache.set_start(ahead.segment, front),
             Some(front) if front < held_from => {
                 ahead.pass = disk.drive.plan(&ahead.pass.extent, arm, front, held_from - front, false);
-                (ahead.limit, ahead.wrapping, ahead.followed) = (held_from, true, Nanos::MAX);
+                (ahead.limit, ahead.wrapping, ahead.followed) = (held_from, true, Instant::MAX);
                 return self.follow(disk, cache, now);
             }
             _ => {}
@@ -267,7 +267,7 @@ impl ReadAheadControl {
     }
 
     /// Stops the read-ahead for other work, if one is in progress; returns when that is possible if not yet.
-    pub(super) fn leave(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Nanos) -> Option<Nanos> {
+    pub(super) fn leave(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Instant) -> Option<Instant> {
         self.follow(disk, cache, now);
         if !disk.work.is_read_ahead() {
             return None;
@@ -298,7 +298,13 @@ impl ReadAheadControl {
     }
 
     /// Stops the read-ahead into a segment other than this one, unless it may not be cut off yet.
-    pub(super) fn leave_other(&mut self, disk: &mut DiskArm, cache: &mut Cache, now: Nanos, segment: usize) {
+    pub(super) fn leave_other(
+        &mut self,
+        disk: &mut DiskArm,
+        cache: &mut Cache,
+        now: Instant,
+        segment: usize,
+    ) {
         if disk.work.is_read_ahead() && self.current.segment != segment {
             self.leave(disk, cache, now);
         }
@@ -318,11 +324,11 @@ impl ReadAheadControl {
         &mut self,
         disk: &mut DiskArm,
         cache: &mut Cache,
-        now: Nanos,
+        now: Instant,
         start: Lbn,
         mut delivered: Delivered,
         others_wait: bool,
-    ) -> (Nanos, Nanos) {
+    ) -> (Instant, Instant) {
         assert!(disk.work.is_read_ahead(), "the segment is read ahead into");
         let (ahead, end) = (self.current, delivered.end);
         let read = cache.segment(ahead.segment).end.max(start);
@@ -345,7 +351,7 @@ impl ReadAheadControl {
         &mut self,
         disk: &DiskArm,
         cache: &mut Cache,
-        now: Nanos,
+        now: Instant,
         segment: usize,
         blocks: Range<Lbn>,
     ) {

@@ -13,7 +13,7 @@
 use super::drive::Drive;
 use super::job::Job;
 use super::pass::Pass;
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
 
 /// Blocks written to the media one after the other.
@@ -24,10 +24,10 @@ pub struct MediaWrite {
     /// Block after the last.
     pub end: Lbn,
     /// When the last of them had passed under the head.
-    pub at: Nanos,
+    pub at: Instant,
     /// When the write with these data was submitted to the drive. Data of an earlier write to the same blocks are then no longer
     /// on the media.
-    pub submitted: Nanos,
+    pub submitted: Instant,
 }
 
 /// Blocks, and the write whose data they have.
@@ -35,7 +35,7 @@ pub struct MediaWrite {
 struct Piece {
     start: Lbn,
     end: Lbn,
-    submitted: Nanos,
+    submitted: Instant,
     /// Place of the write among all that came in.
     order: u64,
 }
@@ -55,7 +55,7 @@ impl Piece {
 #[derive(Clone, Copy, Debug)]
 struct Younger {
     piece: Piece,
-    here: Nanos,
+    here: Instant,
 }
 
 /// The state of dirty data, of the access in progress, and of the media.
@@ -105,7 +105,7 @@ impl Record {
     }
 
     /// The access for what waits in `list` begins.
-    pub(super) fn begin(&mut self, list: List, begins: Nanos) {
+    pub(super) fn begin(&mut self, list: List, begins: Instant) {
         let Record { runs, commands, younger, .. } = self;
         younger.retain(|one| {
             let waits = one.here > begins;
@@ -138,7 +138,7 @@ impl Record {
     }
 
     /// The data of the access in progress reached the log on the media at `at`: safe, but not at their own place.
-    pub(super) fn tell_logged(&mut self, at: Nanos) {
+    pub(super) fn tell_logged(&mut self, at: Instant) {
         let told =
             |piece: Piece| MediaWrite { start: piece.start, end: piece.end, at, submitted: piece.submitted };
         self.written.extend(self.bears.drain(..).map(told));
@@ -146,8 +146,8 @@ impl Record {
 
     /// Tears the access in progress: the sectors that have passed at `now` are on the media, and the physical sector under the
     /// head.
-    pub(super) fn tear(&mut self, drive: &Drive, now: Nanos, physical: u64) {
-        let before = now.since(self.delay);
+    pub(super) fn tear(&mut self, drive: &Drive, now: Instant, physical: u64) {
+        let before = now.saturating_sub(self.delay);
         for index in 0..self.passes.len() {
             let pass = self.passes[index];
             let whole = pass.gone_by(drive, before);

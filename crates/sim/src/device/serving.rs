@@ -9,7 +9,7 @@ use super::{CacheUse, Device, Outcome, TaskAttribute};
 use crate::link::{HostLink, PortSharing};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
-use headstack_model::{Lbn, Nanos, Op};
+use headstack_model::{Instant, Lbn, Nanos, Op};
 use std::ops::Range;
 
 impl Device {
@@ -19,7 +19,7 @@ impl Device {
     }
 
     /// It has won the bus that it requested.
-    pub(crate) fn handle_bus(&mut self, link: &mut HostLink<'_>, now: Nanos) {
+    pub(crate) fn handle_bus(&mut self, link: &mut HostLink<'_>, now: Instant) {
         self.advance(link, now);
         self.port.waits = false;
         if self.health.is_dead {
@@ -123,16 +123,16 @@ impl Device {
         &mut self,
         link: &mut HostLink<'_>,
         slot: u32,
-        begins: Nanos,
+        begins: Instant,
         sectors: u64,
-        (mut bound, mut crossing): (Nanos, bool),
+        (mut bound, mut crossing): (Instant, bool),
     ) {
         let now = self.now;
         if !crossing && self.port.sharing.streams {
             (bound, crossing) = (self.port.send(link, now, begins, sectors, bound), true);
         }
         let time = self.port.bus.read_time(sectors);
-        let in_time = bound.since(begins - now + time);
+        let in_time = bound.saturating_sub(begins - now + time);
         if in_time > now && !self.port.bus.holds() {
             // The media are not far enough: others may use the bus until the data can cross it without a pause.
             return self.port.want(in_time, slot, Wanted::ToHost { sectors, bound, crossing });
@@ -144,12 +144,12 @@ impl Device {
         self.end_read(link, slot, sectors, begins, sent);
     }
 
-    fn end(&mut self, link: &mut HostLink<'_>, slot: u32, done: Nanos) {
+    fn end(&mut self, link: &mut HostLink<'_>, slot: u32, done: Instant) {
         self.port.end(link, self.now, slot, &mut self.commands.jobs[slot as usize], done);
     }
 
     /// Occupies the port until the end of a read, the last of whose data cross from `begins` to `sent`.
-    fn end_read(&mut self, link: &mut HostLink<'_>, slot: u32, sectors: u64, begins: Nanos, sent: Nanos) {
+    fn end_read(&mut self, link: &mut HostLink<'_>, slot: u32, sectors: u64, begins: Instant, sent: Instant) {
         let job = self.job(slot);
         job.account(Part::Bus, sent);
         let first = Lbn(job.command.request.end().0 - sectors);
@@ -160,7 +160,7 @@ impl Device {
     /// Sends `sectors` blocks, the last of a read that the arm starts, to the host as they come from the media: from `ready` on,
     /// the last no earlier than `bound`.
     #[inline]
-    pub(super) fn send_from_media(&mut self, slot: u32, sectors: u64, ready: Nanos, bound: Nanos) {
+    pub(super) fn send_from_media(&mut self, slot: u32, sectors: u64, ready: Instant, bound: Instant) {
         let is_known = self.port.is_one_commands() && !self.health.dies() && !self.ahead.rule.waits_for_room;
         if !is_known {
             return self.send_later(slot, sectors, ready, bound);
@@ -174,7 +174,7 @@ impl Device {
 
     /// Requests the port for `sectors` blocks, the last of a read, which cross it from `ready` on, the last no earlier than
     /// `bound`. The rest of a read whose first part is crossing the bus follows that part.
-    fn send_later(&mut self, slot: u32, sectors: u64, ready: Nanos, bound: Nanos) {
+    fn send_later(&mut self, slot: u32, sectors: u64, ready: Instant, bound: Instant) {
         let first = Lbn(self.commands.jobs[slot as usize].command.request.end().0 - sectors);
         let ends = (ready + self.port.bus.read_time(sectors)).max(bound);
         let sending = &mut self.ahead.sending;
@@ -210,7 +210,7 @@ impl Device {
         self.last.was_write = request.op == Op::Write;
     }
 
-    fn receive_read(&mut self, link: &mut HostLink<'_>, slot: u32, start: Nanos) {
+    fn receive_read(&mut self, link: &mut HostLink<'_>, slot: u32, start: Instant) {
         let request = self.commands.jobs[slot as usize].command.request;
         let overheads = self.config.overheads(self.last.was_write, request.lbn == self.last.read_end);
         self.last.read_end = request.end();
@@ -241,7 +241,7 @@ impl Device {
             Hit::Part(segment) if self.disk.work.filling() != Some(segment) => {
                 // The first part is in the buffer; it goes out while the arm fetches the rest.
                 let held = self.cache.segment(segment).end;
-                let sent = self.port.send(link, self.now, begins, held - request.lbn, Nanos::ZERO);
+                let sent = self.port.send(link, self.now, begins, held - request.lbn, Instant::ZERO);
                 self.ahead.sending = Sending { first: request.lbn, begins, ends: sent };
                 let job = self.job(slot);
                 (job.media_from, job.sent_to, job.sent_at) = (held, held, sent);
@@ -258,9 +258,9 @@ impl Device {
     }
 
     /// Sends a read that the buffer holds, from `begins` on.
-    fn send_hit(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Nanos) {
+    fn send_hit(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
         let sectors = u64::from(self.commands.jobs[slot as usize].command.request.sectors);
-        let sent = self.port.send(link, self.now, begins, sectors, Nanos::ZERO);
+        let sent = self.port.send(link, self.now, begins, sectors, Instant::ZERO);
         let job = self.job(slot);
         job.cache = CacheUse::Whole;
         job.account(Part::Overhead, begins);
@@ -274,7 +274,7 @@ impl Device {
     }
 
     /// Has a read wait for the read-ahead, which reads its blocks; they cross the bus from `begins` on.
-    fn join(&mut self, slot: u32, begins: Nanos) {
+    fn join(&mut self, slot: u32, begins: Instant) {
         let job = self.job(slot);
         job.cache = CacheUse::Joined;
         job.account(Part::Overhead, begins);
@@ -288,12 +288,12 @@ impl Device {
         job.account(Part::Cache, read);
         let time = self.port.bus.read_time(sectors);
         // Frames leave as the data arrive; a bus is requested when they can cross it without a pause.
-        let last = if self.port.sharing.streams { Nanos::ZERO } else { bound.since(time) };
+        let last = if self.port.sharing.streams { Instant::ZERO } else { bound.saturating_sub(time) };
         self.port.take_for_command(begins);
         self.send_later(slot, sectors, last.max(begins), bound);
     }
 
-    fn receive_write(&mut self, link: &mut HostLink<'_>, slot: u32, start: Nanos) {
+    fn receive_write(&mut self, link: &mut HostLink<'_>, slot: u32, start: Instant) {
         let request = self.commands.jobs[slot as usize].command.request;
         let continues = request.lbn == self.last.write_end;
         let overhead = self.config.overheads(self.last.was_write, continues).write;
@@ -346,12 +346,12 @@ impl Device {
         self.want_arm(slot);
     }
 
-    fn receive_data(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Nanos) -> Nanos {
+    fn receive_data(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) -> Instant {
         self.port.receive(link, self.now, &mut self.commands.jobs[slot as usize], begins)
     }
 
     /// Sends a write-through's data, from `begins` on, through a segment, whose contents are dropped.
-    fn flow_through(&mut self, slot: u32, begins: Nanos) {
+    fn flow_through(&mut self, slot: u32, begins: Instant) {
         let request = self.commands.jobs[slot as usize].command.request;
         let segment = self.cache.take_for_write(request.lbn, request.end(), request.lbn);
         self.cache.invalidate(request.lbn, request.end(), segment);
@@ -389,7 +389,7 @@ impl Device {
     }
 
     /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.
-    fn store_write(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Nanos) {
+    fn store_write(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
         self.job(slot).arriving.least = 1;
         let sent = self.receive_data(link, slot, begins);
         let job = self.job(slot);
@@ -406,7 +406,7 @@ impl Device {
         self.run_arm();
     }
 
-    fn receive_flush(&mut self, slot: u32, start: Nanos) {
+    fn receive_flush(&mut self, slot: u32, start: Instant) {
         let ready = start + self.config.overheads(self.last.was_write, false).write;
         let job = self.job(slot);
         job.account(Part::Overhead, ready);

@@ -52,7 +52,7 @@ pub struct DeviceView {
 mod tests {
     use super::*;
     use crate::{Device, DeviceOptions};
-    use headstack_model::{Nanos, Request, drives};
+    use headstack_model::{Instant, Request, drives};
 
     fn device(name: &str) -> Device {
         let spec = drives::load(name).expect("the drive is shipped");
@@ -63,8 +63,8 @@ mod tests {
     fn view_shows_the_arm_at_the_target_of_its_access() {
         let mut device = device("atlas-10k");
         assert_eq!(device.view().work, ArmWork::Idle);
-        device.submit(Nanos::ZERO, Request::read(Lbn(9_000_000), 8)).expect("the queue is empty");
-        device.handle_timeout(Nanos::from_ms(1.0));
+        device.submit(Instant::ZERO, Request::read(Lbn(9_000_000), 8)).expect("the queue is empty");
+        device.handle_timeout(Instant::from_ms(1.0));
         let view = device.view();
         let place = device.drive().geometry.extent_at(Lbn(9_000_000));
         assert_eq!((view.cylinder, view.head, view.lbn), (place.cylinder, place.head, Lbn(9_000_008)));
@@ -74,11 +74,11 @@ mod tests {
     #[test]
     fn cached_writes_stay_dirty_until_destaged() {
         let mut device = device("st2000dm006");
-        device.submit(Nanos::ZERO, Request::write(Lbn(8_000_000), 64)).expect("the queue is empty");
-        device.handle_timeout(Nanos::from_ms(2.0));
+        device.submit(Instant::ZERO, Request::write(Lbn(8_000_000), 64)).expect("the queue is empty");
+        device.handle_timeout(Instant::from_ms(2.0));
         assert!(device.poll_completion().is_some(), "it is in the cache");
         assert_eq!(device.view().dirty_sectors, 64);
-        device.handle_timeout(Nanos::from_secs(5));
+        device.handle_timeout(Instant::from_secs(5));
         assert_eq!((device.view().dirty_sectors, device.view().lbn), (0, Lbn(8_000_064)));
     }
 }

@@ -136,7 +136,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use crate::{Device, DeviceOptions, Engine, HostSpec};
-    use headstack_model::{Nanos, drives};
+    use headstack_model::{Instant, drives};
     use headstack_policy::QueueView;
     use headstack_policy::order::{AccessCost, BuiltIn, Order, built_in};
     use headstack_workload::{Closed, Pattern, Region, Shape};
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// The requests in the order of their ends, each with its end.
-    fn ends(mut engine: Engine) -> Vec<(u64, Nanos)> {
+    fn ends(mut engine: Engine) -> Vec<(u64, Instant)> {
         let region = Region::whole(engine.device(0).sectors());
         let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.7 };
         let mut load = Closed::new(shape, 16, 2000, 1).expect("the load fits");

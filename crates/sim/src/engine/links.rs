@@ -1,7 +1,7 @@
 //! What devices share on their way to the host: the links are passed to the device that is called.
 
 use crate::link::{HostLink, LinkUse, Links, ProcessorUse, ProcessorWork, Tenure};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 /// The links that devices share, if they share any.
 #[derive(Debug, Default)]
@@ -25,17 +25,17 @@ impl SharedLinks {
     }
 
     /// Does work from `now` on; returns its end. Without a processor nothing else delays it.
-    pub(super) fn run(&mut self, now: Nanos, work: &ProcessorWork) -> Nanos {
+    pub(super) fn run(&mut self, now: Instant, work: &ProcessorWork) -> Instant {
         self.links.as_mut().map_or(now + work.total(), |links| links.run(now, work))
     }
 
-    /// When the next bus is won; [`Nanos::MAX`] without requests.
+    /// When the next bus is won; [`Instant::MAX`] without requests.
     #[inline]
-    pub(super) fn next_event(&self) -> Nanos {
-        self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event())
+    pub(super) fn next_event(&self) -> Instant {
+        self.links.as_ref().map_or(Instant::MAX, |links| links.next_event())
     }
 
-    pub(super) fn arbitrate(&mut self, now: Nanos) -> Option<u32> {
+    pub(super) fn arbitrate(&mut self, now: Instant) -> Option<u32> {
         self.links.as_mut()?.arbitrate(now)
     }
 

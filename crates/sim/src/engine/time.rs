@@ -5,7 +5,7 @@
 
 use super::Engine;
 use crate::observe::{Finished, Observer, Requests, Stoppable};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_workload::Load;
 use std::ops::ControlFlow;
 
@@ -28,7 +28,7 @@ impl Engine {
     /// As [`Engine::run`], for an observer that also sees the devices' commands.
     pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
         self.start(load, observer);
-        while !observer.stops() && self.step(Nanos::MAX, load, observer) {}
+        while !observer.stops() && self.step(Instant::MAX, load, observer) {}
     }
 
     /// Starts a run that [`Engine::step`] continues: issues what the load wants now.
@@ -47,12 +47,12 @@ impl Engine {
     #[inline]
     pub fn step<O: Observer + ?Sized>(
         &mut self,
-        until: Nanos,
+        until: Instant,
         load: &mut dyn Load,
         observer: &mut O,
     ) -> bool {
         let at = self.due(self.done && self.outstanding == 0);
-        if at == Nanos::MAX || at > until {
+        if at == Instant::MAX || at > until {
             return false;
         }
         self.handle_event(at, until, load, observer);
@@ -61,7 +61,7 @@ impl Engine {
 
     /// Whether a run has no further event: the load is done, and all its requests have come back.
     pub fn is_over(&self) -> bool {
-        self.due(self.done && self.outstanding == 0) == Nanos::MAX
+        self.due(self.done && self.outstanding == 0) == Instant::MAX
     }
 
     /// Handles every event up to `until`, each at its own time, and polls the load at its times and after completions. Background
@@ -72,7 +72,7 @@ impl Engine {
     /// arrived, not before: it is first polled at the time of the last call. Without power it is not polled.
     ///
     /// Panics when the load names a volume that does not exist.
-    pub fn advance<O: Observer + ?Sized>(&mut self, until: Nanos, load: &mut dyn Load, observer: &mut O) {
+    pub fn advance<O: Observer + ?Sized>(&mut self, until: Instant, load: &mut dyn Load, observer: &mut O) {
         self.parts = observer.sees_parts().then(Vec::new);
         if !self.powered_off {
             self.feed(load, observer);
@@ -84,22 +84,22 @@ impl Engine {
     }
 
     /// When to call [`Engine::advance`] again, by the load's last answer; `None` while only a new request can change anything.
-    pub fn next_event(&self) -> Option<Nanos> {
+    pub fn next_event(&self) -> Option<Instant> {
         let at = self.due(false);
-        (at != Nanos::MAX && !self.powered_off).then_some(at)
+        (at != Instant::MAX && !self.powered_off).then_some(at)
     }
 
-    /// The first time at which something is due; `Nanos::MAX` when nothing is. With `rests`, background work does not count.
+    /// The first time at which something is due; `Instant::MAX` when nothing is. With `rests`, background work does not count.
     #[inline]
-    fn due(&self, rests: bool) -> Nanos {
-        let branches = if rests { Nanos::MAX } else { self.tree.branch_events.first() };
+    fn due(&self, rests: bool) -> Instant {
+        let branches = if rests { Instant::MAX } else { self.tree.branch_events.first() };
         let links = self.links.next_event();
         self.tree.device_events.first().min(branches).min(self.wanted).min(links).min(self.late.at)
     }
 
     /// The first time at which anything is due but at one device.
     #[inline]
-    pub(super) fn due_elsewhere(&self, device: usize) -> Nanos {
+    pub(super) fn due_elsewhere(&self, device: usize) -> Instant {
         let links = self.links.next_event();
         let others = self.tree.device_events.first_of_others(device).min(self.tree.branch_events.first());
         others.min(self.wanted).min(links).min(self.late.at)
@@ -109,8 +109,8 @@ impl Engine {
     #[inline]
     fn handle_event<O: Observer + ?Sized>(
         &mut self,
-        at: Nanos,
-        until: Nanos,
+        at: Instant,
+        until: Instant,
         load: &mut dyn Load,
         observer: &mut O,
     ) {
@@ -122,7 +122,7 @@ impl Engine {
             self.turn_branch(self.tree.branch_events.first_index(), load, observer);
             changed = true;
         } else if self.wanted > at {
-            match self.late.at == Nanos::MAX || self.links.next_event() <= at {
+            match self.late.at == Instant::MAX || self.links.next_event() <= at {
                 true => self.turn_links(),
                 false => self.settle_late(),
             }

@@ -7,7 +7,7 @@ use crate::layer::{Below, Completed, Effect, Submission};
 use crate::link::{HostLink, ProcessorWork, WorkKind};
 use crate::observe::{Finished, Observer};
 use crate::os::DeviceQueue;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll};
 
 struct Children<'a> {
@@ -45,10 +45,10 @@ impl Engine {
                     }
                     Poll::Compute { id, time } => self.compute(load, id, time),
                     Poll::Later(at) => break at,
-                    Poll::Waiting => break Nanos::MAX,
+                    Poll::Waiting => break Instant::MAX,
                     Poll::Done => {
                         self.done = true;
-                        break Nanos::MAX;
+                        break Instant::MAX;
                     }
                 }
             };
@@ -196,13 +196,13 @@ impl Engine {
     pub(super) fn turn_device<O: Observer + ?Sized>(
         &mut self,
         index: usize,
-        until: Nanos,
+        until: Instant,
         load: &mut dyn Load,
         observer: &mut O,
     ) -> bool {
         if self.tree.devices[index].is_independent() {
             // Its own work affects nothing else until a command completes, or something else is due.
-            let until = until.min(self.due_elsewhere(index).since(Nanos(1)));
+            let until = until.min(self.due_elsewhere(index).saturating_sub(Nanos(1)));
             self.now = self.tree.devices[index].run_to_completion(self.now, until);
         } else {
             self.with_links(index, |device, link, now| device.handle_timeout(now, link));
@@ -320,7 +320,7 @@ impl Engine {
     pub(super) fn with_links<R>(
         &mut self,
         index: usize,
-        act: impl FnOnce(&mut DeviceQueue, &mut HostLink<'_>, Nanos) -> R,
+        act: impl FnOnce(&mut DeviceQueue, &mut HostLink<'_>, Instant) -> R,
     ) -> R {
         act(&mut self.tree.devices[index], &mut self.links.host_link(index), self.now)
     }

@@ -4,7 +4,7 @@
 //! takes its time and which one of them wins; the others, and later requests, take part in the next. The winner has the bus until
 //! it releases it, and requests it again for its next transfer.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// How a bus is won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,19 +19,19 @@ pub(crate) struct ExclusiveBus {
     arbitration: Arbitration,
     owner: Option<u32>,
     /// Since when the owner has it, or since when it is free.
-    since: Nanos,
+    since: Instant,
     /// The requests, and their times.
-    asked: Vec<(Nanos, u32)>,
+    asked: Vec<(Instant, u32)>,
     held: Nanos,
 }
 
 impl ExclusiveBus {
     pub(crate) fn new(arbitration: Arbitration) -> ExclusiveBus {
-        ExclusiveBus { arbitration, owner: None, since: Nanos::ZERO, asked: Vec::new(), held: Nanos::ZERO }
+        ExclusiveBus { arbitration, owner: None, since: Instant::ZERO, asked: Vec::new(), held: Nanos::ZERO }
     }
 
     /// Whether a device has the bus; if not, its request is queued.
-    pub(crate) fn ask(&mut self, now: Nanos, device: u32) -> bool {
+    pub(crate) fn ask(&mut self, now: Instant, device: u32) -> bool {
         if self.owner == Some(device) {
             return true;
         }
@@ -41,18 +41,18 @@ impl ExclusiveBus {
         false
     }
 
-    /// When a device wins the bus; `Nanos::MAX` while it is in use or without requests.
-    pub(crate) fn next_event(&self) -> Nanos {
+    /// When a device wins the bus; `Instant::MAX` while it is in use or without requests.
+    pub(crate) fn next_event(&self) -> Instant {
         match self.asked.iter().map(|(since, _)| *since).min() {
             Some(first) if self.owner.is_none() => self.since.max(first) + self.arbitration.takes,
-            _ => Nanos::MAX,
+            _ => Instant::MAX,
         }
     }
 
     /// Ends an arbitration whose time has come; returns the winner.
-    pub(crate) fn arbitrate(&mut self, now: Nanos) -> u32 {
+    pub(crate) fn arbitrate(&mut self, now: Instant) -> u32 {
         assert!(self.owner.is_none(), "nobody has a bus that is fought for");
-        let began = now - self.arbitration.takes;
+        let began = now.saturating_sub(self.arbitration.takes);
         let taking_part = (0..self.asked.len()).filter(|index| self.asked[*index].0 <= began);
         let winner = match self.arbitration.by_priority {
             true => taking_part.max_by_key(|index| self.asked[*index].1),
@@ -64,7 +64,7 @@ impl ExclusiveBus {
     }
 
     /// Releases the bus, if this device has it; returns since when it had it.
-    pub(crate) fn release(&mut self, now: Nanos, device: u32) -> Option<Nanos> {
+    pub(crate) fn release(&mut self, now: Instant, device: u32) -> Option<Instant> {
         if self.owner != Some(device) {
             return None;
         }
@@ -89,17 +89,17 @@ mod tests {
 
     /// The devices that get a bus that device 5 holds until 100, with these requests, and when each gets it; each holds it for 50.
     fn served(mut bus: ExclusiveBus, asks: &[(u64, u32)]) -> Vec<(u64, u32)> {
-        assert!(!bus.ask(Nanos(0), 5));
+        assert!(!bus.ask(Instant(0), 5));
         let first = bus.next_event();
         assert_eq!(bus.arbitrate(first), 5);
-        asks.iter().for_each(|(at, device)| assert!(!bus.ask(Nanos(*at), *device)));
-        assert_eq!(bus.next_event(), Nanos::MAX);
-        bus.release(Nanos(100), 5);
+        asks.iter().for_each(|(at, device)| assert!(!bus.ask(Instant(*at), *device)));
+        assert_eq!(bus.next_event(), Instant::MAX);
+        bus.release(Instant(100), 5);
         let mut won = Vec::new();
-        while bus.next_event() != Nanos::MAX {
+        while bus.next_event() != Instant::MAX {
             let at = bus.next_event();
             let device = bus.arbitrate(at);
-            assert_eq!((bus.ask(at, device), bus.next_event()), (true, Nanos::MAX));
+            assert_eq!((bus.ask(at, device), bus.next_event()), (true, Instant::MAX));
             won.push((at.0, device));
             assert_eq!(bus.release(at + Nanos(50), device), Some(at));
         }

@@ -5,7 +5,7 @@
 //! begins. A later flow does not slow an earlier one; hardware that interleaves frame by frame ends both at the later of the two
 //! ends instead, and the last of all at the same time as here.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
 
 /// Nanoseconds in a second: amounts are counted in 10⁻⁹ of a unit, so that a rate times a time in ns is an amount.
@@ -14,7 +14,7 @@ const NANO: u128 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// When its first unit arrives.
-    pub(crate) begins: Nanos,
+    pub(crate) begins: Instant,
     /// Time over which its source delivers it; it is not over before.
     pub(crate) least: Nanos,
     pub(crate) units: u64,
@@ -23,14 +23,14 @@ pub(crate) struct Flow {
 /// From a time on, until the next step, this much of the rate is reserved.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    from: Nanos,
+    from: Instant,
     used: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Taken {
-    from: Nanos,
-    to: Nanos,
+    from: Instant,
+    to: Instant,
     rate: u64,
 }
 
@@ -58,12 +58,12 @@ impl Lane {
     }
 
     /// The end of a flow if it were added.
-    pub(crate) fn predict_end(&self, flow: Flow) -> Nanos {
+    pub(crate) fn predict_end(&self, flow: Flow) -> Instant {
         self.walk(flow, |_| {})
     }
 
     /// Adds a flow; returns its end. No later flow begins before `now`.
-    pub(crate) fn take(&mut self, now: Nanos, flow: Flow) -> Nanos {
+    pub(crate) fn take(&mut self, now: Instant, flow: Flow) -> Instant {
         while self.steps.get(1).is_some_and(|next| next.from <= now) {
             self.steps.pop_front();
         }
@@ -79,7 +79,7 @@ impl Lane {
     }
 
     /// Index of the step that begins at a time, created if there is none.
-    fn step_at(&mut self, at: Nanos) -> usize {
+    fn step_at(&mut self, at: Instant) -> usize {
         let index = self.steps.partition_point(|step| step.from < at);
         if self.steps.get(index).is_none_or(|step| step.from != at) {
             let used = index.checked_sub(1).map_or(0, |before| self.steps[before].used);
@@ -89,7 +89,7 @@ impl Lane {
     }
 
     /// Visits the rate left for a flow, part by part, to its end.
-    fn walk(&self, flow: Flow, mut take: impl FnMut(Taken)) -> Nanos {
+    fn walk(&self, flow: Flow, mut take: impl FnMut(Taken)) -> Instant {
         let amount = u128::from(flow.units) * NANO;
         let pace = match flow.least.0 {
             0 => u128::from(self.rate),
@@ -104,7 +104,7 @@ impl Lane {
             let free = u128::from(self.rate - used);
             let inflow = if coming > 0 { pace } else { 0 };
             let rate = if behind > 0 { free } else { free.min(inflow) };
-            let until = self.steps.get(index).map_or(Nanos::MAX, |next| next.from);
+            let until = self.steps.get(index).map_or(Instant::MAX, |next| next.from);
             let mut time = u128::from((until - now).0);
             if coming > 0 {
                 time = time.min(coming.div_ceil(pace));
@@ -134,16 +134,16 @@ mod tests {
     const RATE: u64 = 1_000_000_000;
 
     fn flow(begins: u64, least: u64, units: u64) -> Flow {
-        Flow { begins: Nanos(begins), least: Nanos(least), units }
+        Flow { begins: Instant(begins), least: Nanos(least), units }
     }
 
     #[test]
     fn lone_flow_runs_at_the_slower_of_source_and_lane_rate() {
         let mut lane = Lane::new(RATE);
-        assert_eq!(lane.take(Nanos(0), flow(100, 0, 50)), Nanos(150));
-        assert_eq!(lane.take(Nanos(0), flow(200, 30, 50)), Nanos(250));
-        assert_eq!(lane.take(Nanos(0), flow(300, 500, 50)), Nanos(800));
-        assert_eq!(lane.take(Nanos(0), flow(900, 7, 0)), Nanos(907));
+        assert_eq!(lane.take(Instant(0), flow(100, 0, 50)), Instant(150));
+        assert_eq!(lane.take(Instant(0), flow(200, 30, 50)), Instant(250));
+        assert_eq!(lane.take(Instant(0), flow(300, 500, 50)), Instant(800));
+        assert_eq!(lane.take(Instant(0), flow(900, 7, 0)), Instant(907));
         assert_eq!(lane.busy(), Nanos(150));
     }
 
@@ -151,29 +151,29 @@ mod tests {
     fn slow_flows_share_the_lane_without_delay() {
         let mut lane = Lane::new(RATE);
         for _ in 0..4 {
-            assert_eq!(lane.take(Nanos(0), flow(0, 400, 100)), Nanos(400));
+            assert_eq!(lane.take(Instant(0), flow(0, 400, 100)), Instant(400));
         }
-        assert_eq!(lane.take(Nanos(0), flow(0, 0, 10)), Nanos(410));
+        assert_eq!(lane.take(Instant(0), flow(0, 0, 10)), Instant(410));
     }
 
     #[test]
     fn delayed_flow_catches_up_at_the_lane_rate() {
         let mut lane = Lane::new(RATE);
-        lane.take(Nanos(0), flow(0, 0, 100));
+        lane.take(Instant(0), flow(0, 0, 100));
         // Half of it has arrived when the lane becomes free; the rest arrives meanwhile.
-        assert_eq!(lane.predict_end(flow(0, 200, 100)), Nanos(200));
+        assert_eq!(lane.predict_end(flow(0, 200, 100)), Instant(200));
         // All but a tenth of it has arrived: it ends like one that was there from the beginning.
-        assert_eq!(lane.predict_end(flow(0, 110, 100)), Nanos(200));
-        lane.take(Nanos(0), flow(0, 200, 100));
-        assert_eq!(lane.predict_end(flow(50, 0, 10)), Nanos(210));
+        assert_eq!(lane.predict_end(flow(0, 110, 100)), Instant(200));
+        lane.take(Instant(0), flow(0, 200, 100));
+        assert_eq!(lane.predict_end(flow(50, 0, 10)), Instant(210));
     }
 
     #[test]
     fn gap_before_a_later_flow_is_used() {
         let mut lane = Lane::new(RATE);
-        lane.take(Nanos(0), flow(1000, 0, 500));
-        assert_eq!(lane.take(Nanos(0), flow(900, 0, 150)), Nanos(1550));
-        assert_eq!(lane.take(Nanos(1600), flow(1600, 0, 5)), Nanos(1605));
+        lane.take(Instant(0), flow(1000, 0, 500));
+        assert_eq!(lane.take(Instant(0), flow(900, 0, 150)), Instant(1550));
+        assert_eq!(lane.take(Instant(1600), flow(1600, 0, 5)), Instant(1605));
         assert!(lane.steps.len() <= 3, "what is past is forgotten: {:?}", lane.steps);
     }
 
@@ -184,7 +184,7 @@ mod tests {
         for index in 0..200u64 {
             let begins = index * 37 % 5000;
             let units = 1 + index * 7919 % 300;
-            let end = lane.take(Nanos(0), flow(begins, index * 31 % 900, units)).0;
+            let end = lane.take(Instant(0), flow(begins, index * 31 % 900, units)).0;
             assert!(end - begins >= units * 7, "{index}: {begins} to {end}");
             (sum, first, last) = (sum + units, first.min(begins), last.max(end));
             assert!(lane.steps.iter().all(|step| step.used <= lane.rate));

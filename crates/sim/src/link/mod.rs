@@ -19,7 +19,7 @@ pub use processor::{ProcessorUse, ProcessorWork, WorkKind};
 pub(crate) use ring::RingShape;
 
 use bus::ExclusiveBus;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use lane::{Flow, Lane};
 use ring::Ring;
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ pub(crate) struct Way {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     /// When the first of them can go.
-    pub(crate) begins: Nanos,
+    pub(crate) begins: Instant,
     /// Time in which the device alone sends or receives them.
     pub(crate) least: Nanos,
     pub(crate) bytes: u64,
@@ -64,9 +64,9 @@ pub struct Tenure {
     /// The device.
     pub device: u32,
     /// When it won the bus.
-    pub from: Nanos,
+    pub from: Instant,
     /// When it gave the bus up.
-    pub to: Nanos,
+    pub to: Instant,
 }
 
 /// The links that the devices of an engine share.
@@ -129,7 +129,7 @@ impl Links {
     }
 
     /// Does work of a program or layer from `now` on; returns its end.
-    pub(crate) fn run(&mut self, now: Nanos, work: &ProcessorWork) -> Nanos {
+    pub(crate) fn run(&mut self, now: Instant, work: &ProcessorWork) -> Instant {
         match &mut self.processor {
             Some(processor) => processor.run(now, work),
             None => now + work.total(),
@@ -149,13 +149,13 @@ impl Links {
         rings.chain(buses).chain(rates).collect()
     }
 
-    /// When the next bus is won; `Nanos::MAX` without requests.
-    pub(crate) fn next_event(&self) -> Nanos {
-        self.buses.iter().map(|(_, bus)| bus.next_event()).min().unwrap_or(Nanos::MAX)
+    /// When the next bus is won; `Instant::MAX` without requests.
+    pub(crate) fn next_event(&self) -> Instant {
+        self.buses.iter().map(|(_, bus)| bus.next_event()).min().unwrap_or(Instant::MAX)
     }
 
     /// The next device that wins its bus now.
-    pub(crate) fn arbitrate(&mut self, now: Nanos) -> Option<u32> {
+    pub(crate) fn arbitrate(&mut self, now: Instant) -> Option<u32> {
         let (_, bus) = self.buses.iter_mut().find(|(_, bus)| bus.next_event() <= now)?;
         Some(bus.arbitrate(now))
     }
@@ -182,7 +182,7 @@ impl Links {
         Some((&mut self.rings[ring as usize].1, place))
     }
 
-    fn transfer(&mut self, now: Nanos, device: u32, transfer: Transfer) -> Nanos {
+    fn transfer(&mut self, now: Instant, device: u32, transfer: Transfer) -> Instant {
         let Transfer { begins, least, bytes, to_host } = transfer;
         let mut flow = Flow { begins, least, units: bytes };
         if let Some((ring, place)) = self.ring(device) {
@@ -201,14 +201,14 @@ impl Links {
     }
 
     /// When the processor has submitted a command of `bytes` bytes.
-    fn submit(&mut self, now: Nanos, bytes: u64) -> Nanos {
+    fn submit(&mut self, now: Instant, bytes: u64) -> Instant {
         let Some(processor) = &mut self.processor else { return now };
         let list = self.interface.as_ref().map_or(Nanos::ZERO, |interface| interface.list(bytes));
         processor.run(now, &ProcessorWork::new(WorkKind::Submit, processor.command.submit + list))
     }
 
     /// When the processor has handled the interrupt of a command that ends at `at`.
-    fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
+    fn interrupt(&mut self, now: Instant, at: Instant) -> Instant {
         match &mut self.processor {
             Some(processor) if !self.interface.as_ref().is_some_and(InterfaceCost::is_programmed) => {
                 let work = ProcessorWork::new(WorkKind::Interrupt, processor.command.interrupt);
@@ -235,14 +235,14 @@ pub(crate) struct HostLink<'a>(Option<(&'a mut Links, u32)>);
 
 impl HostLink<'_> {
     /// Whether the device has its bus; if not, its request is queued.
-    pub(crate) fn has_bus(&mut self, now: Nanos) -> bool {
+    pub(crate) fn has_bus(&mut self, now: Instant) -> bool {
         let Some((links, device)) = &mut self.0 else { return true };
         let bus = links.ways[*device as usize].bus;
         bus.is_none_or(|bus| links.buses[bus as usize].1.ask(now, *device))
     }
 
     /// Gives the device's bus up, if it has it.
-    pub(crate) fn release_bus(&mut self, now: Nanos) {
+    pub(crate) fn release_bus(&mut self, now: Instant) {
         let Some((links, device)) = &mut self.0 else { return };
         let Some(bus) = links.ways[*device as usize].bus else { return };
         if let Some(from) = links.buses[bus as usize].1.release(now, *device) {
@@ -251,26 +251,26 @@ impl HostLink<'_> {
     }
 
     /// When a command of `bytes` bytes that the host begins to send at `now` has arrived at the device.
-    pub(crate) fn command(&mut self, now: Nanos, bytes: u64) -> Nanos {
+    pub(crate) fn command(&mut self, now: Instant, bytes: u64) -> Instant {
         let Some((links, device)) = &mut self.0 else { return now };
         let given = links.submit(now, bytes);
         links.ring(*device).map_or(given, |(ring, place)| ring.command(given, place))
     }
 
     /// When a status without data that the device sends at `at` has arrived at the host.
-    pub(crate) fn report(&mut self, at: Nanos) -> Nanos {
+    pub(crate) fn report(&mut self, at: Instant) -> Instant {
         let Some((links, device)) = &mut self.0 else { return at };
         links.ring(*device).map_or(at, |(ring, place)| at + ring.report(place))
     }
 
     /// When the host is notified of a command that ends at `at`.
-    pub(crate) fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
+    pub(crate) fn interrupt(&mut self, now: Instant, at: Instant) -> Instant {
         let Some((links, _)) = &mut self.0 else { return at };
         links.interrupt(now, at)
     }
 
     /// Transfers the device's data; returns when all of them have arrived.
-    pub(crate) fn transfer(&mut self, now: Nanos, transfer: Transfer) -> Nanos {
+    pub(crate) fn transfer(&mut self, now: Instant, transfer: Transfer) -> Instant {
         match &mut self.0 {
             None => transfer.begins + transfer.least,
             Some((links, device)) => links.transfer(now, *device, transfer),

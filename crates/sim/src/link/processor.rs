@@ -5,7 +5,7 @@
 //! has begun then waits for it, as for an interrupt. Not modelled: caches, priorities, the switch between processes.
 
 use super::lane::{Flow, Lane};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// A kind of processor work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,7 +126,13 @@ impl Processor {
 
     /// Occupies the lane that ends first from `begins` on; returns the end. The data that the work handles arrive over `least`,
     /// and the work ends no earlier.
-    pub(super) fn occupy(&mut self, now: Nanos, begins: Nanos, least: Nanos, work: &ProcessorWork) -> Nanos {
+    pub(super) fn occupy(
+        &mut self,
+        now: Instant,
+        begins: Instant,
+        least: Nanos,
+        work: &ProcessorWork,
+    ) -> Instant {
         let units = work.total().0;
         if units == 0 {
             return begins + least;
@@ -143,7 +149,7 @@ impl Processor {
     }
 
     /// Does work from `now` on; returns its end.
-    pub(crate) fn run(&mut self, now: Nanos, work: &ProcessorWork) -> Nanos {
+    pub(crate) fn run(&mut self, now: Instant, work: &ProcessorWork) -> Instant {
         self.occupy(now, now, Nanos::ZERO, work)
     }
 
@@ -164,9 +170,9 @@ mod tests {
     #[test]
     fn work_waits_for_earlier_work_and_lanes_work_side_by_side() {
         let mut one = Processor::new(1, CommandCost::default());
-        assert_eq!([50, 30, 20].map(|ns| one.run(Nanos(10), &program(ns)).0), [60, 90, 110]);
+        assert_eq!([50, 30, 20].map(|ns| one.run(Instant(10), &program(ns)).0), [60, 90, 110]);
         let mut two = Processor::new(2, CommandCost::default());
-        assert_eq!([50, 30, 20].map(|ns| two.run(Nanos(10), &program(ns)).0), [60, 40, 60]);
+        assert_eq!([50, 30, 20].map(|ns| two.run(Instant(10), &program(ns)).0), [60, 40, 60]);
         assert_eq!(two.usage().lanes, [Nanos(50), Nanos(50)]);
     }
 
@@ -174,9 +180,9 @@ mod tests {
     fn work_before_a_reserved_interrupt_is_done_first_and_resumes_after_it() {
         let mut one = Processor::new(1, CommandCost::default());
         let interrupt = ProcessorWork::new(WorkKind::Interrupt, Nanos(5));
-        assert_eq!(one.occupy(Nanos(0), Nanos(100), Nanos::ZERO, &interrupt), Nanos(105));
-        assert_eq!(one.run(Nanos(0), &program(60)), Nanos(60));
-        assert_eq!(one.run(Nanos(80), &program(60)), Nanos(145));
+        assert_eq!(one.occupy(Instant(0), Instant(100), Nanos::ZERO, &interrupt), Instant(105));
+        assert_eq!(one.run(Instant(0), &program(60)), Instant(60));
+        assert_eq!(one.run(Instant(80), &program(60)), Instant(145));
     }
 
     #[test]
@@ -185,7 +191,7 @@ mod tests {
         for index in 0..100u64 {
             let kind = WorkKind::ALL[index as usize % WorkKind::ALL.len()];
             two.run(
-                Nanos(index * 13),
+                Instant(index * 13),
                 &ProcessorWork::new(kind, Nanos(index * 7 % 31)).and(WorkKind::Copy, Nanos(3)),
             );
         }
@@ -200,8 +206,8 @@ mod tests {
     #[test]
     fn no_work_takes_no_time_and_occupies_nothing() {
         let mut one = Processor::new(1, CommandCost::default());
-        one.run(Nanos(0), &program(50));
-        assert_eq!(one.run(Nanos(10), &ProcessorWork::NONE), Nanos(10));
+        one.run(Instant(0), &program(50));
+        assert_eq!(one.run(Instant(10), &ProcessorWork::NONE), Instant(10));
         assert_eq!(one.usage().busy(), Nanos(50));
     }
 }

@@ -12,7 +12,7 @@
 //! *Source:* ANSI X3.293 (SSA-PH), 20 MB/s per link and direction, frames of up to 128 bytes of data.
 
 use super::lane::{Flow, Lane};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RingShape {
@@ -63,7 +63,7 @@ pub(crate) struct Ring {
     frame: Nanos,
     command: Nanos,
     /// When the adapter is done with the commands so far.
-    adapter: Nanos,
+    adapter: Instant,
 }
 
 impl Ring {
@@ -77,7 +77,7 @@ impl Ring {
             lanes: [[lane(), lane()], [lane(), lane()]],
             frame: Nanos(ns as u64),
             command: shape.command,
-            adapter: Nanos::ZERO,
+            adapter: Instant::ZERO,
         }
     }
 
@@ -90,7 +90,7 @@ impl Ring {
     }
 
     /// When a command that is sent at `now` has arrived at a drive.
-    pub(crate) fn command(&mut self, now: Nanos, drive: u32) -> Nanos {
+    pub(crate) fn command(&mut self, now: Instant, drive: u32) -> Instant {
         self.adapter = self.adapter.max(now) + self.command;
         self.adapter + self.report(drive)
     }
@@ -101,7 +101,7 @@ impl Ring {
     }
 
     /// Transfers data to the adapter or from it; returns when they have arrived.
-    pub(crate) fn transfer(&mut self, now: Nanos, drive: u32, flow: Flow, to_host: bool) -> Nanos {
+    pub(crate) fn transfer(&mut self, now: Instant, drive: u32, flow: Flow, to_host: bool) -> Instant {
         let [first, second] = self.routes[drive as usize];
         let first = first.expect("the loop was checked");
         let end = |route: Route| {
@@ -150,7 +150,7 @@ mod tests {
     const FRAME: u64 = 6_400;
 
     fn flow(begins: u64, least: u64, frames: u64) -> Flow {
-        Flow { begins: Nanos(begins), least: Nanos(least), units: frames * 128 }
+        Flow { begins: Instant(begins), least: Nanos(least), units: frames * 128 }
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         let mut ring = Ring::new(&shape(4, &[]));
         let hops = [1, 2, 2, 1];
         for drive in 0..4 {
-            let one = ring.transfer(Nanos(0), drive, flow(1_000_000 * u64::from(drive), 0, 1), true);
+            let one = ring.transfer(Instant(0), drive, flow(1_000_000 * u64::from(drive), 0, 1), true);
             assert_eq!(one.0, 1_000_000 * u64::from(drive) + FRAME * hops[drive as usize]);
             assert_eq!(ring.report(drive), Nanos(FRAME * hops[drive as usize]));
         }
@@ -179,27 +179,27 @@ mod tests {
     #[test]
     fn disjoint_arcs_carry_transfers_concurrently() {
         let mut ring = Ring::new(&shape(4, &[]));
-        let alone = ring.clone().transfer(Nanos(0), 0, flow(0, 0, 1000), true);
+        let alone = ring.clone().transfer(Instant(0), 0, flow(0, 0, 1000), true);
         let ends = [(0, true), (3, true), (0, false), (3, false)]
-            .map(|(drive, to_host)| ring.transfer(Nanos(0), drive, flow(0, 0, 1000), to_host));
+            .map(|(drive, to_host)| ring.transfer(Instant(0), drive, flow(0, 0, 1000), to_host));
         assert_eq!(ends, [alone; 4]);
         // A fifth finds no capacity left: it starts once the link is free.
-        assert!(ring.transfer(Nanos(0), 0, flow(0, 0, 1000), true) > Nanos(2 * alone.0 - FRAME));
+        assert!(ring.transfer(Instant(0), 0, flow(0, 0, 1000), true) > Instant(2 * alone.0 - FRAME));
         assert_eq!(ring.busy()[0].1.0 + ring.busy()[2].1.0, 3 * 1000 * FRAME);
     }
 
     #[test]
     fn busy_route_diverts_a_transfer_to_the_longer_route() {
         let mut ring = Ring::new(&shape(4, &[]));
-        ring.transfer(Nanos(0), 0, flow(0, 0, 1000), true);
-        let second = ring.transfer(Nanos(0), 0, flow(0, 0, 1000), true);
-        assert_eq!(second, Nanos(FRAME * 1003));
+        ring.transfer(Instant(0), 0, flow(0, 0, 1000), true);
+        let second = ring.transfer(Instant(0), 0, flow(0, 0, 1000), true);
+        assert_eq!(second, Instant(FRAME * 1003));
     }
 
     #[test]
     fn adapter_serializes_commands() {
         let mut ring = Ring::new(&RingShape { command: Nanos(50_000), ..shape(4, &[]) });
-        let came = [0, 3, 1].map(|drive| ring.command(Nanos(0), drive).0);
+        let came = [0, 3, 1].map(|drive| ring.command(Instant(0), drive).0);
         assert_eq!(came, [50_000 + FRAME, 100_000 + FRAME, 150_000 + 2 * FRAME]);
     }
 

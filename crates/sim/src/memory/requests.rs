@@ -2,7 +2,7 @@
 
 use crate::device::Completion;
 use crate::layer::Submission;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -20,7 +20,7 @@ pub(crate) struct Job<S> {
     /// How it went so far.
     pub(crate) completion: Completion,
     /// Up to when the parts of `completion` account for the time.
-    pub(crate) since: Nanos,
+    pub(crate) since: Instant,
     /// Whether it waited for a transfer.
     pub(crate) waited: bool,
     pub(crate) state: S,
@@ -30,17 +30,17 @@ pub(crate) struct Job<S> {
 
 impl<S> Job<S> {
     /// Accounts the time that the request waited as that of a transfer, and as queueing what was longer.
-    pub(crate) fn account(&mut self, now: Nanos, how: &Completion) {
+    pub(crate) fn account(&mut self, now: Instant, how: &Completion) {
         let waited = self.end_wait(now);
         let completion = &mut self.completion;
         completion.parts += how.parts.last(waited);
-        completion.parts.queued += waited.since(how.parts.total());
+        completion.parts.queued += waited.saturating_sub(how.parts.total());
         (completion.travel, completion.cache) = (how.travel, how.cache);
         self.waited = true;
     }
 
     /// The time that the request waited, which the caller accounts.
-    pub(crate) fn end_wait(&mut self, now: Nanos) -> Nanos {
+    pub(crate) fn end_wait(&mut self, now: Instant) -> Nanos {
         now - std::mem::replace(&mut self.since, now)
     }
 }
@@ -82,7 +82,7 @@ impl<S, P> RequestTable<S, P> {
         RequestTable { jobs, transfers, resume, starved: VecDeque::with_capacity(at_once) }
     }
 
-    pub(crate) fn begin(&mut self, now: Nanos, submission: &Submission, state: S) -> u32 {
+    pub(crate) fn begin(&mut self, now: Instant, submission: &Submission, state: S) -> u32 {
         let Submission { id, request, source, urgent, .. } = *submission;
         let completion = Completion::at_once(request, now);
         let job = Job { id, source, urgent, completion, since: now, waited: false, state, link: NONE };
@@ -201,7 +201,7 @@ impl Destages {
 /// What a cache does at later times; at one time in the order in which it was added.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
-    items: BinaryHeap<Reverse<(Nanos, u64, T)>>,
+    items: BinaryHeap<Reverse<(Instant, u64, T)>>,
     added: u64,
 }
 
@@ -210,17 +210,17 @@ impl<T: Ord> Agenda<T> {
         Agenda { items: BinaryHeap::with_capacity(at_once), added: 0 }
     }
 
-    pub(crate) fn add(&mut self, at: Nanos, item: T) {
+    pub(crate) fn add(&mut self, at: Instant, item: T) {
         self.added += 1;
         self.items.push(Reverse((at, self.added, item)));
     }
 
-    /// The time of the first item; [`Nanos::MAX`] without one.
-    pub(crate) fn next_event(&self) -> Nanos {
-        self.items.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at)
+    /// The time of the first item; [`Instant::MAX`] without one.
+    pub(crate) fn next_event(&self) -> Instant {
+        self.items.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at)
     }
 
-    pub(crate) fn pop_due(&mut self, now: Nanos) -> Option<T> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<T> {
         (self.next_event() <= now).then(|| self.items.pop())?.map(|Reverse((_, _, item))| item)
     }
 }

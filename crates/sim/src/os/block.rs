@@ -11,7 +11,7 @@ use super::target::{Target, at_tag};
 use super::{HostError, HostQueueSpec, Merge};
 use crate::device::{Command, Completion, Outcome};
 use crate::layer::Submission;
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Dispatch, Elevator, ElevatorRequest, EntryId, MergeRule};
 use headstack_policy::order::Order;
 use slab::Slab;
@@ -45,7 +45,7 @@ struct Chain {
 struct Plug {
     requests: usize,
     delay: Nanos,
-    until: Option<Nanos>,
+    until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,13 +107,13 @@ impl BlockQueue {
             overflow: VecDeque::new(),
             bypass: VecDeque::new(),
             sent: Vec::with_capacity(2 * device.depth().min(1024)),
-            command: Completion::at_once(Request::flush(), Nanos::ZERO),
+            command: Completion::at_once(Request::flush(), Instant::ZERO),
             ended: NONE,
         })
     }
 
     /// Accepts a request, in parts if it is longer than the largest command.
-    pub(super) fn submit<T: Target>(&mut self, now: Nanos, submission: Submission, device: &T) {
+    pub(super) fn submit<T: Target>(&mut self, now: Instant, submission: Submission, device: &T) {
         let request = submission.request;
         if request.op == Op::Flush || request.sectors == 0 || request.end().0 > device.sectors() {
             let link = self.link(submission, NONE);
@@ -150,7 +150,7 @@ impl BlockQueue {
     }
 
     /// Puts a part into the elevator, or in front of it if that is full.
-    fn enter(&mut self, now: Nanos, part: Submission, split: u32) {
+    fn enter(&mut self, now: Instant, part: Submission, split: u32) {
         if self.has_room() && self.overflow.is_empty() {
             return self.add(now, part, split);
         }
@@ -164,7 +164,7 @@ impl BlockQueue {
         self.elevator.waiting() < self.requests_max
     }
 
-    fn add(&mut self, now: Nanos, part: Submission, split: u32) {
+    fn add(&mut self, now: Instant, part: Submission, split: u32) {
         let added = self.elevator.add(now, elevator_request(&part));
         self.attach(part, split, added);
     }
@@ -206,7 +206,7 @@ impl BlockQueue {
         self.links.insert(Link { part, split, next: NONE }) as u32
     }
 
-    pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, limit: &mut DispatchLimit) {
+    pub(super) fn settle<T: Target>(&mut self, now: Instant, device: &mut T, limit: &mut DispatchLimit) {
         while self.waiting() > 0 && limit.lets_through(now, device) {
             if let Some(first) = self.bypass.pop_front() {
                 let request = self.links[first as usize].part.request;
@@ -230,7 +230,7 @@ impl BlockQueue {
 
     fn send<T: Target>(
         &mut self,
-        now: Nanos,
+        now: Instant,
         device: &mut T,
         limit: &mut DispatchLimit,
         request: Request,
@@ -244,7 +244,7 @@ impl BlockQueue {
     }
 
     /// Whether requests are held back so that more may be merged.
-    fn is_plugged(&mut self, now: Nanos) -> bool {
+    fn is_plugged(&mut self, now: Instant) -> bool {
         let holds = |until| now < until && self.elevator.waiting() < self.plug.requests;
         self.plug.until = self.plug.until.filter(|until| holds(*until));
         self.plug.until.is_some()
@@ -253,7 +253,7 @@ impl BlockQueue {
     /// The next request of which all parts are done, and in `ended` how the last one went.
     pub(super) fn poll<T: Target>(
         &mut self,
-        now: Nanos,
+        now: Instant,
         device: &mut T,
         limit: &mut DispatchLimit,
         ended: &mut Completion,
@@ -293,13 +293,13 @@ impl BlockQueue {
         true
     }
 
-    /// When to call [`BlockQueue::settle`] although nothing else happened; never (`Nanos::MAX`) while the dispatch limit is reached.
-    pub(super) fn next_event(&self, is_shut: bool) -> Nanos {
+    /// When to call [`BlockQueue::settle`] although nothing else happened; never (`Instant::MAX`) while the dispatch limit is reached.
+    pub(super) fn next_event(&self, is_shut: bool) -> Instant {
         if is_shut {
-            return Nanos::MAX;
+            return Instant::MAX;
         }
         let next = self.plug.until.or_else(|| self.elevator.poll_timeout());
-        next.unwrap_or(Nanos::MAX)
+        next.unwrap_or(Instant::MAX)
     }
 }
 

@@ -10,7 +10,7 @@ use super::costs::CallCost;
 use crate::layer::{Below, Completed, Effect, Layer, Submission};
 use crate::link::ProcessorWork;
 use crate::memory::Agenda;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Op};
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ enum CallStage {
     Entering,
     Served,
     /// Handled by the processor, after it was served; since then.
-    Leaving(Nanos),
+    Leaving(Instant),
     /// The answer is on its way.
     Going,
 }
@@ -71,7 +71,7 @@ impl CallLayer {
         self.effects.push_back(Effect::Compute { id: number, work });
     }
 
-    fn wait_until(&mut self, now: Nanos, number: u32, until: Nanos) {
+    fn wait_until(&mut self, now: Instant, number: u32, until: Instant) {
         match until > now {
             true => self.due.add(until, number),
             false => self.next_stage(now, number),
@@ -79,7 +79,7 @@ impl CallLayer {
     }
 
     /// The stage of a call is over.
-    fn next_stage(&mut self, now: Nanos, number: u32) {
+    fn next_stage(&mut self, now: Instant, number: u32) {
         let call = &mut self.calls[number as usize];
         match call.stage {
             CallStage::Coming => {
@@ -105,7 +105,7 @@ impl CallLayer {
                     &mut call.answer.as_mut().expect("a call that leaves was answered").completion;
                 completion.completed = until;
                 completion.parts.overhead += work + self.cost.way;
-                completion.parts.queued += (now - since).since(work);
+                completion.parts.queued += (now - since).saturating_sub(work);
                 self.wait_until(now, number, until);
             }
             CallStage::Going => {
@@ -118,32 +118,32 @@ impl CallLayer {
 }
 
 impl Layer for CallLayer {
-    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
         let call = HostCall { submission, stage: CallStage::Coming, answer: None };
         let number = self.calls.insert(call) as u32;
         self.wait_until(now, number, now + self.cost.way);
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
         self.calls[answer.id as usize].answer = Some(*answer);
         self.next_stage(now, answer.id);
     }
 
-    fn computed(&mut self, now: Nanos, id: u32, until: Nanos) {
+    fn computed(&mut self, now: Instant, id: u32, until: Instant) {
         self.wait_until(now, id, until);
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         while let Some(number) = self.due.pop_due(now) {
             self.next_stage(now, number);
         }
     }
 
-    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    fn next_event(&self) -> Nanos {
+    fn next_event(&self) -> Instant {
         self.due.next_event()
     }
 }

@@ -6,7 +6,7 @@ use super::{HostError, HostQueueSpec, HostSpec};
 use crate::device::{Completion, Device};
 use crate::layer::Submission;
 use crate::link::{HostLink, PortSharing};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 
@@ -89,18 +89,18 @@ impl DeviceQueue {
     }
 
     /// The device has won its bus.
-    pub(crate) fn handle_bus(&mut self, now: Nanos, link: &mut HostLink<'_>) {
+    pub(crate) fn handle_bus(&mut self, now: Instant, link: &mut HostLink<'_>) {
         self.device.handle_bus(link, now);
     }
 
     /// Accepts a request. [`DeviceQueue::settle`] must follow at the same time.
     #[inline(always)]
-    pub(crate) fn submit(&mut self, now: Nanos, submission: Submission) {
+    pub(crate) fn submit(&mut self, now: Instant, submission: Submission) {
         self.queue.submit(now, submission, &mut self.device, !self.shares);
     }
 
     #[inline]
-    pub(crate) fn settle(&mut self, now: Nanos, link: &mut HostLink<'_>) {
+    pub(crate) fn settle(&mut self, now: Instant, link: &mut HostLink<'_>) {
         match self.shares {
             true => self.queue.settle(now, &mut LinkedDevice { device: &mut self.device, link }),
             false => self.queue.settle(now, &mut self.device),
@@ -108,7 +108,7 @@ impl DeviceQueue {
     }
 
     #[inline]
-    pub(crate) fn handle_timeout(&mut self, now: Nanos, link: &mut HostLink<'_>) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant, link: &mut HostLink<'_>) {
         self.device.advance(link, now);
     }
 
@@ -126,7 +126,7 @@ impl DeviceQueue {
 
     /// As [`Device::run_to_completion`], where the device is independent.
     #[inline]
-    pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
+    pub(crate) fn run_to_completion(&mut self, now: Instant, until: Instant) -> Instant {
         self.device.run_to_completion(now, until)
     }
 
@@ -135,20 +135,20 @@ impl DeviceQueue {
     #[inline]
     pub(crate) fn poll(
         &mut self,
-        now: Nanos,
+        now: Instant,
         ended: &mut Completion,
         served: impl FnMut(&Completion),
     ) -> Option<u32> {
         self.queue.poll(now, &mut self.device, ended, served)
     }
 
-    /// When, from `now` on, the queue or its device has something to do; `Nanos::MAX` when never.
+    /// When, from `now` on, the queue or its device has something to do; `Instant::MAX` when never.
     #[inline]
-    pub(crate) fn next_event(&self, now: Nanos) -> Nanos {
+    pub(crate) fn next_event(&self, now: Instant) -> Instant {
         if self.device.has_completions() {
             return now;
         }
-        let device = self.device.poll_timeout().unwrap_or(Nanos::MAX);
+        let device = self.device.poll_timeout().unwrap_or(Instant::MAX);
         device.min(self.queue.next_event(&self.device))
     }
 }

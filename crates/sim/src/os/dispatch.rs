@@ -6,7 +6,7 @@ use super::HostQueueSpec;
 use super::spec::GuardKind;
 use super::target::Target;
 use crate::device::Tag;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_policy::Guard;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl DispatchLimit {
     }
 
     #[inline]
-    pub(super) fn lets_through<T: Target>(&mut self, now: Nanos, target: &T) -> bool {
+    pub(super) fn lets_through<T: Target>(&mut self, now: Instant, target: &T) -> bool {
         target.outstanding() < self.depth && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
     }
 
@@ -46,14 +46,14 @@ impl DispatchLimit {
     }
 
     #[inline]
-    pub(super) fn issued(&mut self, now: Nanos, tag: Tag) {
+    pub(super) fn issued(&mut self, now: Instant, tag: Tag) {
         if let Some(guard) = &mut self.guard {
             guard.issued(now, tag.0);
         }
     }
 
     #[inline]
-    pub(super) fn completed(&mut self, now: Nanos, tag: Tag) {
+    pub(super) fn completed(&mut self, now: Instant, tag: Tag) {
         if let Some(guard) = &mut self.guard {
             guard.completed(now, tag.0);
         }

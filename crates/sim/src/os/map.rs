@@ -4,7 +4,7 @@
 //! measured times of the arm. It does not know what the drive caches or reads ahead.
 
 use crate::device::{Arm, Device, Drive};
-use headstack_model::{Lbn, Nanos, Op};
+use headstack_model::{Instant, Lbn, Nanos, Op};
 use headstack_policy::Slot;
 use headstack_policy::elevator::DiskMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl DiskMap for TrackMap {
         self.drive.mechanics.reposition_at_least(cylinders)
     }
 
-    fn positioning(&self, now: Nanos, last: Lbn, slot: &Slot) -> Nanos {
+    fn positioning(&self, now: Instant, last: Lbn, slot: &Slot) -> Nanos {
         let is_write = slot.request.op == Op::Write;
         let overhead = if is_write { self.write_overhead } else { self.read_overhead };
         let arm = Arm { place: self.drive.target(last).0, at: now + overhead };

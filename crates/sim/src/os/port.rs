@@ -6,7 +6,7 @@ use super::queue::TargetQueue;
 use super::target::Target;
 use crate::device::{Command, Completion, QueueFull, Tag};
 use crate::layer::{Below, Completed, Effect, Layer, Submission};
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Request};
 use headstack_policy::Guard;
 use headstack_policy::elevator::DiskMap;
 use headstack_policy::order::Order;
@@ -43,7 +43,7 @@ impl Target for Port {
         self.outstanding
     }
 
-    fn submit(&mut self, _now: Nanos, command: Command) -> Result<Tag, QueueFull> {
+    fn submit(&mut self, _now: Instant, command: Command) -> Result<Tag, QueueFull> {
         if self.outstanding == self.depth {
             return Err(QueueFull);
         }
@@ -98,20 +98,20 @@ impl PortQueue {
 }
 
 impl Layer for PortQueue {
-    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
         self.queue.submit(now, submission, &mut self.port, true);
     }
 
-    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Completed) {
+    fn complete(&mut self, _now: Instant, _child: u32, answer: &Completed) {
         self.port.outstanding -= 1;
         self.port.done.push_back(Completion { tag: Tag(answer.id), ..answer.completion });
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.settle(now);
     }
 
-    fn poll(&mut self, now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, now: Instant) -> Option<Effect> {
         let mut completion = Completion::at_once(Request::flush(), now);
         if let Some(id) = self.queue.poll(now, &mut self.port, &mut completion, |_| {}) {
             return Some(Effect::Up(Completed { id, completion, cached: false }));
@@ -122,7 +122,7 @@ impl Layer for PortQueue {
         Some(Effect::Down { child: 0, submission })
     }
 
-    fn next_event(&self) -> Nanos {
+    fn next_event(&self) -> Instant {
         self.queue.next_event(&self.port)
     }
 
@@ -130,7 +130,7 @@ impl Layer for PortQueue {
         true
     }
 
-    fn settle(&mut self, now: Nanos) {
+    fn settle(&mut self, now: Instant) {
         self.queue.settle(now, &mut self.port);
         self.settled = self.port.sent.len();
     }

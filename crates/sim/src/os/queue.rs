@@ -6,7 +6,7 @@ use super::target::{Target, at_tag};
 use super::{HostError, HostQueueSpec};
 use crate::device::{Command, Completion};
 use crate::layer::Submission;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ impl TargetQueue {
     #[inline(always)]
     pub(super) fn submit<T: Target>(
         &mut self,
-        now: Nanos,
+        now: Instant,
         submission: Submission,
         target: &mut T,
         at_once: bool,
@@ -93,7 +93,7 @@ impl TargetQueue {
     }
 
     #[inline]
-    pub(super) fn settle<T: Target>(&mut self, now: Nanos, target: &mut T) {
+    pub(super) fn settle<T: Target>(&mut self, now: Instant, target: &mut T) {
         match &mut self.waiting {
             Waiting::Plain(plain) => {
                 while !plain.held.is_empty() && self.limit.lets_through(now, target) {
@@ -109,7 +109,7 @@ impl TargetQueue {
     #[inline]
     pub(super) fn poll<T: Target>(
         &mut self,
-        now: Nanos,
+        now: Instant,
         target: &mut T,
         ended: &mut Completion,
         mut served: impl FnMut(&Completion),
@@ -125,11 +125,11 @@ impl TargetQueue {
         }
     }
 
-    /// When to settle although nothing else happened; `Nanos::MAX` for never.
+    /// When to settle although nothing else happened; `Instant::MAX` for never.
     #[inline]
-    pub(super) fn next_event<T: Target>(&self, target: &T) -> Nanos {
+    pub(super) fn next_event<T: Target>(&self, target: &T) -> Instant {
         match &self.waiting {
-            Waiting::Plain(_) => Nanos::MAX,
+            Waiting::Plain(_) => Instant::MAX,
             Waiting::Block(queue) => queue.next_event(self.limit.is_shut(target)),
         }
     }
@@ -166,7 +166,7 @@ impl Plain {
         &mut self,
         target: &mut T,
         limit: &mut DispatchLimit,
-        now: Nanos,
+        now: Instant,
         submission: Submission,
     ) {
         let command = Command { urgent: submission.urgent, ..submission.request.into() };

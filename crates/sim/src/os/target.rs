@@ -4,7 +4,7 @@ use super::HostError;
 use super::map::TrackMap;
 use crate::device::{Command, Completion, Device, QueueFull, Tag};
 use crate::link::HostLink;
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_policy::elevator::DiskMap;
 
 /// Accepts commands and completes them: a device, or a controller's port that represents one.
@@ -13,7 +13,7 @@ pub(super) trait Target {
     fn sector_bytes(&self) -> u32;
     fn depth(&self) -> usize;
     fn outstanding(&self) -> usize;
-    fn submit(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull>;
+    fn submit(&mut self, now: Instant, command: Command) -> Result<Tag, QueueFull>;
     fn poll_completion(&mut self) -> Option<Completion>;
     /// The map of its blocks, for a host that has one.
     ///
@@ -41,7 +41,7 @@ impl Target for Device {
     }
 
     #[inline]
-    fn submit(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
+    fn submit(&mut self, now: Instant, command: Command) -> Result<Tag, QueueFull> {
         Device::submit(self, now, command)
     }
 
@@ -78,7 +78,7 @@ impl Target for LinkedDevice<'_, '_> {
         self.device.outstanding()
     }
 
-    fn submit(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
+    fn submit(&mut self, now: Instant, command: Command) -> Result<Tag, QueueFull> {
         self.device.submit_over(self.link, now, command)
     }
 

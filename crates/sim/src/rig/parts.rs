@@ -96,7 +96,7 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use crate::rig::{Rig, shipped};
-    use headstack_model::{Nanos, drives};
+    use headstack_model::{Instant, drives};
     use headstack_workload::{Closed, Load, Pattern, Region, Shape};
 
     fn rig(text: &str) -> Rig {
@@ -135,13 +135,14 @@ mod tests {
     }
 
     /// The completion times of a load's requests to one volume.
-    fn times(rig: &Rig, volume: u32) -> Vec<Nanos> {
+    fn times(rig: &Rig, volume: u32) -> Vec<Instant> {
         let sectors = rig.volumes()[volume as usize].sectors;
         let region = Region::whole(sectors);
         let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.5 };
         let load: Box<dyn Load> = Box::new(Closed::new(shape, 4, 200, 7).expect("it fits"));
         let member = headstack_workload::Member { load, device: volume, sources: 1 };
-        let mut load = headstack_workload::Mix::new(vec![member], 200, Nanos::MAX).expect("it has a member");
+        let mut load =
+            headstack_workload::Mix::new(vec![member], 200, Instant::MAX).expect("it has a member");
         let mut times = Vec::new();
         let mut engine = rig.build(5).expect("the rig is good");
         engine.run(&mut load, &mut |finished| times.push(finished.completion.completed));

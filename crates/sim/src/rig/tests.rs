@@ -1,7 +1,7 @@
 //! Rigs read, set, resolved and refused.
 
 use super::*;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll};
 
 fn parse(text: &str) -> Result<Rig, RigError> {
@@ -360,7 +360,7 @@ fn trace_devices_map_to_volume_numbers() {
 struct Twice(u64);
 
 impl Load for Twice {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         if self.0 == 40 {
             return Poll::Done;
         }
@@ -369,7 +369,7 @@ impl Load for Twice {
         Poll::Issue(Issue::new((id % 2) as u32, Request::read(Lbn(id / 2 * 10_000), 8), id))
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {}
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {}
 }
 
 #[test]

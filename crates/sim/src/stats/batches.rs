@@ -8,7 +8,7 @@
 //! *Source:* K. P. White, "An effective truncation heuristic for bias reduction in simulation output" (1997); A. M. Law,
 //! "Simulation Modeling and Analysis", batch means and ratio estimator.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 const MOST: usize = 1024;
 
@@ -23,7 +23,7 @@ struct Batch {
     requests: u64,
     response_ns: u128,
     bytes: u64,
-    end: Nanos,
+    end: Instant,
 }
 
 impl Batch {
@@ -66,7 +66,7 @@ pub struct Confidence {
     /// Requests of the warm-up, which the means leave out.
     pub warm_up_requests: u64,
     /// When the warm-up was over.
-    pub warm_up: Nanos,
+    pub warm_up: Instant,
     /// Requests in each of the [`BATCHES`].
     pub batch_requests: u64,
     /// Mean response, in milliseconds.
@@ -93,7 +93,7 @@ impl Batches {
 
     /// Adds a request that completed at `completed`, which is no earlier than the one before.
     #[inline]
-    pub fn record(&mut self, completed: Nanos, response: Nanos, bytes: u64) {
+    pub fn record(&mut self, completed: Instant, response: Nanos, bytes: u64) {
         let open = &mut self.open;
         open.requests += 1;
         open.response_ns += u128::from(response.0);
@@ -139,7 +139,7 @@ impl Batches {
     }
 
     /// The means after the warm-up with their intervals, of a run that began at `begins`; `None` for too few requests.
-    pub fn confidence(&self, begins: Nanos) -> Option<Confidence> {
+    pub fn confidence(&self, begins: Instant) -> Option<Confidence> {
         let mut dropped = self.warm_up();
         let each = (self.full.len() - dropped) / BATCHES;
         if each == 0 {
@@ -198,7 +198,7 @@ mod tests {
     fn of(responses: impl IntoIterator<Item = f64>) -> Batches {
         let mut batches = Batches::new();
         for (index, response) in responses.into_iter().enumerate() {
-            batches.record(Nanos::from_ms(index as f64 + 1.0), Nanos::from_ms(response), 4096);
+            batches.record(Instant::from_ms(index as f64 + 1.0), Nanos::from_ms(response), 4096);
         }
         batches
     }
@@ -214,7 +214,8 @@ mod tests {
         let runs = 400;
         let held = (0..runs)
             .filter(|seed| {
-                let found = of(uniform(*seed).take(4000)).confidence(Nanos::ZERO).expect("there are enough");
+                let found =
+                    of(uniform(*seed).take(4000)).confidence(Instant::ZERO).expect("there are enough");
                 (found.response_ms.mean - 10.0).abs() <= found.response_ms.half_width
             })
             .count();
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn interval_width_follows_the_standard_deviation() {
-        let found = of(uniform(1).take(100_000)).confidence(Nanos::ZERO).expect("there are enough");
+        let found = of(uniform(1).take(100_000)).confidence(Instant::ZERO).expect("there are enough");
         let expected = 1.96 * 10.0 / 12f64.sqrt() / (found.batch_requests as f64 * BATCHES as f64).sqrt();
         assert!((0.5..2.0).contains(&(found.response_ms.half_width / expected)), "{found:?}");
         assert!((found.iops.mean - 1000.0).abs() < 1e-6 && found.iops.half_width < 1e-6, "{found:?}");
@@ -236,17 +237,17 @@ mod tests {
     fn warm_up_is_excluded_from_the_mean() {
         let slow = std::iter::repeat_n(500.0, 3000);
         let found =
-            of(slow.chain(uniform(2).take(27_000))).confidence(Nanos::ZERO).expect("there are enough");
+            of(slow.chain(uniform(2).take(27_000))).confidence(Instant::ZERO).expect("there are enough");
         assert!(found.warm_up_requests >= 3000, "{found:?}");
         assert!((found.response_ms.mean - 10.0).abs() < 0.3, "{found:?}");
-        assert!(found.warm_up >= Nanos::from_ms(3000.0));
+        assert!(found.warm_up >= Instant::from_ms(3000.0));
     }
 
     #[test]
     fn too_few_requests_give_no_interval() {
-        assert_eq!(of(uniform(3).take(19)).confidence(Nanos::ZERO), None);
-        assert_eq!(Batches::new().confidence(Nanos::ZERO), None);
-        assert!(of(uniform(3).take(60)).confidence(Nanos::ZERO).is_some());
+        assert_eq!(of(uniform(3).take(19)).confidence(Instant::ZERO), None);
+        assert_eq!(Batches::new().confidence(Instant::ZERO), None);
+        assert!(of(uniform(3).take(60)).confidence(Instant::ZERO).is_some());
     }
 
     #[test]

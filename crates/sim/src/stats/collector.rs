@@ -2,7 +2,7 @@
 
 use super::{Batches, Confidence, Priority, Sample, SourceStats, TimeHistogram, Timeline};
 use crate::{CacheUse, Finished, TimeSplit};
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_workload::{Issue, VolumeInfo};
 use std::collections::BTreeMap;
 
@@ -131,8 +131,8 @@ pub struct Sampled {
     /// The device that served it, or the last part of it.
     pub device: u32,
     pub request: Request,
-    pub issued: Nanos,
-    pub completed: Nanos,
+    pub issued: Instant,
+    pub completed: Instant,
     pub cache: CacheUse,
     /// The destination of its seek; `None` if the arm stayed.
     pub cylinder: Option<u32>,
@@ -158,7 +158,7 @@ struct Account {
     entry: u32,
     job: Option<u32>,
     /// Requests that complete before this count only in the timeline and the sample.
-    counted_from: Nanos,
+    counted_from: Instant,
     outstanding: u32,
 }
 
@@ -170,7 +170,7 @@ pub struct Collector {
     accounts: Vec<Account>,
     volumes: Vec<VolumeStats>,
     /// Outstanding requests of each volume, and since when there are any.
-    waiting: Vec<(u64, Nanos)>,
+    waiting: Vec<(u64, Instant)>,
     entries: Vec<Option<Box<SourceStats>>>,
     /// The jobs, where they are not the entries.
     jobs: Vec<Option<Box<SourceStats>>>,
@@ -184,8 +184,8 @@ pub struct Collector {
     completed: u64,
     outstanding: u64,
     most_outstanding: u64,
-    first_counted: Nanos,
-    last: Nanos,
+    first_counted: Instant,
+    last: Instant,
 }
 
 impl Collector {
@@ -202,7 +202,7 @@ impl Collector {
         let account = |(entry, job): (u32, u32)| Account {
             entry,
             job: apart.then_some(job),
-            counted_from: Nanos::ZERO,
+            counted_from: Instant::ZERO,
             outstanding: 0,
         };
         let sources = entry_of.iter().copied().zip(job_of.iter().copied());
@@ -211,7 +211,7 @@ impl Collector {
             sector_bytes: volumes.iter().map(|volume| u64::from(volume.sector_bytes)).collect(),
             accounts: sources.chain([(0, 0)]).map(account).collect(),
             volumes: vec![VolumeStats::new(digits); volumes.len()],
-            waiting: vec![(0, Nanos::ZERO); volumes.len()],
+            waiting: vec![(0, Instant::ZERO); volumes.len()],
             entries: vec![None; length(entry_of)],
             jobs: vec![None; if apart { length(job_of) } else { 0 }],
             timeline: Timeline::default(),
@@ -223,8 +223,8 @@ impl Collector {
             completed: 0,
             outstanding: 0,
             most_outstanding: 0,
-            first_counted: Nanos::MAX,
-            last: Nanos::ZERO,
+            first_counted: Instant::MAX,
+            last: Instant::ZERO,
         }
     }
 
@@ -235,13 +235,13 @@ impl Collector {
     }
 
     /// Counts only requests of a source that complete at `from` or later: until then it warms up.
-    pub fn count_from(&mut self, source: u32, from: Nanos) {
+    pub fn count_from(&mut self, source: u32, from: Instant) {
         self.account(source).counted_from = from;
     }
 
     /// Applies `count` to the statistics of a source: its entry and, if different, its job.
     #[inline]
-    fn each_book(&mut self, account: Account, begins: Nanos, count: impl Fn(&mut SourceStats)) {
+    fn each_book(&mut self, account: Account, begins: Instant, count: impl Fn(&mut SourceStats)) {
         let book = |books: &mut [Option<Box<SourceStats>>], number: u32| {
             count(books[number as usize].get_or_insert_with(|| Box::new(SourceStats::new(begins))));
         };
@@ -252,7 +252,7 @@ impl Collector {
     }
 
     /// A request was issued at `now`.
-    pub fn issued(&mut self, now: Nanos, issue: &Issue) {
+    pub fn issued(&mut self, now: Instant, issue: &Issue) {
         self.issued += 1;
         self.outstanding += 1;
         self.most_outstanding = self.most_outstanding.max(self.outstanding);
@@ -376,12 +376,12 @@ impl Collector {
     }
 
     /// When the first source begins to count; zero without sources.
-    pub fn first_counted(&self) -> Nanos {
-        if self.first_counted == Nanos::MAX { Nanos::ZERO } else { self.first_counted }
+    pub fn first_counted(&self) -> Instant {
+        if self.first_counted == Instant::MAX { Instant::ZERO } else { self.first_counted }
     }
 
     /// When the last request came back.
-    pub fn last(&self) -> Nanos {
+    pub fn last(&self) -> Instant {
         self.last
     }
 }
@@ -401,7 +401,7 @@ mod tests {
     }
 
     impl Load for Told<'_> {
-        fn poll(&mut self, now: Nanos) -> Poll {
+        fn poll(&mut self, now: Instant) -> Poll {
             let poll = self.load.poll(now);
             if let Poll::Issue(issue) = &poll {
                 self.books.borrow_mut().issued(now, issue);
@@ -409,12 +409,12 @@ mod tests {
             poll
         }
 
-        fn handle_completion(&mut self, now: Nanos, id: u64) {
+        fn handle_completion(&mut self, now: Instant, id: u64) {
             self.load.handle_completion(now, id);
         }
     }
 
-    fn run(counted_from: Nanos) -> (Collector, Nanos, u64) {
+    fn run(counted_from: Instant) -> (Collector, Instant, u64) {
         let spec = drives::load("atlas-10k").expect("the drive ships");
         let device = Device::new(&spec, &DeviceOptions::default()).expect("a shipped drive works");
         let volume =
@@ -434,10 +434,10 @@ mod tests {
 
     #[test]
     fn every_request_is_counted_in_every_statistic() {
-        let (all, now, responses) = run(Nanos::ZERO);
+        let (all, now, responses) = run(Instant::ZERO);
         assert_eq!((all.requests(), all.completed(), all.most_outstanding()), (3000, 3000, 4));
         assert!(all.last() <= now);
-        assert_eq!(all.volumes()[0].occupied, all.last());
+        assert_eq!(all.volumes()[0].occupied, all.last().since_start());
         let totals = all.volumes()[0].all();
         assert_eq!((totals.responses.count(), totals.bytes), (3000, 3000 * 4096));
         assert_eq!(totals.parts_ns.iter().sum::<u128>(), u128::from(responses));
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn completions_during_the_ramp_are_excluded_from_statistics() {
-        let ramp = Nanos::from_secs(5);
+        let ramp = Instant::from_secs(5);
         let (all, _, _) = run(ramp);
         let source = all.entries()[0].as_ref().expect("it asked");
         assert_eq!(source.begins, ramp);

@@ -5,7 +5,7 @@
 //! *Source:* fio 3.33, `HOWTO` ("Interpreting the output", `bwavgtime`, `iopsavgtime`).
 
 use super::TimeHistogram;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 
 /// Decimal digits to which a source's quantiles are right: as many as fio's.
 const DIGITS: u8 = 2;
@@ -87,7 +87,7 @@ impl Running {
 
 #[derive(Clone, Copy, Debug)]
 struct Rates {
-    ends: Nanos,
+    ends: Instant,
     bytes: u64,
     requests: u64,
     kib_s: Running,
@@ -95,13 +95,13 @@ struct Rates {
 }
 
 impl Rates {
-    fn new(begins: Nanos) -> Rates {
+    fn new(begins: Instant) -> Rates {
         let ends = begins + RATE_WINDOW;
         Rates { ends, bytes: 0, requests: 0, kib_s: Running::default(), iops: Running::default() }
     }
 
     #[inline]
-    fn add(&mut self, now: Nanos, bytes: u64) {
+    fn add(&mut self, now: Instant, bytes: u64) {
         if now >= self.ends {
             self.close(now);
         }
@@ -110,7 +110,7 @@ impl Rates {
     }
 
     /// Closes the window that has passed, and the empty ones after it.
-    fn close(&mut self, now: Nanos) {
+    fn close(&mut self, now: Instant) {
         let a_second = RATE_WINDOW.as_secs();
         self.kib_s.add(self.bytes as f64 / 1024.0 / a_second, 1);
         self.iops.add(self.requests as f64 / a_second, 1);
@@ -148,12 +148,12 @@ pub struct Direction {
     /// The same by priority, lowest class first; empty as long as no request has one.
     priorities: Vec<(Priority, TimeHistogram)>,
     /// When the last one completed.
-    pub last: Nanos,
+    pub last: Instant,
     rates: Rates,
 }
 
 impl Direction {
-    fn new(begins: Nanos) -> Direction {
+    fn new(begins: Instant) -> Direction {
         let responses = TimeHistogram::with_digits(DIGITS);
         Direction { bytes: 0, responses, priorities: Vec::new(), last: begins, rates: Rates::new(begins) }
     }
@@ -199,7 +199,7 @@ impl Direction {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SourceStats {
     /// When it issued its first request that counts.
-    pub begins: Nanos,
+    pub begins: Instant,
     /// Its reads; `None` if there were none.
     pub reads: Option<Box<Direction>>,
     pub writes: Option<Box<Direction>>,
@@ -211,7 +211,7 @@ pub struct SourceStats {
 }
 
 impl SourceStats {
-    pub(super) fn new(begins: Nanos) -> SourceStats {
+    pub(super) fn new(begins: Instant) -> SourceStats {
         SourceStats { begins, ..SourceStats::default() }
     }
 
@@ -223,7 +223,14 @@ impl SourceStats {
     }
 
     #[inline]
-    pub(super) fn completed(&mut self, now: Nanos, op: Op, bytes: u64, response: Nanos, priority: Priority) {
+    pub(super) fn completed(
+        &mut self,
+        now: Instant,
+        op: Op,
+        bytes: u64,
+        response: Nanos,
+        priority: Priority,
+    ) {
         let begins = self.begins;
         let direction = match op {
             Op::Read => &mut self.reads,
@@ -246,9 +253,9 @@ impl SourceStats {
     }
 
     /// When its last request completed.
-    pub fn last(&self) -> Nanos {
+    pub fn last(&self) -> Instant {
         let all = [&self.reads, &self.writes, &self.flushes];
-        all.into_iter().flatten().map(|direction| direction.last).fold(self.begins, Nanos::max)
+        all.into_iter().flatten().map(|direction| direction.last).fold(self.begins, Instant::max)
     }
 }
 
@@ -270,11 +277,11 @@ mod tests {
 
     #[test]
     fn rate_samples_include_idle_half_seconds() {
-        let mut stats = SourceStats::new(Nanos::ZERO);
-        let at = |ms: f64| Nanos::from_ms(ms);
+        let mut stats = SourceStats::new(Instant::ZERO);
+        let response = Nanos::from_ms(1.0);
         // Windows: 2 requests, 1, none, none, then one that is still open.
         for ms in [100.0, 200.0, 700.0, 2100.0] {
-            stats.completed(at(ms), Op::Read, 1024, at(1.0), Priority::default());
+            stats.completed(Instant::from_ms(ms), Op::Read, 1024, response, Priority::default());
         }
         let reads = stats.reads.as_ref().expect("there were reads");
         let (iops, rate) = (reads.iops(), reads.kib_s());
@@ -285,14 +292,14 @@ mod tests {
 
     #[test]
     fn responses_are_split_by_priority_once_one_is_set() {
-        let mut stats = SourceStats::new(Nanos::ZERO);
+        let mut stats = SourceStats::new(Instant::ZERO);
         let high = Priority::of(true);
         for (ms, priority) in
             [(9.0, Priority::of(false)), (1.0, high), (8.0, Priority::of(false)), (2.0, high)]
         {
-            stats.completed(Nanos::from_ms(ms), Op::Read, 512, Nanos::from_ms(ms), priority);
+            stats.completed(Instant::from_ms(ms), Op::Read, 512, Nanos::from_ms(ms), priority);
         }
-        stats.completed(Nanos::from_ms(9.0), Op::Write, 512, Nanos::from_ms(9.0), Priority::of(false));
+        stats.completed(Instant::from_ms(9.0), Op::Write, 512, Nanos::from_ms(9.0), Priority::of(false));
         let reads = stats.reads.as_ref().expect("there were reads").priorities();
         let found: Vec<(Priority, u64, f64)> =
             reads.iter().map(|(priority, times)| (*priority, times.count(), times.mean_ms())).collect();
@@ -302,7 +309,7 @@ mod tests {
 
     #[test]
     fn queue_depth_classes_double_in_width() {
-        let mut stats = SourceStats::new(Nanos::ZERO);
+        let mut stats = SourceStats::new(Instant::ZERO);
         (1..=40).for_each(|depth| stats.issued(depth));
         assert_eq!(stats.depths, [1, 1, 2, 4, 8, 16, 8]);
     }

@@ -1,6 +1,6 @@
 //! Counts over time in a fixed number of bins, whose width doubles when the run outgrows them.
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 
 const BINS: usize = 512;
 
@@ -45,7 +45,7 @@ pub struct Timeline {
     bins: Vec<Bin>,
     outstanding: u64,
     /// Up to when the outstanding requests are counted.
-    counted: Nanos,
+    counted: Instant,
 }
 
 impl Default for Timeline {
@@ -54,7 +54,7 @@ impl Default for Timeline {
             width: FIRST_WIDTH,
             bins: vec![Bin::default(); BINS],
             outstanding: 0,
-            counted: Nanos::ZERO,
+            counted: Instant::ZERO,
         }
     }
 }
@@ -62,14 +62,14 @@ impl Default for Timeline {
 impl Timeline {
     /// A request was issued at `now`. Times never go back.
     #[inline]
-    pub fn issued(&mut self, now: Nanos) {
+    pub fn issued(&mut self, now: Instant) {
         self.count_outstanding(now);
         self.outstanding += 1;
     }
 
     /// A request completed at `now`.
     #[inline]
-    pub fn completed(&mut self, now: Nanos, op: Op, bytes: u64, response: Nanos) {
+    pub fn completed(&mut self, now: Instant, op: Op, bytes: u64, response: Nanos) {
         self.count_outstanding(now);
         self.outstanding = self.outstanding.saturating_sub(1);
         let bin = self.bin(now);
@@ -82,11 +82,11 @@ impl Timeline {
     }
 
     #[inline]
-    fn count_outstanding(&mut self, now: Nanos) {
+    fn count_outstanding(&mut self, now: Instant) {
         while self.counted < now {
             let width = self.width.0;
             let from = self.counted;
-            let end = Nanos((from.0 / width).saturating_add(1).saturating_mul(width)).min(now);
+            let end = Instant((from.0 / width).saturating_add(1).saturating_mul(width)).min(now);
             let depth = u128::from(self.outstanding);
             self.bin(from).depth_ns += depth * u128::from((end - from).0);
             self.counted = end;
@@ -95,7 +95,7 @@ impl Timeline {
 
     /// The bin of a time; the bins are widened if they end before it.
     #[inline]
-    fn bin(&mut self, at: Nanos) -> &mut Bin {
+    fn bin(&mut self, at: Instant) -> &mut Bin {
         while at.0 / self.width.0 >= BINS as u64 {
             self.widen();
         }
@@ -133,9 +133,9 @@ mod tests {
     fn bins_widen_with_run_length() {
         let mut line = Timeline::default();
         for step in 0..100_000u64 {
-            let now = Nanos(step * 1_000_000);
+            let now = Instant(step * 1_000_000);
             line.issued(now);
-            line.completed(Nanos(now.0 + 500_000), Op::Read, 4096, Nanos(500_000));
+            line.completed(now + Nanos(500_000), Op::Read, 4096, Nanos(500_000));
         }
         assert_eq!(line.width(), Nanos(256_000_000));
         assert_eq!(line.bins().len(), 391);
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn single_long_request_stays_within_the_bin_limit() {
         let mut line = Timeline::default();
-        line.issued(Nanos::ZERO);
-        line.completed(Nanos::from_secs(100 * 86_400), Op::Write, 512, Nanos::from_secs(100 * 86_400));
+        line.issued(Instant::ZERO);
+        line.completed(Instant::from_secs(100 * 86_400), Op::Write, 512, Nanos::from_secs(100 * 86_400));
         let total: u128 = line.bins().iter().map(|bin| bin.depth_ns).sum();
         assert_eq!(total, u128::from(Nanos::from_secs(100 * 86_400).0));
         assert!(line.bins().len() <= BINS);
@@ -163,13 +163,13 @@ mod tests {
                 now += gap;
                 area += out * u128::from(gap);
                 if kind > 0 {
-                    line.issued(Nanos(now));
+                    line.issued(Instant(now));
                     out += 1;
                 } else if out > 0 {
-                    line.completed(Nanos(now), Op::Write, 512, Nanos(7));
+                    line.completed(Instant(now), Op::Write, 512, Nanos(7));
                     (out, done) = (out - 1, done + 1);
                 } else {
-                    line.count_outstanding(Nanos(now));
+                    line.count_outstanding(Instant(now));
                 }
             }
             prop_assert_eq!(line.bins().iter().map(|bin| bin.depth_ns).sum::<u128>(), area);

@@ -1,7 +1,7 @@
 //! What each elevator promises.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::elevator;
 use headstack_sim::Completion;
 use headstack_workload::{Issue, Load, Poll};
@@ -35,20 +35,20 @@ impl Process {
 struct Processes {
     all: Vec<Process>,
     /// When each asks again, while it does not wait.
-    due: Vec<Option<Nanos>>,
+    due: Vec<Option<Instant>>,
     asked: Vec<u64>,
-    until: Nanos,
+    until: Instant,
 }
 
 impl Processes {
     fn new(all: &[Process], seconds: u64) -> Processes {
-        let due = vec![Some(Nanos::ZERO); all.len()];
-        Processes { all: all.to_vec(), due, asked: vec![0; all.len()], until: Nanos::from_secs(seconds) }
+        let due = vec![Some(Instant::ZERO); all.len()];
+        Processes { all: all.to_vec(), due, asked: vec![0; all.len()], until: Instant::from_secs(seconds) }
     }
 }
 
 impl Load for Processes {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         let due = self.due.iter().enumerate().filter_map(|(index, due)| due.map(|due| (due, index))).min();
         let Some((at, index)) = due.filter(|(at, _)| *at < self.until) else { return Poll::Waiting };
         if at > now {
@@ -64,7 +64,7 @@ impl Load for Processes {
         Poll::Issue(Issue { source: index as u32, urgent: process.urgent, ..Issue::new(0, request, id) })
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         let index = (id & 0xff) as usize;
         self.due[index] = (self.asked[index] < self.all[index].count).then(|| now + self.all[index].think);
     }
@@ -128,7 +128,7 @@ fn most_at_the_drive(elevator: &str, processes: &[Process]) -> usize {
     let mut load = Processes::new(processes, 5);
     let seen = run(vec![drive(32)], &host(&format!("queue.elevator = \"{elevator}\"")), &mut load);
     let sent = |command: &Completion| command.submitted;
-    let at_once = |now: Nanos| {
+    let at_once = |now: Instant| {
         seen.commands.iter().filter(|command| sent(command) <= now && now < command.completed).count()
     };
     seen.commands.iter().map(|command| at_once(sent(command))).max().unwrap_or(0)
@@ -224,7 +224,7 @@ fn deadline_expiry_bounds_the_read_response() {
 
 #[test]
 fn writes_starved_bounds_read_batches_before_writes() {
-    let issue = |(id, request): (u64, Request)| (Nanos::ZERO, Issue::new(0, request, id));
+    let issue = |(id, request): (u64, Request)| (Instant::ZERO, Issue::new(0, request, id));
     let reads = (0..200u64).map(|id| (id, Request::read(Lbn(id * 16), 8)));
     let writes = (200..220u64).map(|id| (id, Request::write(Lbn(id * 16), 8)));
     for starved in [0, 1, 3] {
@@ -282,7 +282,7 @@ fn every_elevator_serves_each_request_once() {
             .iter()
             .map(|(id, r)| Issue { source: (*id % 5) as u32, ..Issue::new(0, *r, *id) })
             .collect();
-        let script = issues.iter().map(|issue| (Nanos(issue.id * 1_000_000), *issue)).collect();
+        let script = issues.iter().map(|issue| (Instant(issue.id * 1_000_000), *issue)).collect();
         let spec = host(&format!("queue.elevator = \"{}\"", listed.name));
         run(vec![drive(4)], &spec, &mut Script::new(script)).judge(&issues);
     }

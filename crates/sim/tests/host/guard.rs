@@ -1,7 +1,7 @@
 //! What the starvation guard before a drive promises, whatever the drive's order.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_policy::order;
 use headstack_sim::{Completion, Engine};
 use headstack_workload::{Issue, Load, Poll};
@@ -24,7 +24,7 @@ impl Lopsided {
 }
 
 impl Load for Lopsided {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         if self.left == 0 {
             return Poll::Done;
         }
@@ -36,7 +36,7 @@ impl Load for Lopsided {
         Poll::Issue(Issue::new(0, Request::read(Lbn(self.random.random_range(0..region)), 8), self.left))
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.out -= 1;
     }
 }

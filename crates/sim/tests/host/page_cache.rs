@@ -1,7 +1,7 @@
 //! The page cache: read-ahead, hits, write-back, limits, flushes.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_sim::{Engine, TimeSplit};
 use headstack_workload::{Issue, Load, Poll};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ impl Chain {
 }
 
 impl Load for Chain {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         match self.requests.get(self.next) {
             _ if self.waits => Poll::Waiting,
             None => Poll::Done,
@@ -34,7 +34,7 @@ impl Load for Chain {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.waits = false;
     }
 }
@@ -52,7 +52,7 @@ fn run_on(host_text: &str, load: &mut dyn Load) -> (Seen, Engine) {
     (seen, engine)
 }
 
-fn buffered(issues: Vec<(Nanos, Issue)>) -> Script {
+fn buffered(issues: Vec<(Instant, Issue)>) -> Script {
     Script::new(issues.into_iter().map(|(at, issue)| (at, Issue { direct: false, ..issue })).collect())
 }
 
@@ -98,7 +98,7 @@ fn direct_requests_bypass_the_cache_and_invalidate_pages() {
     // A write past the cache, and what was there has to be read again.
     let read = Request::read(Lbn(80_000), 8);
     let issue = |(id, (request, direct)): (usize, (Request, bool))| {
-        (Nanos::from_secs(id as u64), Issue { direct, ..Issue::new(0, request, id as u64) })
+        (Instant::from_secs(id as u64), Issue { direct, ..Issue::new(0, request, id as u64) })
     };
     let story = [(read, false), (read, false), (Request::write(Lbn(80_004), 1), true), (read, false)];
     let (seen, _) =
@@ -132,7 +132,7 @@ fn small_writes_complete_at_once_and_coalesce() {
 #[test]
 fn flusher_writes_expired_pages_only() {
     let write = |at: f64, page: u64| {
-        (Nanos::from_ms(at * 1e3), Issue::new(0, Request::write(Lbn(page * 8), 8), page))
+        (Instant::from_ms(at * 1e3), Issue::new(0, Request::write(Lbn(page * 8), 8), page))
     };
     // The last issue keeps the run going. Old at 30 s, looked for every 5 s.
     let issues = vec![write(1.0, 10), write(4.0, 20), write(6.0, 30), write(44.0, 40)];
@@ -178,7 +178,7 @@ fn partial_page_write_reads_the_page_first() {
 }
 
 /// Requests of a few processes in a narrow region, times in ms.
-fn any_issues() -> impl Strategy<Value = Vec<(Nanos, Issue)>> {
+fn any_issues() -> impl Strategy<Value = Vec<(Instant, Issue)>> {
     let lbn = prop_oneof![4 => 0u64..5000, 1 => 17_900_000u64..17_938_900];
     let one = (lbn, 1u32..80, 0u32..12, 0u32..3, any::<bool>(), 0.0..900.0f64);
     prop::collection::vec(one, 1..80).prop_map(|all| {
@@ -190,7 +190,7 @@ fn any_issues() -> impl Strategy<Value = Vec<(Nanos, Issue)>> {
                 _ => Request::read(Lbn(lbn), sectors),
             };
             let direct = direct && kind % 3 == 0;
-            (Nanos::from_ms(ms), Issue { source, direct, ..Issue::new(0, request, id as u64) })
+            (Instant::from_ms(ms), Issue { source, direct, ..Issue::new(0, request, id as u64) })
         };
         all.into_iter().enumerate().map(issue).collect()
     })

@@ -1,7 +1,7 @@
 //! The host's queue: depth, order, merging, splitting, plugging.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Request};
 use headstack_policy::{elevator, order};
 use headstack_workload::{Closed, Issue, Load, Pattern, Region, Shape};
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn host_c_look_sweeps_upward_and_outperforms_fcfs() {
 fn urgent_requests_precede_others_each_class_in_order() {
     let issues = [(900_000, false), (100_000, true), (500_000, false), (1_300_000, true), (300_000, false)];
     let issue = |(id, (lbn, urgent)): (usize, (u64, bool))| {
-        (Nanos::ZERO, Issue { urgent, ..Issue::new(0, Request::read(Lbn(lbn), 8), id as u64) })
+        (Instant::ZERO, Issue { urgent, ..Issue::new(0, Request::read(Lbn(lbn), 8), id as u64) })
     };
     let served = |text: &str| -> Vec<u64> {
         let mut load = Script::new(issues.into_iter().enumerate().map(issue).collect());
@@ -124,7 +124,7 @@ fn split_request_completes_with_its_last_part() {
 #[test]
 fn plug_gathers_requests_within_its_delay() {
     let issue = |(index, ms): (usize, f64)| {
-        (Nanos::from_ms(ms), Issue::new(0, Request::write(Lbn(8000 + 8 * index as u64), 8), index as u64))
+        (Instant::from_ms(ms), Issue::new(0, Request::write(Lbn(8000 + 8 * index as u64), 8), index as u64))
     };
     let commands = |keys: &str, times: &[f64]| {
         let spec = host(&format!("queue = {{ elevator = \"noop\", {keys} }}"));
@@ -137,7 +137,7 @@ fn plug_gathers_requests_within_its_delay() {
     assert_eq!(commands("unplug_delay = 0.0", &[0.0, 1.0, 2.0]), (2, 0.0));
     // Merged requests are one request to the plug: scattered ones count.
     let scattered = |(index, ms): (usize, f64)| {
-        (Nanos::from_ms(ms), Issue::new(0, Request::write(Lbn(80_000 * index as u64), 8), index as u64))
+        (Instant::from_ms(ms), Issue::new(0, Request::write(Lbn(80_000 * index as u64), 8), index as u64))
     };
     let spec = host("queue = { elevator = \"noop\", unplug_delay = 3.0, unplug_thresh = 2 }");
     let mut load = Script::new([0.0, 1.0, 2.0].into_iter().enumerate().map(scattered).collect());
@@ -176,7 +176,7 @@ fn any_queue() -> impl Strategy<Value = String> {
 }
 
 /// Requests in a narrow region, so that they meet; times in ms.
-fn any_issues() -> impl Strategy<Value = Vec<(Nanos, Issue)>> {
+fn any_issues() -> impl Strategy<Value = Vec<(Instant, Issue)>> {
     let lbn = prop_oneof![4 => 0u64..400, 1 => 0u64..4_000_000];
     let one = (lbn, 1u32..60, 0u32..10, 0u32..4, any::<bool>(), 0.0..150.0f64);
     prop::collection::vec(one, 1..60).prop_map(|all| {
@@ -188,7 +188,7 @@ fn any_issues() -> impl Strategy<Value = Vec<(Nanos, Issue)>> {
                 _ => Request::read(Lbn(lbn), sectors),
             };
             let issue = Issue { source, urgent, ..Issue::new(id as u32 % 2, request, id as u64) };
-            (Nanos::from_ms(ms), issue)
+            (Instant::from_ms(ms), issue)
         };
         all.into_iter().enumerate().map(issue).collect()
     })

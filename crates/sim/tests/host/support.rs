@@ -1,7 +1,7 @@
 //! Hosts, loads and what is watched of them.
 
 use headstack_model::spec::CacheSpec;
-use headstack_model::{Lbn, Nanos, Op, Request, drives};
+use headstack_model::{Instant, Lbn, Op, Request, drives};
 use headstack_sim::{Completion, Device, DeviceOptions, Engine, Finished, HostSpec, Observer, Outcome};
 use headstack_workload::{Issue, Load, Poll};
 use std::collections::BTreeMap;
@@ -25,25 +25,25 @@ pub(crate) fn host(text: &str) -> HostSpec {
 
 /// Issues at their times, whatever comes back.
 pub(crate) struct Script {
-    issues: Vec<(Nanos, Issue)>,
+    issues: Vec<(Instant, Issue)>,
     next: usize,
 }
 
 impl Script {
-    pub(crate) fn new(mut issues: Vec<(Nanos, Issue)>) -> Script {
+    pub(crate) fn new(mut issues: Vec<(Instant, Issue)>) -> Script {
         issues.sort_by_key(|(at, issue)| (*at, issue.id));
         Script { issues, next: 0 }
     }
 
     /// Requests to volume 0, all at time 0.
     pub(crate) fn at_once(requests: &[Request]) -> Script {
-        let issue = |(id, request): (usize, &Request)| (Nanos::ZERO, Issue::new(0, *request, id as u64));
+        let issue = |(id, request): (usize, &Request)| (Instant::ZERO, Issue::new(0, *request, id as u64));
         Script::new(requests.iter().enumerate().map(issue).collect())
     }
 }
 
 impl Load for Script {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         match self.issues.get(self.next) {
             Some((at, issue)) if *at <= now => {
                 self.next += 1;
@@ -54,7 +54,7 @@ impl Load for Script {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {}
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {}
 }
 
 /// All that was seen of a run.
@@ -75,8 +75,8 @@ impl Observer for Seen {
 }
 
 impl Seen {
-    pub(crate) fn end(&self) -> Nanos {
-        self.finished.iter().map(|one| one.completion.completed).max().unwrap_or(Nanos::ZERO)
+    pub(crate) fn end(&self) -> Instant {
+        self.finished.iter().map(|one| one.completion.completed).max().unwrap_or(Instant::ZERO)
     }
 
     /// What holds of every run: each id came back once, its parts add up, and no command is longer than it may be.

@@ -1,7 +1,7 @@
 //! Where the time went, and what none can undercut.
 
 use crate::support::*;
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_sim::Outcome;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -22,7 +22,7 @@ pub(crate) fn any_request(random: &mut Pcg64Mcg, rig: &Rig, most: u32) -> Reques
 fn response_equals_the_sum_of_its_parts() {
     for rig in all() {
         let mut device = rig.queued(16, "sptf");
-        let (mut random, mut now) = (seeded(31), Nanos::ZERO);
+        let (mut random, mut now) = (seeded(31), Instant::ZERO);
         for _ in 0..100 {
             let requests: Vec<Request> = (0..16).map(|_| any_request(&mut random, &rig, 256)).collect();
             for done in serve_all(&mut device, now, &requests) {
@@ -55,7 +55,7 @@ fn response_is_never_shorter_than_overhead_plus_transfer() {
         let read_ms = least(|set| set.read_hit_ms.min(set.read_miss_ms)) + overhead.read_completion_ms;
         let early = rig.spec.bus.write_disconnect.map_or(f64::INFINITY, |early| early.command_ms);
         let write_ms = least(|set| set.write_ms).min(early) + overhead.write_completion_ms;
-        let (mut device, mut random, mut now) = (rig.device(), seeded(32), Nanos::ZERO);
+        let (mut device, mut random, mut now) = (rig.device(), seeded(32), Instant::ZERO);
         for _ in 0..600 {
             let request = any_request(&mut random, &rig, 128);
             let done = serve(&mut device, now, request);
@@ -74,7 +74,7 @@ fn response_is_never_shorter_than_overhead_plus_transfer() {
 #[test]
 fn media_time_is_the_sectors_share_of_a_turn() {
     for rig in all_plain() {
-        let (mut device, mut random, mut now) = (rig.device(), seeded(33), Nanos::ZERO);
+        let (mut device, mut random, mut now) = (rig.device(), seeded(33), Instant::ZERO);
         for _ in 0..200 {
             let track = rig.geometry().extent_at(any_lbn(&mut random, &rig, 1));
             let sectors = random.random_range(1..=track.sectors);
@@ -97,12 +97,12 @@ fn command_beyond_the_queue_depth_is_rejected() {
             let request = Request::read(headstack_model::Lbn(rig.sectors() / 2), 1);
             for taken in 0..depth as usize {
                 assert_eq!(device.outstanding(), taken);
-                device.submit(Nanos::ZERO, request).expect("there is room");
+                device.submit(Instant::ZERO, request).expect("there is room");
             }
-            device.submit(Nanos::ZERO, request).expect_err("the queue is full");
+            device.submit(Instant::ZERO, request).expect_err("the queue is full");
             assert_eq!(device.outstanding(), depth as usize);
             next(&mut device);
-            device.submit(Nanos::from_secs(1), request).expect("one has gone");
+            device.submit(Instant::from_secs(1), request).expect("one has gone");
         }
     }
 }
@@ -117,7 +117,7 @@ fn request_beyond_capacity_completes_as_out_of_range() {
             let lbn = headstack_model::Lbn(lbn);
             for request in [Request::read(lbn, sectors), Request::write(lbn, sectors)] {
                 let mut device = rig.device();
-                device.submit(Nanos::ZERO, request).expect("nothing else is outstanding");
+                device.submit(Instant::ZERO, request).expect("nothing else is outstanding");
                 let done = next(&mut device);
                 assert_eq!(done.outcome, Outcome::OutOfRange, "{}: {request:?}", rig.name());
                 assert_eq!(done.parts.seek + done.parts.media, Nanos::ZERO);

@@ -2,18 +2,18 @@
 
 use crate::accounting::any_request;
 use crate::support::*;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_sim::{CacheUse, Completion, Device, Outcome};
 use rand::RngExt;
 
 /// Some thousand requests, in bursts.
-fn worked(rig: &Rig) -> (Device, Vec<Completion>, Nanos) {
+fn worked(rig: &Rig) -> (Device, Vec<Completion>, Instant) {
     let mut device = rig.queued(8, "fcfs");
-    let (mut random, mut now, mut all) = (seeded(77), Nanos::ZERO, Vec::new());
+    let (mut random, mut now, mut all) = (seeded(77), Instant::ZERO, Vec::new());
     for _ in 0..150 {
         let requests: Vec<_> = (0..8).map(|_| any_request(&mut random, rig, 64)).collect();
         let done = serve_all(&mut device, now, &requests);
-        now = done.iter().map(|done| done.completed).fold(now, Nanos::max);
+        now = done.iter().map(|done| done.completed).fold(now, Instant::max);
         all.extend(done);
         now = rig.after(now, random.random_range(0.0..2.0));
     }
@@ -56,7 +56,7 @@ fn arm_activity_equals_the_time_of_its_accesses() {
             assert_eq!(activity.commands.rotational_latency, latency, "{}", rig.name());
         }
         let all = activity.busy() + activity.read_ahead + activity.recalibration;
-        assert!(all <= now, "{}: {all} of {now}", rig.name());
+        assert!(all <= now.since_start(), "{}: {all} of {now}", rig.name());
         let travelled = done.iter().filter(|done| done.travel.is_some()).count() as u64;
         assert_eq!(activity.commands.accesses, travelled + joined, "{}", rig.name());
         assert_eq!(activity.seeks.count(), travelled + activity.destages.accesses, "{}", rig.name());

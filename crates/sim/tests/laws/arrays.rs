@@ -1,7 +1,7 @@
 //! Arrays: a request ends with its slowest part, and redundancy costs what it must.
 
 use crate::support::{Rig, all_plain, any_lbn, seeded, shipped, small};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Op, Request};
 use headstack_policy::stripe::{Array, Organisation, ReadChoice, Shape, Unit, WriteOrder};
 use headstack_sim::{ArrayVolume, Completion, Engine, Finished, HostSpec, Observer, Outcome};
 use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape as Asked};
@@ -33,7 +33,7 @@ struct OneByOne {
 }
 
 impl Load for OneByOne {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         match self.requests.get(self.next) {
             _ if self.waits => Poll::Waiting,
             None => Poll::Done,
@@ -44,7 +44,7 @@ impl Load for OneByOne {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, _now: Instant, _id: u64) {
         self.waits = false;
     }
 }

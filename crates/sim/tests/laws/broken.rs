@@ -3,14 +3,14 @@
 use crate::media::Asks;
 use crate::support::*;
 use headstack_model::spec::{Retries, WriteCache};
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::{CacheUse, Completion, Device, DeviceOptions, Engine, Fault, FaultError, Outcome};
 use headstack_workload::{Inbox, Issue};
 use rand::RngExt;
 use std::collections::BTreeMap;
 
 /// One request alone, however it ends.
-fn ask(device: &mut Device, at: Nanos, request: Request) -> Completion {
+fn ask(device: &mut Device, at: Instant, request: Request) -> Completion {
     device.submit(at, request).expect("nothing else is outstanding");
     let completion = next(device);
     assert_eq!(completion.parts.total(), completion.response());
@@ -36,11 +36,11 @@ fn bad_block_read_fails_after_its_retry_turns() {
             let bad = lbn + index as u64;
             let turns = [None, Some(1), Some(3)][index % 3];
             let mut device = with(&rig, &[medium(bad, 1, turns, false)]);
-            let failed = ask(&mut device, Nanos::ZERO, Request::read(lbn, 40));
+            let failed = ask(&mut device, Instant::ZERO, Request::read(lbn, 40));
             assert_eq!(failed.outcome, Outcome::MediumError, "{}", rig.name());
             // What is before the bad block and the block itself, then the turns.
             let mut sound = rig.device();
-            let whole = ask(&mut sound, Nanos::ZERO, Request::read(lbn, 40));
+            let whole = ask(&mut sound, Instant::ZERO, Request::read(lbn, 40));
             let tried = f64::from(turns.unwrap_or(usual)) * rig.turn();
             let rotation = failed.parts.rotational_latency.0 as f64;
             assert!(
@@ -71,11 +71,11 @@ fn write_cures_a_bad_block_unless_it_is_permanent() {
         let bad = Lbn(rig.sectors() / 3);
         for stays in [false, true] {
             let mut device = with(&rig, &[medium(bad, 4, None, stays)]);
-            let outcome = |device: &mut Device, at: Nanos, request| {
+            let outcome = |device: &mut Device, at: Instant, request| {
                 let done = ask(device, at, Request { fua: true, ..request });
                 (done.outcome, done.completed)
             };
-            let (written, at) = outcome(&mut device, Nanos::ZERO, Request::write(bad + 1, 2));
+            let (written, at) = outcome(&mut device, Instant::ZERO, Request::write(bad + 1, 2));
             assert_eq!(written, Outcome::Done, "{}", rig.name());
             let good = if stays { Outcome::MediumError } else { Outcome::Done };
             let mut at = at;
@@ -104,7 +104,7 @@ fn dirty_bad_block_is_read_from_cache_and_cured_by_destage() {
         });
         let bad = Lbn(rig.sectors() / 2);
         let mut device = with(&rig, &[medium(bad, 8, None, false)]);
-        let written = ask(&mut device, Nanos::ZERO, Request::write(bad, 8));
+        let written = ask(&mut device, Instant::ZERO, Request::write(bad, 8));
         let read = ask(&mut device, written.completed, Request::read(bad, 8));
         assert_eq!((read.outcome, read.cache), (Outcome::Done, CacheUse::Whole), "{}", rig.name());
         let flushed = ask(&mut device, read.completed, Request::flush());
@@ -122,16 +122,16 @@ fn slow_block_delays_only_its_own_accesses_by_its_turns() {
             let turns = index as u32 % 4 + 1;
             let fault = Fault::Slow { start: lbn + 3, end: lbn + 5, turns };
             for request in [Request::read(lbn, 8), Request::write(lbn, 8), Request::read(lbn + 4, 1)] {
-                let usual = ask(&mut rig.device(), Nanos::ZERO, request);
-                let slow = ask(&mut with(&rig, &[fault]), Nanos::ZERO, request);
+                let usual = ask(&mut rig.device(), Instant::ZERO, request);
+                let slow = ask(&mut with(&rig, &[fault]), Instant::ZERO, request);
                 assert_eq!(slow.outcome, Outcome::Done);
                 let more = (slow.response() - usual.response()).0 as f64;
                 assert_close(rig.name(), more, f64::from(turns) * turn, 6.0);
                 assert_eq!(slow.parts.seek, usual.parts.seek, "{}", rig.name());
             }
             for beside in [Request::read(lbn, 3), Request::write(lbn + 5, 3)] {
-                let usual = ask(&mut rig.device(), Nanos::ZERO, beside);
-                assert_eq!(ask(&mut with(&rig, &[fault]), Nanos::ZERO, beside), usual, "{}", rig.name());
+                let usual = ask(&mut rig.device(), Instant::ZERO, beside);
+                assert_eq!(ask(&mut with(&rig, &[fault]), Instant::ZERO, beside), usual, "{}", rig.name());
             }
         }
     }
@@ -150,7 +150,7 @@ fn bad_block_read_always_fails_despite_read_ahead() {
             let options = DeviceOptions { seed, ..DeviceOptions::default() };
             let mut device = rig.device_with(&options);
             runs.into_iter().for_each(|fault| device.inject(fault).expect("the disk can have it"));
-            let mut at = Nanos::ZERO;
+            let mut at = Instant::ZERO;
             for index in 0..200u64 {
                 // Runs of reads that come up to the bad blocks and pass them, so that read-ahead does, too.
                 let sectors = asks.random().random_range(1..24);
@@ -175,15 +175,15 @@ fn dead_drive_fails_every_command_after_its_timeout() {
     for rig in all() {
         for seed in 0..12u64 {
             let (from, timeout) =
-                (Nanos::from_ms(40.0 + seed as f64 * 3.7), Nanos::from_ms((seed % 3) as f64 * 25.0));
+                (Instant::from_ms(40.0 + seed as f64 * 3.7), Nanos::from_ms((seed % 3) as f64 * 25.0));
             let (mut sound, mut dying) = (rig.device(), rig.device());
             dying.inject(Fault::Dead { from, timeout }).expect("any disk can die");
             let mut asks = Asks::new(&rig, seed);
-            let (mut now, mut due, mut before) = (Nanos::ZERO, Nanos::ZERO, BTreeMap::new());
+            let (mut now, mut due, mut before) = (Instant::ZERO, Instant::ZERO, BTreeMap::new());
             let (mut submitted, mut ended) = (0, 0);
             while ended < 200 {
                 let room = submitted < 200 && dying.outstanding() < dying.depth();
-                let event = dying.poll_timeout().unwrap_or(Nanos::MAX);
+                let event = dying.poll_timeout().unwrap_or(Instant::MAX);
                 let next = if room { event.min(due.max(now)) } else { event };
                 now = now.max(next);
                 dying.handle_timeout(now);
@@ -227,10 +227,10 @@ fn dead_drive_reports_no_media_write_of_dirty_data() {
     });
     let mut device = rig.device();
     device.track_media();
-    device.inject(Fault::Dead { from: Nanos::from_secs(1), timeout: Nanos::ZERO }).expect("it can die");
-    let written = ask(&mut device, Nanos::ZERO, Request::write(Lbn(100), 8));
+    device.inject(Fault::Dead { from: Instant::from_secs(1), timeout: Nanos::ZERO }).expect("it can die");
+    let written = ask(&mut device, Instant::ZERO, Request::write(Lbn(100), 8));
     assert_eq!((written.outcome, written.cache), (Outcome::Done, CacheUse::Buffered));
-    assert_eq!(ask(&mut device, Nanos::from_secs(2), Request::flush()).outcome, Outcome::Dead);
+    assert_eq!(ask(&mut device, Instant::from_secs(2), Request::flush()).outcome, Outcome::Dead);
     assert_eq!(device.poll_media_write(), None);
 }
 
@@ -259,12 +259,12 @@ fn engine_returns_device_errors() {
     let mut engine = Engine::new(rigs.iter().map(Rig::device).collect());
     engine.inject(0, medium(Lbn(50), 1, None, false)).expect("the disk can have it");
     engine
-        .inject(1, Fault::Dead { from: Nanos::from_ms(1.0), timeout: Nanos::from_ms(5.0) })
+        .inject(1, Fault::Dead { from: Instant::from_ms(1.0), timeout: Nanos::from_ms(5.0) })
         .expect("so can this");
     let mut inbox = Inbox::default();
     for (volume, lbn) in [(0, 48), (0, 60), (1, 48), (1, 60)] {
         let id = u64::from(volume) * 100 + lbn;
-        inbox.put(Nanos::ZERO, Issue::new(volume, Request::read(Lbn(lbn), 4), id));
+        inbox.put(Instant::ZERO, Issue::new(volume, Request::read(Lbn(lbn), 4), id));
     }
     let mut ended = BTreeMap::new();
     engine.run(&mut inbox, &mut |one| {
@@ -272,6 +272,6 @@ fn engine_returns_device_errors() {
     });
     assert_eq!((ended[&48].0, ended[&60].0), (Outcome::MediumError, Outcome::Done));
     // The second goes to the disk when the first has come back.
-    let dead = |ms| (Outcome::Dead, Nanos::from_ms(ms));
+    let dead = |ms| (Outcome::Dead, Instant::from_ms(ms));
     assert_eq!((ended[&148], ended[&160]), (dead(6.0), dead(11.0)));
 }

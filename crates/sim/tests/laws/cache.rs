@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, JoinedWrites, OverheadSpec, ReadAhead, WriteCache};
-use headstack_model::{Extent, Lbn, Nanos, Request};
+use headstack_model::{Extent, Instant, Lbn, Nanos, Request};
 use headstack_sim::CacheUse;
 
 /// With a cache of so many segments of so many sectors, and a bus and electronics that take some time.
@@ -34,7 +34,7 @@ fn whole_track(rig: &Rig) -> Option<Extent> {
 fn whole_hit_takes_only_overhead_and_bus_time() {
     for rig in all() {
         let rig = cached(&rig, 4, 512);
-        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        let (mut device, mut now) = (rig.device(), Instant::ZERO);
         for (index, lbn) in rig.spread(50).enumerate() {
             let sectors = (index as u32 * 37) % 500 + 1;
             let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 500)), sectors);
@@ -59,7 +59,7 @@ fn repeated_read_needs_no_media_access_on_any_drive() {
         if !rig.spec.cache.enabled {
             continue;
         }
-        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        let (mut device, mut now) = (rig.device(), Instant::ZERO);
         for lbn in rig.spread(20) {
             let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 16)), 16);
             let first = serve(&mut device, now, request);
@@ -80,7 +80,7 @@ fn queued_reads_are_not_read_ahead_of_if_the_drive_says_so() {
             (spec.queue.depth, spec.queue.read_ahead) = (depth, read_ahead);
         });
         let mut device = rig.device();
-        let first = serve(&mut device, Nanos::ZERO, Request::read(Lbn(0), 8));
+        let first = serve(&mut device, Instant::ZERO, Request::read(Lbn(0), 8));
         serve(&mut device, rig.after(first.completed, 2.0), Request::read(Lbn(8), 8)).parts.media
             == Nanos::ZERO
     };
@@ -97,7 +97,7 @@ fn fua_read_comes_from_the_media_despite_a_cached_copy() {
         let rig = cached(&rig, 4, 512);
         let mut device = rig.device();
         let request = Request::read(Lbn(rig.sectors() / 2), 8);
-        let first = serve(&mut device, Nanos::ZERO, request);
+        let first = serve(&mut device, Instant::ZERO, request);
         let forced = serve(&mut device, first.completed, Request { fua: true, ..request });
         assert!(forced.parts.media > Nanos::ZERO, "{}: {forced:?}", rig.name());
     }
@@ -110,8 +110,8 @@ fn hit_completes_while_the_arm_is_busy() {
         let mut device = rig.device();
         let held = Request::read(Lbn(rig.sectors() - 8), 8);
         let far = Request::read(Lbn(0), 8);
-        let now = serve(&mut device, Nanos::ZERO, held).completed;
-        let alone = serve(&mut rig.device(), Nanos::ZERO, held).completed;
+        let now = serve(&mut device, Instant::ZERO, held).completed;
+        let alone = serve(&mut rig.device(), Instant::ZERO, held).completed;
         assert_eq!(alone, now);
         // While the arm is on its way to the other end of the disk.
         device.submit(now, far).expect("there is room");
@@ -121,7 +121,7 @@ fn hit_completes_while_the_arm_is_busy() {
         assert_eq!((hit.request, hit.completed), (held, at + Nanos(100_000 + 8 * 5_000)), "{}", rig.name());
         let miss = next(&mut device);
         let mut other = rig.device();
-        serve(&mut other, Nanos::ZERO, held);
+        serve(&mut other, Instant::ZERO, held);
         assert_eq!(serve(&mut other, now, far).completed, miss.completed, "{}", rig.name());
     }
 }
@@ -135,7 +135,7 @@ fn next_sequential_read_hits_after_read_ahead() {
             let rig = ahead(&rig, rule);
             let Some(track) = whole_track(&rig) else { continue };
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+            let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 8));
             let rest = Request::read(track.first + 8, track.sectors - 8);
             let second = serve(&mut device, rig.after(first.completed, 1.0), rest);
             let media = second.parts.media + second.parts.rotational_latency + second.parts.seek;
@@ -153,7 +153,7 @@ fn read_ahead_by_sequence_crosses_the_track_only_after_a_second_read() {
         let beyond = Request::read(track.first + u64::from(track.sectors), 1);
         let media = |reads: &[Request]| {
             let mut device = rig.device();
-            let mut now = Nanos::ZERO;
+            let mut now = Instant::ZERO;
             for read in reads {
                 now = serve(&mut device, now, *read).completed;
             }
@@ -180,7 +180,7 @@ fn read_ahead_stops_at_its_maximum() {
         let Some(track) = whole_track(&rig) else { continue };
         let read = |offset: u64, sectors: u32| {
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+            let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 8));
             serve(&mut device, rig.after(first.completed, 1.0), Request::read(track.first + offset, sectors))
         };
         assert_eq!(read(8, 20).parts.media, Nanos::ZERO, "{}: all 20", rig.name());
@@ -201,7 +201,7 @@ fn read_ahead_delays_other_requests_by_at_most_a_sector() {
             let mut longest: f64 = 0.0;
             for step in 1..60 {
                 let mut device = rig.device();
-                let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+                let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 8));
                 let done = serve(&mut device, rig.after(first.completed, f64::from(step) * 0.0077), far);
                 longest = longest.max(done.parts.queued.0 as f64);
             }
@@ -213,7 +213,7 @@ fn read_ahead_delays_other_requests_by_at_most_a_sector() {
             let mut longest: f64 = 0.0;
             for step in 1..60 {
                 let mut device = bare.device();
-                let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+                let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 8));
                 let done = serve(&mut device, rig.after(first.completed, f64::from(step) * 0.0077), far);
                 longest = longest.max(done.parts.queued.0 as f64);
             }
@@ -233,7 +233,7 @@ fn read_joining_its_read_ahead_needs_no_positioning() {
         // The head is on the next sector already; a drive that knows no almost hits would let it pass.
         let rig = ahead(&rig, ReadAhead::Track).with(|spec| spec.cache.almost_hits = true);
         let mut device = rig.device();
-        let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+        let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 8));
         // Half the track asked for while its read-ahead is on its first sectors.
         let more = track.sectors / 2;
         let second = serve(&mut device, first.completed, Request::read(track.first + 8, more));
@@ -258,7 +258,7 @@ fn write_invalidates_the_cached_copy() {
         let rig = cached(&rig, 4, 512).with(|spec| spec.cache.read_hits_on_written = false);
         let mut device = rig.device();
         let lbn = Lbn(rig.sectors() / 2);
-        let read = serve(&mut device, Nanos::ZERO, Request::read(lbn, 16));
+        let read = serve(&mut device, Instant::ZERO, Request::read(lbn, 16));
         let write = serve(&mut device, read.completed, Request::write(lbn + 4, 2));
         let again = serve(&mut device, write.completed, Request::read(lbn, 16));
         assert!(again.parts.media > Nanos::ZERO, "{}: {again:?}", rig.name());
@@ -271,7 +271,7 @@ fn least_recently_used_segment_is_evicted() {
         let rig = cached(&rig, 3, 64);
         let mut device = rig.device();
         let blocks: Vec<Lbn> = rig.spread(4).collect();
-        let mut now = Nanos::ZERO;
+        let mut now = Instant::ZERO;
         let mut hit = |index: usize| {
             let done = serve(&mut device, now, Request::read(blocks[index], 4));
             now = done.completed;
@@ -291,7 +291,7 @@ fn on_arrival_read_ahead_caches_the_track_in_two_turns() {
         let rig = ahead(&rig, ReadAhead::OnArrival);
         for part in [0, track.sectors / 3, track.sectors - 1] {
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first + u64::from(part), 1));
+            let first = serve(&mut device, Instant::ZERO, Request::read(track.first + u64::from(part), 1));
             // One turn for what follows the block, and at most one more for what comes before it.
             let later = first.completed + Nanos((2.1 * rig.turn()) as u64);
             let whole = serve(&mut device, later, Request::read(track.first, track.sectors));
@@ -315,7 +315,7 @@ fn full_segment_stops_read_ahead_or_wraps_over_its_front() {
         for past in [false, true] {
             let rig = rig.with(|spec| spec.cache.read_ahead_past_segment = past);
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 1));
+            let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 1));
             let at = rig.after(first.completed, 2.0);
             let second = serve(&mut device, at, Request::read(track.first + 1, 1));
             let is_hit = second.parts.media == Nanos::ZERO;
@@ -324,7 +324,7 @@ fn full_segment_stops_read_ahead_or_wraps_over_its_front() {
             let end =
                 if past { track.first + u64::from(track.sectors) } else { track.first + 1 + u64::from(size) };
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 1));
+            let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 1));
             let at = rig.after(first.completed, 2.0);
             let last = serve(&mut device, at, Request::read(Lbn(end.0 - 1), 1));
             assert_eq!(last.parts.media, Nanos::ZERO, "{}: the last block, past: {past}", rig.name());
@@ -345,7 +345,7 @@ fn read_ahead_waiting_for_room_keeps_data_being_sent() {
         let next_is_hit = |waits: bool| {
             let rig = rig.with(|spec| spec.cache.read_ahead_waits_for_room = waits);
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 4));
+            let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 4));
             serve(&mut device, first.completed, Request::read(track.first + 4, 4)).parts.media == Nanos::ZERO
         };
         assert!(next_is_hit(true), "{}", rig.name());
@@ -372,7 +372,7 @@ fn read_ahead_waiting_for_room_keeps_rest_of_partial_hit() {
             let next_is_hit = |waits: bool| {
                 let rig = rig.with(|spec| spec.cache.read_ahead_waits_for_room = waits);
                 let mut device = rig.device();
-                let first = serve(&mut device, Nanos::ZERO, Request::read(from, sectors));
+                let first = serve(&mut device, Instant::ZERO, Request::read(from, sectors));
                 let held = if index == 0 { end } else { from + u64::from(size) };
                 let later = rig.after(first.completed, wait);
                 let part = serve(&mut device, later, Request::read(Lbn(held.0 - 2), 6));
@@ -402,7 +402,7 @@ fn resumed_read_ahead_still_crosses_the_track_boundary() {
         // A read that goes from one track on to the next has its read-ahead go on to the end of the track behind.
         let begin = || {
             let mut device = rig.device();
-            let crossing = serve(&mut device, Nanos::ZERO, Request::read(Lbn(end.0 - 2), 4));
+            let crossing = serve(&mut device, Instant::ZERO, Request::read(Lbn(end.0 - 2), 4));
             let stopped = rig.after(crossing.completed, 0.5);
             let far = serve(&mut device, stopped, Request::read(Lbn(rig.sectors() - 8), 1));
             (device, far.completed)
@@ -435,7 +435,7 @@ fn arm_taking_hit_waits_for_destage_and_stops_read_ahead() {
         let times = |takes: bool, other: Request, wait: f64| {
             let rig = rig.with(|spec| spec.cache.hits_take_arm = takes);
             let mut device = rig.device();
-            let now = rig.after(serve(&mut device, Nanos::ZERO, held).completed, 20.0);
+            let now = rig.after(serve(&mut device, Instant::ZERO, held).completed, 20.0);
             let began = serve(&mut device, now, other).completed;
             let hit = serve(&mut device, rig.after(began, wait), held);
             let behind = Request::read(other.end() + 150, 40);
@@ -463,7 +463,8 @@ fn write_joining_a_destage_streams_or_is_rewritten() {
             });
             // The arm has far to go for the first, so that the others come while it is being put on the media.
             let mut device = rig.device();
-            let mut now = serve(&mut device, Nanos::ZERO, Request::read(Lbn(rig.sectors() - 8), 8)).completed;
+            let mut now =
+                serve(&mut device, Instant::ZERO, Request::read(Lbn(rig.sectors() - 8), 8)).completed;
             let responses = [0, 4, 8].map(|from| {
                 let written = serve(&mut device, now, Request::write(track.first + from, 4));
                 now = written.completed;

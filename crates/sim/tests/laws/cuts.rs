@@ -19,7 +19,7 @@ fn cut(rig: &Rig, seed: u64, lies: bool) -> (Run, Result<(), Loss>) {
         run.now = next;
         left -= (run.history.len() - asked).clamp(1, left);
     }
-    let at = run.now + rig.after(Nanos::ZERO, run.asks.random().random_range(0.0..3.0));
+    let at = rig.after(run.now, run.asks.random().random_range(0.0..3.0));
     run.until(at, |_, _, _| {});
     run.device.cut_power(at);
     run.listen();

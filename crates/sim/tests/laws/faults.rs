@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::{LostTurns, Recalibration, Retries};
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::DeviceOptions;
 
 /// Turns by which `found` is longer than `usual`, which must be whole ones.
@@ -24,9 +24,9 @@ fn retries_add_whole_turns_at_their_probability() {
         };
         let mut counts = [0u32; 4];
         for index in 0..400 {
-            let usual = serve(&mut rig.device(), Nanos::ZERO, request(index)).response();
+            let usual = serve(&mut rig.device(), Instant::ZERO, request(index)).response();
             let options = DeviceOptions { seed: index, ..DeviceOptions::default() };
-            let found = serve(&mut shaky.device_with(&options), Nanos::ZERO, request(index)).response();
+            let found = serve(&mut shaky.device_with(&options), Instant::ZERO, request(index)).response();
             counts[whole_turns(&rig, usual, found) as usize] += 1;
         }
         // Each turn is needed with the same probability again, up to the third: shares 0.7, 0.21, 0.063, 0.027.
@@ -50,9 +50,9 @@ fn lost_turns_follow_their_shares_and_count_as_retries() {
         let mut counts = [0u32; 4];
         for seed in 0..400 {
             let request = Request::read(Lbn(1 + rig.sectors() / 401 * seed), 1);
-            let usual = serve(&mut rig.device(), Nanos::ZERO, request);
+            let usual = serve(&mut rig.device(), Instant::ZERO, request);
             let options = DeviceOptions { seed, ..DeviceOptions::default() };
-            let found = serve(&mut losing.device_with(&options), Nanos::ZERO, request);
+            let found = serve(&mut losing.device_with(&options), Instant::ZERO, request);
             let turns = whole_turns(&rig, usual.response(), found.response());
             counts[turns as usize] += 1;
             assert_eq!(found.parts.retries, found.response() - usual.response(), "{}", rig.name());
@@ -70,7 +70,7 @@ fn sequential_access_loses_no_turn() {
     for rig in all_plain() {
         let losing = losing(&rig, &[(1, 0.49)]);
         let mut device = losing.device();
-        let mut now = Nanos::ZERO;
+        let mut now = Instant::ZERO;
         for index in 0..100 {
             let done = serve(&mut device, now, Request::read(Lbn(8 + 4 * index), 4));
             assert!(index == 0 || done.parts.retries == Nanos::ZERO, "{}: {done:?}", rig.name());
@@ -90,7 +90,7 @@ fn queued_command_loses_no_turn_under_from_idle_only() {
         let (mut when_idle, mut behind) = (0, 0);
         for round in 0..200 {
             let requests = [8, 16].map(|sectors| Request::read(any_lbn(&mut random, &rig, 16), sectors));
-            for done in serve_all(&mut device, Nanos::from_secs(round), &requests) {
+            for done in serve_all(&mut device, Instant::from_secs(round), &requests) {
                 let found = if done.request == requests[0] { &mut when_idle } else { &mut behind };
                 *found += u32::from(done.parts.retries > Nanos::ZERO);
             }
@@ -104,7 +104,7 @@ fn lost_turns_give_modern_drives_the_measured_read_tail() {
     for rig in shipped().into_iter().filter(|rig| rig.spec.mechanics.lost_turns.is_some()) {
         let mut device = rig.device();
         let mut random = seeded(8);
-        let mut now = Nanos::ZERO;
+        let mut now = Instant::ZERO;
         let mut times: Vec<Nanos> = (0..40_000)
             .map(|_| {
                 let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 8), 8));
@@ -134,7 +134,7 @@ fn recalibration_delays_an_access_by_at_most_its_duration() {
         for seed in 0..300 {
             let options = DeviceOptions { seed, ..DeviceOptions::default() };
             let request = Request::read(Lbn(rig.sectors() / 2), 1);
-            let at = Nanos::from_ms(500.0);
+            let at = Instant::from_ms(500.0);
             let usual = serve(&mut rig.device(), at, request).response();
             let found = serve(&mut away.device_with(&options), at, request).response();
             // The sector comes round once a turn, so what is lost is a whole number of them.
@@ -171,12 +171,12 @@ fn partial_physical_sector_write_costs_one_more_turn() {
                     continue;
                 }
                 let write = Request::write(lbn, sectors);
-                let usual = serve(&mut rig.device(), Nanos::ZERO, write).response();
-                let found = serve(&mut large.device(), Nanos::ZERO, write).response();
+                let usual = serve(&mut rig.device(), Instant::ZERO, write).response();
+                let found = serve(&mut large.device(), Instant::ZERO, write).response();
                 assert_eq!(whole_turns(&rig, usual, found), more, "{}: {write:?}", rig.name());
                 let read = Request::read(lbn, sectors);
-                let usual = serve(&mut rig.device(), Nanos::ZERO, read);
-                assert_eq!(serve(&mut large.device(), Nanos::ZERO, read), usual, "reads cost nothing more");
+                let usual = serve(&mut rig.device(), Instant::ZERO, read);
+                assert_eq!(serve(&mut large.device(), Instant::ZERO, read), usual, "reads cost nothing more");
             }
         }
     }

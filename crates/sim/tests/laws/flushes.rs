@@ -6,7 +6,7 @@
 
 use crate::support::*;
 use headstack_model::spec::{Tagging, WriteCache};
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Op, Request};
 use headstack_sim::{Command, Device, TaskAttribute};
 
 /// Scattered blocks that are in the cache and not on the media when the flush comes.
@@ -27,8 +27,8 @@ fn caching(tagging: Tagging) -> Vec<Rig> {
 }
 
 /// A device of the rig with [`DIRTY`] blocks to write, and the time.
-fn dirty(rig: &Rig) -> (Device, Nanos) {
-    let (mut device, mut now, mut random) = (rig.device(), Nanos::ZERO, seeded(71));
+fn dirty(rig: &Rig) -> (Device, Instant) {
+    let (mut device, mut now, mut random) = (rig.device(), Instant::ZERO, seeded(71));
     for _ in 0..DIRTY {
         now = serve(&mut device, now, Request::write(any_lbn(&mut random, rig, 1), 1)).completed;
     }
@@ -121,7 +121,7 @@ fn ncq_flush_waits_for_earlier_reads_and_delays_later_ones() {
         assert_eq!(device.activity().destages.accesses, DIRTY, "{}", rig.name());
         for _ in 0..10 {
             let read = next(&mut device);
-            let begins = read.completed.since(read.parts.total() - read.parts.queued);
+            let begins = read.completed.saturating_sub(read.parts.total() - read.parts.queued);
             assert!(begins >= flush.completed, "{}: a read began at {begins}", rig.name());
         }
     }

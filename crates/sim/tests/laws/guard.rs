@@ -1,7 +1,7 @@
 //! What a starvation guard before a drive's queue promises, and what it may cost.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_policy::Guard;
 use headstack_sim::Tag;
 use rand::RngExt;
@@ -21,9 +21,10 @@ struct Outcome {
 
 fn play(rig: &Rig, order: &str, mut guard: Guard, requests: usize) -> Outcome {
     let (mut device, mut random) = (rig.queued(DEPTH as u32, order), seeded(71));
-    let (mut held, mut asked): (VecDeque<Nanos>, Vec<Nanos>) = (VecDeque::new(), vec![Nanos::ZERO; DEPTH]);
-    let (mut now, mut longest, mut done) = (Nanos::ZERO, Nanos::ZERO, 0);
-    held.extend([Nanos::ZERO; DEPTH]);
+    let (mut held, mut asked): (VecDeque<Instant>, Vec<Instant>) =
+        (VecDeque::new(), vec![Instant::ZERO; DEPTH]);
+    let (mut now, mut longest, mut done) = (Instant::ZERO, Nanos::ZERO, 0);
+    held.extend([Instant::ZERO; DEPTH]);
     while done < requests {
         while !held.is_empty() && guard.may_issue(now) {
             let region = if random.random_bool(0.9) { rig.sectors() / 10 } else { rig.sectors() };

@@ -1,7 +1,7 @@
 //! What drives share on their way to the host: it carries no more than it can, and it carries everything.
 
 use crate::support::seeded;
-use headstack_model::{Lbn, Nanos, Op, Request, drives};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_sim::{Completion, Engine, Finished, Observer, Rig, Tenure};
 use headstack_workload::{Issue, Load, Poll};
 use rand::RngExt;
@@ -24,7 +24,7 @@ impl Runs {
 }
 
 impl Load for Runs {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         if self.left == 0 {
             return Poll::Done;
         }
@@ -35,7 +35,7 @@ impl Load for Runs {
         Poll::Issue(Issue::new(volume, request, run as u64))
     }
 
-    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+    fn handle_completion(&mut self, _now: Instant, id: u64) {
         self.ready.push(id as usize);
     }
 }
@@ -52,7 +52,7 @@ fn run(engine: &mut Engine, mut load: Runs) -> Vec<Finished> {
     let mut finished = Vec::new();
     engine.run(&mut load, &mut |one| finished.push(*one));
     for link in engine.link_usage() {
-        assert!(link.busy <= engine.now(), "{link:?} in {}", engine.now());
+        assert!(link.busy <= engine.now().since_start(), "{link:?} in {}", engine.now());
     }
     finished
 }
@@ -67,7 +67,7 @@ fn rate(bus: &str, volumes: &[(u32, Op)]) -> f64 {
 }
 
 /// When the last request came back: drives may read ahead beyond that.
-fn end(finished: &[Finished]) -> Nanos {
+fn end(finished: &[Finished]) -> Instant {
     finished.last().expect("something was asked").completion.completed
 }
 
@@ -141,7 +141,7 @@ fn adapter_serves_one_command_at_a_time() {
     let cost = |us: u32| {
         let mut engine = four(&format!("{LOOP}command_us = {us}"));
         let finished = run(&mut engine, Runs::new(&many, 0, 4_000));
-        end(&finished).as_us() / 4_000.0
+        end(&finished).since_start().as_us() / 4_000.0
     };
     // Every read but the first is a hit: with a slow adapter there is nothing else to wait for.
     let slow = cost(1_000);

@@ -4,7 +4,7 @@
 use crate::history::{Asked, History};
 use crate::support::*;
 use headstack_model::spec::{Tagging, WriteCache};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_sim::{Completion, Device, DeviceOptions, MediaWrite, Outcome};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -82,10 +82,10 @@ impl Asks {
 pub(crate) struct Run {
     pub(crate) device: Device,
     pub(crate) asks: Asks,
-    pub(crate) now: Nanos,
+    pub(crate) now: Instant,
     depth: usize,
     /// When the next request comes, and whether a flush is not passed on.
-    due: Nanos,
+    due: Instant,
     lies: bool,
     /// Whether each write is done only once it is on the media.
     through: bool,
@@ -93,12 +93,12 @@ pub(crate) struct Run {
     /// Of each tag: the number of what it is for.
     tags: BTreeMap<u32, usize>,
     /// Of each time of submission: the write's number and blocks.
-    pub(crate) writes: BTreeMap<Nanos, (usize, Request)>,
+    pub(crate) writes: BTreeMap<Instant, (usize, Request)>,
     /// Of each time of submission: when that write was done.
-    ends: BTreeMap<Nanos, Nanos>,
+    ends: BTreeMap<Instant, Instant>,
     pub(crate) told: Vec<MediaWrite>,
     /// Of each block: when the write was submitted whose data are on the media.
-    pub(crate) media: BTreeMap<u64, Nanos>,
+    pub(crate) media: BTreeMap<u64, Instant>,
 }
 
 impl Run {
@@ -110,9 +110,9 @@ impl Run {
         Run {
             device,
             asks,
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             depth,
-            due: Nanos(1),
+            due: Instant(1),
             lies,
             through: rig.spec.cache.write_cache == WriteCache::None,
             history: History::default(),
@@ -125,10 +125,10 @@ impl Run {
     }
 
     /// Goes on up to a time; `done` sees what comes back.
-    pub(crate) fn until(&mut self, end: Nanos, mut done: impl FnMut(&mut Run, usize, &Completion)) {
+    pub(crate) fn until(&mut self, end: Instant, mut done: impl FnMut(&mut Run, usize, &Completion)) {
         loop {
             let room = self.device.outstanding() < self.depth;
-            let event = self.device.poll_timeout().unwrap_or(Nanos::MAX);
+            let event = self.device.poll_timeout().unwrap_or(Instant::MAX);
             let next = if room { event.min(self.due.max(self.now)) } else { event };
             if next > end {
                 break;
@@ -194,7 +194,7 @@ fn flushed_and_forced_writes_are_on_the_media() {
         let (mut flushes, mut forced) = (0, 0);
         for seed in 0..3 {
             let mut run = Run::new(&rig, seed, false);
-            run.until(Nanos::from_secs(2), |run, number, completion| {
+            run.until(Instant::from_secs(2), |run, number, completion| {
                 match completion.request.op {
                     Op::Flush => flushes += 1,
                     Op::Write if completion.request.fua || through => forced += 1,
@@ -230,9 +230,9 @@ fn data_joining_a_dirty_run_cross_the_bus_before_destage() {
             device.track_media();
             // The arm is at the first one when the second comes, which the third joins some time later.
             let writes = [
-                (Nanos(0), Request::write(lbn, 40)),
-                (Nanos(1), Request::write(lbn + 40, 1)),
-                (Nanos::from_ms(14.0), Request::write(lbn + 41, 40)),
+                (Instant(0), Request::write(lbn, 40)),
+                (Instant(1), Request::write(lbn + 40, 1)),
+                (Instant::from_ms(14.0), Request::write(lbn + 41, 40)),
             ];
             for (at, write) in writes {
                 device.submit(at, write).expect("the queue holds them");
@@ -255,8 +255,8 @@ fn media_write_is_never_reported_before_it_can_happen() {
     for rig in writers() {
         for seed in 0..6 {
             let mut run = Run::new(&rig, seed, false);
-            run.until(Nanos::from_secs(4), |_, _, _| {});
-            let (mut last, mut media) = (Nanos::ZERO, BTreeMap::new());
+            run.until(Instant::from_secs(4), |_, _, _| {});
+            let (mut last, mut media) = (Instant::ZERO, BTreeMap::new());
             for told in &run.told {
                 let name = format!("{}, seed {seed}: {told:?}", rig.name());
                 let (_, request) = run.writes[&told.submitted];
@@ -269,7 +269,7 @@ fn media_write_is_never_reported_before_it_can_happen() {
                 last = told.at;
                 for block in told.start.0..told.end.0 {
                     // Of two that were under way at once, either may be the last.
-                    let end = run.ends.get(&told.submitted).copied().unwrap_or(Nanos::MAX);
+                    let end = run.ends.get(&told.submitted).copied().unwrap_or(Instant::MAX);
                     let before = media.insert(block, told.submitted);
                     let in_order = before.is_none_or(|before| before <= told.submitted || end > before);
                     assert!(in_order, "{name}: {before:?} before, done at {end}");
@@ -286,8 +286,8 @@ fn dirty_data_never_exceed_the_write_cache() {
         let cache = rig.spec.cache.clone();
         for seed in 0..2 {
             let (mut run, mut most) = (Run::new(&rig, seed, false), 0);
-            let mut youngest: BTreeMap<u64, Nanos> = BTreeMap::new();
-            run.until(Nanos::from_secs(4), |run, _, completion| {
+            let mut youngest: BTreeMap<u64, Instant> = BTreeMap::new();
+            run.until(Instant::from_secs(4), |run, _, completion| {
                 let Completion { request, submitted, .. } = *completion;
                 if request.op != Op::Write {
                     return;
@@ -319,7 +319,7 @@ fn flush_completes_under_continuous_writes() {
         // Tags by which a flush is not alone, as SCSI has them.
         let rig = rig.with(|spec| spec.queue.tagging = Some(Tagging::Tcq));
         let mut device = rig.queued(4, "fcfs");
-        let (mut asks, mut now) = (Asks::new(&rig, 3), Nanos::ZERO);
+        let (mut asks, mut now) = (Asks::new(&rig, 3), Instant::ZERO);
         let (mut asked, mut is_done, mut writes) = (false, false, 0);
         while !is_done {
             while device.outstanding() < 4 {
@@ -347,9 +347,9 @@ fn power_cut_tears_at_most_one_access_between_sectors() {
     for rig in writers() {
         let physical = u64::from(rig.spec.physical_sector_bytes / rig.spec.sector_bytes);
         let mut whole = Run::new(&rig, 1, false);
-        whole.until(Nanos::from_secs(2), |_, _, _| {});
+        whole.until(Instant::from_secs(2), |_, _, _| {});
         for index in 0..20u64 {
-            let cut = Nanos(61_000_001 * (index + 1));
+            let cut = Instant(61_000_001 * (index + 1));
             let mut run = Run::new(&rig, 1, false);
             run.until(cut, |_, _, _| {});
             let before = run.told.len();

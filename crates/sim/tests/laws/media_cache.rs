@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::WriteCache;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::{Device, Fault};
 
 /// Drives with such a log, their volatile cache on, and off.
@@ -21,7 +21,7 @@ fn logging() -> Vec<[Rig; 2]> {
 
 /// Small writes anywhere, one after the other, each followed by a flush where asked: the times from submission until it is safe.
 fn safe_writes(device: &mut Device, rig: &Rig, count: usize, flushes: bool) -> Vec<Nanos> {
-    let (mut random, mut now) = (seeded(4), Nanos::ZERO);
+    let (mut random, mut now) = (seeded(4), Instant::ZERO);
     (0..count)
         .map(|_| {
             let begun = now;
@@ -67,7 +67,7 @@ fn idle_drive_empties_its_log() {
         let mut device = off.device();
         let times = safe_writes(&mut device, &off, 100, false);
         let before = device.activity().destages.accesses;
-        let end = Nanos(times.iter().map(|time| time.0).sum());
+        let end = Instant(times.iter().map(|time| time.0).sum());
         device.handle_timeout(end + Nanos::from_ms(20_000.0));
         let home = device.activity().destages.accesses;
         assert!(before == 0 && (90..=100).contains(&home), "{}: {before}, {home}", off.name());
@@ -82,7 +82,7 @@ fn large_writes_bypass_the_log() {
         for lbn in off.spread(20) {
             let request = Request::write(Lbn(lbn.0 / 8 * 8), 1024);
             let [logs, plain] =
-                [&off, &without].map(|rig| serve(&mut rig.device(), Nanos::ZERO, request).response());
+                [&off, &without].map(|rig| serve(&mut rig.device(), Instant::ZERO, request).response());
             assert_eq!(logs, plain, "{}", off.name());
         }
     }
@@ -95,7 +95,7 @@ fn write_to_a_bad_block_cures_it_despite_the_log() {
         let bad = Lbn(off.sectors() / 3 / 8 * 8);
         let fault = Fault::Medium { start: bad, end: bad + 8, turns: Some(2), stays: false };
         device.inject(fault).expect("the disk has these blocks");
-        let now = serve(&mut device, Nanos::ZERO, Request::write(bad, 8)).completed;
+        let now = serve(&mut device, Instant::ZERO, Request::write(bad, 8)).completed;
         serve(&mut device, now, Request::read(bad, 8));
     }
 }
@@ -105,7 +105,7 @@ fn reported_write_is_on_the_media() {
     for [_, off] in logging() {
         let mut device = off.device();
         device.track_media();
-        let (mut random, mut now) = (seeded(9), Nanos::ZERO);
+        let (mut random, mut now) = (seeded(9), Instant::ZERO);
         for _ in 0..1500 {
             let request = Request::write(Lbn(any_lbn(&mut random, &off, 8).0 / 8 * 8), 8);
             let submitted = now;

@@ -1,7 +1,7 @@
 //! What an order of the queue can gain, and that its choice is as good as it was thought to be.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Request};
 use headstack_policy::order::{self, Entry, Knowledge};
 use headstack_workload::Closed;
 use rand::RngExt;
@@ -87,7 +87,7 @@ fn scan_moves_the_arm_farther_than_look() {
     for rig in all_plain() {
         let distance = |order: &str| {
             let (mut device, mut random) = (rig.queued(4, order), seeded(55));
-            let mut now = Nanos::ZERO;
+            let mut now = Instant::ZERO;
             for _ in 0..400 {
                 while device.outstanding() < 4 {
                     device
@@ -108,7 +108,7 @@ fn scan_moves_the_arm_farther_than_look() {
 /// The part of a response in which the arm gets to the first sector, of `request` served after `first`.
 fn cost_after(rig: &Rig, first: Request, request: Request) -> u64 {
     let mut device = rig.queued(2, "fcfs");
-    positioning(&serve_all(&mut device, Nanos::ZERO, &[first, request])[1])
+    positioning(&serve_all(&mut device, Instant::ZERO, &[first, request])[1])
 }
 
 #[test]
@@ -123,9 +123,9 @@ fn sptf_chooses_the_shortest_positioning() {
             let first = any();
             let others: Vec<Request> = (0..12).map(|_| any()).collect();
             let mut device = rig.queued(13, "sptf");
-            device.submit(Nanos::ZERO, first).expect("the queue is deep enough");
+            device.submit(Instant::ZERO, first).expect("the queue is deep enough");
             for other in &others {
-                device.submit(Nanos::ZERO, *other).expect("the queue is deep enough");
+                device.submit(Instant::ZERO, *other).expect("the queue is deep enough");
             }
             assert_eq!(next(&mut device).request, first);
             let chosen = next(&mut device);
@@ -147,7 +147,7 @@ fn sstf_chooses_the_nearest_cylinder() {
             let mut requests = vec![Request::read(first, 1)];
             requests.extend(others.iter().map(|lbn| Request::read(*lbn, 1)));
             let mut device = rig.queued(13, "sstf");
-            let done = serve_all(&mut device, Nanos::ZERO, &requests);
+            let done = serve_all(&mut device, Instant::ZERO, &requests);
             let distance = |lbn: Lbn| cylinder(lbn).abs_diff(cylinder(first));
             let least = others.iter().map(|lbn| distance(*lbn)).min();
             assert_eq!(Some(distance(done[1].request.lbn)), least, "{}", rig.name());
@@ -161,7 +161,7 @@ fn c_look_sweeps_upward_and_restarts_at_the_bottom() {
         let mut random = seeded(53);
         let requests: Vec<Request> =
             (0..64).map(|_| Request::read(any_lbn(&mut random, &rig, 1), 1)).collect();
-        let done = serve_all(&mut rig.queued(64, "c-look"), Nanos::ZERO, &requests);
+        let done = serve_all(&mut rig.queued(64, "c-look"), Instant::ZERO, &requests);
         let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
         let falls = served.windows(2).filter(|pair| pair[1] < pair[0]).count();
         // The first is taken as it comes; after it one sweep to the top and one from the bottom.
@@ -176,7 +176,7 @@ fn every_order_serves_all_requests() {
             let mut random = seeded(54);
             let mut requests: Vec<Request> =
                 (0..100).map(|_| Request::read(any_lbn(&mut random, &rig, 4), 4)).collect();
-            let done = serve_all(&mut rig.queued(100, entry.name), Nanos::ZERO, &requests);
+            let done = serve_all(&mut rig.queued(100, entry.name), Instant::ZERO, &requests);
             let mut served: Vec<u64> = done.iter().map(|done| done.request.lbn.0).collect();
             served.sort_unstable();
             requests.sort_unstable_by_key(|request| request.lbn);

@@ -1,7 +1,7 @@
 //! How far the firmware of a queue may overtake, and what its choice takes.
 
 use crate::support::*;
-use headstack_model::{DriveSpec, Nanos, Op, Request};
+use headstack_model::{DriveSpec, Instant, Nanos, Op, Request};
 use headstack_sim::Command;
 use headstack_workload::{Closed, Pattern, Region, Shape};
 
@@ -82,7 +82,7 @@ fn non_urgent_commands_follow_others_order() {
         let mut command =
             |urgent: bool| Command { urgent, ..Request::read(any_lbn(&mut random, &rig, 8), 8).into() };
         for number in 0..32 {
-            device.submit(Nanos::ZERO, command(number % 8 == 0)).expect("the queue is deep enough");
+            device.submit(Instant::ZERO, command(number % 8 == 0)).expect("the queue is deep enough");
         }
         let mut longest = Nanos::ZERO;
         for number in 0..4000 {
@@ -110,7 +110,8 @@ fn of_today() -> impl Iterator<Item = Rig> {
 /// its writes.
 fn longest_read(rig: &Rig, log: bool) -> Nanos {
     let (mut device, mut random) = (rig.device(), seeded(11));
-    let (mut longest, mut now, mut read_since, mut flushes) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO, log);
+    let (mut longest, mut now, mut read_since, mut flushes) =
+        (Nanos::ZERO, Instant::ZERO, Instant::ZERO, log);
     for _ in 0..24 {
         device
             .submit(now, Request::write(any_lbn(&mut random, rig, 8), 8))

@@ -1,7 +1,7 @@
 //! What queueing theory says of any server, said of this one.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_policy::order;
 use headstack_workload::{Closed, Distribution, Load, Open, Poll};
 use rand::RngExt;
@@ -10,24 +10,24 @@ use rand::RngExt;
 struct Watched<L> {
     load: L,
     outstanding: u64,
-    since: Nanos,
+    since: Instant,
     /// Requests times ns.
     area: u128,
 }
 
 impl<L> Watched<L> {
     fn new(load: L) -> Watched<L> {
-        Watched { load, outstanding: 0, since: Nanos::ZERO, area: 0 }
+        Watched { load, outstanding: 0, since: Instant::ZERO, area: 0 }
     }
 
-    fn follow(&mut self, now: Nanos) {
+    fn follow(&mut self, now: Instant) {
         self.area += u128::from(self.outstanding) * u128::from((now - self.since).0);
         self.since = now;
     }
 }
 
 impl<L: Load> Load for Watched<L> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         let poll = self.load.poll(now);
         if matches!(poll, Poll::Issue(_)) {
             self.follow(now);
@@ -36,7 +36,7 @@ impl<L: Load> Load for Watched<L> {
         poll
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.follow(now);
         self.outstanding -= 1;
         self.load.handle_completion(now, id);
@@ -128,7 +128,7 @@ fn fcfs_serves_in_arrival_order() {
         let mut random = seeded(48);
         let requests: Vec<Request> =
             (0..32).map(|_| Request::read(any_lbn(&mut random, &rig, 8), 8)).collect();
-        let done = serve_all(&mut device, Nanos::ZERO, &requests);
+        let done = serve_all(&mut device, Instant::ZERO, &requests);
         let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
         let asked: Vec<Lbn> = requests.iter().map(|request| request.lbn).collect();
         assert_eq!(served, asked, "{}", rig.name());
@@ -143,10 +143,10 @@ fn every_order_keeps_the_arm_busy_while_requests_wait() {
             let mut random = seeded(49);
             let requests: Vec<Request> =
                 (0..64).map(|_| Request::read(any_lbn(&mut random, &rig, 8), 8)).collect();
-            let done = serve_all(&mut device, Nanos::ZERO, &requests);
+            let done = serve_all(&mut device, Instant::ZERO, &requests);
             let last = done.iter().map(|done| done.completed).max().expect("there are some");
             // Work is conserved: electronics and bus take no time here, so the arm's work fills all of it.
-            assert_eq!(device.activity().busy(), last, "{}, {}", rig.name(), entry.name);
+            assert_eq!(device.activity().busy(), last.since_start(), "{}, {}", rig.name(), entry.name);
         }
     }
 }
@@ -164,7 +164,7 @@ fn single_reads_complete_alike_at_any_queue_depth() {
                 .extend((0..random.random_range(1..4)).map(|part| (part * u64::from(sectors), lbn, sectors)));
         }
         let ends = |depth: u32| {
-            let (mut device, mut random, mut at) = (rig.queued(depth, "fcfs"), seeded(12), Nanos::ZERO);
+            let (mut device, mut random, mut at) = (rig.queued(depth, "fcfs"), seeded(12), Instant::ZERO);
             let reads = reads.iter().map(|(ahead, lbn, sectors)| Request::read(*lbn + *ahead, *sectors));
             let end = |read| {
                 let served = serve(&mut device, at, read);

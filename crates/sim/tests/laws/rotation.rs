@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::ZeroLatency;
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::Completion;
 use rand::RngExt;
 
@@ -10,7 +10,7 @@ use rand::RngExt;
 fn mean_rotational_latency_is_half_a_turn() {
     for rig in all_plain() {
         let (mut device, mut random) = (rig.device(), seeded(11));
-        let (mut now, mut waits) = (Nanos::ZERO, Vec::new());
+        let (mut now, mut waits) = (Instant::ZERO, Vec::new());
         for _ in 0..2000 {
             let at = rig.after(now, random.random_range(0.0..1.0));
             let done = serve(&mut device, at, Request::read(any_lbn(&mut random, &rig, 1), 1));
@@ -28,7 +28,7 @@ fn mean_rotational_latency_is_half_a_turn() {
 fn rotational_latency_never_exceeds_a_turn() {
     for rig in all_plain() {
         let (mut device, mut random) = (rig.device(), seeded(12));
-        let mut now = Nanos::ZERO;
+        let mut now = Instant::ZERO;
         for _ in 0..500 {
             let op = Request::read(any_lbn(&mut random, &rig, 1), 1);
             let request = if random.random() { op } else { Request::write(op.lbn, 1) };
@@ -43,10 +43,10 @@ fn rotational_latency_never_exceeds_a_turn() {
 /// Reads `sectors` from `lbn` on with the arm on the track, at `count` phases evenly spread over a turn.
 fn at_all_phases(rig: &Rig, lbn: Lbn, sectors: u32, count: u32) -> Vec<Completion> {
     let mut device = rig.device();
-    serve(&mut device, Nanos::ZERO, Request::read(lbn, 1));
+    serve(&mut device, Instant::ZERO, Request::read(lbn, 1));
     // Phases by the golden section fill the turn evenly, whatever the number of sectors.
     let phase = |index: u32| 4.0 * f64::from(index) + (0.618_033_988_75 * f64::from(index)).fract();
-    let at = |index: u32| rig.after(Nanos::from_secs(1), phase(index));
+    let at = |index: u32| rig.after(Instant::from_secs(1), phase(index));
     (0..count).map(|index| serve(&mut device, at(index), Request::read(lbn, sectors))).collect()
 }
 
@@ -75,7 +75,7 @@ fn zero_latency_track_read_takes_its_seek_plus_one_turn() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::PerFragment);
         let mut device = rig.device();
-        let mut now = Nanos::ZERO;
+        let mut now = Instant::ZERO;
         for track in rig.whole_tracks(40) {
             let done = serve(&mut device, now, Request::read(track.first, track.sectors));
             let over = done.response().0 as f64 - done.parts.seek.0 as f64 - rig.turn();
@@ -128,7 +128,7 @@ fn zero_latency_read_is_never_slower_than_in_order() {
             // Within one run of blocks, from the same state.
             let run = rig.geometry().extent_at(any_lbn(&mut random, &rig, 1));
             let sectors = random.random_range(1..=run.sectors);
-            let at = rig.after(Nanos::ZERO, random.random_range(0.0..1.0));
+            let at = rig.after(Instant::ZERO, random.random_range(0.0..1.0));
             let one = |rig: &Rig| serve(&mut rig.device(), at, Request::read(run.first, sectors)).response();
             assert!(one(&eager) <= one(&ordered) + Nanos(2), "{}: {sectors} sectors", rig.name());
         }
@@ -143,9 +143,9 @@ fn double_spindle_speed_halves_rotational_latency() {
         let lbn = Lbn(rig.sectors() / 3);
         for step in 0..300u64 {
             // The arm stays on the track; the same angle comes after half the time.
-            let at = Nanos(2 * (1_000_000_000 + step * 54_567_891));
+            let at = Instant(2 * (1_000_000_000 + step * 54_567_891));
             let slow = serve(&mut slow_device, at, Request::read(lbn, 1));
-            let fast = serve(&mut fast_device, Nanos(at.0 / 2), Request::read(lbn, 1));
+            let fast = serve(&mut fast_device, Instant(at.0 / 2), Request::read(lbn, 1));
             if step > 0 {
                 let (slow, fast) = (slow.parts.rotational_latency.0, fast.parts.rotational_latency.0);
                 assert!(slow.abs_diff(2 * fast) <= 6, "{}: {slow} ns and {fast} ns at {step}", rig.name());
@@ -161,8 +161,8 @@ fn platter_angle_is_exact_after_47_years() {
     let million_minutes = 60_000_000u64 * 1_000_000_000;
     for rig in all_plain() {
         for lbn in rig.spread(5) {
-            let early = serve(&mut rig.device(), Nanos(5_000_000), Request::read(lbn, 1));
-            let at = Nanos(5_000_000 + 25 * million_minutes);
+            let early = serve(&mut rig.device(), Instant(5_000_000), Request::read(lbn, 1));
+            let at = Instant(5_000_000 + 25 * million_minutes);
             let late = serve(&mut rig.device(), at, Request::read(lbn, 1));
             let off = early.response().0.abs_diff(late.response().0);
             assert!(off <= 2, "{}: off by {off} ns after 47 years", rig.name());

@@ -1,7 +1,7 @@
 //! The arm takes the drive file's time from cylinder to cylinder.
 
 use crate::support::*;
-use headstack_model::{Lbn, Nanos, Request, SeekCurve};
+use headstack_model::{Instant, Lbn, Nanos, Request, SeekCurve};
 use rand::RngExt;
 
 /// A block on a cylinder and head, if any sector there holds one.
@@ -12,7 +12,7 @@ fn block_on(rig: &Rig, cylinder: u32, head: u32) -> Option<Lbn> {
 /// The seek part of an access to `to` with the arm on the track of `from`.
 fn seek(rig: &Rig, from: Lbn, to: Request) -> Nanos {
     let mut device = rig.device();
-    let at = serve(&mut device, Nanos::ZERO, Request::read(from, 1)).completed;
+    let at = serve(&mut device, Instant::ZERO, Request::read(from, 1)).completed;
     serve(&mut device, at, to).parts.seek
 }
 
@@ -49,7 +49,7 @@ fn mean_seek_matches_the_curve_over_block_pairs() {
         }
         let expected = total / (places.len() as f64).powi(2);
         let (mut device, mut random) = (rig.device(), seeded(21));
-        let (mut now, mut seeks) = (Nanos::ZERO, Vec::new());
+        let (mut now, mut seeks) = (Instant::ZERO, Vec::new());
         for _ in 0..4000 {
             let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 1), 1));
             seeks.push(done.parts.seek.0 as f64);
@@ -113,7 +113,7 @@ fn negative_settle_speeds_up_writes_but_not_reads() {
             let (read, write) = (Request::read(lbn, 1), Request::write(lbn, 1));
             let reads = seek(&without, Lbn(0), read);
             assert_eq!(seek(&negative, Lbn(0), read), reads, "{} to {lbn}", rig.name());
-            let sooner = reads.since(Nanos(200_000));
+            let sooner = reads.saturating_sub(Nanos(200_000));
             assert_eq!(seek(&negative, Lbn(0), write), sooner, "{} to {lbn}", rig.name());
         }
     }
@@ -132,7 +132,7 @@ fn seek_never_exceeds_the_longest_of_its_curve() {
             .max(Nanos::from_ms(spec.head_switch_ms));
         let longest = longest + Nanos::from_ms(spec.write_settle_ms.max(0.0));
         let (mut device, mut random) = (rig.device(), seeded(22));
-        let mut now = Nanos::ZERO;
+        let mut now = Instant::ZERO;
         for _ in 0..1000 {
             let lbn = any_lbn(&mut random, &rig, 1);
             let request = if random.random() { Request::read(lbn, 1) } else { Request::write(lbn, 1) };
@@ -150,7 +150,7 @@ fn write_is_never_faster_than_the_same_read() {
         for _ in 0..200 {
             let sectors = random.random_range(1..200);
             let lbn = any_lbn(&mut random, &rig, sectors);
-            let at = rig.after(Nanos::ZERO, random.random_range(0.0..1.0));
+            let at = rig.after(Instant::ZERO, random.random_range(0.0..1.0));
             let read = serve(&mut rig.device(), at, Request::read(lbn, sectors)).response();
             let write = serve(&mut rig.device(), at, Request::write(lbn, sectors)).response();
             assert!(write + Nanos(2) >= read, "{}: {lbn}: write {write}, read {read}", rig.name());
@@ -167,7 +167,7 @@ fn added_heads_leave_earlier_tracks_unchanged() {
     });
     let (mut one, mut two) = (few.device(), many.device());
     let mut random = seeded(24);
-    let (mut now, cylinder) = (Nanos::ZERO, 4 * 120);
+    let (mut now, cylinder) = (Instant::ZERO, 4 * 120);
     for _ in 0..500 {
         let sectors = random.random_range(1..60);
         let request = Request::read(Lbn(random.random_range(0..cylinder - u64::from(sectors))), sectors);

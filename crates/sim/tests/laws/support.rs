@@ -1,7 +1,7 @@
 //! What the laws are judged on: drives, and ways to ask them one thing at a time.
 
 use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
-use headstack_model::{DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Request, drives};
+use headstack_model::{DriveSpec, Extent, Geometry, Instant, Lbn, Mechanics, Nanos, Request, drives};
 use headstack_sim::{Completion, Device, DeviceOptions, Drive, Engine, Finished, Outcome};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape};
 use rand::{RngExt, SeedableRng};
@@ -155,7 +155,7 @@ impl Rig {
     }
 
     /// So many turns after a time.
-    pub(crate) fn after(&self, time: Nanos, turns: f64) -> Nanos {
+    pub(crate) fn after(&self, time: Instant, turns: f64) -> Instant {
         time + Nanos((turns * self.turn()).round() as u64)
     }
 
@@ -239,7 +239,7 @@ pub(crate) fn next(device: &mut Device) -> Completion {
 }
 
 /// One request alone.
-pub(crate) fn serve(device: &mut Device, at: Nanos, request: Request) -> Completion {
+pub(crate) fn serve(device: &mut Device, at: Instant, request: Request) -> Completion {
     device.submit(at, request).expect("nothing else is outstanding");
     let completion = next(device);
     assert_eq!(completion.outcome, Outcome::Done);
@@ -247,7 +247,7 @@ pub(crate) fn serve(device: &mut Device, at: Nanos, request: Request) -> Complet
 }
 
 /// Several requests at one time, in the order of their completion.
-pub(crate) fn serve_all(device: &mut Device, at: Nanos, requests: &[Request]) -> Vec<Completion> {
+pub(crate) fn serve_all(device: &mut Device, at: Instant, requests: &[Request]) -> Vec<Completion> {
     for request in requests {
         device.submit(at, *request).expect("the queue is deep enough");
     }
@@ -260,11 +260,11 @@ pub(crate) fn positioning(completion: &Completion) -> u64 {
 }
 
 /// Runs a load on one device; all completions and the time at the end.
-pub(crate) fn run(device: Device, load: &mut dyn Load) -> (Vec<Finished>, Nanos) {
+pub(crate) fn run(device: Device, load: &mut dyn Load) -> (Vec<Finished>, Instant) {
     let mut engine = Engine::new(vec![device]);
     let mut finished = Vec::new();
     engine.run(load, &mut |one| finished.push(*one));
-    let end = finished.iter().map(|one| one.completion.completed).max().unwrap_or(Nanos::ZERO);
+    let end = finished.iter().map(|one| one.completion.completed).max().unwrap_or(Instant::ZERO);
     (finished, end)
 }
 
@@ -282,7 +282,7 @@ pub(crate) fn closed_rate(device: Device, shape: Shape, depth: u32, requests: u6
 }
 
 /// The angle under the heads when a command ends, less that at which a sector ends: near zero when it has just gone by.
-pub(crate) fn past_sector(rig: &Rig, completed: Nanos, last: Lbn) -> f64 {
+pub(crate) fn past_sector(rig: &Rig, completed: Instant, last: Lbn) -> f64 {
     let place = rig.geometry().locate(last);
     let spt = rig.geometry().extent_at(last).sectors_per_track;
     let end = place.angle.as_turns() + 1.0 / f64::from(spt);

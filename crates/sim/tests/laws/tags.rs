@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::{QueueSpec, Tagging};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::order;
 use headstack_sim::{Command, Completion, DeviceError, DeviceOptions, Finished, TaskAttribute};
 use headstack_workload::{Issue, Load, Poll};
@@ -25,7 +25,7 @@ fn reads(rig: &Rig, seed: u64, count: usize) -> Vec<Request> {
 fn together(rig: &Rig, commands: &[Command]) -> Vec<Completion> {
     let mut device = rig.device();
     for command in commands {
-        device.submit(Nanos::ZERO, *command).expect("the queue is deep enough");
+        device.submit(Instant::ZERO, *command).expect("the queue is deep enough");
     }
     commands.iter().map(|_| next(&mut device)).collect()
 }
@@ -118,14 +118,14 @@ struct Burst {
 }
 
 impl Load for Burst {
-    fn poll(&mut self, _: Nanos) -> Poll {
+    fn poll(&mut self, _: Instant) -> Poll {
         let Some(request) = self.requests.get(self.issued) else { return Poll::Done };
         let urgent = self.issued + 5 >= self.requests.len();
         self.issued += 1;
         Poll::Issue(Issue { urgent, ..Issue::new(0, *request, self.issued as u64) })
     }
 
-    fn handle_completion(&mut self, _: Nanos, _: u64) {}
+    fn handle_completion(&mut self, _: Instant, _: u64) {}
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn edf_serves_commands_by_deadline() {
         let requests = reads(&rig, 65, 20);
         let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
         for (index, command) in commands.iter_mut().enumerate() {
-            command.deadline = Some(Nanos::from_ms(1000.0 - index as f64));
+            command.deadline = Some(Instant::from_ms(1000.0 - index as f64));
         }
         let served: Vec<Request> = together(&rig, &commands)[1..].iter().map(|one| one.request).collect();
         let mut expected = requests[1..].to_vec();
@@ -158,9 +158,9 @@ fn edf_serves_commands_by_deadline() {
 /// The longest response of a load that keeps a queue full and mostly stays in a twentieth of the disk.
 fn longest_response(rig: &Rig, depth: u32) -> (Nanos, Nanos) {
     let (mut device, mut random) = (rig.device(), seeded(66));
-    let mut now = Nanos::ZERO;
+    let mut now = Instant::ZERO;
     let (mut longest, mut service) = (Nanos::ZERO, Nanos::ZERO);
-    let mut last = Nanos::ZERO;
+    let mut last = Instant::ZERO;
     for count in 0..3000 {
         while device.outstanding() < depth as usize {
             let region = if random.random_bool(0.95) { rig.sectors() / 20 } else { rig.sectors() };

@@ -3,14 +3,14 @@
 use crate::accounting::any_request;
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, SeekSpec};
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::{Completion, Device, DeviceOptions, Tag};
 use rand::RngExt;
 
 /// A fixed sequence of submissions: bursts of some requests, long and short gaps between them.
-fn script(rig: &Rig, seed: u64, count: u32) -> Vec<(Nanos, Request)> {
+fn script(rig: &Rig, seed: u64, count: u32) -> Vec<(Instant, Request)> {
     let mut random = seeded(seed);
-    let mut at = Nanos::ZERO;
+    let mut at = Instant::ZERO;
     let mut script = Vec::new();
     for _ in 0..count {
         let gap = if random.random_range(0..3) == 0 { random.random_range(0.0..8.0) } else { 0.0 };
@@ -29,10 +29,10 @@ fn deep() -> Vec<Rig> {
 /// Plays a script; `wake` says when to call next, given the time and when something is due.
 fn play(
     mut device: Device,
-    script: &[(Nanos, Request)],
-    mut wake: impl FnMut(Nanos, Nanos) -> Nanos,
+    script: &[(Instant, Request)],
+    mut wake: impl FnMut(Instant, Instant) -> Instant,
 ) -> Vec<Completion> {
-    let (mut done, mut left, mut now) = (Vec::new(), script, Nanos::ZERO);
+    let (mut done, mut left, mut now) = (Vec::new(), script, Instant::ZERO);
     loop {
         // A tag falls free when its completion is taken, which a late call does late.
         let taken = std::iter::from_fn(|| device.poll_completion());
@@ -74,7 +74,7 @@ fn early_call_moves_no_completion() {
         let script = script(&rig, 63, 100);
         let prompt = play(rig.queued(100, "sptf"), &script, |_, due| due);
         let early = play(rig.queued(100, "sptf"), &script, |now, due| {
-            if due.0 > now.0 + 1_000_000 { Nanos(now.0 + (due.0 - now.0) / 2) } else { due }
+            if due.0 > now.0 + 1_000_000 { Instant(now.0 + (due.0 - now.0) / 2) } else { due }
         });
         assert_eq!(prompt, early, "{}", rig.name());
     }
@@ -135,7 +135,7 @@ fn constant_access_time_holds_for_every_request() {
     spec.cache = CacheSpec { enabled: false, ..CacheSpec::default() };
     spec.bus = BusSpec::default();
     let mut device = Device::new(&spec, &DeviceOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-    let (mut random, mut now) = (seeded(63), Nanos::ZERO);
+    let (mut random, mut now) = (seeded(63), Instant::ZERO);
     for write in [false, true].repeat(50) {
         // Over several tracks too.
         let sectors = random.random_range(1..400);

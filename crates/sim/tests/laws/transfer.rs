@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, Delivery, ZeroLatency};
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Request};
 
 /// A run of whole tracks of equal length, one after the other in LBN order: the first block and the number of tracks.
 fn tracks_in_a_row(rig: &Rig, from: Lbn, most: u32) -> Option<(Lbn, u32)> {
@@ -53,7 +53,7 @@ fn sequential_read_runs_at_the_media_rate_less_skews() {
             }
             let time = |tracks: u32| {
                 let read = Request::read(first, tracks * zone.sectors_per_track);
-                serve(&mut rig.device(), Nanos::ZERO, read).response().0 as f64
+                serve(&mut rig.device(), Instant::ZERO, read).response().0 as f64
             };
             // Angles of tracks are held to 2⁻³² turn, times to a nanosecond.
             assert_close(
@@ -80,7 +80,7 @@ fn band_read_runs_at_the_media_rate_less_skews() {
             let spt = zone.sectors_per_track[0];
             let time = |tracks: u32| {
                 let read = Request::read(first, tracks * spt);
-                serve(&mut rig.device(), Nanos::ZERO, read).response().0 as f64
+                serve(&mut rig.device(), Instant::ZERO, read).response().0 as f64
             };
             let expected = f64::from(count - 1) * (1.0 + between(&rig, zone.track_skew_turns, 1));
             let what = format!("{} from {first}", rig.name());
@@ -95,7 +95,7 @@ fn band_read_runs_at_the_media_rate_less_skews() {
 fn zone_rates_follow_their_sectors_per_track() {
     for rig in all_plain() {
         let rate = |lbn: Lbn| {
-            let done = serve(&mut rig.device(), Nanos::ZERO, Request::read(lbn, 60));
+            let done = serve(&mut rig.device(), Instant::ZERO, Request::read(lbn, 60));
             let run = rig.geometry().extent_at(lbn);
             let within = u64::from(run.sectors) - (lbn - run.first) >= 60;
             within.then(|| (60.0 / done.parts.media.0 as f64, f64::from(run.sectors_per_track)))
@@ -120,13 +120,13 @@ fn slow_bus_limits_the_transfer_rate() {
             // From the start of a track, so that the next is reached before the bus has sent what was read.
             let start = rig.geometry().extent_at(Lbn(lbn.0.min(rig.sectors() - 900))).first;
             let request = Request::read(start, 900);
-            let free = serve(&mut rig.device(), Nanos::ZERO, request);
-            let done = serve(&mut slow.device(), Nanos::ZERO, request);
+            let free = serve(&mut rig.device(), Instant::ZERO, request);
+            let done = serve(&mut slow.device(), Instant::ZERO, request);
             let bus = 900.0 * us * 1e3;
             // The transfer starts with the first sector off the media, and then never waits.
             let first = free.response().0 as f64;
             let sector = rig.turn() / 30.0;
-            let begins = positioning(&serve(&mut rig.device(), Nanos::ZERO, Request::read(request.lbn, 1)));
+            let begins = positioning(&serve(&mut rig.device(), Instant::ZERO, Request::read(request.lbn, 1)));
             let found = done.response().0 as f64;
             assert!(found >= bus + begins as f64, "{}: {found}", rig.name());
             assert!(
@@ -147,8 +147,8 @@ fn fast_bus_transfer_hides_behind_the_media() {
         let fast = rig.with(|spec| spec.bus = BusSpec { read_us_per_sector: us, ..BusSpec::default() });
         for lbn in rig.spread(5) {
             let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 300)), 300);
-            let free = serve(&mut rig.device(), Nanos::ZERO, request);
-            let done = serve(&mut fast.device(), Nanos::ZERO, request);
+            let free = serve(&mut rig.device(), Instant::ZERO, request);
+            let done = serve(&mut fast.device(), Instant::ZERO, request);
             // Only the last sector's own transfer is left when the media are done.
             let left = done.response().0 as f64 - free.response().0 as f64;
             assert_close(rig.name(), left, us * 1e3, 2.0);
@@ -162,8 +162,8 @@ fn faster_bus_never_slows_a_read() {
         let slower = rig.with(|spec| spec.bus.read_us_per_sector *= 1.5);
         for lbn in rig.spread(40) {
             let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 64)), 64);
-            let fast = serve(&mut rig.device(), Nanos::ZERO, request).response();
-            let slow = serve(&mut slower.device(), Nanos::ZERO, request).response();
+            let fast = serve(&mut rig.device(), Instant::ZERO, request).response();
+            let slow = serve(&mut slower.device(), Instant::ZERO, request).response();
             assert!(fast <= slow, "{}: {lbn}: {fast} and {slow}", rig.name());
         }
     }
@@ -181,7 +181,7 @@ fn access_ends_with_its_last_sector_across_track_boundaries() {
                 }
                 let read = Request::read(Lbn(boundary.0 - 3), 3 + beyond as u32);
                 for request in [read, Request::write(read.lbn, read.sectors)] {
-                    let done = serve(&mut rig.device(), Nanos::ZERO, request);
+                    let done = serve(&mut rig.device(), Instant::ZERO, request);
                     let off = past_sector(&rig, done.completed, Lbn(request.end().0 - 1));
                     assert!(off.abs() < 1e-5, "{}: {request:?} ends {off} turns late", rig.name());
                 }
@@ -203,7 +203,7 @@ fn out_of_order_delivery_hides_the_bus_of_a_whole_track() {
                     let spec = BusSpec { read_us_per_sector: us, delivery, ..BusSpec::default() };
                     let request = Request::read(track.first, track.sectors);
                     let slow = rig.with(|drive| drive.bus = spec);
-                    serve(&mut slow.device(), rig.after(Nanos::ZERO, f64::from(judged) * 0.13), request)
+                    serve(&mut slow.device(), rig.after(Instant::ZERO, f64::from(judged) * 0.13), request)
                         .parts
                         .bus
                         .0

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache, ZeroLatency};
-use headstack_model::{Extent, Lbn, Nanos, Request};
+use headstack_model::{Extent, Instant, Lbn, Nanos, Request};
 use headstack_sim::Device;
 use headstack_workload::{Closed, Pattern, Region, Shape};
 
@@ -28,7 +28,7 @@ fn write_back(rig: &Rig, sectors: u64) -> Rig {
 fn cached_write_is_reported_once_its_data_are_buffered() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
-        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        let (mut device, mut now) = (rig.device(), Instant::ZERO);
         for lbn in rig.spread(30) {
             let done = serve(&mut device, now, Request::write(Lbn(lbn.0.min(rig.sectors() - 64)), 64));
             assert_eq!(done.response(), Nanos(200_000 + 64_000), "{}", rig.name());
@@ -44,8 +44,8 @@ fn forced_write_is_reported_only_once_on_the_media() {
         let through = rig.with(|spec| spec.cache.write_cache = WriteCache::None);
         for lbn in rig.spread(20) {
             let write = Request::write(Lbn(lbn.0.min(rig.sectors() - 16)), 16);
-            let forced = serve(&mut rig.device(), Nanos::ZERO, Request { fua: true, ..write });
-            let plain = serve(&mut through.device(), Nanos::ZERO, write);
+            let forced = serve(&mut rig.device(), Instant::ZERO, Request { fua: true, ..write });
+            let plain = serve(&mut through.device(), Instant::ZERO, write);
             for done in [forced, plain] {
                 let spt = rig.geometry().extent_at(write.lbn).sectors_per_track;
                 let least = rig.turn() * 15.0 / f64::from(spt.max(16));
@@ -65,11 +65,11 @@ fn write_or_flush_is_reported_as_its_sector_passes_the_head() {
         });
         for lbn in rig.spread(20) {
             let write = Request::write(lbn, 1);
-            let forced = serve(&mut rig.device(), Nanos::ZERO, Request { fua: true, ..write });
+            let forced = serve(&mut rig.device(), Instant::ZERO, Request { fua: true, ..write });
             let mut device = rig.device();
-            let cached = serve(&mut device, Nanos::ZERO, write);
-            assert_eq!(cached.completed, Nanos::ZERO);
-            let flushed = serve(&mut device, Nanos::ZERO, Request::flush());
+            let cached = serve(&mut device, Instant::ZERO, write);
+            assert_eq!(cached.completed, Instant::ZERO);
+            let flushed = serve(&mut device, Instant::ZERO, Request::flush());
             for done in [forced, flushed] {
                 let off = past_sector(&rig, done.completed, lbn);
                 assert!(off.abs() < 1e-5, "{}: {off} turns past the sector", rig.name());
@@ -84,7 +84,7 @@ fn flush_waits_for_earlier_writes() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
         // No order of visits gets from one track to twenty others in less than twenty of the shortest switches.
-        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        let (mut device, mut now) = (rig.device(), Instant::ZERO);
         for lbn in rig.spread(20) {
             now = serve(&mut device, now, Request::write(lbn, 1)).completed;
         }
@@ -112,9 +112,9 @@ fn flush_waits_for_the_destage_in_progress() {
         });
         for lbn in rig.spread(20) {
             let mut device = rig.device();
-            serve(&mut device, Nanos::ZERO, Request::write(lbn, 1));
+            serve(&mut device, Instant::ZERO, Request::write(lbn, 1));
             // The arm is on its way by then, and a written sector takes longer than that.
-            let flushed = serve(&mut device, Nanos::from_ms(50.001), Request::flush());
+            let flushed = serve(&mut device, Instant::from_ms(50.001), Request::flush());
             let off = past_sector(&rig, flushed.completed, lbn);
             assert!(flushed.response() > Nanos::ZERO, "{}", rig.name());
             assert!(off.abs() < 1e-5, "{}: {off} turns past the sector", rig.name());
@@ -129,7 +129,7 @@ fn flush_overhead_adds_to_its_destages() {
         let slow = rig.with(|spec| spec.cache.flush_ms = 7.5);
         let flush = |rig: &Rig| {
             let mut device = rig.device();
-            let now = serve(&mut device, Nanos::ZERO, Request::write(Lbn(rig.sectors() / 2), 8)).completed;
+            let now = serve(&mut device, Instant::ZERO, Request::write(Lbn(rig.sectors() / 2), 8)).completed;
             serve(&mut device, now, Request::flush()).response()
         };
         assert_eq!(flush(&slow), flush(&rig) + Nanos(7_500_000), "{}", rig.name());
@@ -185,7 +185,7 @@ fn dirty_data_are_read_from_the_buffer() {
         let rig = write_back(&rig, 4096);
         let mut device = rig.device();
         let lbn = Lbn(rig.sectors() / 3);
-        let write = serve(&mut device, Nanos::ZERO, Request::write(lbn, 32));
+        let write = serve(&mut device, Instant::ZERO, Request::write(lbn, 32));
         let read = serve(&mut device, write.completed, Request::read(lbn + 4, 8));
         assert_eq!(read.response(), Nanos(8_000), "{}", rig.name());
     }
@@ -196,10 +196,10 @@ fn idle_drive_destages_dirty_data() {
     for rig in all() {
         let rig = write_back(&rig, 4096).with(|spec| spec.cache.destage_idle_ms = 50.0);
         let mut device = rig.device();
-        let write = serve(&mut device, Nanos::ZERO, Request::write(Lbn(rig.sectors() / 3), 32));
+        let write = serve(&mut device, Instant::ZERO, Request::write(Lbn(rig.sectors() / 3), 32));
         let flush = |wait_ms: f64| {
             let mut device = rig.device();
-            serve(&mut device, Nanos::ZERO, write.request);
+            serve(&mut device, Instant::ZERO, write.request);
             let at = write.completed + Nanos::from_ms(wait_ms);
             serve(&mut device, at, Request::flush()).response()
         };
@@ -223,7 +223,7 @@ fn oversized_write_loses_turns_if_it_reconnects_late() {
                     BusSpec { buffer_empty_ratio: ratio, reconnect_first_ms: 0.05, ..BusSpec::default() };
                 spec.bus.write_us_per_sector = 1.0;
             });
-            serve(&mut rig.device(), Nanos::ZERO, Request::write(Lbn(0), 1024)).response()
+            serve(&mut rig.device(), Instant::ZERO, Request::write(Lbn(0), 1024)).response()
         };
         let (whole, early, late) = (time(0.75, 2048), time(0.75, 200), time(0.001, 200));
         // Five reconnections on the way; where nothing is left by then, those that no track switch hides cost a turn.
@@ -243,10 +243,10 @@ fn write_without_prebuffering_sends_data_once_the_arm_is_free() {
             })
         };
         let first = Request::write(Lbn(rig.sectors() / 2), 64);
-        let on_media = serve(&mut through.device(), Nanos::ZERO, first).completed;
+        let on_media = serve(&mut through.device(), Instant::ZERO, first).completed;
         let then = |early, lbn| {
             let mut device = cached(early).device();
-            let at = serve(&mut device, Nanos::ZERO, first).completed;
+            let at = serve(&mut device, Instant::ZERO, first).completed;
             assert!(at + Nanos(300_000) < on_media, "{}: {at} {on_media}", rig.name());
             serve(&mut device, at, Request::write(lbn, 64))
         };
@@ -273,7 +273,7 @@ fn write_through_without_prebuffering_waits_for_the_arm() {
             let mut device = slow.device();
             let [first, second] =
                 [rig.sectors() / 2, rig.sectors() / 8].map(|lbn| Request::write(Lbn(lbn), 64));
-            let done = serve_all(&mut device, Nanos::ZERO, &[first, second]);
+            let done = serve_all(&mut device, Instant::ZERO, &[first, second]);
             (done[0].completed, done[1].completed)
         };
         let (early, late) = (then(true), then(false));
@@ -305,7 +305,7 @@ fn late_write_waits_a_turn_with_or_without_spare_sectors() {
                 spec.mechanics.waits_skip_spares = waits_skip_spares;
             });
             let mut device = rig.device();
-            let first = serve(&mut device, Nanos::ZERO, Request::write(run.first, 1));
+            let first = serve(&mut device, Instant::ZERO, Request::write(run.first, 1));
             // Its block comes by at once, and its data 5 µs later.
             let second = serve(&mut device, first.completed, Request::write(run.first + 1, 1));
             second.response().0 as f64

@@ -1,6 +1,6 @@
 //! Closed clients of a storage node: each keeps a number of requests outstanding, in one of several patterns.
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Op, Request};
 use headstack_workload::{Issue, Load, Poll};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -129,7 +129,7 @@ impl Clients {
 }
 
 impl Load for Clients {
-    fn poll(&mut self, _: Nanos) -> Poll {
+    fn poll(&mut self, _: Instant) -> Poll {
         let Some(number) = self.ready.pop_front() else { return Poll::Waiting };
         let count = self.clients.len() as u64;
         let client = &mut self.clients[number as usize];
@@ -144,7 +144,7 @@ impl Load for Clients {
         Poll::Issue(Issue { source: number, ..Issue::new(0, request, id) })
     }
 
-    fn handle_completion(&mut self, _: Nanos, id: u64) {
+    fn handle_completion(&mut self, _: Instant, id: u64) {
         let number = (id % self.clients.len() as u64) as u32;
         let client = &mut self.clients[number as usize];
         client.outstanding -= 1;

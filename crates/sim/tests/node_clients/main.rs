@@ -2,7 +2,7 @@
 
 mod load;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Engine, Finished};
 use headstack_workload::{Load, Member, Mix, Region, StreamShape, Streams};
@@ -51,7 +51,7 @@ fn nodes(drive: &str) -> [Rig; 2] {
     [without, with]
 }
 
-fn load(rig: &Rig, case: Case, until: Nanos) -> Mix {
+fn load(rig: &Rig, case: Case, until: Instant) -> Mix {
     let volume = &rig.volumes()[0];
     let Case { pattern, clients, depth, kib, streams } = case;
     let disk_bytes = volume.sectors * u64::from(volume.sector_bytes);
@@ -69,8 +69,8 @@ fn run(rig: &Rig, case: Case) -> Outcome {
     let outstanding = u64::from(case.clients * case.depth) * (case.kib << 10);
     // What is outstanding is answered several times, by a disk of 5 MB/s, too.
     let rounds = |count: u64| Nanos::from_secs(count * outstanding / 5_000_000);
-    let from = Nanos::from_secs(20) + rounds(2);
-    let until = Nanos::from_secs(if case.streams > 0 { 80 } else { 50 }) + rounds(4);
+    let from = Instant::from_secs(20) + rounds(2);
+    let until = Instant::from_secs(if case.streams > 0 { 80 } else { 50 }) + rounds(4);
     let mut load = load(rig, case, until);
     let mut engine: Engine = rig.build(1).expect("it is good");
     let (mut times, mut others) = (Vec::new(), 0_u64);
@@ -162,7 +162,7 @@ fn deep_sequential_client_is_one_stream() {
     {
         for depth in [1, 16, 64] {
             let case = Case { pattern, clients: 1, depth, kib: 256, streams: 0 };
-            let mut load = load(&node, case, Nanos::from_secs(30));
+            let mut load = load(&node, case, Instant::from_secs(30));
             let mut engine = node.build(1).expect("it is good");
             engine.run(&mut load, &mut |_: &Finished| {});
             let found = engine.streams(0).expect("there is a node").view().counters.found;

@@ -7,7 +7,7 @@ use super::{HostRun, SMALL, first, play, rig, with_ncq};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
-use headstack_model::{DriveSpec, Nanos, Request, drives};
+use headstack_model::{DriveSpec, Instant, Request, drives};
 use headstack_workload::{Closed, Pattern, Pick, Region, Requests, Shape, ShapeError};
 
 /// The study's disk with NCQ first.
@@ -46,7 +46,7 @@ impl Corner {
 }
 
 impl Pick for Corner {
-    fn pick(&mut self, now: Nanos) -> Request {
+    fn pick(&mut self, now: Instant) -> Request {
         self.picked += 1;
         if self.picked.is_multiple_of(10) { self.anywhere.pick(now) } else { self.corner.pick(now) }
     }
@@ -220,7 +220,7 @@ mod tests {
         let spec = with_ncq().expect("it is shipped");
         let corner = first(&spec, 0.1).sectors;
         let mut picks = Corner::new(&spec).expect("it fits");
-        let far = (0..10_000).filter(|_| picks.pick(Nanos::ZERO).lbn.0 >= corner).count();
+        let far = (0..10_000).filter(|_| picks.pick(Instant::ZERO).lbn.0 >= corner).count();
         // A tenth of the tenth falls into the corner as well.
         assert!((870..930).contains(&far), "{far}");
     }

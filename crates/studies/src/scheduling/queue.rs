@@ -6,7 +6,7 @@
 
 use crate::runs;
 use crate::study::{Setting, StudyError};
-use headstack_model::{DriveSpec, Nanos};
+use headstack_model::{DriveSpec, Instant, Nanos};
 use headstack_policy::order;
 use headstack_sim::stats::Batches;
 use headstack_sim::{DeviceOptions, Finished};
@@ -135,8 +135,8 @@ struct Sums {
     warm_up: u64,
     count: u64,
     met: u64,
-    begin: Nanos,
-    end: Nanos,
+    begin: Instant,
+    end: Instant,
     seek: Nanos,
     rotation: Nanos,
     media: Nanos,

@@ -198,7 +198,7 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         for half in halves {
             members.push(Member { load: Box::new(half?), device: 0, sources: HALF });
         }
-        let end = plan.warm + plan.counted;
+        let end = plan.counted_window().end;
         plan.play(&rig, &mut Mix::new(members, u64::MAX, end)?)
     };
     let cases = [(false, MEMORY), (true, MEMORY), (true, 8 * MEMORY), (true, 32 * MEMORY)];

@@ -1,6 +1,6 @@
 //! Readers that each request their bytes at a fixed rate, as a player does.
 
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll, Region};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ pub(super) struct Paced {
     sectors: u32,
     period: Nanos,
     /// When each reader without an outstanding request issues its next one.
-    due: BinaryHeap<Reverse<(Nanos, u32)>>,
+    due: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
 #[derive(Clone)]
@@ -21,7 +21,7 @@ struct PacedReader {
     region: Region,
     issued: u64,
     /// When its first request is due: readers do not begin all at the same time.
-    begins: Nanos,
+    begins: Instant,
 }
 
 impl Paced {
@@ -32,7 +32,7 @@ impl Paced {
         let reader = |(index, region)| PacedReader {
             region,
             issued: 0,
-            begins: Nanos(period.0 * index as u64 / count),
+            begins: Instant(period.0 * index as u64 / count),
         };
         let readers: Vec<PacedReader> = regions.into_iter().enumerate().map(reader).collect();
         let due = readers.iter().zip(0..).map(|(reader, index)| Reverse((reader.begins, index))).collect();
@@ -40,14 +40,14 @@ impl Paced {
     }
 
     /// When a request is due, by its id.
-    pub(super) fn due_of(&self, id: u64) -> Nanos {
+    pub(super) fn due_of(&self, id: u64) -> Instant {
         let count = self.readers.len() as u64;
         self.readers[(id % count) as usize].begins + Nanos(self.period.0 * (id / count))
     }
 }
 
 impl Load for Paced {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         let Some(Reverse((at, index))) = self.due.peek().copied() else { return Poll::Waiting };
         if at > now {
             return Poll::Later(at);
@@ -61,7 +61,7 @@ impl Load for Paced {
         Poll::Issue(Issue { source: index, ..Issue::new(0, Request::read(lbn, self.sectors), id) })
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         let count = self.readers.len() as u64;
         let next = self.due_of(id + count).max(now);
         self.due.push(Reverse((next, (id % count) as u32)));

@@ -1,13 +1,14 @@
 //! One run: streams on a rig of the study's disks, over the time that counts.
 
 use crate::study::{Length, Setting, StudyError};
-use headstack_model::{DriveSpec, Lbn, Nanos, Op, SpecError, drives};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, SpecError, drives};
 use headstack_sim::{Engine, Rig};
 use headstack_workload::{
     Closed, Load, Member, Mix, Pattern, Poll, Region, Shape, Spacing, StreamShape, Streams,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::ops::Range;
 
 /// The node's disk.
 pub(super) const DRIVE: &str = "wd800jd";
@@ -185,13 +186,19 @@ impl Plan {
         Ok(members)
     }
 
+    /// The part of a run that counts.
+    pub(super) fn counted_window(&self) -> Range<Instant> {
+        let begin = Instant::ZERO + self.warm;
+        begin..begin + self.counted
+    }
+
     pub(super) fn run(&self) -> Result<StreamsRun, StudyError> {
         let rig = self.rig()?;
         let mut members = Vec::new();
         for device in 0..self.disks {
             members.extend(self.members(&rig, device)?);
         }
-        let end = self.warm + self.counted;
+        let end = self.counted_window().end;
         self.play(&rig, &mut Mix::new(members, u64::MAX, end)?)
     }
 
@@ -200,11 +207,11 @@ impl Plan {
         let streams = self.readers.max(self.writers);
         let a_disk = (streams + u32::from(self.random)) as usize;
         let mut engine: Engine = rig.build(1)?;
-        let end = self.warm + self.counted;
+        let window = self.counted_window();
         let mut books = Books::new(self.disks as usize * a_disk);
         engine.run(load, &mut |finished| {
             let completion = &finished.completion;
-            if (self.warm..end).contains(&completion.completed) {
+            if window.contains(&completion.completed) {
                 let source = finished.source as usize;
                 books.bytes[source] += u64::from(completion.request.sectors) * SECTOR;
                 let response = completion.response().as_ms();
@@ -239,7 +246,7 @@ struct Scattered {
 }
 
 impl Load for Scattered {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         let mut polled = self.streams.poll(now);
         if let Poll::Issue(issue) = &mut polled {
             let within = issue.request.lbn.0 - u64::from(issue.source) * self.part;
@@ -249,7 +256,7 @@ impl Load for Scattered {
         polled
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.streams.handle_completion(now, id);
     }
 }
@@ -400,7 +407,7 @@ fn rate_at(places: impl IntoIterator<Item = (u64, u64)>, length: Length) -> Resu
             begun.get_or_insert(finished.completion.completed);
         });
         bytes += ((requests - 1) * MIB) as f64;
-        seconds += (engine.now() - begun.unwrap_or(Nanos::ZERO)).as_secs();
+        seconds += (engine.now() - begun.unwrap_or(Instant::ZERO)).as_secs();
     }
     Ok(bytes / seconds / 1e6)
 }

@@ -5,7 +5,7 @@ use super::play::{self, KIB, MIB, Plan};
 use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::admission::{Ability, Admission, Guarantee};
 use headstack_policy::streams;
 use headstack_sim::{Engine, Rig};
@@ -22,8 +22,8 @@ const LATE: Nanos = Nanos(5_000_000_000);
 /// Sectors of a request of a stream: 64 KiB.
 const SECTORS: u32 = 128;
 
-fn run_time(setting: &Setting<'_>) -> Nanos {
-    Nanos::from_secs(setting.length.pick(300, 60))
+fn run_end(setting: &Setting<'_>) -> Instant {
+    Instant::from_secs(setting.length.pick(300, 60))
 }
 
 /// Whether no request of this number of streams of [`RATE`] is later than [`LATE`].
@@ -31,7 +31,7 @@ fn carries(setting: &Setting<'_>, plan: &Plan, streams: u32) -> Result<bool, Stu
     let rig = plan.rig()?;
     let mut load = Paced::new(play::shuffled_parts(rig.volumes()[0].sectors, streams), RATE, SECTORS);
     let due = load.clone();
-    let (end, mut is_late) = (run_time(setting), false);
+    let (end, mut is_late) = (run_end(setting), false);
     rig.build(1)?.run_while(&mut load, &mut |finished| {
         let completed = finished.completion.completed;
         is_late = completed > due.due_of(finished.id) + LATE;
@@ -145,7 +145,7 @@ pub(super) fn guaranteed(setting: &Setting<'_>) -> Result<Findings, StudyError> 
         engine.set_guarantee(0, source, guarantee);
     }
     let kept = run_with_others(setting, &mut engine, &rig, admitted)?;
-    let (from, end) = (Nanos::from_secs(20), run_time(setting));
+    let (from, end) = (Instant::from_secs(20), run_end(setting));
     let seconds = (end - from).as_secs();
     let least = kept.bytes.iter().copied().min().unwrap_or(0) as f64 / seconds / RATE;
     let (others, own) = (kept.others as f64 / seconds / 1e6, play::own_mb_s(100, setting.length)?);
@@ -173,7 +173,7 @@ fn run_with_others(
     rig: &Rig,
     admitted: u32,
 ) -> Result<GuaranteedRun, StudyError> {
-    let (from, end) = (Nanos::from_secs(20), run_time(setting));
+    let (from, end) = (Instant::from_secs(20), run_end(setting));
     let mut regions = play::shuffled_parts(rig.volumes()[0].sectors, admitted + OTHERS);
     let others = regions.split_off(admitted as usize);
     let paced = Paced::new(regions, RATE, SECTORS);

@@ -2,7 +2,7 @@
 
 use crate::study::StudyError;
 use headstack_model::spec::{ReadAhead, WriteCache};
-use headstack_model::{DriveSpec, Nanos, drives};
+use headstack_model::{DriveSpec, Instant, Nanos, drives};
 use headstack_policy::stripe::advise::{DiskTimes, Others};
 use headstack_sim::rig::shipped;
 use headstack_sim::stats::Batches;
@@ -135,7 +135,7 @@ pub(super) fn measure(point: &Point, requests: u64) -> Result<StripedRun, StudyE
         batches.record(joined.ended, joined.ended.since(joined.requested), 0);
     }
     let few = || StudyError::Input(format!("{requests} requests are too few for a mean"));
-    let response = batches.confidence(Nanos::ZERO).ok_or_else(few)?.response_ms;
+    let response = batches.confidence(Instant::ZERO).ok_or_else(few)?.response_ms;
     Ok(StripedRun {
         point: *point,
         response_ms: response.mean,

@@ -9,7 +9,7 @@ use super::claims::KIB;
 use super::claims::size;
 use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
 use headstack_policy::stripe::{
     Array, Organisation, Policy, ReadChoice, Rotation, Shape as ArrayShape, Unit, WriteOrder,
@@ -151,7 +151,7 @@ fn measure(point: &Point) -> Result<f64, StudyError> {
     engine.run(&mut load, &mut |finished| {
         batches.record(finished.completion.completed, finished.completion.response(), 0);
     });
-    let found = batches.confidence(Nanos::ZERO);
+    let found = batches.confidence(Instant::ZERO);
     found.map(|found| found.response_ms.mean).ok_or_else(|| input(&"too few requests for a mean"))
 }
 

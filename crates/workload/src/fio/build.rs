@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headstack_model::{Nanos, SpecError};
+use headstack_model::{Instant, SpecError};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -161,7 +161,7 @@ fn draft<'a>(
         Some(logs) => logged(settings, logs, at, layout, open)?,
     };
     let (early, late) = settings.life.start_delay;
-    let not_before = Nanos(random.random_range(early.0..=late.0));
+    let not_before = Instant(random.random_range(early.0..=late.0));
     let gate = Gate {
         stage: at.stage,
         waits_for: at.waits_for,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::logged::Logged;
 use super::pace::Term;
@@ -35,11 +35,11 @@ pub struct FioJob {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FioWindow {
     /// When it began.
-    pub started: Nanos,
+    pub started: Instant,
     /// From when on it is measured: after its ramp time.
-    pub measured_from: Nanos,
+    pub measured_from: Instant,
     /// Completion of its last request; `None` while it runs.
-    pub ended: Option<Nanos>,
+    pub ended: Option<Instant>,
 }
 
 /// A part of a volume that represents a file.
@@ -57,7 +57,7 @@ pub struct FioFile {
 pub(super) struct Gate {
     pub(super) stage: u32,
     pub(super) waits_for: Option<u32>,
-    pub(super) not_before: Nanos,
+    pub(super) not_before: Instant,
     pub(super) ends_group: bool,
     pub(super) direct: bool,
 }
@@ -84,7 +84,7 @@ impl Worker {
     }
 
     /// Begins; returns the time from which on it is measured.
-    fn start(&mut self, now: Nanos) -> Nanos {
+    fn start(&mut self, now: Instant) -> Instant {
         match self {
             Worker::Made(process) => process.start(now),
             Worker::Logged(logged) => logged.term.start(now),
@@ -93,7 +93,7 @@ impl Worker {
     }
 
     #[inline]
-    fn poll(&mut self, now: Nanos) -> Step {
+    fn poll(&mut self, now: Instant) -> Step {
         match self {
             Worker::Made(process) => process.poll(now),
             Worker::Logged(logged) => logged.poll(now),
@@ -102,7 +102,7 @@ impl Worker {
 
     /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
-    fn complete(&mut self, now: Nanos) -> bool {
+    fn complete(&mut self, now: Instant) -> bool {
         match self {
             Worker::Made(process) => process.complete(),
             Worker::Logged(logged) => {
@@ -113,7 +113,7 @@ impl Worker {
     }
 
     /// Share of its work that is done by `now`; `None` where its amount is unknown.
-    fn progress(&self, now: Nanos) -> Option<f64> {
+    fn progress(&self, now: Instant) -> Option<f64> {
         match self {
             Worker::Made(process) => Some(process.progress(now)),
             Worker::Logged(_) => None,
@@ -142,7 +142,7 @@ pub struct FioLoad {
     files: Vec<FioFile>,
     notes: Vec<String>,
     ready: VecDeque<u32>,
-    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Clones not yet over, of each stage and of each section.
     stage_left: Vec<u32>,
     section_left: Vec<u32>,
@@ -205,7 +205,7 @@ impl FioLoad {
     }
 
     /// Whether a request of a clone that completed at `completed` counts: ramp time is left out, as in fio.
-    pub fn is_measured(&self, source: u32, completed: Nanos) -> bool {
+    pub fn is_measured(&self, source: u32, completed: Instant) -> bool {
         self.window(source).is_some_and(|window| completed >= window.measured_from)
     }
 
@@ -239,7 +239,7 @@ impl FioLoad {
         }
     }
 
-    fn wake(&mut self, now: Nanos) {
+    fn wake(&mut self, now: Instant) {
         while let Some(Reverse((at, source))) = self.timers.peek().copied()
             && at <= now
         {
@@ -260,7 +260,7 @@ impl FioLoad {
 
     /// Polls the clone that is first in turn; `None` if it has nothing to issue.
     #[inline]
-    fn next_issue(&mut self, now: Nanos, source: u32) -> Option<Issue> {
+    fn next_issue(&mut self, now: Instant, source: u32) -> Option<Issue> {
         let index = source as usize;
         let member = &mut self.members[index];
         match member.worker.poll(now) {
@@ -286,7 +286,7 @@ impl FioLoad {
         None
     }
 
-    fn end(&mut self, now: Nanos, index: usize) {
+    fn end(&mut self, now: Instant, index: usize) {
         self.standing[index] = Standing::Ended;
         self.running -= 1;
         let window = self.windows[index].as_mut().expect("only what began ends");
@@ -350,7 +350,7 @@ fn add_at(counts: &mut Vec<u32>, place: u32) {
 }
 
 impl Load for FioLoad {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         self.wake(now);
         while let Some(source) = self.ready.pop_front() {
             if let Some(issue) = self.next_issue(now, source) {
@@ -368,7 +368,7 @@ impl Load for FioLoad {
         }
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         let source = (id % self.members.len() as u64) as u32;
         let may_issue = self.members[source as usize].worker.complete(now);
         if may_issue && self.standing[source as usize] == Standing::Blocked {
@@ -379,7 +379,7 @@ impl Load for FioLoad {
 
     /// Share of the work that is done by `now`: of each stage that of its slowest clone (or, with `exitall`, of the quickest of
     /// those that end the others), and every stage counts alike. None where a log tells how much there is to do.
-    fn progress(&self, now: Nanos) -> Option<f64> {
+    fn progress(&self, now: Instant) -> Option<f64> {
         let mut stages = vec![StageProgress::default(); self.stage_left.len()];
         for (index, member) in self.members.iter().enumerate() {
             let share = match (self.standing[index], &self.windows[index]) {
@@ -392,7 +392,7 @@ impl Load for FioLoad {
         Some(stages.iter().map(StageProgress::share).sum::<f64>() / stages.len().max(1) as f64)
     }
 
-    fn measured_from(&self, source: u32) -> Nanos {
-        self.window(source).map_or(Nanos::ZERO, |window| window.measured_from)
+    fn measured_from(&self, source: u32) -> Instant {
+        self.window(source).map_or(Instant::ZERO, |window| window.measured_from)
     }
 }

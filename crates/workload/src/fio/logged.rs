@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Op};
 
 use super::pace::Term;
 use super::process::{FioRequest, Step};
@@ -68,17 +68,22 @@ impl Logged {
         self.replay.error()
     }
 
-    pub(super) fn complete(&mut self, now: Nanos) {
-        self.out -= 1;
-        self.replay.handle_completion(now.since(self.term.started), self.last);
+    /// A time on the clock of the replay, which starts with the clone.
+    fn replayed(&self, now: Instant) -> Instant {
+        Instant::ZERO + now.since(self.term.started)
     }
 
-    pub(super) fn poll(&mut self, now: Nanos) -> Step {
+    pub(super) fn complete(&mut self, now: Instant) {
+        self.out -= 1;
+        self.replay.handle_completion(self.replayed(now), self.last);
+    }
+
+    pub(super) fn poll(&mut self, now: Instant) -> Step {
         if self.out >= self.depth {
             return Step::Blocked;
         }
         let is_over = self.term.is_over(now) || self.requests > 0 && self.issued >= self.requests;
-        match if is_over { Poll::Done } else { self.replay.poll(now.since(self.term.started)) } {
+        match if is_over { Poll::Done } else { self.replay.poll(self.replayed(now)) } {
             Poll::Issue(issue) => {
                 self.last = issue.id;
                 self.issued += 1;
@@ -88,7 +93,9 @@ impl Logged {
                 let more = self.out < self.depth;
                 Step::Issue(FioRequest { volume: issue.device, request, urgent: false, more })
             }
-            Poll::Later(at) => Step::Later(self.term.until(Nanos(self.term.started.0.saturating_add(at.0)))),
+            Poll::Later(at) => {
+                Step::Later(self.term.until(self.term.started.saturating_add(at.since_start())))
+            }
             Poll::Done if self.out == 0 => Step::Ended,
             Poll::Waiting | Poll::Done => Step::Blocked,
             Poll::Compute { .. } => unreachable!("a log has the times of requests alone"),

@@ -1,6 +1,6 @@
 //! When a job may issue: its time, rates and pauses.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -13,8 +13,8 @@ const SECOND: u128 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
-    pub(super) started: Nanos,
-    deadline: Nanos,
+    pub(super) started: Instant,
+    deadline: Instant,
     ramp: Nanos,
     runtime: Option<Nanos>,
     /// Whether nothing but the time ends the clone.
@@ -24,15 +24,15 @@ pub(super) struct Term {
 impl Term {
     pub(super) fn new(life: &Lifetime) -> Term {
         Term {
-            started: Nanos::ZERO,
-            deadline: Nanos::MAX,
+            started: Instant::ZERO,
+            deadline: Instant::MAX,
             ramp: life.ramp,
             runtime: life.runtime.filter(|runtime| *runtime > Nanos::ZERO),
             is_endless: life.is_endless(),
         }
     }
 
-    pub(super) fn start(&mut self, now: Nanos) {
+    pub(super) fn start(&mut self, now: Instant) {
         self.started = now;
         if let Some(runtime) = self.runtime {
             self.deadline = now + self.ramp + runtime;
@@ -40,26 +40,26 @@ impl Term {
     }
 
     pub(super) fn stop(&mut self) {
-        self.deadline = Nanos::ZERO;
+        self.deadline = Instant::ZERO;
     }
 
-    pub(super) fn measured_from(&self) -> Nanos {
+    pub(super) fn measured_from(&self) -> Instant {
         self.started + self.ramp
     }
 
     #[inline]
-    pub(super) fn is_over(&self, now: Nanos) -> bool {
+    pub(super) fn is_over(&self, now: Instant) -> bool {
         now >= self.deadline
     }
 
     /// A time, or the deadline if that is earlier.
     #[inline]
-    pub(super) fn until(&self, time: Nanos) -> Nanos {
+    pub(super) fn until(&self, time: Instant) -> Instant {
         time.min(self.deadline)
     }
 
     /// The share of the time that is over; 0 without a runtime.
-    pub(super) fn share(&self, now: Nanos) -> f64 {
+    pub(super) fn share(&self, now: Instant) -> f64 {
         let Some(runtime) = self.runtime else { return 0.0 };
         now.since(self.started).0 as f64 / (self.ramp + runtime).0 as f64
     }
@@ -71,9 +71,9 @@ pub(super) struct JobRates {
     /// Whether there are any.
     pub(super) are_limited: bool,
     /// The time from which on they count.
-    epoch: Nanos,
+    epoch: Instant,
     /// The end of the ramp time, at which they begin to count again.
-    ramp_end: Option<Nanos>,
+    ramp_end: Option<Instant>,
     /// Whether a job ahead of its rate waits for outstanding requests.
     pub(super) wait_inline: bool,
     forgive_pauses: bool,
@@ -85,20 +85,20 @@ impl JobRates {
         JobRates {
             are_limited: rates.iter().any(|rate| !matches!(rate.kind, RateKind::Free)),
             rates,
-            epoch: Nanos::ZERO,
+            epoch: Instant::ZERO,
             ramp_end: None,
             wait_inline: !settings.queue.offload,
             forgive_pauses: settings.rate.forgives_pauses,
         }
     }
 
-    pub(super) fn start(&mut self, now: Nanos, measured_from: Nanos) {
+    pub(super) fn start(&mut self, now: Instant, measured_from: Instant) {
         (self.epoch, self.ramp_end) = (now, (measured_from > now).then_some(measured_from));
     }
 
     /// Begins to count again once the ramp time is over.
     #[inline]
-    pub(super) fn end_ramp(&mut self, now: Nanos) {
+    pub(super) fn end_ramp(&mut self, now: Instant) {
         if let Some(end) = self.ramp_end
             && now >= end
         {
@@ -108,7 +108,7 @@ impl JobRates {
     }
 
     #[inline]
-    pub(super) fn due(&self, at: usize) -> Nanos {
+    pub(super) fn due(&self, at: usize) -> Instant {
         self.epoch + self.rates[at].due
     }
 
@@ -132,7 +132,7 @@ impl JobRates {
 struct Rate {
     kind: RateKind,
     bytes: u64,
-    /// When the next request is due, from the start of the job.
+    /// When the next request is due, counted from the time at which the rates begin to count.
     due: Nanos,
 }
 
@@ -196,7 +196,7 @@ pub(super) struct Pauses {
     /// Whether a request was issued since the last check.
     is_unchecked: bool,
     last_blocks: u64,
-    last_time: Nanos,
+    last_time: Instant,
 }
 
 impl Pauses {
@@ -206,7 +206,7 @@ impl Pauses {
             drawn: settings.own.think_time.as_ref().map(ready),
             is_unchecked: false,
             last_blocks: 0,
-            last_time: Nanos::ZERO,
+            last_time: Instant::ZERO,
         }
     }
 
@@ -220,13 +220,13 @@ impl Pauses {
         self.drawn.as_ref().map_or(self.think.length, |drawn| drawn.draw(random))
     }
 
-    pub(super) fn begin(&mut self, now: Nanos) {
+    pub(super) fn begin(&mut self, now: Instant) {
         self.last_time = now;
     }
 
     /// Whether a pause is due since the last request, after these numbers of requests issued and completed.
     #[inline]
-    pub(super) fn is_due(&mut self, now: Nanos, issued: u64, completed: u64) -> bool {
+    pub(super) fn is_due(&mut self, now: Instant, issued: u64, completed: u64) -> bool {
         if !std::mem::take(&mut self.is_unchecked) {
             return false;
         }
@@ -243,7 +243,7 @@ impl Pauses {
         due
     }
 
-    pub(super) fn end(&mut self, at: Nanos) {
+    pub(super) fn end(&mut self, at: Instant) {
         self.last_time = at;
     }
 }
@@ -252,18 +252,18 @@ impl Pauses {
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     gap: Sampler<Nanos>,
-    pub(super) next: Nanos,
+    pub(super) next: Instant,
 }
 
 impl Arrivals {
     pub(super) fn new(settings: &Settings) -> Option<Arrivals> {
         let gap = ready(settings.own.gap.as_ref()?);
-        Some(Arrivals { gap, next: Nanos::ZERO })
+        Some(Arrivals { gap, next: Instant::ZERO })
     }
 
     /// Schedules the next one a gap after this time.
-    pub(super) fn follow(&mut self, at: Nanos, random: &mut Pcg64Mcg) {
-        self.next = Nanos(at.0.saturating_add(self.gap.draw(random).0));
+    pub(super) fn follow(&mut self, at: Instant, random: &mut Pcg64Mcg) {
+        self.next = at.saturating_add(self.gap.draw(random));
     }
 }
 

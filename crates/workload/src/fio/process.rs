@@ -4,7 +4,7 @@
 //! until the requested bytes or requests are issued. Where fio sleeps or waits for all outstanding requests, this is in a
 //! [`Hold`].
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Op, Request};
 use rand::RngExt;
 
 use super::dice::Dice;
@@ -16,7 +16,7 @@ use super::settings::{READ, Settings, WRITE};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Issue(FioRequest),
-    Later(Nanos),
+    Later(Instant),
     Blocked,
     Ended,
 }
@@ -36,7 +36,7 @@ enum Hold {
     Open,
     /// The queue is full, until at most this many are outstanding.
     Full,
-    Sleep(Nanos),
+    Sleep(Instant),
     /// All outstanding requests have to complete first.
     Drain(Then),
     Flush,
@@ -46,7 +46,7 @@ enum Hold {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     Pause,
-    WaitUntil(Nanos),
+    WaitUntil(Instant),
     NextPass,
     End,
 }
@@ -224,7 +224,7 @@ impl Process {
         }
     }
 
-    pub(super) fn start(&mut self, now: Nanos) {
+    pub(super) fn start(&mut self, now: Instant) {
         self.term.start(now);
         self.rates.start(now, self.term.measured_from());
         self.pauses.begin(now);
@@ -234,7 +234,7 @@ impl Process {
     }
 
     /// Share of its work that is done by `now`: the largest of those that may end it, of time, bytes and requests.
-    pub(super) fn progress(&self, now: Nanos) -> f64 {
+    pub(super) fn progress(&self, now: Instant) -> f64 {
         let time = self.term.share(now);
         if self.term.is_endless { time.min(1.0) } else { time.max(self.work.share()).min(1.0) }
     }
@@ -256,7 +256,7 @@ impl Process {
     }
 
     #[inline]
-    pub(super) fn poll(&mut self, now: Nanos) -> Step {
+    pub(super) fn poll(&mut self, now: Instant) -> Step {
         loop {
             match self.hold {
                 Hold::Open => {}
@@ -281,7 +281,7 @@ impl Process {
         }
     }
 
-    fn after_drain(&mut self, now: Nanos, then: Then) -> Option<Step> {
+    fn after_drain(&mut self, now: Instant, then: Then) -> Option<Step> {
         match then {
             Then::Pause => {
                 let pause = self.pauses.length(&mut self.dice.rate);
@@ -301,7 +301,7 @@ impl Process {
     }
 
     /// Issues the next request, or sets a hold that says why not.
-    fn advance(&mut self, now: Nanos) -> Option<Step> {
+    fn advance(&mut self, now: Instant) -> Option<Step> {
         self.rates.end_ramp(now);
         if self.term.is_over(now) {
             return self.drain(Then::End);
@@ -347,7 +347,7 @@ impl Process {
 
     /// The direction of the next request; `None` if it is not due yet.
     #[inline]
-    fn direct(&mut self, now: Nanos) -> Option<usize> {
+    fn direct(&mut self, now: Instant) -> Option<usize> {
         if let Some(at) = self.decided.take() {
             return Some(at);
         }

@@ -1,7 +1,7 @@
 //! From keys to loads, over the volumes of a rig.
 
 use headstack_model::spec::Fault;
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 
 use super::spec::{Area, BlocksSpec, BurstSpec, LoadSpec, Order, StreamSpec};
 use crate::process::{BurstShape, Processes, ThinkShape};
@@ -31,7 +31,7 @@ pub(super) fn build(spec: &LoadSpec, volumes: &[VolumeInfo], seed: u64) -> Resul
     if !spec.process.is_empty() {
         add(String::new(), &|context| processes(context, spec))?;
     }
-    let end = spec.max_time_s.map_or(Nanos::MAX, |seconds| Nanos::from_ms(seconds * 1e3));
+    let end = spec.max_time_s.map_or(Instant::MAX, |seconds| Instant::from_ms(seconds * 1e3));
     let mix = Mix::new(members, spec.requests.unwrap_or(u64::MAX), end);
     mix.map_err(|error| Fault::new("", error.to_string()))
 }

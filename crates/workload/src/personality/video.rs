@@ -10,7 +10,7 @@
 //! configurations" (1998), for places at random; Schindler, Griffin, Lumb and Ganger 2002, section 5.3, for rounds of requests of
 //! a track's length.
 
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -67,7 +67,7 @@ pub struct VideoServer<'a> {
     /// The requests of the round, in the order in which they go out.
     round: Vec<Request>,
     window: Window,
-    begun: Nanos,
+    begun: Instant,
     took: Vec<Nanos>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> VideoServer<'a> {
         let window = shape.window()?;
         let took = Vec::with_capacity(shape.rounds as usize);
         let (chunks, round, random) = (Vec::new(), Vec::new(), generator(seed));
-        let begun = Nanos::ZERO;
+        let begun = Instant::ZERO;
         let mut server = VideoServer { boundaries, shape, random, chunks, round, window, begun, took };
         server.draw();
         Ok(server)
@@ -137,7 +137,7 @@ fn read(track: &[Lbn]) -> Request {
 }
 
 impl Load for VideoServer<'_> {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+    fn poll(&mut self, _now: Instant) -> Poll {
         if self.took.len() == self.shape.rounds as usize {
             return Poll::Done;
         }
@@ -147,7 +147,7 @@ impl Load for VideoServer<'_> {
         }
     }
 
-    fn handle_completion(&mut self, now: Nanos, _id: u64) {
+    fn handle_completion(&mut self, now: Instant, _id: u64) {
         self.window.close();
         if self.window.ready() != Err(Poll::Done) {
             return;
@@ -169,7 +169,7 @@ mod tests {
 
     /// Plays all rounds, a request a millisecond; the rounds' requests.
     fn play(server: &mut VideoServer<'_>) -> Vec<Vec<Request>> {
-        let (mut now, mut out, mut rounds) = (Nanos::ZERO, Vec::new(), vec![Vec::new()]);
+        let (mut now, mut out, mut rounds) = (Instant::ZERO, Vec::new(), vec![Vec::new()]);
         loop {
             match server.poll(now) {
                 Poll::Issue(issue) => {

@@ -4,7 +4,7 @@
 //!
 //! *Source:* the load by which Yeom's slides on redundant scheduling show elevators and drive queues against each other.
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -43,7 +43,7 @@ pub struct Burst {
 }
 
 impl Process for Burst {
-    fn next(&mut self, _now: Nanos) -> Option<Step> {
+    fn next(&mut self, _now: Instant) -> Option<Step> {
         if self.left == 0 {
             self.runs_left = self.runs_left.checked_sub(1)?;
             self.next = self.places.lbn_at(self.random.random_range(0..self.places.count));

@@ -7,7 +7,7 @@
 //!
 //! *Source:* the load of the striping study on a loop of SSA disks.
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::cmp::Reverse;
@@ -80,11 +80,11 @@ enum ThreadWork {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
     /// When the process issued it.
-    pub requested: Nanos,
+    pub requested: Instant,
     /// When the first thread got its disk.
-    pub begun: Nanos,
+    pub begun: Instant,
     /// When the last thread was through.
-    pub ended: Nanos,
+    pub ended: Instant,
     /// Requests of other processes in flight when it was issued.
     pub others: u32,
     /// Disks it went over.
@@ -123,12 +123,12 @@ pub struct ForkJoin<S> {
     reads: Reads,
     members: Vec<Member>,
     disks: Vec<Disk>,
-    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    wakes: BinaryHeap<Reverse<(Instant, u32)>>,
     ready: VecDeque<u32>,
     /// Work that the next polls hand to the processor.
     requested: VecDeque<ThreadWork>,
     /// Work that the processor has, by its end and the order in which it was handed over.
-    computed: BinaryHeap<Reverse<(Nanos, u64, ThreadWork)>>,
+    computed: BinaryHeap<Reverse<(Instant, u64, ThreadWork)>>,
     works: u64,
     /// Requests of each process that count.
     requests: u64,
@@ -157,8 +157,8 @@ impl<S: Spread> ForkJoin<S> {
             let (sectors, available, first) = (shape.request_sectors, shape.disk_sectors, Lbn(0));
             return Err(ShapeError::Narrow { sectors, available, first });
         }
-        let nothing =
-            Joined { requested: Nanos::ZERO, begun: Nanos::ZERO, ended: Nanos::ZERO, others: 0, across: 0 };
+        let start = Instant::ZERO;
+        let nothing = Joined { requested: start, begun: start, ended: start, others: 0, across: 0 };
         let member = |index| Member {
             random: generator(seed_of(seed, index)),
             request: nothing,
@@ -189,7 +189,7 @@ impl<S: Spread> ForkJoin<S> {
             joined: Vec::with_capacity((requests * u64::from(count)) as usize),
             shape,
         };
-        (0..count).for_each(|process| load.think(Nanos::ZERO, process));
+        (0..count).for_each(|process| load.think(Instant::ZERO, process));
         Ok(load)
     }
 
@@ -203,12 +203,12 @@ impl<S: Spread> ForkJoin<S> {
         &self.spread
     }
 
-    fn think(&mut self, now: Nanos, process: u32) {
+    fn think(&mut self, now: Instant, process: u32) {
         let think = self.think.draw(&mut self.members[process as usize].random);
         self.wakes.push(Reverse((now.saturating_add(think), process)));
     }
 
-    fn fork(&mut self, now: Nanos, process: u32) {
+    fn fork(&mut self, now: Instant, process: u32) {
         let shape = &self.shape;
         let wanted = self.spread.across(shape.request_sectors, self.in_flight);
         let across = wanted.clamp(1, shape.disks.min(shape.request_sectors as u32));
@@ -221,7 +221,7 @@ impl<S: Spread> ForkJoin<S> {
         member.op = self.reads.draw(random);
         (member.unit, member.threads) = (unit, across);
         member.request =
-            Joined { requested: now, begun: Nanos::MAX, ended: now, others: self.in_flight, across };
+            Joined { requested: now, begun: Instant::MAX, ended: now, others: self.in_flight, across };
         self.in_flight += 1;
         let first = random.random_range(0..shape.disks);
         for step in 0..across {
@@ -237,14 +237,14 @@ impl<S: Spread> ForkJoin<S> {
         }
     }
 
-    fn work(&mut self, now: Nanos, work: ThreadWork) {
+    fn work(&mut self, now: Instant, work: ThreadWork) {
         match self.work_time(work) {
             Nanos::ZERO => self.finish(now, work),
             _ => self.requested.push_back(work),
         }
     }
 
-    fn finish(&mut self, now: Nanos, work: ThreadWork) {
+    fn finish(&mut self, now: Instant, work: ThreadWork) {
         match work {
             ThreadWork::Create { process, disk } => {
                 self.disks[disk as usize].threads.push_back(process);
@@ -257,7 +257,7 @@ impl<S: Spread> ForkJoin<S> {
     }
 
     /// Finishes the work that the processor has done by now.
-    fn finish_computed(&mut self, now: Nanos) {
+    fn finish_computed(&mut self, now: Instant) {
         while let Some(Reverse((until, _, work))) = self.computed.peek().copied() {
             if until > now {
                 return;
@@ -267,7 +267,7 @@ impl<S: Spread> ForkJoin<S> {
         }
     }
 
-    fn start(&mut self, now: Nanos, index: u32) {
+    fn start(&mut self, now: Instant, index: u32) {
         let disk = &mut self.disks[index as usize];
         let Some(process) = disk.threads.front() else { return };
         let member = &mut self.members[*process as usize];
@@ -289,7 +289,7 @@ impl<S: Spread> ForkJoin<S> {
         Issue { source: process, ..Issue::new(index, request, id) }
     }
 
-    fn join(&mut self, now: Nanos, process: u32) {
+    fn join(&mut self, now: Instant, process: u32) {
         let member = &mut self.members[process as usize];
         member.threads -= 1;
         if member.threads > 0 {
@@ -307,7 +307,7 @@ impl<S: Spread> ForkJoin<S> {
 }
 
 impl<S: Spread> Load for ForkJoin<S> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if self.busy == 0 {
             return Poll::Done;
         }
@@ -334,13 +334,13 @@ impl<S: Spread> Load for ForkJoin<S> {
         }
     }
 
-    fn handle_computed(&mut self, _now: Nanos, _id: u64, until: Nanos) {
+    fn handle_computed(&mut self, _now: Instant, _id: u64, until: Instant) {
         let work = self.requested.pop_front().expect("the processor does what was requested");
         self.works += 1;
         self.computed.push(Reverse((until, self.works, work)));
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         let index = (id % self.disks.len() as u64) as u32;
         let disk = &mut self.disks[index as usize];
         if disk.left > 0 {
@@ -372,7 +372,7 @@ mod tests {
 
     /// Runs a load on disks that take one ns per sector, with one command at a time each; returns each command with its disk.
     fn commands(load: &mut ForkJoin<u32>) -> Vec<(u32, Request, u32)> {
-        let (mut now, mut out, mut all) = (Nanos::ZERO, Vec::new(), Vec::new());
+        let (mut now, mut out, mut all) = (Instant::ZERO, Vec::new(), Vec::new());
         loop {
             match load.poll(now) {
                 Poll::Issue(issue) => {
@@ -391,7 +391,7 @@ mod tests {
             }
             out.sort_unstable();
             let (end, id, _) = out.remove(0);
-            now = Nanos(end);
+            now = Instant(end);
             load.handle_completion(now, id);
         }
     }
@@ -422,9 +422,7 @@ mod tests {
         assert_eq!(load.joined().len(), 60);
         for joined in load.joined() {
             // First come, first served: two others are always before, each for 256 ns on every disk.
-            let (response, queued) =
-                (joined.ended.since(joined.requested), joined.begun.since(joined.requested));
-            assert_eq!(response.since(queued), Nanos(256));
+            assert_eq!(joined.ended.since(joined.begun), Nanos(256));
             assert!(joined.across == 4 && joined.others <= 2);
         }
         let last = load.joined().last().expect("there are some");
@@ -456,7 +454,7 @@ mod tests {
         let shape = ForkJoinShape { processes: 1, threads, ..shape() };
         let mut load = ForkJoin::new(shape, 4, 20, 1).expect("it fits");
         // A processor of one lane, and disks of one ns a sector.
-        let (mut now, mut free, mut out) = (Nanos::ZERO, Nanos::ZERO, Vec::new());
+        let (mut now, mut free, mut out) = (Instant::ZERO, Instant::ZERO, Vec::new());
         loop {
             match load.poll(now) {
                 Poll::Issue(issue) => out.push((now.0 + u64::from(issue.request.sectors), issue.id)),
@@ -469,7 +467,7 @@ mod tests {
                 Poll::Later(_) | Poll::Waiting => {
                     out.sort_unstable();
                     let (end, id) = out.remove(0);
-                    now = Nanos(end);
+                    now = Instant(end);
                     load.handle_completion(now, id);
                 }
             }

@@ -17,7 +17,7 @@ pub use think::{ThinkShape, Thinker};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use headstack_model::{Nanos, Request};
+use headstack_model::{Instant, Nanos, Request};
 
 use crate::shape::seed_of;
 use crate::window::Window;
@@ -57,7 +57,7 @@ pub enum Wait {
 /// A process.
 pub trait Process {
     /// The next step, decided at `now`; `None` when the process has ended.
-    fn next(&mut self, now: Nanos) -> Option<Step>;
+    fn next(&mut self, now: Instant) -> Option<Step>;
 }
 
 /// Processes side by side. The n-th request of process p, both counted from 0, has the id n · processes + p and the
@@ -66,14 +66,14 @@ pub trait Process {
 pub struct Processes<P> {
     members: Vec<Member<P>>,
     /// Wake-up times of processes that have a processor; one entry each.
-    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    wakes: BinaryHeap<Reverse<(Instant, u32)>>,
     free: usize,
     /// The process that has the first processor.
     on_first: Option<u32>,
     /// Whether all processors but the first are lost once no process is ready for them.
     idle_cpu_never_wakes: bool,
     /// Processes that are ready and have no processor, and since when.
-    ready: VecDeque<(u32, Nanos)>,
+    ready: VecDeque<(u32, Instant)>,
     window: Window,
 }
 
@@ -82,12 +82,12 @@ struct Member<P> {
     process: P,
     step: Option<Step>,
     /// When the step is due, if it waits for nothing before.
-    due: Nanos,
+    due: Instant,
     issued: u64,
     /// The request it waits for, and since when.
-    waits: Option<(u64, Nanos)>,
+    waits: Option<(u64, Instant)>,
     /// When it is to wait for which requests that are out; the earliest first.
-    limits: VecDeque<(Nanos, u64)>,
+    limits: VecDeque<(Instant, u64)>,
 }
 
 impl<P: Process> Processes<P> {
@@ -112,7 +112,7 @@ impl<P: Process> Processes<P> {
         self.on_first = None;
         self.wakes.clear();
         self.ready.clear();
-        (0..self.members.len() as u32).for_each(|index| self.enter(Nanos::ZERO, index));
+        (0..self.members.len() as u32).for_each(|index| self.enter(Instant::ZERO, index));
         self
     }
 
@@ -123,7 +123,7 @@ impl<P: Process> Processes<P> {
         self
     }
 
-    fn enter(&mut self, now: Nanos, index: u32) {
+    fn enter(&mut self, now: Instant, index: u32) {
         let Some(wake) = self.members[index as usize].wake() else { return };
         if self.free == 0 {
             return self.ready.push_back((index, now));
@@ -134,7 +134,7 @@ impl<P: Process> Processes<P> {
     }
 
     /// Releases the processor of a process that waits, for the next one in the queue.
-    fn leave(&mut self, at: Nanos, leaver: u32) {
+    fn leave(&mut self, at: Instant, leaver: u32) {
         let was_first = self.on_first == Some(leaver);
         if was_first {
             self.on_first = self.ready.front().map(|(next, _)| *next);
@@ -150,7 +150,7 @@ impl<P: Process> Processes<P> {
     }
 
     /// Runs a process at the time of its wake-up; returns its request, if it issues one.
-    fn run(&mut self, at: Nanos, index: u32) -> Option<Issue> {
+    fn run(&mut self, at: Instant, index: u32) -> Option<Issue> {
         let count = self.members.len() as u64;
         let member = &mut self.members[index as usize];
         let issue = match member.limits.front() {
@@ -225,13 +225,13 @@ fn check_processes(found: u64) -> Result<(), ShapeError> {
 
 impl<P: Process> Member<P> {
     fn new(mut process: P) -> Member<P> {
-        let step = process.next(Nanos::ZERO);
-        let due = step.map_or(Nanos::ZERO, |step| step.gap);
+        let step = process.next(Instant::ZERO);
+        let due = Instant::ZERO + step.map_or(Nanos::ZERO, |step| step.gap);
         Member { process, step, due, issued: 0, waits: None, limits: VecDeque::new() }
     }
 
     /// Issues the step that is due, and decides the next one.
-    fn next_step(&mut self, at: Nanos, id: u64) -> Step {
+    fn next_step(&mut self, at: Instant, id: u64) -> Step {
         let step = self.step.expect("only who has a step is woken");
         self.issued += 1;
         match step.wait {
@@ -249,7 +249,7 @@ impl<P: Process> Member<P> {
     }
 
     /// When to run it next, unless a completion comes first.
-    fn wake(&self) -> Option<Nanos> {
+    fn wake(&self) -> Option<Instant> {
         if self.waits.is_some() || self.step.is_none() {
             return None;
         }
@@ -265,7 +265,7 @@ impl<P: Process> Member<P> {
     }
 
     /// A request completed; whether the process waited for it.
-    fn complete(&mut self, now: Nanos, id: u64) -> bool {
+    fn complete(&mut self, now: Instant, id: u64) -> bool {
         match self.waits {
             Some((awaited, since)) if awaited == id => {
                 self.pause(now.since(since));
@@ -281,7 +281,7 @@ impl<P: Process> Member<P> {
 }
 
 impl<P: Process> Load for Processes<P> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         loop {
             let Some(Reverse((at, index))) = self.wakes.peek().copied() else {
                 return self.window.ended();
@@ -298,7 +298,7 @@ impl<P: Process> Load for Processes<P> {
         }
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.window.close();
         let index = (id % self.members.len() as u64) as u32;
         if self.members[index as usize].complete(now, id) {

@@ -6,7 +6,7 @@
 //!
 //! *Source:* the meaning of the parameters of DiskSim's synthetic generator, whose files are imported to this.
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
@@ -259,7 +259,7 @@ pub struct Synthetic {
 }
 
 impl Process for Synthetic {
-    fn next(&mut self, _now: Nanos) -> Option<Step> {
+    fn next(&mut self, _now: Instant) -> Option<Step> {
         let kind: f64 = self.random.random();
         let near = self.spec.sequential + self.spec.local;
         let (gap, run) = match self.last {

@@ -2,7 +2,7 @@
 //!
 //! *Source:* the closed model of the striping study: each process delays at an infinite server, issues a request, waits.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rand_pcg::Pcg64Mcg;
 
 use super::{Process, Step, Wait, check_processes};
@@ -31,7 +31,7 @@ pub struct Thinker {
 }
 
 impl Process for Thinker {
-    fn next(&mut self, now: Nanos) -> Option<Step> {
+    fn next(&mut self, now: Instant) -> Option<Step> {
         let gap = self.think.draw(&mut self.random);
         Some(Step { gap, device: 0, request: self.requests.pick(now), wait: Wait::AtOnce, urgent: false })
     }

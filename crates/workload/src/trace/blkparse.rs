@@ -8,7 +8,7 @@
 
 use std::io::BufRead;
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::error::{Fault, Place};
 use super::events::{Completions, Event, LONGEST_RESPONSE, Pairing, kind_of};
@@ -169,7 +169,7 @@ impl Writer {
         out.push(b' ');
         push_right(out, record.time.0 / 1_000_000_000, 5);
         let from = out.len();
-        push_time(out, Nanos(record.time.0 % 1_000_000_000), 9);
+        push_time(out, record.time.0 % 1_000_000_000, 9);
         // The whole second was written before.
         out.remove(from);
         out.push(b' ');
@@ -181,7 +181,7 @@ impl Writer {
         push!(out; if queued { "[headstack]\n" } else { "[0]\n" });
     }
 
-    fn complete(&mut self, until: Nanos, out: &mut Vec<u8>) {
+    fn complete(&mut self, until: Instant, out: &mut Vec<u8>) {
         while let Some(record) = self.completions.next_until(until) {
             self.push(&record, false, out);
         }
@@ -196,6 +196,6 @@ impl Encode for Writer {
     }
 
     fn end(&mut self, _header: &Header, out: &mut Vec<u8>) {
-        self.complete(Nanos::MAX, out);
+        self.complete(Instant::MAX, out);
     }
 }

@@ -9,7 +9,7 @@
 
 use std::io::BufRead;
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::binary::read_part;
 use super::error::{Fault, Place};
@@ -187,7 +187,7 @@ fn event(fields: &Fields<'_>) -> Result<Option<Event>, Fault> {
         }
         _ => sector * SECTOR,
     };
-    let record = Record::new(Nanos(time), fields.word(36), kind, offset, bytes.into());
+    let record = Record::new(Instant(time), fields.word(36), kind, offset, bytes.into());
     let record = Record { source: Some(fields.word(32)), ..record };
     Ok(Some(match step {
         QUEUE => Event::Queue(record),
@@ -224,7 +224,7 @@ impl Writer {
         words(out, &[record.bytes as u32, kind | step, process, record.device, 0, 0]);
     }
 
-    fn complete(&mut self, until: Nanos, big: bool, out: &mut Vec<u8>) {
+    fn complete(&mut self, until: Instant, big: bool, out: &mut Vec<u8>) {
         while let Some(record) = self.completions.next_until(until) {
             self.push(&record, OF_COMPLETION | COMPLETE, big, out);
         }
@@ -239,6 +239,6 @@ impl Encode for Writer {
     }
 
     fn end(&mut self, header: &Header, out: &mut Vec<u8>) {
-        self.complete(Nanos::MAX, header.big_endian, out);
+        self.complete(Instant::MAX, header.big_endian, out);
     }
 }

@@ -1,6 +1,6 @@
 //! What a format can express of a request, and what is lost when a request is written in it.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::{Kind, Record};
 
@@ -99,7 +99,7 @@ impl Carries {
     }
 
     /// Whether a time is later than the format can express.
-    pub fn is_too_late(&self, time: Nanos) -> bool {
+    pub fn is_too_late(&self, time: Instant) -> bool {
         self.tick > 0 && time.0 > self.latest
     }
 
@@ -253,17 +253,17 @@ mod tests {
 
     #[test]
     fn byte_range_is_widened_to_whole_sectors() {
-        let (record, lost) = fit(&SECTORS, Record::new(Nanos(5000), 0, Kind::Read, 1000, 100));
+        let (record, lost) = fit(&SECTORS, Record::new(Instant(5000), 0, Kind::Read, 1000, 100));
         assert_eq!((record.offset, record.bytes), (512, 1024));
         assert_eq!(lost, [(Loss::Grain, 1)]);
-        let (record, lost) = fit(&SECTORS, Record::new(Nanos(5001), 0, Kind::Read, 1024, 512));
-        assert_eq!((record.time, record.offset, record.bytes), (Nanos(5000), 1024, 512));
+        let (record, lost) = fit(&SECTORS, Record::new(Instant(5001), 0, Kind::Read, 1024, 512));
+        assert_eq!((record.time, record.offset, record.bytes), (Instant(5000), 1024, 512));
         assert_eq!(lost, [(Loss::Time, 1)]);
     }
 
     #[test]
     fn unrepresentable_records_are_counted_as_lost() {
-        let of = |kind, offset, bytes| fit(&SECTORS, Record::new(Nanos(0), 0, kind, offset, bytes)).1;
+        let of = |kind, offset, bytes| fit(&SECTORS, Record::new(Instant(0), 0, kind, offset, bytes)).1;
         assert_eq!(of(Kind::Flush, 0, 0), [(Loss::Flush, 1)]);
         assert_eq!(of(Kind::Trim, 0, 512), [(Loss::Trim, 1)]);
         assert_eq!(of(Kind::Read, 0, 0), [(Loss::Empty, 1)]);
@@ -277,7 +277,7 @@ mod tests {
         let span = Span { tick: 1000, longest: 5_000_000, always: true };
         let carries = Carries { response: Some(span), ..SECTORS };
         let record =
-            |response, think| Record { response, think, ..Record::new(Nanos(0), 0, Kind::Read, 0, 512) };
+            |response, think| Record { response, think, ..Record::new(Instant(0), 0, Kind::Read, 0, 512) };
         let (fitted, lost) = fit(&carries, record(Some(Nanos(1_999)), Some(Nanos(7))));
         assert_eq!((fitted.response, fitted.think), (Some(Nanos(1000)), None));
         assert_eq!(lost, [(Loss::ResponseRounded, 1), (Loss::Think, 1)]);

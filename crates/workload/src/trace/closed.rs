@@ -12,7 +12,7 @@ impl Held {
     /// The request before `next`, or the last one if there is none, with a think time.
     pub(super) fn step(&mut self, next: Option<&Record>) -> Option<Record> {
         let held = std::mem::replace(&mut self.0, next.copied())?;
-        let completed = Nanos(held.time.0.saturating_add(held.response.unwrap_or(Nanos::ZERO).0));
+        let completed = held.time.saturating_add(held.response.unwrap_or(Nanos::ZERO));
         let gap = next.map_or(Nanos::ZERO, |next| next.time.since(completed));
         Some(Record { think: held.think.or(Some(gap)), ..held })
     }

@@ -100,7 +100,7 @@ fn parse(line: &[u8], names: &mut Option<Devices>) -> Result<Record, Fault> {
         fields(line, Separator::Comma, true, FORM)?;
     let span = |field, text: &[u8]| match text {
         [] => Ok(None),
-        text => text::time(field, text, 1).map(Some),
+        text => text::span(field, text, 1).map(Some),
     };
     let time = text::time("time_ns", time, 1)?;
     let kind = Kind::named(op).ok_or_else(|| Fault::field("op", op, "`read`, `write`, `flush` or `trim`"))?;
@@ -136,10 +136,11 @@ impl Encode for Writer {
             (true, _) => push!(out; record.device),
         }
         push!(out; ',', record.kind.name(), ',', record.offset, ',', record.bytes);
-        for span in [record.response, record.think, record.source.map(|source| Nanos(source.into()))] {
+        let nanos = |span: Nanos| span.0;
+        for number in [record.response.map(nanos), record.think.map(nanos), record.source.map(u64::from)] {
             out.push(b',');
-            if let Some(span) = span {
-                push!(out; span.0);
+            if let Some(number) = number {
+                push!(out; number);
             }
         }
         out.push(b'\n');

@@ -1,6 +1,6 @@
 //! A part of a trace: of its time, of the devices' bytes, of its requests by chance.
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
@@ -49,7 +49,7 @@ pub enum CutError {
 pub struct Cut {
     options: CutOptions,
     random: Pcg64Mcg,
-    base: Option<Nanos>,
+    base: Option<Instant>,
 }
 
 impl Cut {
@@ -100,7 +100,7 @@ mod tests {
     fn kept(options: CutOptions) -> Vec<u64> {
         let mut cut = Cut::new(options).expect("the cut can be made");
         let record = |number: u64| {
-            Record::new(Nanos(500 + number * 10), (number % 2) as u32, Kind::Read, number * 512, 512)
+            Record::new(Instant(500 + number * 10), (number % 2) as u32, Kind::Read, number * 512, 512)
         };
         (0..1000)
             .filter(|number| {

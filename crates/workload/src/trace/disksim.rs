@@ -57,7 +57,7 @@ impl Encode for Writer {
             Native::DiskSim { flags } => flags & !READ,
             _ => 0,
         } | if record.kind == Kind::Read { READ } else { 0 };
-        push_time(out, record.time, 6);
+        push_time(out, record.time.0, 6);
         push!(out; '\t', record.device, '\t', record.offset / SECTOR, '\t', record.bytes / SECTOR, '\t');
         push!(out; format!("{flags:x}").as_str(), '\n');
     }

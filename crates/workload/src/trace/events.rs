@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 
 use super::{Kind, Record};
 
@@ -97,7 +97,7 @@ impl Pairing {
         }
     }
 
-    fn settle(&mut self, number: u64, completed: Nanos) {
+    fn settle(&mut self, number: u64, completed: Instant) {
         let (record, state) = self.entry_at(number);
         record.response = Some(completed.since(record.time));
         *state = State::Ready;
@@ -116,7 +116,7 @@ impl Pairing {
 
 #[derive(Debug, Default)]
 pub(super) struct Completions {
-    waiting: BinaryHeap<Reverse<(Nanos, u64)>>,
+    waiting: BinaryHeap<Reverse<(Instant, u64)>>,
     records: VecDeque<Option<Record>>,
     first: u64,
 }
@@ -125,7 +125,7 @@ impl Completions {
     /// Keeps the completion of `record`, if it is known.
     pub(super) fn add(&mut self, record: &Record) {
         if let Some(response) = record.response {
-            let done = Nanos(record.time.0.saturating_add(response.0));
+            let done = record.time.saturating_add(response);
             self.waiting.push(Reverse((done, self.first + self.records.len() as u64)));
             self.records.push_back(Some(Record { time: done, ..*record }));
         }
@@ -133,7 +133,7 @@ impl Completions {
 
     /// The first completion, at its time, if that is `until` or before; where more are kept than any queue holds, the
     /// first of all.
-    pub(super) fn next_until(&mut self, until: Nanos) -> Option<Record> {
+    pub(super) fn next_until(&mut self, until: Instant) -> Option<Record> {
         let Reverse((time, number)) = *self.waiting.peek()?;
         if time > until && self.waiting.len() <= OUTSTANDING {
             return None;
@@ -162,9 +162,10 @@ pub(super) fn kind_of(discard: bool, read: bool, write: bool, flush: bool, bytes
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headstack_model::{Instant, Nanos};
 
     fn entry_at(time: u64, offset: u64, bytes: u64) -> Record {
-        Record::new(Nanos(time), 1, Kind::Read, offset, bytes)
+        Record::new(Instant(time), 1, Kind::Read, offset, bytes)
     }
 
     fn responses(events: &[Event]) -> Vec<Option<u64>> {
@@ -228,9 +229,9 @@ mod tests {
             completions.add(&Record { response: Some(Nanos(response)), ..entry_at(time, 0, 512) });
         }
         let times: Vec<u64> =
-            std::iter::from_fn(|| completions.next_until(Nanos(60))).map(|r| r.time.0).collect();
+            std::iter::from_fn(|| completions.next_until(Instant(60))).map(|r| r.time.0).collect();
         assert_eq!(times, [6, 52]);
-        assert_eq!(completions.next_until(Nanos::MAX).map(|record| record.time.0), Some(100));
-        assert_eq!(completions.next_until(Nanos::MAX), None);
+        assert_eq!(completions.next_until(Instant::MAX).map(|record| record.time.0), Some(100));
+        assert_eq!(completions.next_until(Instant::MAX), None);
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::closed::Held;
 use super::error::{Fault, Place};
@@ -78,7 +78,7 @@ struct Reader<R> {
     /// The last request of version 2, whose waits are being summed up.
     held: Option<Record>,
     /// When the next request of version 2 is issued.
-    time: Nanos,
+    time: Instant,
 }
 
 enum Action {
@@ -90,11 +90,11 @@ enum Action {
 impl<R: BufRead> Reader<R> {
     fn new(input: R, version: &'static Version) -> Reader<R> {
         let (lines, names) = (Lines::new(input), Names::default());
-        Reader { lines, names, version, begun: false, held: None, time: Nanos::ZERO }
+        Reader { lines, names, version, begun: false, held: None, time: Instant::ZERO }
     }
 
     /// The next line with its time, file and action; none at the end.
-    fn next_line(&mut self) -> Result<Option<(Nanos, u32, Action)>, Fault> {
+    fn next_line(&mut self) -> Result<Option<(Instant, u32, Action)>, Fault> {
         if !self.begun {
             match self.lines.next_line()? {
                 None => return Ok(None),
@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
                 None => return Ok(self.held.take()),
                 Some((_, _, Action::File)) => {}
                 Some((_, _, Action::Wait(span))) => {
-                    self.time = Nanos(self.time.0.saturating_add(span.0));
+                    self.time = self.time.saturating_add(span);
                     if let Some(think) = self.held.as_mut().and_then(|held| held.think.as_mut()) {
                         think.0 = think.0.saturating_add(span.0).min(text::LATEST);
                     }
@@ -152,7 +152,7 @@ impl<R: BufRead> Source for Reader<R> {
     }
 }
 
-fn parse(line: &[u8], timed: bool, names: &mut Names) -> Result<(Nanos, u32, Action), Fault> {
+fn parse(line: &[u8], timed: bool, names: &mut Names) -> Result<(Instant, u32, Action), Fault> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let found = || line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).count();
     let (form, wanted) = match timed {
@@ -161,13 +161,13 @@ fn parse(line: &[u8], timed: bool, names: &mut Names) -> Result<(Nanos, u32, Act
     };
     let missing = || Fault::FieldCount { found: found(), form, wanted };
     let time =
-        if timed { text::time("time_us", fields.next().ok_or_else(missing)?, TICK)? } else { Nanos::ZERO };
+        if timed { text::time("time_us", fields.next().ok_or_else(missing)?, TICK)? } else { Instant::ZERO };
     let file = fields.next().ok_or_else(missing)?;
     let name = fields.next().ok_or_else(missing)?;
     let kind = match name {
         b"add" | b"open" | b"close" | b"unlink" => return Ok((time, named(names, file)?, Action::File)),
         b"wait" if !timed => {
-            let span = text::time("the wait", fields.next().ok_or_else(missing)?, TICK)?;
+            let span = text::span("the wait", fields.next().ok_or_else(missing)?, TICK)?;
             return Ok((time, named(names, file)?, Action::Wait(span)));
         }
         b"sync" | b"datasync" => Kind::Flush,
@@ -202,7 +202,7 @@ struct Files {
 
 impl Files {
     /// Appends the lines that a new file needs, each behind its time.
-    fn meet(&mut self, device: u32, time: Option<Nanos>, header: &Header, out: &mut Vec<u8>) {
+    fn meet(&mut self, device: u32, time: Option<Instant>, header: &Header, out: &mut Vec<u8>) {
         // Most requests go where the one before went.
         if self.last.replace(device) == Some(device) || !self.devices.insert(device) {
             return;
@@ -216,12 +216,12 @@ impl Files {
         }
     }
 
-    fn close(&self, time: Option<Nanos>, out: &mut Vec<u8>) {
+    fn close(&self, time: Option<Instant>, out: &mut Vec<u8>) {
         self.names.iter().for_each(|name| push_action(name, " close\n", time, out));
     }
 }
 
-fn push_action(name: &[u8], action: &str, time: Option<Nanos>, out: &mut Vec<u8>) {
+fn push_action(name: &[u8], action: &str, time: Option<Instant>, out: &mut Vec<u8>) {
     if let Some(time) = time {
         push!(out; time.0 / TICK, ' ');
     }
@@ -283,7 +283,7 @@ impl Encode for Writer2 {
 #[derive(Default)]
 struct Writer3 {
     files: Files,
-    last: Nanos,
+    last: Instant,
 }
 
 impl Encode for Writer3 {

@@ -71,7 +71,7 @@ fn parse(line: &[u8], names: &mut Names) -> Result<Record, Fault> {
     };
     let offset = text::offset("offset", offset)?;
     let bytes = text::word("bytes", bytes)?;
-    let response = text::time("response", response, TICK)?;
+    let response = text::span("response", response, TICK)?;
     let device = names.intern(|name| push!(name; host, '.', disk))?;
     Ok(Record { response: Some(response), ..Record::new(time, device, kind, offset, bytes.into()) })
 }

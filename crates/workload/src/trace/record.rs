@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl fmt::Display for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When it was issued, by the trace's own clock (some count from their start, others from an epoch).
-    pub time: Nanos,
+    pub time: Instant,
     /// The device's number in the trace, or the index of its name in [`Header::names`].
     pub device: u32,
     /// Its operation.
@@ -65,7 +65,7 @@ pub struct Record {
 
 impl Record {
     /// A request with only the fields that every format has.
-    pub fn new(time: Nanos, device: u32, kind: Kind, offset: u64, bytes: u64) -> Record {
+    pub fn new(time: Instant, device: u32, kind: Kind, offset: u64, bytes: u64) -> Record {
         Record {
             time,
             device,

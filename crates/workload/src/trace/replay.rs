@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use thiserror::Error;
 
 use super::{Kind, Record, Trace, TraceError};
@@ -107,13 +107,13 @@ pub struct Replay<'a> {
     volumes: Vec<VolumeInfo>,
     options: ReplayOptions,
     known: BTreeMap<u32, u32>,
-    base: Option<Nanos>,
+    base: Option<Instant>,
     /// The next request, with its time on the rig's clock.
     next: Option<(Issue, Record)>,
     /// The request whose completion the replay waits for, and its think time.
     busy: Option<(u64, Nanos)>,
     /// When the next request is issued, after that completion.
-    resume: Option<Nanos>,
+    resume: Option<Instant>,
     read: u64,
     issued: u64,
     counts: ReplayCounts,
@@ -277,7 +277,7 @@ impl<'a> Replay<'a> {
 }
 
 impl Load for Replay<'_> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if self.busy.is_some() {
             return Poll::Waiting;
         }
@@ -285,7 +285,7 @@ impl Load for Replay<'_> {
             self.next = self.read_next();
         }
         let Some((issue, record)) = self.next else { return Poll::Done };
-        let recorded = || self.scaled(record.time.since(self.base.unwrap_or(record.time)));
+        let recorded = || Instant::ZERO + self.scaled(record.time.since(self.base.unwrap_or(record.time)));
         let due = self.resume.unwrap_or_else(recorded);
         if now < due {
             return Poll::Later(due);
@@ -297,9 +297,9 @@ impl Load for Replay<'_> {
         Poll::Issue(issue)
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         if let Some((_, think)) = self.busy.take_if(|(busy, _)| *busy == id) {
-            self.resume = Some(Nanos(now.0.saturating_add(think.0)));
+            self.resume = Some(now.saturating_add(think));
         }
     }
 }
@@ -328,7 +328,7 @@ mod tests {
 
     /// Polls to the end, jumping to each returned time, and returns times, volumes and requests.
     fn run(replay: &mut Replay) -> Vec<(u64, u32, Request)> {
-        let (mut now, mut issued) = (Nanos::ZERO, Vec::new());
+        let (mut now, mut issued) = (Instant::ZERO, Vec::new());
         loop {
             match replay.poll(now) {
                 Poll::Issue(issue) => issued.push((now.0, issue.device, issue.request)),
@@ -358,16 +358,16 @@ mod tests {
     fn closed_trace_waits_for_completion_and_think_time() {
         let mut closed = replay("validate", CLOSED, &[1 << 30], ReplayOptions::default());
         let issue = |request, id| Poll::Issue(Issue::new(0, request, id));
-        assert_eq!(closed.poll(Nanos(0)), issue(Request::write(Lbn(4_583_176), 4), 0));
-        assert_eq!(closed.poll(Nanos(0)), Poll::Waiting);
-        closed.handle_completion(Nanos(1_000), 0);
-        assert_eq!(closed.poll(Nanos(1_000)), Poll::Later(Nanos(45_423_000)));
-        assert_eq!(closed.poll(Nanos(45_423_000)), issue(Request::read(Lbn(7), 2), 1));
-        closed.handle_completion(Nanos(50_000_000), 1);
-        assert_eq!(closed.poll(Nanos(50_018_500)), issue(Request::read(Lbn(9), 1), 2));
-        assert_eq!(closed.poll(Nanos(50_018_500)), Poll::Waiting);
-        closed.handle_completion(Nanos(50_020_000), 2);
-        assert_eq!(closed.poll(Nanos(50_020_000)), Poll::Done);
+        assert_eq!(closed.poll(Instant(0)), issue(Request::write(Lbn(4_583_176), 4), 0));
+        assert_eq!(closed.poll(Instant(0)), Poll::Waiting);
+        closed.handle_completion(Instant(1_000), 0);
+        assert_eq!(closed.poll(Instant(1_000)), Poll::Later(Instant(45_423_000)));
+        assert_eq!(closed.poll(Instant(45_423_000)), issue(Request::read(Lbn(7), 2), 1));
+        closed.handle_completion(Instant(50_000_000), 1);
+        assert_eq!(closed.poll(Instant(50_018_500)), issue(Request::read(Lbn(9), 1), 2));
+        assert_eq!(closed.poll(Instant(50_018_500)), Poll::Waiting);
+        closed.handle_completion(Instant(50_020_000), 2);
+        assert_eq!(closed.poll(Instant(50_020_000)), Poll::Done);
     }
 
     #[test]
@@ -375,7 +375,7 @@ mod tests {
         let said = |text: &str, sectors: &[u64], options: ReplayOptions| {
             let mut replay = replay("disksim", text, sectors, options);
             run(&mut replay);
-            assert_eq!(replay.poll(Nanos::MAX), Poll::Done);
+            assert_eq!(replay.poll(Instant::MAX), Poll::Done);
             replay.error().expect("it ended early").to_string()
         };
         let default = ReplayOptions::default;

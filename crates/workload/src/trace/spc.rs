@@ -46,7 +46,7 @@ impl Encode for Writer {
         let opcode = if record.kind == Kind::Read { 'R' } else { 'W' };
         push!(out; record.device, ',', record.offset / SECTOR, ',', record.bytes, ',', opcode, ',');
         let whole_us = record.time.0.is_multiple_of(1000);
-        push_time(out, record.time, 9);
+        push_time(out, record.time.0, 9);
         if whole_us {
             // Real traces have microseconds.
             out.truncate(out.len() - 3);

@@ -11,7 +11,7 @@
 
 use std::io::{BufRead, Read};
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::error::{Fault, Place};
 use super::text::SECTOR;
@@ -157,7 +157,7 @@ fn record(words: &[u32; WORDS + 1], size: usize) -> Result<Record, Fault> {
     let queue = if size >= 4 * WORDS { queue } else { 0 };
     let native = Words { version: id >> 16, start_us, device, driver, cylinder, flags, info, queue };
     let kind = if flags & READ != 0 { Kind::Read } else { Kind::Write };
-    let time = Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000);
+    let time = Instant(u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000);
     Ok(Record {
         response: Some(Nanos(u64::from(stop_us) * 1000)),
         native: Native::Srt(native),

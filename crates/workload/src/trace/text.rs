@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::error::{Fault, LONGEST_LINE, Place};
 use super::{Record, Source};
@@ -168,8 +168,17 @@ fn digits(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// A time in units of `unit` nanoseconds, exact to the nanosecond.
-pub(super) fn time(field: &'static str, text: &[u8], unit: u64) -> Result<Nanos, Fault> {
+/// A point in time in units of `unit` nanoseconds, exact to the nanosecond.
+pub(super) fn time(field: &'static str, text: &[u8], unit: u64) -> Result<Instant, Fault> {
+    nanoseconds(field, text, unit).map(Instant)
+}
+
+/// A span of time in units of `unit` nanoseconds, exact to the nanosecond.
+pub(super) fn span(field: &'static str, text: &[u8], unit: u64) -> Result<Nanos, Fault> {
+    nanoseconds(field, text, unit).map(Nanos)
+}
+
+fn nanoseconds(field: &'static str, text: &[u8], unit: u64) -> Result<u64, Fault> {
     let point = text.iter().position(|byte| *byte == b'.').unwrap_or(text.len());
     let fraction = text.get(point + 1..).unwrap_or(&[]);
     let exact = (|| {
@@ -180,7 +189,7 @@ pub(super) fn time(field: &'static str, text: &[u8], unit: u64) -> Result<Nanos,
         u64::try_from(u128::from(whole) * u128::from(unit) + parts).ok()
     })();
     match exact.or_else(|| rounded(text, unit)) {
-        Some(nanos) if nanos <= LATEST => Ok(Nanos(nanos)),
+        Some(nanos) if nanos <= LATEST => Ok(nanos),
         _ => Err(Fault::field(field, text, A_TIME)),
     }
 }
@@ -222,14 +231,14 @@ pub(super) fn pad(out: &mut Vec<u8>, from: usize, width: usize) {
     }
 }
 
-/// Appends a time in units of 10^`decimals` nanoseconds, with all its decimals.
-pub(super) fn push_time(out: &mut Vec<u8>, time: Nanos, decimals: u32) {
+/// Appends nanoseconds in units of 10^`decimals`, with all decimals.
+pub(super) fn push_time(out: &mut Vec<u8>, nanos: u64, decimals: u32) {
     let unit = 10u64.pow(decimals);
-    push_number(out, time.0 / unit);
+    push_number(out, nanos / unit);
     if decimals > 0 {
         let from = out.len();
         // A one in front keeps the zeros; it becomes the point.
-        push_number(out, unit + time.0 % unit);
+        push_number(out, unit + nanos % unit);
         out[from] = b'.';
     }
 }
@@ -298,7 +307,7 @@ mod tests {
     fn times_are_written_with_all_decimals() {
         let mut out = Vec::new();
         for (time, decimals) in [(13_191_135, 6), (5, 9), (1_000_000, 6), (42, 0)] {
-            push_time(&mut out, Nanos(time), decimals);
+            push_time(&mut out, time, decimals);
             out.push(b' ');
         }
         assert_eq!(out, b"13.191135 0.000000005 1.000000 42 ");

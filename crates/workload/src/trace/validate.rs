@@ -11,7 +11,7 @@
 
 use std::io::BufRead;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::closed::Held;
 use super::error::{Fault, Place};
@@ -36,7 +36,7 @@ pub(super) const FORMAT: Format = Format {
         ..Carries::LEAST
     },
     sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
-    read: |input| Box::new(Reader { lines: Lines::new(input), time: Nanos::ZERO }),
+    read: |input| Box::new(Reader { lines: Lines::new(input), time: Instant::ZERO }),
     write: || Box::new(Writer(Held::default())),
 };
 
@@ -45,7 +45,7 @@ const FORM: &str = "R|W action lbn sectors measured_us think_us";
 struct Reader<R> {
     lines: Lines<R>,
     /// When the next request was issued.
-    time: Nanos,
+    time: Instant,
 }
 
 impl<R: BufRead> Source for Reader<R> {
@@ -53,7 +53,7 @@ impl<R: BufRead> Source for Reader<R> {
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
         let record = Record { time: self.time, ..parse(line)? };
         for span in [record.response, record.think].into_iter().flatten() {
-            self.time = Nanos(self.time.0.saturating_add(span.0));
+            self.time = self.time.saturating_add(span);
         }
         Ok(Some(record))
     }
@@ -79,10 +79,10 @@ fn parse(line: &[u8]) -> Result<Record, Fault> {
     let mut letters = [b' '; 4];
     letters.iter_mut().zip(action).for_each(|(letter, byte)| *letter = *byte);
     Ok(Record {
-        response: Some(text::time("measured_us", measured, 1000)?),
-        think: Some(text::time("think_us", think, 1000)?),
+        response: Some(text::span("measured_us", measured, 1000)?),
+        think: Some(text::span("think_us", think, 1000)?),
         native: Native::Validate { action: letters },
-        ..Record::new(Nanos::ZERO, 0, kind, first * SECTOR, count * SECTOR)
+        ..Record::new(Instant::ZERO, 0, kind, first * SECTOR, count * SECTOR)
     })
 }
 
@@ -109,7 +109,7 @@ fn write(record: &Record, out: &mut Vec<u8>) {
     column(out, 4, |out| push!(out; record.bytes / SECTOR));
     for span in [record.response, record.think] {
         column(out, 13, |out| {
-            push_time(out, span.unwrap_or(Nanos::ZERO), 3);
+            push_time(out, span.unwrap_or(Nanos::ZERO).0, 3);
             push!(out; "00");
         });
     }

@@ -9,7 +9,7 @@
 
 use std::io::BufRead;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::binary::read_part;
 use super::error::{Fault, Place};
@@ -131,8 +131,8 @@ fn parse(record: &[u8], layout: &Layout) -> Result<Record, Fault> {
     let half = |at: usize| u16::from_le_bytes(record[at..at + 2].try_into().expect("it has two bytes"));
     let word = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("it has four bytes"));
     let long = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("it has eight bytes"));
-    let micros = |field, at: usize| match long(at).checked_mul(1000).filter(|nanos| *nanos <= 1 << 63) {
-        Some(nanos) => Ok(Nanos(nanos)),
+    let nanos = |field, at: usize| match long(at).checked_mul(1000).filter(|nanos| *nanos <= 1 << 63) {
+        Some(nanos) => Ok(nanos),
         None => Err(Fault::number(field, long(at), "up to 292 years in microseconds")),
     };
     let version = half(layout.version_at);
@@ -150,8 +150,8 @@ fn parse(record: &[u8], layout: &Layout) -> Result<Record, Fault> {
     if lbn >= SECTORS {
         return Err(Fault::number("the first sector", lbn, "a number below 2^54"));
     }
-    let response = layout.response.map(|at| micros("the response time", at)).transpose()?;
-    let time = micros("the time", layout.time)?;
+    let response = layout.response.map(|at| nanos("the response time", at).map(Nanos)).transpose()?;
+    let time = Instant(nanos("the time", layout.time)?);
     Ok(Record { response, ..Record::new(time, 0, *kind, lbn * SECTOR, word(layout.bytes).into()) })
 }
 

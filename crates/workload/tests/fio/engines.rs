@@ -1,7 +1,7 @@
 //! What fio's engines, variables and names of disks mean here.
 
 use crate::ours::{parse, run, volumes};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::{FioLoad, JobFile};
 use std::io;
@@ -26,7 +26,7 @@ fn built(text: &str) -> FioLoad {
 /// Requests that are issued before the first one is back.
 fn outstanding(text: &str) -> usize {
     let all = run(&mut built(text), Nanos(5 * MS), 1000);
-    all.iter().filter(|timed| timed.at == Nanos::ZERO).count()
+    all.iter().filter(|timed| timed.at == Instant::ZERO).count()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! When requests are issued: depth, rates, pauses, groups, times.
 
 use crate::ours::{Timed, build, parse, run, volumes};
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::Load;
 use headstack_workload::fio::FioLoad;
 
@@ -69,7 +69,7 @@ fn stonewall_waits_for_all_earlier_jobs() {
     let groups: Vec<u32> = load.jobs().iter().map(|job| job.group).collect();
     assert_eq!(groups, [0, 0, 1, 1]);
     let window = load.window(2).expect("it ran");
-    assert_eq!((window.started, window.ended), (Nanos(40 * MS), Some(Nanos(50 * MS))));
+    assert_eq!((window.started, window.ended), (Instant(40 * MS), Some(Instant(50 * MS))));
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn time_based_run_ends_at_its_runtime() {
     let (load, all) = requests(text);
     assert!(all.iter().all(|timed| timed.issue.request.end().0 <= 16), "it goes over the same 8 KiB");
     let window = load.window(0).expect("it ran");
-    assert_eq!(window.measured_from, Nanos(2500 * MS));
-    assert_eq!(window.ended, Some(Nanos(3500 * MS)));
-    assert!(!load.is_measured(0, Nanos(2499 * MS)) && load.is_measured(0, Nanos(2500 * MS)));
+    assert_eq!(window.measured_from, Instant(2500 * MS));
+    assert_eq!(window.ended, Some(Instant(3500 * MS)));
+    assert!(!load.is_measured(0, Instant(2499 * MS)) && load.is_measured(0, Instant(2500 * MS)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A load turned without a disk: every request is back at once, or after a given time.
 
 use headstack_model::SpecError;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::fio::{FioLoad, JobFile};
 use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use std::collections::VecDeque;
@@ -43,15 +43,15 @@ pub(crate) fn build(text: &str, seed: u64) -> FioLoad {
 /// A request with the time at which it was issued.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
-    pub(crate) at: Nanos,
+    pub(crate) at: Instant,
     pub(crate) issue: Issue,
 }
 
 /// All requests of a load whose requests take `service` each, all at the same time; at most `most` of them.
 pub(crate) fn run(load: &mut FioLoad, service: Nanos, most: usize) -> Vec<Timed> {
     let mut all = Vec::new();
-    let mut out: VecDeque<(Nanos, u64)> = VecDeque::new();
-    let mut now = Nanos::ZERO;
+    let mut out: VecDeque<(Instant, u64)> = VecDeque::new();
+    let mut now = Instant::ZERO;
     while all.len() < most {
         let wake = match load.poll(now) {
             Poll::Issue(issue) => {
@@ -62,11 +62,11 @@ pub(crate) fn run(load: &mut FioLoad, service: Nanos, most: usize) -> Vec<Timed>
             Poll::Done => return all,
             Poll::Later(at) => at,
             Poll::Compute { .. } => unreachable!("no program computes"),
-            Poll::Waiting => Nanos::MAX,
+            Poll::Waiting => Instant::MAX,
         };
-        let back = out.front().map_or(Nanos::MAX, |(at, _)| *at);
+        let back = out.front().map_or(Instant::MAX, |(at, _)| *at);
         now = back.min(wake);
-        assert!(now < Nanos::MAX, "the load waits for nothing");
+        assert!(now < Instant::MAX, "the load waits for nothing");
         while let Some((at, id)) = out.front().copied()
             && at <= now
         {

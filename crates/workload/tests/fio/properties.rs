@@ -1,6 +1,6 @@
 //! Whatever a job file holds: it is read or refused, and what is built stays on its volumes and comes to an end.
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::fio::JobFile;
 use headstack_workload::{Load, Poll, VolumeInfo};
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ const LINES: [&str; 61] = [
 
 /// Turns a load for a while; all that it asks for lies on its volumes.
 fn turn(load: &mut dyn Load, volumes: &[VolumeInfo]) -> Result<(), TestCaseError> {
-    let (mut now, mut out) = (Nanos::ZERO, Vec::new());
+    let (mut now, mut out) = (Instant::ZERO, Vec::new());
     for _ in 0..3000 {
         match load.poll(now) {
             Poll::Issue(issue) => {

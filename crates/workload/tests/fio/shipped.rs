@@ -2,7 +2,7 @@
 
 use crate::ours::{Timed, build, run, volumes};
 use crate::real::has_fio;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::fio::JobFile;
 use std::path::PathBuf;
 use std::process::Command;
@@ -73,7 +73,7 @@ fn pauses_follow_exponential_distribution() {
 fn fixed_gaps_do_not_wait_for_completions() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=40m\nioengine=libaio\niodepth=100\n#headstack: gap=100us";
     let all = requests(text);
-    assert!(all.iter().enumerate().all(|(index, timed)| timed.at == Nanos((index as u64 + 1) * 100_000)));
+    assert!(all.iter().enumerate().all(|(index, timed)| timed.at == Instant((index as u64 + 1) * 100_000)));
 }
 
 #[test]

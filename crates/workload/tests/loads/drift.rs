@@ -26,9 +26,9 @@ fn drifting(drift_per_hour: f64) -> Drifting {
 #[test]
 fn group_popularity_follows_zipf() {
     let mut load = drifting(0.0);
-    let groups = load.groups_at(Nanos::ZERO).to_vec();
+    let groups = load.groups_at(Instant::ZERO).to_vec();
     assert_eq!(groups.len(), 10_000);
-    let picked: Vec<Request> = (0..50_000).map(|_| load.pick(Nanos(HOUR))).collect();
+    let picked: Vec<Request> = (0..50_000).map(|_| load.pick(Instant(HOUR))).collect();
     let group = |request: &Request| ((request.lbn.0 - 10) / 16) as u32;
     let total: f64 = (1..=10_000).map(|rank| 1.0 / f64::from(rank)).sum();
     for rank in [0, 1, 9] {
@@ -48,7 +48,7 @@ fn group_popularity_follows_zipf() {
 #[test]
 fn popular_groups_are_spread_over_region() {
     let mut load = drifting(0.0);
-    let hottest = &load.groups_at(Nanos::ZERO)[..1000];
+    let hottest = &load.groups_at(Instant::ZERO)[..1000];
     let low = hottest.iter().filter(|group| **group < 5000).count();
     assert_share("hot groups in the lower half", low, 1000, 0.5);
 }
@@ -56,9 +56,9 @@ fn popular_groups_are_spread_over_region() {
 #[test]
 fn ranks_move_at_given_rate() {
     let mut load = drifting(0.5);
-    let start = load.groups_at(Nanos::ZERO).to_vec();
+    let start = load.groups_at(Instant::ZERO).to_vec();
     for hours in [1, 2, 5] {
-        let now = load.groups_at(Nanos(hours * HOUR));
+        let now = load.groups_at(Instant(hours * HOUR));
         let kept = now.iter().zip(&start).filter(|(now, start)| now == start).count();
         assert_share("kept ranks", kept, start.len(), (-0.5 * hours as f64).exp());
         let mut sorted = now.to_vec();
@@ -71,16 +71,16 @@ fn ranks_move_at_given_rate() {
 fn rank_drift_is_independent_of_sampling() {
     let (mut often, mut seldom) = (drifting(3.0), drifting(3.0));
     for minute in 0..60 {
-        often.pick(Nanos(minute * HOUR / 60));
+        often.pick(Instant(minute * HOUR / 60));
     }
-    assert_eq!(often.groups_at(Nanos(HOUR)), seldom.groups_at(Nanos(HOUR)));
+    assert_eq!(often.groups_at(Instant(HOUR)), seldom.groups_at(Instant(HOUR)));
 }
 
 #[test]
 fn long_pause_moves_nearly_every_group() {
     let mut load = drifting(100.0);
-    let start = load.groups_at(Nanos::ZERO).to_vec();
-    let now = load.groups_at(Nanos(2400 * HOUR));
+    let start = load.groups_at(Instant::ZERO).to_vec();
+    let now = load.groups_at(Instant(2400 * HOUR));
     let kept = now.iter().zip(&start).filter(|(now, start)| now == start).count();
     assert!(kept <= 5, "{kept} groups of 10,000 kept their rank, where 1 is by chance");
 }

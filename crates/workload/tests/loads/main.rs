@@ -5,7 +5,7 @@ mod mix;
 mod processes;
 mod streams;
 
-use headstack_model::{Lbn, Nanos, Op, Request, Track};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request, Track};
 use headstack_workload::{
     Closed, Distribution, Issue, Load, Open, Pattern, Poll, Region, Shape, ShapeError, StreamShape, Streams,
     TrackLoad, TrackShape,
@@ -13,13 +13,13 @@ use headstack_workload::{
 use proptest::prelude::*;
 
 /// A request with the time of its issue.
-type Seen = (Nanos, Issue);
+type Seen = (Instant, Issue);
 
 /// Runs a load against a made-up device that serves one request at a time, each `service` long, the oldest or the
 /// youngest first. Returns what was issued, and the most that was ever out.
 fn run(load: &mut dyn Load, service: Nanos, youngest: bool) -> (Vec<Seen>, usize) {
     let (mut seen, mut out, mut most) = (Vec::new(), Vec::new(), 0);
-    let (mut now, mut busy_until) = (Nanos::ZERO, Nanos::ZERO);
+    let (mut now, mut busy_until) = (Instant::ZERO, Instant::ZERO);
     loop {
         let wanted = match load.poll(now) {
             Poll::Issue(issue) => {
@@ -33,10 +33,10 @@ fn run(load: &mut dyn Load, service: Nanos, youngest: bool) -> (Vec<Seen>, usize
                 return (seen, most);
             }
             Poll::Compute { .. } => unreachable!("no program computes"),
-            Poll::Waiting => Nanos::MAX,
+            Poll::Waiting => Instant::MAX,
             Poll::Later(at) => at,
         };
-        assert!(wanted > now && (wanted < Nanos::MAX || !out.is_empty()), "the load stands still");
+        assert!(wanted > now && (wanted < Instant::MAX || !out.is_empty()), "the load stands still");
         busy_until = busy_until.max(now) + service;
         if out.is_empty() || wanted < busy_until {
             (busy_until, now) = (now, wanted);

@@ -4,7 +4,7 @@ use headstack_workload::{Member, Mix};
 
 use super::*;
 
-fn mix(requests: u64, end: Nanos) -> Mix {
+fn mix(requests: u64, end: Instant) -> Mix {
     let closed = Closed::new(shape(), 2, 100, 1).expect("the shape is good");
     let gaps = Distribution::Constant(Nanos(1000));
     let open = Open::new(shape(), &gaps, 100, 2).expect("the shape is good");
@@ -19,7 +19,7 @@ fn mix(requests: u64, end: Nanos) -> Mix {
 
 #[test]
 fn every_member_issues_as_if_alone() {
-    let (seen, _) = run(&mut mix(u64::MAX, Nanos::MAX), Nanos(700), false);
+    let (seen, _) = run(&mut mix(u64::MAX, Instant::MAX), Nanos(700), false);
     assert_eq!(seen.len(), 300);
     let mut ids: Vec<u64> = seen.iter().map(|(_, issue)| issue.id).collect();
     ids.sort_unstable();
@@ -35,14 +35,14 @@ fn every_member_issues_as_if_alone() {
 
 #[test]
 fn mix_ends_by_number_and_by_time() {
-    assert_eq!(run(&mut mix(57, Nanos::MAX), Nanos(700), true).0.len(), 57);
-    let (seen, _) = run(&mut mix(u64::MAX, Nanos(20_000)), Nanos(700), false);
-    assert!(seen.iter().all(|(at, _)| *at < Nanos(20_000)));
+    assert_eq!(run(&mut mix(57, Instant::MAX), Nanos(700), true).0.len(), 57);
+    let (seen, _) = run(&mut mix(u64::MAX, Instant(20_000)), Nanos(700), false);
+    assert!(seen.iter().all(|(at, _)| *at < Instant(20_000)));
     assert_eq!(seen.iter().filter(|(_, issue)| issue.device == 0).count(), 19);
 }
 
 #[test]
 fn empty_mix_is_rejected() {
-    let error = Mix::new(Vec::new(), 1, Nanos::MAX).err().expect("there is nothing").to_string();
+    let error = Mix::new(Vec::new(), 1, Instant::MAX).err().expect("there is nothing").to_string();
     assert_eq!(error, "the number of loads is 0, where at least 1 is needed");
 }

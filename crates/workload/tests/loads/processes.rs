@@ -61,8 +61,8 @@ pub(super) fn assert_share(name: &str, found: usize, of: usize, expected: f64) {
 /// The most that each source ever had out, when each request takes `service` on its own.
 fn most_out(load: &mut dyn Load, service: Nanos, sources: usize) -> Vec<usize> {
     let (mut out, mut most) = (vec![0usize; sources], vec![0usize; sources]);
-    let mut busy: Vec<(Nanos, u64, u32)> = Vec::new();
-    let mut now = Nanos::ZERO;
+    let mut busy: Vec<(Instant, u64, u32)> = Vec::new();
+    let mut now = Instant::ZERO;
     loop {
         let wanted = match load.poll(now) {
             Poll::Issue(issue) => {
@@ -74,7 +74,7 @@ fn most_out(load: &mut dyn Load, service: Nanos, sources: usize) -> Vec<usize> {
             }
             Poll::Done => return most,
             Poll::Compute { .. } => unreachable!("no program computes"),
-            Poll::Waiting => Nanos::MAX,
+            Poll::Waiting => Instant::MAX,
             Poll::Later(at) => at,
         };
         busy.sort_unstable();
@@ -138,19 +138,19 @@ fn no_process_exceeds_its_outstanding_limit() {
 fn one_processor_lets_processes_think_one_by_one() {
     let load = Processes::thinking(&think(2, "10ms"), 3, 1).expect("the shape is good");
     let mut load = load.sharing(1);
-    let source = |load: &mut dyn Load, at: u64| match load.poll(Nanos(at * MS)) {
+    let source = |load: &mut dyn Load, at: u64| match load.poll(Instant(at * MS)) {
         Poll::Issue(issue) => (issue.source, issue.id),
         other => panic!("{other:?} at {at} ms"),
     };
-    assert_eq!(load.poll(Nanos::ZERO), Poll::Later(Nanos(10 * MS)));
+    assert_eq!(load.poll(Instant::ZERO), Poll::Later(Instant(10 * MS)));
     let (first, id) = source(&mut load, 10);
     // The second one begins when the first one waits.
-    assert_eq!(load.poll(Nanos(10 * MS)), Poll::Later(Nanos(20 * MS)));
+    assert_eq!(load.poll(Instant(10 * MS)), Poll::Later(Instant(20 * MS)));
     // The first one has its answer and queues; it begins when the second one waits.
-    load.handle_completion(Nanos(12 * MS), id);
-    assert_eq!(load.poll(Nanos(12 * MS)), Poll::Later(Nanos(20 * MS)));
+    load.handle_completion(Instant(12 * MS), id);
+    assert_eq!(load.poll(Instant(12 * MS)), Poll::Later(Instant(20 * MS)));
     let (second, _) = source(&mut load, 20);
-    assert_eq!(load.poll(Nanos(20 * MS)), Poll::Later(Nanos(30 * MS)));
+    assert_eq!(load.poll(Instant(20 * MS)), Poll::Later(Instant(30 * MS)));
     let (third, _) = source(&mut load, 30);
     assert_eq!([first, second, third], [0, 1, 0]);
 }
@@ -242,27 +242,27 @@ fn expired_time_limit_blocks_its_process() {
         ..mixed()
     };
     let mut load = synthetic(&spec, 100);
-    let issue = |load: &mut dyn Load, at: u64| match load.poll(Nanos(at * MS)) {
+    let issue = |load: &mut dyn Load, at: u64| match load.poll(Instant(at * MS)) {
         Poll::Issue(issue) => issue.id,
         other => panic!("{other:?} at {at} ms"),
     };
-    assert_eq!(load.poll(Nanos::ZERO), Poll::Later(Nanos(10 * MS)));
+    assert_eq!(load.poll(Instant::ZERO), Poll::Later(Instant(10 * MS)));
     let first = issue(&mut load, 10);
     let second = issue(&mut load, 20);
     let third = issue(&mut load, 30);
     // The first one's limit is at 35 ms. It is complete at 110 ms: the process has lost 75 ms.
-    assert_eq!(load.poll(Nanos(30 * MS)), Poll::Later(Nanos(35 * MS)));
-    assert_eq!(load.poll(Nanos(36 * MS)), Poll::Waiting);
-    load.handle_completion(Nanos(60 * MS), third);
-    assert_eq!(load.poll(Nanos(60 * MS)), Poll::Waiting);
-    load.handle_completion(Nanos(110 * MS), first);
-    assert_eq!(load.poll(Nanos(110 * MS)), Poll::Later(Nanos(115 * MS)));
+    assert_eq!(load.poll(Instant(30 * MS)), Poll::Later(Instant(35 * MS)));
+    assert_eq!(load.poll(Instant(36 * MS)), Poll::Waiting);
+    load.handle_completion(Instant(60 * MS), third);
+    assert_eq!(load.poll(Instant(60 * MS)), Poll::Waiting);
+    load.handle_completion(Instant(110 * MS), first);
+    assert_eq!(load.poll(Instant(110 * MS)), Poll::Later(Instant(115 * MS)));
     let fourth = issue(&mut load, 115);
     // The second one's limit was at 45 ms, and is at 120 ms now.
-    assert_eq!(load.poll(Nanos(120 * MS)), Poll::Waiting);
-    load.handle_completion(Nanos(121 * MS), second);
-    assert_eq!(load.poll(Nanos(121 * MS)), Poll::Later(Nanos(126 * MS)));
-    load.handle_completion(Nanos(122 * MS), fourth);
+    assert_eq!(load.poll(Instant(120 * MS)), Poll::Waiting);
+    load.handle_completion(Instant(121 * MS), second);
+    assert_eq!(load.poll(Instant(121 * MS)), Poll::Later(Instant(126 * MS)));
+    load.handle_completion(Instant(122 * MS), fourth);
     issue(&mut load, 126);
 }
 

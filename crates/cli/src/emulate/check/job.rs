@@ -1,7 +1,7 @@
 //! The jobs of a comparison.
 
 use crate::failure::Failure;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, VolumeInfo};
 
 pub(super) struct Job {
@@ -34,7 +34,7 @@ impl Job {
         times
     }
 
-    pub(super) fn load(&self, info: &VolumeInfo, end: Nanos, seed: u64) -> Result<Until, Failure> {
+    pub(super) fn load(&self, info: &VolumeInfo, end: Instant, seed: u64) -> Result<Until, Failure> {
         let sectors = (self.bytes / info.sector_bytes).max(1);
         let region = Region::whole(info.sectors);
         let shape =
@@ -46,15 +46,15 @@ impl Job {
 
 pub(super) struct Until {
     load: Closed,
-    end: Nanos,
+    end: Instant,
 }
 
 impl Load for Until {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if now < self.end { self.load.poll(now) } else { Poll::Done }
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.load.handle_completion(now, id);
     }
 }

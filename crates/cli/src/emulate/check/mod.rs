@@ -15,7 +15,7 @@ use super::plan;
 use crate::failure::Failure;
 use crate::service::machine::ProcessorTime;
 use headstack_host::{Clock, Lateness};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::demerit;
 use headstack_workload::VolumeInfo;
@@ -121,9 +121,10 @@ impl Bench<'_> {
     /// Runs a job in both times; also returns whether the disk's thread had real-time priority.
     fn job(&self, job: &'static Job, bar: &ProgressBar) -> Result<(Compared, bool), Failure> {
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
-        let end = Nanos((self.seconds as f64 * self.speed * 1e9) as u64);
+        let end = Instant((self.seconds as f64 * self.speed * 1e9) as u64);
         let disk_time = |real: Duration| Nanos((real.as_nanos() as f64 * self.speed) as u64);
         let [begins, late] = OTHER_CLIENT.map(disk_time);
+        let begins = Instant::ZERO + begins;
         let ran = self.run(job, end, clock, bar)?;
         let simulated = job.counted(self.simulate(job, end, Client::default())?);
         let again = job.counted(self.simulate(job, end, Client { begins, late })?);

@@ -5,7 +5,7 @@ use super::job::{Job, Until};
 use crate::failure::Failure;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::{Answer, BlockError, Caller, Clock, Disk, DiskHandle, Lateness, Operation, Timing};
-use headstack_model::{Nanos, Op, Request};
+use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_workload::{Load, Poll};
 use indicatif::ProgressBar;
 use std::io;
@@ -24,7 +24,13 @@ pub(super) struct Ran {
 
 impl Bench<'_> {
     /// Runs a job on a new disk in memory.
-    pub(super) fn run(&self, job: &Job, end: Nanos, clock: Clock, bar: &ProgressBar) -> Result<Ran, Failure> {
+    pub(super) fn run(
+        &self,
+        job: &Job,
+        end: Instant,
+        clock: Clock,
+        bar: &ProgressBar,
+    ) -> Result<Ran, Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.info.name));
         let load = job.load(self.info, end, self.seed)?;
         let engine = self.rig.build(self.seed).map_err(Failure::input)?;
@@ -46,7 +52,7 @@ impl Bench<'_> {
         client.ask();
         let begun = bar.position();
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(200)) {
-            let seconds = (clock.real(clock.now()).as_secs()).min(self.seconds);
+            let seconds = (clock.real(clock.now().since_start()).as_secs()).min(self.seconds);
             bar.set_position(begun + seconds);
         }
         bar.set_position(begun + self.seconds);
@@ -116,7 +122,7 @@ impl Client {
 struct Asked {
     client: Arc<Client>,
     id: u64,
-    begun: Nanos,
+    begun: Instant,
 }
 
 impl Caller for Asked {
@@ -145,7 +151,7 @@ mod tests {
         let bench = Bench { rig: &rig, info: &volumes[0], seed: 0, seconds: 1, speed };
         for job in &job::ALL {
             let clock = Clock::new(speed).expect("it is allowed");
-            let ran = bench.run(job, Nanos::from_secs(2), clock, &ProgressBar::hidden());
+            let ran = bench.run(job, Instant::from_secs(2), clock, &ProgressBar::hidden());
             let ran = ran.expect("memory has room");
             assert!(!ran.times.is_empty());
             assert_eq!(ran.lateness.count(), ran.times.len() as u64);

@@ -3,7 +3,7 @@
 use super::Bench;
 use super::job::Job;
 use crate::failure::Failure;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_workload::{Load, Poll};
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ impl Bench<'_> {
     pub(super) fn simulate(
         &self,
         job: &Job,
-        end: Nanos,
+        end: Instant,
         Client { begins, late }: Client,
     ) -> Result<Vec<Nanos>, Failure> {
         let load = job.load(self.info, end, self.seed)?;
@@ -27,20 +27,20 @@ impl Bench<'_> {
 /// Delays of a simulated client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Client {
-    pub(super) begins: Nanos,
+    pub(super) begins: Instant,
     pub(super) late: Nanos,
 }
 
 /// A load that begins later, and learns of its completions later.
 struct Late<L> {
     load: L,
-    begins: Nanos,
+    begins: Instant,
     late: Nanos,
-    held: VecDeque<(Nanos, u64)>,
+    held: VecDeque<(Instant, u64)>,
 }
 
 impl<L: Load> Load for Late<L> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         if now < self.begins {
             return Poll::Later(self.begins);
         }
@@ -55,11 +55,11 @@ impl<L: Load> Load for Late<L> {
         }
     }
 
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Instant, id: u64) {
         self.held.push_back((now + self.late, id));
     }
 
-    fn handle_computed(&mut self, now: Nanos, id: u64, until: Nanos) {
+    fn handle_computed(&mut self, now: Instant, id: u64, until: Instant) {
         self.load.handle_computed(now, id, until);
     }
 }

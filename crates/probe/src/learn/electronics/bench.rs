@@ -4,7 +4,7 @@
 //! longer than any noise), and the phase at which it ended, as the median of several. All other results derive from these.
 
 use crate::{Answer, Disk, ProbeCommand};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 use headstack_tracks::{Track, TrackMap};
 use std::cell::Cell;
 
@@ -77,7 +77,7 @@ const MOST_LEAD: f64 = 16.0;
 const LEAD_RESOLUTION: f64 = 1_000.0;
 const LATE_TRIES: usize = 5;
 /// Minimum time in ns that a host needs between an answer and the next request.
-const TURNAROUND: u64 = 20_000;
+const TURNAROUND: Nanos = Nanos(20_000);
 /// Tolerance of a hit in median deviations: normal noise almost never exceeds it.
 const HIT_MEDIANS: f64 = 10.0;
 /// Maximum of that tolerance as a share of a turn: with more, media reads would count as hits.
@@ -126,25 +126,25 @@ impl Bench {
     }
 
     /// The first time of a phase that is not before `after`.
-    pub(super) fn upcoming(&self, phase: f64, after: Nanos) -> Nanos {
+    pub(super) fn upcoming(&self, phase: f64, after: Instant) -> Instant {
         let turns = after.0 as f64 / self.turn;
         let target = phase + libm::ceil(turns - phase);
-        Nanos(libm::ceil(target * self.turn) as u64)
+        Instant(libm::ceil(target * self.turn) as u64)
     }
 
     /// Executes a command at a time, or at once if that has passed.
-    pub(super) async fn execute(&self, command: ProbeCommand, at: Nanos) -> Answer {
+    pub(super) async fn execute(&self, command: ProbeCommand, at: Instant) -> Answer {
         let ticket = self.send(command, at);
         self.disk.answer(ticket).await
     }
 
     /// Schedules a command without waiting for its answer.
-    pub(super) fn send(&self, command: ProbeCommand, at: Nanos) -> crate::Ticket {
+    pub(super) fn send(&self, command: ProbeCommand, at: Instant) -> crate::Ticket {
         self.probes.set(self.probes.get() + 1);
         self.disk.send(command, at)
     }
 
-    pub(super) async fn access(&self, kind: Kind, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+    pub(super) async fn access(&self, kind: Kind, lbn: Lbn, sectors: u32, at: Instant) -> Answer {
         let command = match kind {
             Kind::Read => ProbeCommand::Read { lbn, sectors, from_media: true },
             Kind::Write => ProbeCommand::Write { lbn, sectors, to_media: true },
@@ -153,17 +153,17 @@ impl Bench {
     }
 
     /// A read that may come from the cache.
-    pub(super) async fn read(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+    pub(super) async fn read(&self, lbn: Lbn, sectors: u32, at: Instant) -> Answer {
         self.execute(ProbeCommand::Read { lbn, sectors, from_media: false }, at).await
     }
 
     /// A write that may stay in the cache.
-    pub(super) async fn write(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+    pub(super) async fn write(&self, lbn: Lbn, sectors: u32, at: Instant) -> Answer {
         self.execute(ProbeCommand::Write { lbn, sectors, to_media: false }, at).await
     }
 
     pub(super) async fn flush(&self) -> Answer {
-        self.execute(ProbeCommand::Flush, Nanos::ZERO).await
+        self.execute(ProbeCommand::Flush, Instant::ZERO).await
     }
 
     /// A track at least a third of the disk from a block.
@@ -225,8 +225,8 @@ impl Bench {
     }
 
     /// The median phase at which answers for one block end. `None` if most are out of phase.
-    pub(super) fn phase_of(&self, ends: &[Nanos]) -> Option<f64> {
-        let phase = |end: &Nanos| (end.0 as f64 / self.turn).fract();
+    pub(super) fn phase_of(&self, ends: &[Instant]) -> Option<f64> {
+        let phase = |end: &Instant| (end.0 as f64 / self.turn).fract();
         // Relative to one of the first, in case another was late.
         for first in ends.iter().take(ORIGINS).map(phase) {
             let mut off: Vec<f64> = ends.iter().map(|end| wrap(phase(end) - first)).collect();
@@ -243,8 +243,8 @@ impl Bench {
     pub(super) async fn lead(&self, before: Kind, kind: Kind, lbn: Lbn, sectors: u32) -> Option<Lead> {
         let mut ends = Vec::new();
         for _ in 0..PHASE_READS {
-            self.access(before, lbn, self.unit(), Nanos::ZERO).await;
-            ends.push(self.access(kind, lbn, sectors, Nanos::ZERO).await.ended);
+            self.access(before, lbn, self.unit(), Instant::ZERO).await;
+            ends.push(self.access(kind, lbn, sectors, Instant::ZERO).await.ended);
         }
         let phase = self.phase_of(&ends)?;
         let probe = (before, kind, lbn, sectors, phase);
@@ -274,10 +274,10 @@ impl Bench {
         let (before, kind, lbn, sectors, phase) = probe;
         let mut found = (false, turns);
         for _ in 0..LATE_TRIES {
-            let ready = self.access(before, lbn, self.unit(), Nanos::ZERO).await.ended;
-            let earliest = Nanos(ready.0 + (turns * self.turn) as u64 + TURNAROUND);
+            let ready = self.access(before, lbn, self.unit(), Instant::ZERO).await.ended;
+            let earliest = ready + self.turns(turns) + TURNAROUND;
             let end = self.upcoming(phase, earliest);
-            let answer = self.access(kind, lbn, sectors, Nanos(end.0 - (turns * self.turn) as u64)).await;
+            let answer = self.access(kind, lbn, sectors, end.saturating_sub(self.turns(turns))).await;
             let late = (answer.ended.0 as f64 - end.0 as f64) / self.turn;
             found = (libm::round(late) <= 0.0, (end.0 as f64 - answer.issued.0 as f64) / self.turn);
             if wrap(late).abs() < OFF {
@@ -291,7 +291,7 @@ impl Bench {
     pub(super) async fn behind(&self, sectors: u32) -> Option<(f64, f64)> {
         self.steady(TRIES, async |step| {
             let lbn = self.fresh().first;
-            let read = self.read(lbn, self.unit(), Nanos::ZERO).await.ended;
+            let read = self.read(lbn, self.unit(), Instant::ZERO).await.ended;
             let tracks = f64::from(sectors) / f64::from(self.size);
             // Not where the previous read ended, which may be a special case.
             let next = lbn + u64::from(self.unit()) + 1;
@@ -303,7 +303,7 @@ impl Bench {
 
     /// Time and tolerance of repeated reads of the same blocks, if they are cached.
     pub(super) async fn again(&self, lbn: Lbn, sectors: u32) -> Option<(f64, f64)> {
-        self.read(lbn, sectors, Nanos::ZERO).await;
+        self.read(lbn, sectors, Instant::ZERO).await;
         let read = async |step| self.read(lbn, sectors, self.disk.now() + self.turns(angle(step))).await;
         self.steady(TRIES, read).await
     }

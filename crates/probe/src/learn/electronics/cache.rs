@@ -7,7 +7,7 @@ use super::bench::{Bench, Hits, Kind, TRACK_TURNS, doubled, halved, times};
 use super::overhead;
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{CacheSpec, ReadAhead, Replacement, Segmentation};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 
 /// Maximum tested sectors of a segment or of read-ahead.
 const MOST: u64 = 1 << 17;
@@ -104,10 +104,10 @@ impl Reads<'_> {
 
     /// Whether one block is in the cache now.
     async fn holds(&self, lbn: Lbn) -> bool {
-        self.holds_at(lbn, Nanos::ZERO).await
+        self.holds_at(lbn, Instant::ZERO).await
     }
 
-    async fn holds_at(&self, lbn: Lbn, at: Nanos) -> bool {
+    async fn holds_at(&self, lbn: Lbn, at: Instant) -> bool {
         self.is_hit(&self.bench.read(lbn, 1, at).await, 1)
     }
 
@@ -117,15 +117,15 @@ impl Reads<'_> {
         let track = bench.fresh();
         let from = if place.from < 0 { i64::from(track.sectors) + place.from } else { place.from };
         let lbn = Lbn(track.first.0 + from.max(0) as u64);
-        bench.read(lbn, place.sectors, Nanos::ZERO).await;
+        bench.read(lbn, place.sectors, Instant::ZERO).await;
         let mut end = lbn.0 as i64 + i64::from(place.sectors);
         if when == When::InSequence {
-            bench.read(Lbn(end as u64), place.sectors, Nanos::ZERO).await;
+            bench.read(Lbn(end as u64), place.sectors, Instant::ZERO).await;
             end += i64::from(place.sectors);
         }
         if matches!(when, When::CutOff | When::ReadAgain) {
             let far = bench.fresh().first;
-            bench.access(Kind::Read, far, bench.unit(), Nanos::ZERO).await;
+            bench.access(Kind::Read, far, bench.unit(), Instant::ZERO).await;
         }
         if when == When::ReadAgain {
             // Not before the other read's own read-ahead is complete.
@@ -302,7 +302,7 @@ impl Reads<'_> {
     async fn held_of(&self, count: usize) -> usize {
         let places: Vec<Lbn> = (0..count).map(|_| self.bench.fresh().first).collect();
         for place in &places {
-            self.bench.read(*place, 1, Nanos::ZERO).await;
+            self.bench.read(*place, 1, Instant::ZERO).await;
         }
         let (mut held, mut missed) = (0, 0);
         for (back, place) in places.iter().rev().enumerate() {
@@ -340,9 +340,9 @@ impl Reads<'_> {
             let places: Vec<Lbn> = (0..segments + more).map(|_| self.bench.fresh().first).collect();
             for (index, place) in places.iter().enumerate() {
                 if index == segments {
-                    self.bench.read(places[0], 1, Nanos::ZERO).await;
+                    self.bench.read(places[0], 1, Instant::ZERO).await;
                 }
-                self.bench.read(*place, 1, Nanos::ZERO).await;
+                self.bench.read(*place, 1, Instant::ZERO).await;
             }
             self.holds(places[0]).await
         })
@@ -357,11 +357,11 @@ impl Reads<'_> {
             let track = self.bench.fresh();
             let half = track.sectors / 2 / unit * unit;
             let lbn = track.first + u64::from(half);
-            self.bench.read(lbn, unit, Nanos::ZERO).await;
+            self.bench.read(lbn, unit, Instant::ZERO).await;
             before += usize::from(self.holds(Lbn(lbn.0 - 1)).await);
             let track = self.bench.fresh();
             let lbn = track.first + u64::from(half);
-            self.bench.read(lbn, unit, Nanos::ZERO).await;
+            self.bench.read(lbn, unit, Instant::ZERO).await;
             let at = self.bench.disk().now() + self.bench.turns(TRACK_READ);
             whole += usize::from(self.holds_at(track.first, at).await);
         }
@@ -378,7 +378,7 @@ impl Reads<'_> {
         let (bench, ahead) = (self.bench, u64::from(self.ahead));
         let held = times(3, async |_| {
             let first = bench.fresh().first;
-            let end = bench.read(first, bench.unit(), Nanos::ZERO).await.ended;
+            let end = bench.read(first, bench.unit(), Instant::ZERO).await.ended;
             let last = first + (u64::from(bench.unit()) + ahead - 1);
             bench.read(last, 1, end + self.reading(ahead as f64)).await;
             let at = bench.disk().now() + self.reading(ahead as f64);
@@ -433,8 +433,8 @@ impl Reads<'_> {
         // Pairs at different places: after one late answer, the read-ahead meanwhile would answer all that follow.
         let late = times(PAIRS, async |_| {
             let lbn = self.bench.fresh().first;
-            self.bench.read(lbn, unit, Nanos::ZERO).await;
-            let took = self.bench.read(lbn + u64::from(unit), unit, Nanos::ZERO).await.took();
+            self.bench.read(lbn, unit, Instant::ZERO).await;
+            let took = self.bench.read(lbn + u64::from(unit), unit, Instant::ZERO).await.took();
             took.0 as f64 > LATE_TURNS * self.bench.turn
         });
         let is_late = late.await * 2 > PAIRS;

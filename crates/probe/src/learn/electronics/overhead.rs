@@ -7,7 +7,7 @@
 use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, ZeroLatency};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 
 /// Maximum difference due to the clock: ns. One and a half deviations of a usual host's answers, whose means are compared.
 const JITTER: f64 = 12_000.0;
@@ -297,7 +297,7 @@ async fn hit_after_write(bench: &Bench, hits: &Hits) -> Option<f64> {
     let (unit, other) = (bench.unit(), bench.fresh().first);
     let found = bench.steady(TRIES, async |step| {
         let lbn = bench.fresh().first;
-        let read = bench.read(lbn, unit, Nanos::ZERO).await.ended;
+        let read = bench.read(lbn, unit, Instant::ZERO).await.ended;
         let end = bench.access(Kind::Write, other, unit, read + bench.turns(0.3)).await.ended;
         // The read-ahead is cached even if the request itself is not.
         bench.read(lbn + u64::from(unit) + 1, unit, end + bench.turns(angle(step))).await
@@ -321,7 +321,7 @@ pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits, rest: Nanos) -> O
 /// The base of a hit that begins where the previous one ended: ns.
 async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
     let (unit, lbn) = (bench.unit(), bench.fresh().first);
-    bench.read(lbn, unit, Nanos::ZERO).await;
+    bench.read(lbn, unit, Instant::ZERO).await;
     let found = bench.steady(SEQUENCE, async |step| {
         let part = lbn + (step as u64 + 1) * u64::from(unit);
         bench.read(part, unit, bench.disk().now() + bench.turns(angle(step + 1))).await
@@ -334,7 +334,7 @@ async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
 /// Of four that arrive together the first is alone when it arrives, and the last when the others are done.
 async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
     let (unit, lbn) = (bench.unit(), bench.fresh().first);
-    bench.read(lbn, unit, Nanos::ZERO).await;
+    bench.read(lbn, unit, Instant::ZERO).await;
     let mut took = Vec::new();
     for _ in 0..TRIES {
         let at = bench.disk().now() + bench.turns(0.3);
@@ -365,7 +365,7 @@ async fn spread(bench: &Bench, kind: Kind, tracks: u32) -> f64 {
     let (track, away) = (bench.fresh(), bench.fresh().first);
     let mut took = Vec::new();
     for step in 0..TRACK_READS {
-        let ready = bench.access(Kind::Read, away, bench.unit(), Nanos::ZERO).await.ended;
+        let ready = bench.access(Kind::Read, away, bench.unit(), Instant::ZERO).await.ended;
         let at = bench.upcoming((step % TRACK_ANGLES) as f64 / TRACK_ANGLES as f64, ready);
         took.push(bench.access(kind, track.first, tracks * track.sectors, at).await.took().0 as f64);
     }

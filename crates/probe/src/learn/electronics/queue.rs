@@ -8,7 +8,7 @@ use super::scene::Scene;
 use super::{FindingConfidence, Findings, overtaking};
 use crate::ProbeCommand;
 use headstack_model::spec::QueueSpec;
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 use headstack_tracks::Track;
 
 /// Repetitions of each test.
@@ -86,7 +86,7 @@ async fn rate(bench: &Bench, depth: usize) -> f64 {
     let ask = || ProbeCommand::Read { lbn: bench.anywhere().first, sectors: bench.unit(), from_media: true };
     let began = bench.disk().now();
     for _ in 0..READS / depth {
-        let burst: Vec<_> = (0..depth).map(|_| bench.send(ask(), Nanos::ZERO)).collect();
+        let burst: Vec<_> = (0..depth).map(|_| bench.send(ask(), Instant::ZERO)).collect();
         for ticket in burst {
             bench.disk().answer(ticket).await;
         }

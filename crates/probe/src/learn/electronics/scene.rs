@@ -1,7 +1,7 @@
 //! Commands that wait while the arm is busy: the common part of the tests of the queue.
 
 use super::bench::{Bench, Kind};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn};
 use headstack_tracks::Track;
 
 /// Commands that wait while the arm is busy.
@@ -21,8 +21,8 @@ impl Scene<'_> {
         let last = here.end().0 - u64::from(unit);
         let (mut of_last, mut of_first) = (Vec::new(), Vec::new());
         for _ in 0..3 {
-            of_last.push(bench.access(Kind::Read, Lbn(last), unit, Nanos::ZERO).await.ended);
-            of_first.push(bench.access(Kind::Read, other.first, unit, Nanos::ZERO).await.ended);
+            of_last.push(bench.access(Kind::Read, Lbn(last), unit, Instant::ZERO).await.ended);
+            of_first.push(bench.access(Kind::Read, other.first, unit, Instant::ZERO).await.ended);
         }
         let (Some(end), Some(first)) = (bench.phase_of(&of_last), bench.phase_of(&of_first)) else {
             return other.first;
@@ -35,7 +35,7 @@ impl Scene<'_> {
     pub(super) async fn first_of(&self, here: Track, from: Option<Lbn>, order: &[Lbn]) -> Option<Lbn> {
         let (bench, unit) = (self.bench, self.bench.unit());
         if let Some(from) = from {
-            bench.access(Kind::Read, from, unit, Nanos::ZERO).await;
+            bench.access(Kind::Read, from, unit, Instant::ZERO).await;
         }
         let at = bench.disk().now() + bench.turns(0.1);
         let (busy, ask) = self.busy(here);

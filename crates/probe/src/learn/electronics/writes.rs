@@ -8,7 +8,7 @@ use super::bench::{
 };
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos};
 
 /// The time of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,23 +171,23 @@ struct Writes<'a> {
 
 impl Writes<'_> {
     /// Whether a read of the parked blocks ends in time; else the arm has left. `None` if the answer is off by part of a turn.
-    async fn is_parked(&self, (end, at): (Nanos, Nanos)) -> Option<bool> {
+    async fn is_parked(&self, (end, at): (Instant, Instant)) -> Option<bool> {
         let answer = self.bench.access(Kind::Read, self.parked, self.bench.unit(), at).await;
         let late = (answer.ended.0 as f64 - end.0 as f64) / self.bench.turn;
         (wrap(late).abs() < WHOLE_TURN).then_some(late < 0.5)
     }
 
     /// The end of a read of those blocks, requested slightly early, and the time of the request, not before `earliest`.
-    fn served_after(&self, earliest: Nanos) -> (Nanos, Nanos) {
+    fn served_after(&self, earliest: Instant) -> (Instant, Instant) {
         let before = self.lead.least + EARLY * self.bench.turn;
-        let end = self.bench.upcoming(self.lead.phase, Nanos(earliest.0 + before as u64 + 1));
-        (end, Nanos(end.0 - before as u64))
+        let end = self.bench.upcoming(self.lead.phase, earliest + Nanos(before as u64 + 1));
+        (end, end.saturating_sub(Nanos(before as u64)))
     }
 
     /// Moves the arm to its place, with nothing left to write.
-    async fn park(&self) -> Nanos {
+    async fn park(&self) -> Instant {
         self.bench.flush().await;
-        self.bench.access(Kind::Read, self.parked, self.bench.unit(), Nanos::ZERO).await.ended
+        self.bench.access(Kind::Read, self.parked, self.bench.unit(), Instant::ZERO).await.ended
     }
 
     /// Whether the arm is still there after an idle time that follows a write elsewhere.
@@ -195,8 +195,8 @@ impl Writes<'_> {
         for _ in 0..LATE_TRIES {
             let ready = self.park().await;
             let lbn = self.bench.far_from(self.parked).first;
-            let read = self.served_after(Nanos(ready.0 + idle as u64 + 1_000_000));
-            self.bench.write(lbn, self.bench.unit(), Nanos(read.1.0 - idle as u64)).await;
+            let read = self.served_after(ready + Nanos(idle as u64 + 1_000_000));
+            self.bench.write(lbn, self.bench.unit(), read.1.saturating_sub(Nanos(idle as u64))).await;
             if let Some(is_parked) = self.is_parked(read).await {
                 return is_parked;
             }
@@ -235,7 +235,7 @@ impl Writes<'_> {
         let ready = self.park().await;
         let mut writes = Vec::new();
         while writes.len() < most {
-            let answer = self.bench.write(self.bench.anywhere().first, sectors, Nanos::ZERO).await;
+            let answer = self.bench.write(self.bench.anywhere().first, sectors, Instant::ZERO).await;
             writes.push((answer.ended, !self.buffered.fits(&answer, sectors)));
             let recent = &writes[writes.len().saturating_sub(RECENT)..];
             let slow = recent.iter().filter(|(_, is_slow)| *is_slow).count();
@@ -270,7 +270,7 @@ impl Writes<'_> {
             let mut ended = self.bench.disk().now();
             while left > 0 {
                 let part = left.min(1024);
-                ended = self.bench.write(lbn, part as u32, Nanos::ZERO).await.ended;
+                ended = self.bench.write(lbn, part as u32, Instant::ZERO).await.ended;
                 (lbn, left) = (lbn + part, left - part);
             }
             if let Some(is_parked) = self.is_parked(self.served_after(ended)).await {
@@ -330,8 +330,8 @@ impl Writes<'_> {
         let (bench, unit, track) = (self.bench, self.bench.unit(), self.bench.fresh());
         let (mut through, mut flushed) = (Vec::new(), Vec::new());
         for _ in 0..PAIRS {
-            through.push(bench.access(Kind::Write, track.first, unit, Nanos::ZERO).await.ended);
-            bench.write(track.first, unit, Nanos::ZERO).await;
+            through.push(bench.access(Kind::Write, track.first, unit, Instant::ZERO).await.ended);
+            bench.write(track.first, unit, Instant::ZERO).await;
             flushed.push(bench.flush().await.ended);
         }
         findings.add("cache.flush_ms", FindingConfidence::Measured);
@@ -349,12 +349,12 @@ impl Writes<'_> {
         let mut turns = Vec::new();
         for _ in 0..FLUSHES {
             // From before both, so that an order by place takes them in their order on the track.
-            bench.access(Kind::Read, Lbn(track.first.0 - u64::from(unit)), unit, Nanos::ZERO).await;
-            bench.write(track.first, unit, Nanos::ZERO).await;
-            let ready = bench.write(second, unit, Nanos::ZERO).await.ended;
+            bench.access(Kind::Read, Lbn(track.first.0 - u64::from(unit)), unit, Instant::ZERO).await;
+            bench.write(track.first, unit, Instant::ZERO).await;
+            let ready = bench.write(second, unit, Instant::ZERO).await.ended;
             // Early enough for the first block, as a read there would be, with margin.
-            let end = bench.upcoming(through, Nanos(ready.0 + (0.6 * bench.turn) as u64));
-            let at = Nanos(end.0 - (0.5 * bench.turn) as u64);
+            let end = bench.upcoming(through, ready + bench.turns(0.6));
+            let at = end.saturating_sub(bench.turns(0.5));
             let answer = bench.execute(crate::ProbeCommand::Flush, at).await;
             turns.push((answer.ended.0 as f64 - end.0 as f64) / bench.turn);
         }
@@ -382,7 +382,7 @@ impl Writes<'_> {
             let track = bench.neighbour_track(near, (step * 29) as i64 % TRACKS).unwrap_or(near);
             let part =
                 (step * step * 7919 + step * 104_729) % u64::from(track.sectors / unit) * u64::from(unit);
-            bench.write(track.first + part, unit, Nanos::ZERO).await;
+            bench.write(track.first + part, unit, Instant::ZERO).await;
         }
         if each(bench.flush().await.took()) < BY_TIME * bench.turn {
             return "sptf";
@@ -390,7 +390,7 @@ impl Writes<'_> {
         let mut through = Vec::new();
         for _ in 0..TRIES {
             through.push(
-                bench.access(Kind::Write, bench.anywhere().first, unit, Nanos::ZERO).await.took().0 as f64,
+                bench.access(Kind::Write, bench.anywhere().first, unit, Instant::ZERO).await.took().0 as f64,
             );
         }
         let together = self.flush_of(count).await;
@@ -401,7 +401,7 @@ impl Writes<'_> {
     async fn flush_of(&self, writes: u32) -> Nanos {
         self.park().await;
         for _ in 0..writes {
-            self.bench.write(self.bench.anywhere().first, self.bench.unit(), Nanos::ZERO).await;
+            self.bench.write(self.bench.anywhere().first, self.bench.unit(), Instant::ZERO).await;
         }
         self.bench.flush().await.took()
     }

@@ -25,7 +25,7 @@ use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
 use crate::link::{ProcessorWork, WorkKind};
 use crate::memory::{Agenda, Job, RequestTable, Resume};
 use ahead::{Fetch, Memory, Reader};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use pages::Pages;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -178,13 +178,13 @@ impl PageCache {
         (request.lbn.0 / self.page_sectors, request.end().0.div_ceil(self.page_sectors))
     }
 
-    fn begin(&mut self, now: Nanos, submission: &Submission) {
+    fn begin(&mut self, now: Instant, submission: &Submission) {
         let (next, end) = self.span(&submission.request);
         let job = self.requests.begin(now, submission, PageWalk { next, end, missed: 0 });
         self.go_on(now, job);
     }
 
-    fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
+    fn transferred(&mut self, now: Instant, number: u32, how: &Completion) {
         let (purpose, mut waiters) = self.requests.end_transfer(number);
         match purpose {
             Purpose::Fill { first, pages } => {
@@ -223,7 +223,7 @@ impl PageCache {
     }
 
     /// Accounts the time that a job waited: as the transfer's it waited for, or as waiting for others.
-    fn account(&mut self, now: Nanos, job: u32, how: Option<&Completion>) {
+    fn account(&mut self, now: Instant, job: u32, how: Option<&Completion>) {
         let job = &mut self.requests[job];
         match how {
             Some(how) => {
@@ -238,7 +238,7 @@ impl PageCache {
         }
     }
 
-    fn go_on(&mut self, now: Nanos, job: u32) {
+    fn go_on(&mut self, now: Instant, job: u32) {
         match self.requests[job].completion.request.op {
             Op::Read => self.read(now, job),
             Op::Write => self.dirty_pages(now, job, false),
@@ -246,7 +246,7 @@ impl PageCache {
         }
     }
 
-    fn end(&mut self, now: Nanos, job: u32, pages: u64) {
+    fn end(&mut self, now: Instant, job: u32, pages: u64) {
         let copy = Nanos(self.copies.page.0 * pages);
         self.requests[job].completion.parts.cache += copy;
         match self.copies.waits {
@@ -260,12 +260,12 @@ impl PageCache {
     }
 
     /// A request's data will have been copied at `until`.
-    fn end_at(&mut self, until: Nanos, job: u32) {
+    fn end_at(&mut self, until: Instant, job: u32) {
         self.requests[job].completion.completed = until;
         self.copying.add(until, job);
     }
 
-    fn read(&mut self, now: Nanos, job: u32) {
+    fn read(&mut self, now: Instant, job: u32) {
         let (source, end) = (self.requests[job].source, self.requests[job].state.end);
         let (first, _) = self.span(&self.requests[job].completion.request);
         while self.requests[job].state.next < end {
@@ -375,7 +375,7 @@ impl PageCache {
         Request { op, lbn: Lbn(lbn), sectors: (end - lbn) as u32, fua: false }
     }
 
-    fn starve(&mut self, now: Nanos, job: u32) {
+    fn starve(&mut self, now: Instant, job: u32) {
         self.requests[job].since = now;
         self.requests.starve(job);
         self.write(now);
@@ -383,7 +383,7 @@ impl PageCache {
 }
 
 impl Layer for PageCache {
-    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
         if self.serves(&submission) {
             return self.begin(now, &submission);
         }
@@ -391,20 +391,20 @@ impl Layer for PageCache {
         self.effects.push_back(self.bypass.submit(submission));
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
         match self.bypass.complete(answer) {
             Some(effect) => self.effects.push_back(effect),
             None => self.transferred(now, answer.id, &answer.completion),
         }
     }
 
-    fn computed(&mut self, _now: Nanos, id: u32, until: Nanos) {
+    fn computed(&mut self, _now: Instant, id: u32, until: Instant) {
         let job = &mut self.requests[id];
         job.completion.parts.queued += until - job.since;
         self.end_at(until, id);
     }
 
-    fn handle_timeout(&mut self, now: Nanos) {
+    fn handle_timeout(&mut self, now: Instant) {
         while let Some(job) = self.copying.pop_due(now) {
             let Job { id, completion, waited, .. } = self.requests.end(job);
             self.effects.push_back(Effect::Up(Completed { id, completion, cached: !waited }));
@@ -415,11 +415,11 @@ impl Layer for PageCache {
         }
     }
 
-    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    fn next_event(&self) -> Nanos {
+    fn next_event(&self) -> Instant {
         self.copying.next_event().min(self.write_back.next_tick(&self.pages))
     }
 }

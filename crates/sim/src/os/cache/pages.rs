@@ -1,7 +1,7 @@
 //! The pages in memory: their state, the order of eviction, and which are dirty and since when.
 
 use crate::memory::{NONE, Tree};
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use headstack_model::cache::Recency;
 use slab::Slab;
 
@@ -10,7 +10,7 @@ pub(super) struct Page {
     pub(super) index: u64,
     pub(super) filling: Option<u32>,
     pub(super) dirty: bool,
-    pub(super) dirtied: Nanos,
+    pub(super) dirtied: Instant,
     pub(super) written_back: bool,
     /// Whether a reader that reaches it triggers more read-ahead.
     pub(super) marked: bool,
@@ -93,7 +93,7 @@ impl Pages {
             index,
             filling,
             dirty: false,
-            dirtied: Nanos::ZERO,
+            dirtied: Instant::ZERO,
             written_back: false,
             marked: false,
             chain: NONE,
@@ -163,7 +163,7 @@ impl Pages {
     }
 
     /// Makes a page dirty, which it was not.
-    pub(super) fn soil(&mut self, frame: u32, now: Nanos) {
+    pub(super) fn soil(&mut self, frame: u32, now: Instant) {
         let page = self.get_mut(frame);
         (page.dirty, page.dirtied) = (true, now);
         let index = page.index;
@@ -191,8 +191,8 @@ impl Pages {
         self.dirty.at_or_after(index)
     }
 
-    /// The time since which the oldest dirty page is dirty; `Nanos::MAX` without one.
-    pub(super) fn dirty_since(&self) -> Nanos {
-        self.ages.front().map_or(Nanos::MAX, |frame| self.get(frame).dirtied)
+    /// The time since which the oldest dirty page is dirty; `Instant::MAX` without one.
+    pub(super) fn dirty_since(&self) -> Instant {
+        self.ages.front().map_or(Instant::MAX, |frame| self.get(frame).dirtied)
     }
 }

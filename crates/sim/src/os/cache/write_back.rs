@@ -7,7 +7,7 @@ use super::pages::Pages;
 use super::{PageCache, Purpose};
 use crate::memory::{Destages, Job};
 use crate::os::spec::PageCacheSpec;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub(super) struct WriteBack {
     in_flight_max: usize,
     cursor: u64,
     /// Pages dirty since this time or earlier are written, whatever their number.
-    until: Option<Nanos>,
-    last_tick: Nanos,
+    until: Option<Instant>,
+    last_tick: Instant,
     destages: Destages,
     /// Writers that wait because too many pages are dirty.
     pub(super) throttled: VecDeque<u32>,
@@ -31,7 +31,7 @@ pub(super) struct WriteBack {
 struct Flush {
     job: u32,
     /// Pages dirty since then or earlier are its business.
-    until: Nanos,
+    until: Instant,
     /// All its pages are in transfers before this one, once these have started.
     before: Option<u64>,
 }
@@ -47,7 +47,7 @@ impl WriteBack {
             in_flight_max: spec.writeback_requests as usize,
             cursor: 0,
             until: None,
-            last_tick: Nanos::ZERO,
+            last_tick: Instant::ZERO,
             destages: Destages::default(),
             throttled: VecDeque::with_capacity(PageCache::AT_ONCE),
             flushes: Vec::new(),
@@ -55,17 +55,17 @@ impl WriteBack {
     }
 
     /// When the flusher looks for old pages next: at a multiple of its interval, while there is a dirty page.
-    pub(super) fn next_tick(&self, pages: &Pages) -> Nanos {
+    pub(super) fn next_tick(&self, pages: &Pages) -> Instant {
         if pages.dirty() == 0 || self.interval == Nanos::ZERO {
-            return Nanos::MAX;
+            return Instant::MAX;
         }
         let from = self.last_tick.max(pages.dirty_since());
-        Nanos((from.0 / self.interval.0 + 1) * self.interval.0)
+        Instant((from.0 / self.interval.0 + 1) * self.interval.0)
     }
 
-    pub(super) fn tick(&mut self, now: Nanos) {
+    pub(super) fn tick(&mut self, now: Instant) {
         self.last_tick = now;
-        self.until = now.0.checked_sub(self.expire.0).map(Nanos);
+        self.until = now.0.checked_sub(self.expire.0).map(Instant);
     }
 
     pub(super) fn ended(&mut self, turn: u64) {
@@ -73,9 +73,9 @@ impl WriteBack {
     }
 
     /// The time up to which dirty pages are to be written; everything if there are too many.
-    fn written_until(&self, pages: &Pages, starved: bool) -> Option<Nanos> {
+    fn written_until(&self, pages: &Pages, starved: bool) -> Option<Instant> {
         if pages.dirty() > self.background || !self.throttled.is_empty() || starved {
-            return Some(Nanos::MAX);
+            return Some(Instant::MAX);
         }
         let flushes = self.flushes.iter().filter(|flush| flush.before.is_none());
         let until = flushes.map(|flush| flush.until).chain(self.until).max()?;
@@ -85,7 +85,7 @@ impl WriteBack {
 
 impl PageCache {
     /// Makes the pages of a write dirty, after the writers that wait for that, unless the job is the first of them.
-    pub(super) fn dirty_pages(&mut self, now: Nanos, job: u32, first_in_line: bool) {
+    pub(super) fn dirty_pages(&mut self, now: Instant, job: u32, first_in_line: bool) {
         let request = self.requests[job].completion.request;
         let (first, end) = self.span(&request);
         while self.requests[job].state.next < end {
@@ -119,14 +119,14 @@ impl PageCache {
         self.write(now);
     }
 
-    fn soil(&mut self, now: Nanos, frame: u32) {
+    fn soil(&mut self, now: Instant, frame: u32) {
         self.pages.soil(frame, now);
         self.activity.dirtied_pages += 1;
         let unwritten = self.pages.unwritten() as u64;
         self.activity.unwritten_pages_max = self.activity.unwritten_pages_max.max(unwritten);
     }
 
-    fn throttle(&mut self, now: Nanos, job: u32, first_in_line: bool) {
+    fn throttle(&mut self, now: Instant, job: u32, first_in_line: bool) {
         self.requests[job].since = now;
         if first_in_line {
             self.write_back.throttled.push_front(job);
@@ -137,7 +137,7 @@ impl PageCache {
         self.write(now);
     }
 
-    pub(super) fn resume_writers(&mut self, now: Nanos) {
+    pub(super) fn resume_writers(&mut self, now: Instant) {
         while self.pages.unwritten() < self.write_back.hard
             && let Some(job) = self.write_back.throttled.pop_front()
         {
@@ -146,7 +146,7 @@ impl PageCache {
         }
     }
 
-    pub(super) fn write(&mut self, now: Nanos) {
+    pub(super) fn write(&mut self, now: Instant) {
         while self.write_back.destages.in_flight() < self.write_back.in_flight_max {
             let starved = self.requests.starved() > 0;
             let Some(until) = self.write_back.written_until(&self.pages, starved) else { break };
@@ -158,7 +158,7 @@ impl PageCache {
     }
 
     /// Begins writing the next run of dirty pages; false if there is none that may be written.
-    fn write_run(&mut self, until: Nanos) -> bool {
+    fn write_run(&mut self, until: Instant) -> bool {
         let Some(first) = self.next_old(until) else { return false };
         let mut index = first;
         while index - first < self.request_most
@@ -179,7 +179,7 @@ impl PageCache {
     }
 
     /// The first page from the cursor on, wrapping once, that is dirty since `until` or earlier and not in a transfer.
-    fn next_old(&self, until: Nanos) -> Option<u64> {
+    fn next_old(&self, until: Instant) -> Option<u64> {
         let is_due = |frame: u32| {
             let page = self.pages.get(frame);
             page.dirtied <= until && !page.written_back
@@ -199,13 +199,13 @@ impl PageCache {
         None
     }
 
-    pub(super) fn flush(&mut self, now: Nanos, job: u32) {
+    pub(super) fn flush(&mut self, now: Instant, job: u32) {
         self.write_back.flushes.push(Flush { job, until: now, before: None });
         self.write(now);
     }
 
     /// Flushes the drive for the flushes whose pages are written.
-    pub(super) fn finish_flushes(&mut self, now: Nanos) {
+    pub(super) fn finish_flushes(&mut self, now: Instant) {
         let since = self.pages.dirty_since();
         let mut index = 0;
         while let Some(flush) = self.write_back.flushes.get_mut(index) {

@@ -5,7 +5,7 @@ use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, StudyError};
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 use headstack_policy::rounds::most_streams;
 use headstack_sim::DeviceOptions;
 use headstack_workload::personality::video::{Chunk, Rounds, VideoServer};
@@ -121,7 +121,7 @@ impl Server {
         let options = DeviceOptions { seed: 1, depth: Some(shape.depth), order: None };
         let mut load = VideoServer::new(&self.tracks, shape, u64::from(streams))?;
         let of_a_round = shape.requests();
-        let (mut begun, mut ended, mut times) = (Nanos::ZERO, 0, Vec::new());
+        let (mut begun, mut ended, mut times) = (Instant::ZERO, 0, Vec::new());
         let results = runs::run_load(&self.spec, &options, &mut load, |finished| {
             let now = finished.completion.completed;
             ended += 1;

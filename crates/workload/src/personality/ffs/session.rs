@@ -8,7 +8,7 @@ use super::{
     BLOCK_BYTES, BLOCK_SECTORS, GROUP_BLOCKS, INODES, INODES_A_BLOCK, Layout, NAMES_A_BLOCK, sector_of,
 };
 use crate::{Issue, Load, Poll};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Buffers in memory: 64 MB, which the study does not give.
@@ -69,10 +69,10 @@ pub struct Session<P> {
     /// Sectors of asynchronous writes in flight, and whether there are too many.
     running: u64,
     throttled: bool,
-    late: VecDeque<(Nanos, Handle)>,
+    late: VecDeque<(Instant, Handle)>,
     costs: CallCosts,
     pub(super) counts: Counts,
-    marks: Vec<Nanos>,
+    marks: Vec<Instant>,
     pub(super) state: State,
 }
 
@@ -103,7 +103,7 @@ struct Pending {
 enum Step {
     /// The processor must work for a time, and then until a time.
     Compute(Nanos),
-    Until(Nanos),
+    Until(Instant),
     /// A block must be in memory.
     Need(u32),
     /// A block is written, and the caller waits for it.
@@ -177,7 +177,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
     }
 
     /// When the program came to each [`Call::Mark`] and, last, when it ended.
-    pub fn marks(&self) -> &[Nanos] {
+    pub fn marks(&self) -> &[Instant] {
         &self.marks
     }
 
@@ -279,7 +279,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
     }
 
     /// Does a step as far as it can be done; whether that is all.
-    fn try_step(&mut self, now: Nanos, step: Step) -> bool {
+    fn try_step(&mut self, now: Instant, step: Step) -> bool {
         match step {
             Step::Compute(_) => false,
             Step::Until(time) => time <= now,
@@ -347,7 +347,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self.numbers.insert(open.file.number);
     }
 
-    fn write_late(&mut self, now: Nanos) {
+    fn write_late(&mut self, now: Instant) {
         while let Some((due, handle)) = self.late.front().copied() {
             if due > now {
                 return;
@@ -361,7 +361,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
     }
 
     /// Does everything possible without the disk; returns whether the program has ended.
-    fn advance(&mut self, now: Nanos) -> bool {
+    fn advance(&mut self, now: Instant) -> bool {
         while self.queue.is_empty() {
             if self.state != State::Running {
                 return true;
@@ -380,7 +380,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         false
     }
 
-    fn end(&mut self, now: Nanos) {
+    fn end(&mut self, now: Instant) {
         self.state = State::Ending;
         self.marks.push(now);
         self.late.clear();
@@ -411,7 +411,7 @@ impl<P> Session<P> {
 }
 
 impl<P: Iterator<Item = Call>> Load for Session<P> {
-    fn poll(&mut self, now: Nanos) -> Poll {
+    fn poll(&mut self, now: Instant) -> Poll {
         self.write_late(now);
         let ended = self.advance(now);
         if let Some(issue) = self.queue.pop_front() {
@@ -430,11 +430,11 @@ impl<P: Iterator<Item = Call>> Load for Session<P> {
         due.map_or(Poll::Waiting, Poll::Later)
     }
 
-    fn handle_computed(&mut self, _now: Nanos, _id: u64, until: Nanos) {
+    fn handle_computed(&mut self, _now: Instant, _id: u64, until: Instant) {
         self.steps[0] = Step::Until(until);
     }
 
-    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+    fn handle_completion(&mut self, _now: Instant, id: u64) {
         let Some(ended) = self.pending.remove(&id) else { return };
         if ended.op == Op::Read {
             self.buffers.arrive(ended.first, ended.sectors);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Load, Poll};
-use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn layout(variant: Variant, groups: u32) -> Layout {
 
 /// Runs a program to its end, each request a millisecond; its requests as the partition counts sectors.
 fn run<P: Iterator<Item = Call>>(session: &mut Session<P>) -> Vec<Request> {
-    let (mut requests, mut out, mut now) = (Vec::new(), std::collections::VecDeque::new(), Nanos::ZERO);
+    let (mut requests, mut out, mut now) = (Vec::new(), std::collections::VecDeque::new(), Instant::ZERO);
     loop {
         match session.poll(now) {
             Poll::Issue(issue) => {
@@ -354,7 +354,7 @@ fn processor_time_of_calls_adds_up_and_changes_no_request() {
         let mut session = Session::new(layout(Variant::Unmodified, 4), FIRST, calls()).with_file(0, MB);
         session = session.with_costs(costs);
         let mut computed = Nanos::ZERO;
-        let (mut out, mut now) = (std::collections::VecDeque::new(), Nanos::ZERO);
+        let (mut out, mut now) = (std::collections::VecDeque::new(), Instant::ZERO);
         let mut requests = Vec::new();
         loop {
             match session.poll(now) {

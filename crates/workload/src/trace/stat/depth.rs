@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::bins::Bins;
 
@@ -13,8 +13,8 @@ pub(super) const TIME_BIN: u64 = 1_000_000;
 
 #[derive(Debug)]
 pub(super) struct Depth {
-    completions: BinaryHeap<Reverse<Nanos>>,
-    now: Nanos,
+    completions: BinaryHeap<Reverse<Instant>>,
+    now: Instant,
     most: usize,
     /// Depth times time.
     over_time: Bins,
@@ -26,7 +26,7 @@ impl Depth {
     pub(super) fn new() -> Depth {
         Depth {
             completions: BinaryHeap::new(),
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             most: 0,
             over_time: Bins::new(TIME_BIN),
             area: 0.0,
@@ -35,7 +35,7 @@ impl Depth {
     }
 
     /// A request is issued at `time`, counted from the first one, with this response time.
-    pub(super) fn observe(&mut self, time: Nanos, response: Nanos) {
+    pub(super) fn observe(&mut self, time: Instant, response: Nanos) {
         while let Some(Reverse(completed)) = self.completions.peek().copied() {
             if completed > time && self.completions.len() < MOST {
                 break;
@@ -44,15 +44,15 @@ impl Depth {
             self.completions.pop();
         }
         self.advance(time);
-        self.completions.push(Reverse(Nanos(time.0.saturating_add(response.0))));
+        self.completions.push(Reverse(time.saturating_add(response)));
         self.most = self.most.max(self.completions.len());
     }
 
-    fn advance(&mut self, to: Nanos) {
+    fn advance(&mut self, to: Instant) {
         let depth = self.completions.len() as f64;
         if to > self.now {
             self.over_time.add_span(self.now.0, to.0, depth);
-            let span = (to.0 - self.now.0) as f64;
+            let span = (to - self.now).0 as f64;
             self.area += depth * span;
             self.busy += if depth > 0.0 { span } else { 0.0 };
             self.now = to;
@@ -77,9 +77,9 @@ impl Depth {
         (ratio(self.area, all), ratio(self.area, self.busy), ratio(self.busy, all))
     }
 
-    pub(super) fn over_time(&self) -> Vec<(Nanos, f64)> {
+    pub(super) fn over_time(&self) -> Vec<(Instant, f64)> {
         let width = self.over_time.width();
-        let mean = |(bin, sum): (usize, &f64)| (Nanos(bin as u64 * width), sum / width as f64);
+        let mean = |(bin, sum): (usize, &f64)| (Instant(bin as u64 * width), sum / width as f64);
         self.over_time.sums().iter().enumerate().map(mean).collect()
     }
 }
@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn queue_depth_is_averaged_over_time() {
         let mut depth = Depth::new();
-        let ms = |ms: u64| Nanos(ms * 1_000_000);
-        depth.observe(ms(0), ms(4));
-        depth.observe(ms(2), ms(4));
-        depth.observe(ms(8), ms(2));
+        let (at, ms) = (|ms: u64| Instant(ms * 1_000_000), |ms: u64| Nanos(ms * 1_000_000));
+        depth.observe(at(0), ms(4));
+        depth.observe(at(2), ms(4));
+        depth.observe(at(8), ms(2));
         depth.finish();
         assert_eq!(depth.most(), 2);
         let (mean, busy, share) = depth.means();

@@ -14,7 +14,7 @@ mod summary;
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use headstack_model::Nanos;
+use headstack_model::{Instant, Nanos};
 
 use super::{Header, Kind, Record};
 use depth::Depth;
@@ -36,9 +36,9 @@ const REGION: u64 = 1 << 20;
 /// Collects statistics of a trace, record by record.
 #[derive(Debug)]
 pub struct Stat {
-    first: Option<Nanos>,
-    last: Nanos,
-    greatest: Nanos,
+    first: Option<Instant>,
+    last: Instant,
+    greatest: Instant,
     backwards: u64,
     kinds: [(u64, u64); Kind::ALL.len()],
     devices: BTreeMap<u32, (u64, u64)>,
@@ -65,8 +65,8 @@ impl Stat {
     pub fn new() -> Stat {
         Stat {
             first: None,
-            last: Nanos::ZERO,
-            greatest: Nanos::ZERO,
+            last: Instant::ZERO,
+            greatest: Instant::ZERO,
             backwards: 0,
             kinds: [(0, 0); Kind::ALL.len()],
             devices: BTreeMap::new(),
@@ -103,8 +103,8 @@ impl Stat {
         }
     }
 
-    /// Time since the first record, and the gap since the one before.
-    fn observe_time(&mut self, time: Nanos) -> Nanos {
+    /// The time on a clock that starts at the first record; counts the gap since the one before.
+    fn observe_time(&mut self, time: Instant) -> Instant {
         match self.first {
             None => self.first = Some(time),
             Some(_) => self.gaps.count(time.since(self.last).0),
@@ -112,10 +112,10 @@ impl Stat {
         self.backwards += u64::from(time < self.last);
         self.last = time;
         self.greatest = self.greatest.max(time);
-        time.since(self.first.unwrap_or(time))
+        Instant::ZERO + time.since(self.first.unwrap_or(time))
     }
 
-    fn observe_data(&mut self, record: &Record, time: Nanos) {
+    fn observe_data(&mut self, record: &Record, time: Instant) {
         self.sizes[0].count(record.bytes);
         self.sizes[1 + usize::from(record.kind == Kind::Write)].count(record.bytes);
         self.bytes_over_time.add(time.0, record.bytes as f64);

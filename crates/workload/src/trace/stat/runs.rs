@@ -75,7 +75,7 @@ impl Runs {
 
 #[cfg(test)]
 mod tests {
-    use headstack_model::Nanos;
+    use headstack_model::Instant;
 
     use super::super::super::Kind;
     use super::*;
@@ -83,7 +83,7 @@ mod tests {
     fn runs(offsets: &[(u32, u64)]) -> Runs {
         let mut runs = Runs::new();
         for (device, offset) in offsets {
-            runs.observe(&Record::new(Nanos::ZERO, *device, Kind::Read, *offset, 10));
+            runs.observe(&Record::new(Instant::ZERO, *device, Kind::Read, *offset, 10));
         }
         runs
     }

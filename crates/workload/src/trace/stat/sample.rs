@@ -1,6 +1,6 @@
 //! An unbiased sample of a trace's requests, for a picture of them all.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
@@ -11,7 +11,7 @@ use crate::trace::{Kind, Record};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Point {
-    pub time: Nanos,
+    pub time: Instant,
     pub device: u32,
     pub kind: Kind,
     pub offset: u64,
@@ -64,7 +64,7 @@ mod tests {
     fn sample_keeps_early_and_late_requests_equally() {
         let mut sample = Sample::new(1000, 7);
         for number in 0..100_000 {
-            sample.observe(&Record::new(Nanos(number), 0, Kind::Read, number, 1));
+            sample.observe(&Record::new(Instant(number), 0, Kind::Read, number, 1));
         }
         let (points, met) = sample.finish();
         assert_eq!((points.len(), met), (1000, 100_000));

@@ -1,6 +1,6 @@
 //! The printed figures of a trace.
 
-use headstack_model::Nanos;
+use headstack_model::Instant;
 use serde::Serialize;
 
 use super::{Spread, Stat};
@@ -246,7 +246,7 @@ fn intervals(stat: &Stat, most: usize) -> Vec<Interval> {
     let depths = stat.depth.over_time();
     let bytes = &stat.bytes_over_time;
     let bins = counts.len().div_ceil(most).max(1);
-    let seconds = |bin: usize| Nanos(bin as u64 * width).as_secs();
+    let seconds = |bin: usize| Instant(bin as u64 * width).as_secs();
     let interval = |from: usize| {
         let to = (from + bins).min(counts.len());
         let (start, end) = (from as u64 * width, to as u64 * width);

@@ -9,7 +9,7 @@ fn stat(records: &[Record]) -> Summary {
 }
 
 fn record_at(ms: u64, kind: Kind, offset: u64, bytes: u64) -> Record {
-    Record::new(Nanos(ms * 1_000_000), 3, kind, offset, bytes)
+    Record::new(Instant(ms * 1_000_000), 3, kind, offset, bytes)
 }
 
 #[test]
