@@ -1,6 +1,6 @@
 //! `headstack stripe advise`.
 
-use super::commands::LinuxCommands;
+use super::commands::{LinuxCommands, RaidLevel};
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::report::Table;
@@ -27,6 +27,12 @@ pub(crate) struct Advise {
     /// complete, and without read-ahead a turn later.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     command: Option<u64>,
+    /// RAID level of the array: striping without parity, or with rotated parity, of 3 disks or more.
+    #[arg(long, value_enum, default_value_t = RaidLevel::Zero)]
+    level: RaidLevel,
+    /// Share of writes, 0 to 1. It counts on RAID-5, where a write of a part of a row first reads.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    writes: f64,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -39,10 +45,21 @@ fn concurrency(text: &str) -> Result<f64, String> {
     }
 }
 
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("must be 0 to 1".to_string()),
+    }
+}
+
 #[derive(Serialize)]
 struct Advice {
     drive: String,
     disks: u32,
+    /// RAID level, 0 or 5.
+    level: u32,
+    /// Share of writes.
+    writes: f64,
     mpl: f64,
     size_bytes: u64,
     positioning_ms: f64,
@@ -66,13 +83,24 @@ struct Row {
 impl Advise {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = self.drive.load()?;
+        if self.level == RaidLevel::Five && self.disks < 3 {
+            let message = format!("--disks {}: RAID-5 takes 3 disks or more", self.disks);
+            return Err(Failure::Input(message));
+        }
         let mut disk = DiskTimes::from_spec(&spec).map_err(Failure::input)?;
         if let Some(bytes) = self.command {
             disk = disk.with_commands_of(sectors(bytes, &spec).map_err(Failure::Input)?);
         }
         let sector_bytes = f64::from(spec.sector_bytes);
         let request_sectors = self.size as f64 / sector_bytes;
-        let question = Question { disk: &disk, disks: self.disks, concurrency: self.mpl, request_sectors };
+        let parity_writes = (self.level == RaidLevel::Five).then_some(self.writes);
+        let question = Question {
+            disk: &disk,
+            disks: self.disks,
+            concurrency: self.mpl,
+            request_sectors,
+            parity_writes,
+        };
         let row = |entry: &advise::Entry| {
             let unit = entry.unit(&question);
             Row {
@@ -84,10 +112,12 @@ impl Advise {
             }
         };
         let advisors: Vec<Row> = advise::all().iter().map(row).collect();
-        let commands = LinuxCommands::new(advisors[0].unit_kib, self.disks, &spec);
+        let commands = LinuxCommands::new(advisors[0].unit_kib, self.disks, self.level, &spec);
         let advice = Advice {
             drive: spec.name.clone(),
             disks: self.disks,
+            level: self.level.number(),
+            writes: self.writes,
             mpl: self.mpl,
             size_bytes: self.size,
             positioning_ms: disk.positioning().as_ms(),
@@ -109,13 +139,18 @@ impl Advise {
 fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let lines = [
         ("drive", title.to_string()),
-        ("array", format!("{} disks", advice.disks)),
+        ("array", format!("{} disks{}", advice.disks, if advice.level == 5 { ", RAID-5" } else { "" })),
         (
             "load",
             format!(
-                "{} requests at once, of {} KiB",
+                "{} requests at once, of {} KiB{}",
                 significant(advice.mpl, 3),
-                advice.size_bytes as f64 / 1024.0
+                advice.size_bytes as f64 / 1024.0,
+                if advice.level == 5 {
+                    format!(", {} % writes", significant(100.0 * advice.writes, 3))
+                } else {
+                    String::new()
+                }
             ),
         ),
         ("P", format!("{} ms of seek and rotational latency", significant(advice.positioning_ms, 4))),

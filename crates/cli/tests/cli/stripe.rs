@@ -106,6 +106,31 @@ fn unit_above_an_extent_has_no_lvm_command() {
     assert_eq!(advice["commands"]["lvm"].is_null(), chunk > 4096, "{chunk} KiB");
 }
 
+#[test]
+fn writes_on_raid_5_want_whole_rows() {
+    let advice = |writes: &str| {
+        let array = ["stripe", "advise", "--drive", "ultrastar-dfhc-2gb", "--disks", "5", "--size", "512K"];
+        let more = ["--mpl", "8", "--level", "5", "--writes", writes, "--json"];
+        json(&array.iter().chain(&more).copied().collect::<Vec<_>>())
+    };
+    let (reads, writes) = (advice("0"), advice("1"));
+    let chunk = |advice: &serde_json::Value| advice["commands"]["chunk_kib"].as_u64().expect("a number");
+    assert_eq!(chunk(&writes), 128, "four units of data are a row of five disks");
+    assert!(chunk(&reads) > 128, "a read needs no row: {} KiB", chunk(&reads));
+    let has =
+        |key: &str, part: &str| writes["commands"][key].as_str().is_some_and(|text| text.contains(part));
+    assert!(has("mdadm", "--level=5 --raid-devices=5 --chunk=128K DISK1"), "{writes}");
+    assert!(has("lvm", "--type raid5 --stripes 4 --stripesize 128k"), "{writes}");
+    assert!(writes["commands"]["dm_stripe"].is_null(), "{writes}");
+}
+
+#[test]
+fn raid_5_of_two_disks_is_rejected() {
+    let array = ["stripe", "advise", "--drive", "ultrastar-dfhc-2gb", "--disks", "2", "--size", "64K"];
+    let args: Vec<_> = array.into_iter().chain(["--mpl", "2", "--level", "5"]).collect();
+    assert!(refused(&args, 2).contains("RAID-5 takes 3 disks or more"));
+}
+
 /// A trace of a thousand requests of a MiB, one at a time, and a thousand of 64 KiB that come sixteen at once; fields as in MSR's traces.
 fn two_phases() -> String {
     let mut text = String::new();

@@ -159,6 +159,7 @@ impl Row {
             disks: self.runs[0].point.disks,
             concurrency: f64::from(self.mpl),
             request_sectors: self.request as f64,
+            parity_writes: None,
         };
         entry.unit(&question)
     }

@@ -103,6 +103,7 @@ fn unit_of(rule: &str, point: &Point, disk: &DiskTimes) -> f64 {
         disks: DISKS,
         concurrency: f64::from(point.mpl),
         request_sectors: f64::from(point.request),
+        parity_writes: None,
     })
 }
 

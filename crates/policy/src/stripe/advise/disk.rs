@@ -101,6 +101,12 @@ impl DiskTimes {
         self.overhead + self.mean + sectors * self.sector + lost
     }
 
+    /// Mean time in ns to write consecutive blocks that the disk has just read: their first one passes the head after whole turns.
+    pub(super) fn rewrite(&self, sectors: f64) -> f64 {
+        let busy = self.overhead + sectors * self.sector;
+        if self.turn > 0.0 { (busy / self.turn).ceil() * self.turn } else { busy }
+    }
+
     /// By how many ns the slowest of 1, 2 … `most` independent positionings exceeds the mean one.
     pub(super) fn slowest(&self, most: u32) -> Vec<f64> {
         let count = self.positionings.len() as f64;

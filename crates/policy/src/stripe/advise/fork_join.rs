@@ -18,10 +18,14 @@
 //!    there are as many others, or fewer. The variance of their number gives their share of time in the array: zero where all are
 //!    always there, that of Poisson's distribution for an unlimited population.
 //!
+//! 5. On RAID-5 a write that must read first is two stages, each a fork and join of its own ([`super::parity`]). A disk that no other
+//!    request has used in between writes what it has read after whole turns; one that has been used positions its arm again.
+//!
 //! Assumptions: requests begin at a unit's start, at random places, and disks serve in order of arrival.
 //!
 //! *Source:* ours. Mean-value analysis: Reiser and Lavenberg 1980; of fork and join: Varki 1999.
 
+use super::parity::{ForkStage, write_stages};
 use super::{DiskTimes, Entry, Question};
 use headstack_model::Nanos;
 
@@ -33,7 +37,8 @@ pub(super) const ENTRY: Entry = Entry {
         let sizes = [Size { sectors: question.request_sectors, share: 1.0 }];
         let largest = exponent(question.request_sectors);
         let load = Observed { sizes: &sizes, others: Others::always(question.others()), unit: 1 << largest };
-        let advisor = ForkJoin::new(question.disk.clone(), question.disks);
+        let mut advisor = ForkJoin::new(question.disk.clone(), question.disks);
+        advisor.parity_writes = question.parity_writes;
         advisor.choose(&load, (0..=largest).map(|power| 1 << power)) as f64
     },
 };
@@ -112,6 +117,7 @@ impl Requesters {
 
 #[derive(Clone, Copy, Debug)]
 struct Class {
+    /// Share of the requests. Of a request of two stages both count.
     share: f64,
     disks: f64,
     /// Mean service of a thread, and the mean remainder of it when a request arrives, in ns.
@@ -132,13 +138,20 @@ pub struct ForkJoin {
     disk: DiskTimes,
     disks: u32,
     slowest: Vec<f64>,
+    /// Share of writes, of a RAID-5.
+    parity_writes: Option<f64>,
 }
 
 impl ForkJoin {
     /// An advisor for an array of `disks` of these disks.
     pub fn new(disk: DiskTimes, disks: u32) -> ForkJoin {
         let disks = disks.max(1);
-        ForkJoin { slowest: disk.slowest(disks), disk, disks }
+        ForkJoin { slowest: disk.slowest(disks), disk, disks, parity_writes: None }
+    }
+
+    /// The same disks as a RAID-5, of whose requests the share `writes` writes. At least three disks.
+    pub fn with_parity(self, writes: f64) -> ForkJoin {
+        ForkJoin { parity_writes: Some(writes.clamp(0.0, 1.0)), ..self }
     }
 
     /// The expected mean response with a stripe unit of `unit` blocks.
@@ -168,7 +181,7 @@ impl ForkJoin {
         let mut requesters = Requesters { mean, response: 1.0, presence, think: 0.0 };
         // The think time follows from the response, and has little effect on it: two iterations are enough.
         for _ in 0..2 {
-            let mut classes = self.classes(load.sizes, load.unit, requesters.think);
+            let mut classes = self.classes(load.sizes, load.unit, &requesters);
             requesters.response = self.meeting(&mut classes, mean, presence);
             requesters.think = if presence > 0.0 {
                 requesters.response * (1.0 - presence) / presence
@@ -180,7 +193,7 @@ impl ForkJoin {
     }
 
     fn predict(&self, load: &Observed<'_>, requesters: &Requesters, unit: u64) -> f64 {
-        let mut classes = self.classes(load.sizes, unit, requesters.think);
+        let mut classes = self.classes(load.sizes, unit, requesters);
         let (mut met, mut response) = (requesters.mean, 0.0);
         for _ in 0..30 {
             // The processes stay the same: the share of their time in the array follows the number of requests that they meet.
@@ -196,28 +209,50 @@ impl ForkJoin {
         response
     }
 
-    /// The classes of requests with a unit, before anybody waits.
-    fn classes(&self, sizes: &[Size], unit: u64, think: f64) -> Vec<Class> {
-        let over = |size: &Size| (size.sectors / unit as f64).ceil().clamp(1.0, f64::from(self.disks));
-        let threads: f64 = sizes.iter().map(|size| size.share * over(size)).sum();
+    /// What requests do with a unit: one stage each, but for writes on RAID-5.
+    fn stages(&self, sizes: &[Size], unit: u64) -> Vec<ForkStage> {
+        let disks = f64::from(self.disks);
+        let whole = |share, size: &Size| {
+            let over = (size.sectors / unit as f64).ceil().clamp(1.0, disks);
+            ForkStage { share, disks: over, sectors: size.sectors / over, rewrites: false }
+        };
+        let Some(writes) = self.parity_writes.filter(|_| self.disks > 2) else {
+            return sizes.iter().map(|size| whole(size.share, size)).collect();
+        };
+        let both = |size: &Size| {
+            let mut stages = write_stages(size.share * writes, size.sectors, unit as f64, disks);
+            stages.push(whole(size.share * (1.0 - writes), size));
+            stages
+        };
+        sizes.iter().flat_map(both).filter(|stage| stage.share > 0.0).collect()
+    }
+
+    /// The classes of requests, or of their stages, with a unit, before any of them waits.
+    fn classes(&self, sizes: &[Size], unit: u64, requesters: &Requesters) -> Vec<Class> {
+        let stages = self.stages(sizes, unit);
+        let threads: f64 = stages.iter().map(|stage| stage.share * stage.disks).sum();
         // The disks that a process uses again.
-        let back = threads / f64::from(self.disks);
-        let class = |size: &Size| {
-            let disks = over(size);
-            let service = self.disk.service(size.sectors / disks);
+        let back = (threads / f64::from(self.disks)).min(1.0);
+        let class = |stage: &ForkStage| {
+            let disks = stage.disks;
+            // How likely another request has moved a disk's arm since the stage before.
+            let moved = if stage.rewrites { (requesters.mean * back).min(1.0) } else { 1.0 };
+            let service =
+                self.disk.service(stage.sectors) * moved + self.disk.rewrite(stage.sectors) * (1.0 - moved);
             let random = (service * service + self.disk.variance()) / (2.0 * service);
-            let residual = random * (1.0 - back) + left_after(think, service) * back;
-            let with = |other: &Size| other.share * over(other) / threads * self.shared(disks, over(other));
-            let shared: f64 = sizes.iter().map(with).sum();
+            let residual = random * (1.0 - back) + left_after(requesters.think, service) * back;
+            let with =
+                |other: &ForkStage| other.share * other.disks / threads * self.shared(disks, other.disks);
+            let shared: f64 = stages.iter().map(with).sum();
             // The share of the last threads at two of its disks that belonged to one request, and left both arms at one place.
             let together = shared / (2.0 - shared);
             let apart = self.slowest[disks as usize - 1];
             let spread = apart * (1.0 - together) + self.disk.longest_latency(disks) * together;
-            let spread = if disks > 1.0 { spread } else { 0.0 };
+            let spread = if disks > 1.0 { spread * moved } else { 0.0 };
             let (thread, response) = (service, service + spread);
-            Class { share: size.share, disks, service, residual, shared, spread, thread, response }
+            Class { share: stage.share, disks, service, residual, shared, spread, thread, response }
         };
-        sizes.iter().map(class).collect()
+        stages.iter().map(class).collect()
     }
 
     /// Of the requests over `theirs` neighbouring disks that use one of `mine`, the share that uses another of `mine` too, as a
@@ -359,6 +394,33 @@ mod tests {
             let ratio = advisor.response(&load, unit).0 as f64 / busy;
             assert!((0.99..1.05).contains(&ratio), "{unit} blocks: {ratio} of what the disks allow");
         }
+    }
+
+    #[test]
+    fn lone_small_write_on_parity_takes_a_turn_more_than_its_reads() {
+        let advisor = advisor(5);
+        let response = |advisor: &ForkJoin, sectors, unit| {
+            let sizes = alone(sectors);
+            advisor.response(&load(&sizes, Others::always(0.0)), unit).0 as f64
+        };
+        // Old data and old parity: as a read of two units.
+        let reads = response(&advisor, 16.0, 8);
+        let written = response(&advisor.with_parity(1.0), 8.0, 128);
+        assert!((written - reads - 60e9 / 7200.0).abs() < 1e3, "{written} ns, reads {reads}");
+    }
+
+    #[test]
+    fn writes_on_parity_want_whole_rows_and_reads_do_not() {
+        let spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
+        let advisor = ForkJoin::new(DiskTimes::from_spec(&spec).expect("shipped drives hold"), 5);
+        let unit = |advisor: &ForkJoin, others| {
+            let sizes = alone(1024.0);
+            advisor.choose(&load(&sizes, Others::always(others)), (0..=10).map(|power| 1 << power))
+        };
+        let (reading, writing) = (advisor.clone().with_parity(0.0), advisor.clone().with_parity(1.0));
+        assert_eq!((unit(&writing, 0.0), unit(&writing, 7.0)), (256, 256), "four units are a row");
+        assert_eq!(unit(&reading, 7.0), unit(&advisor, 7.0), "reads are those of an array without parity");
+        assert!(unit(&reading, 7.0) > 256);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod disk;
 mod fork_join;
 mod lee_katz;
 mod online;
+mod parity;
 
 pub use disk::DiskTimes;
 pub use fork_join::{ForkJoin, Observed, Others, Size};
@@ -30,6 +31,8 @@ pub struct Question<'a> {
     pub concurrency: f64,
     /// Mean size of a request in blocks (Z).
     pub request_sectors: f64,
+    /// The share of writes where the array is a RAID-5; `None` without parity.
+    pub parity_writes: Option<f64>,
 }
 
 impl Question<'_> {
@@ -89,7 +92,13 @@ mod tests {
 
     fn kib(name: &str, disks: u32, concurrency: f64, request_kib: f64) -> f64 {
         let disk = disk();
-        let question = Question { disk: &disk, disks, concurrency, request_sectors: request_kib * 2.0 };
+        let question = Question {
+            disk: &disk,
+            disks,
+            concurrency,
+            request_sectors: request_kib * 2.0,
+            parity_writes: None,
+        };
         by_name(name).expect("the rule is listed").unit(&question) / 2.0
     }
 

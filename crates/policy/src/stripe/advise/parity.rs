@@ -1,0 +1,77 @@
+//! What a write does on an array with rotated parity (RAID-5).
+//!
+//! A write of whole rows writes data and parity at once. A part of a row first reads what the new parity follows from, by the method
+//! with fewer reads: the old data and the old parity (read-modify-write), or the rest of the row (reconstruct-write; on a tie, too).
+//! The writes begin when all these reads are complete.
+//!
+//! Assumption: a request begins with a row. Not modelled: an array's memory, and locks on rows.
+//!
+//! *Source:* Chen, Lee, Gibson, Katz and Patterson, "RAID: high-performance, reliable secondary storage" (1994), section 4; the tie:
+//! Linux 6.12, `drivers/md/raid5.c`, `handle_stripe_dirtying`.
+
+/// Accesses that begin together, one on each of some disks. The next stage of a request begins when all of them are complete.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ForkStage {
+    /// Share of the requests that have this stage.
+    pub(super) share: f64,
+    /// Disks that it uses.
+    pub(super) disks: f64,
+    /// Blocks on each of them.
+    pub(super) sectors: f64,
+    /// Whether it writes the blocks that the stage before read.
+    pub(super) rewrites: bool,
+}
+
+/// The stages of the writes of `sectors` blocks on `disks` disks with a unit of `unit` blocks; `share`: how many of all requests are
+/// such writes.
+pub(super) fn write_stages(share: f64, sectors: f64, unit: f64, disks: f64) -> Vec<ForkStage> {
+    let width = disks - 1.0;
+    let units = (sectors / unit).ceil().max(1.0);
+    let rows = (units / width).floor();
+    let rest = units - rows * width;
+    let stage = |disks, sectors, rewrites| ForkStage { share, disks, sectors, rewrites };
+    if rest < 1.0 {
+        return vec![stage(disks, sectors / width, false)];
+    }
+    let piece = unit.min(sectors);
+    let (modify, reconstruct) = (rest + 1.0, width - rest);
+    let rewrites = modify < reconstruct;
+    let reads = stage(modify.min(reconstruct), piece, false);
+    let writes = if rows < 1.0 {
+        stage(rest + 1.0, piece, rewrites)
+    } else {
+        stage(disks, (sectors + (rows + 1.0) * piece) / disks, false)
+    };
+    vec![reads, writes]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stages(sectors: f64, unit: f64) -> Vec<(f64, f64, bool)> {
+        let all = write_stages(1.0, sectors, unit, 5.0);
+        all.iter().map(|stage| (stage.disks, stage.sectors, stage.rewrites)).collect()
+    }
+
+    #[test]
+    fn write_of_whole_rows_reads_nothing() {
+        assert_eq!(stages(1024.0, 256.0), [(5.0, 256.0, false)]);
+        assert_eq!(stages(1024.0, 16.0), [(5.0, 256.0, false)]);
+    }
+
+    #[test]
+    fn small_write_reads_old_data_and_parity() {
+        assert_eq!(stages(8.0, 128.0), [(2.0, 8.0, false), (2.0, 8.0, true)]);
+    }
+
+    #[test]
+    fn half_a_row_is_reconstructed() {
+        assert_eq!(stages(256.0, 128.0), [(2.0, 128.0, false), (3.0, 128.0, false)]);
+    }
+
+    #[test]
+    fn part_of_a_row_behind_whole_rows_is_read_first() {
+        assert_eq!(stages(5.0 * 64.0, 64.0), [(2.0, 64.0, false), (5.0, (5.0 + 2.0) * 64.0 / 5.0, false)]);
+    }
+}
