@@ -115,10 +115,11 @@ fn any_cache() -> impl Strategy<Value = CacheSpec> {
     ]);
     let write = select(vec![WriteCache::None, WriteCache::Sequential, WriteCache::Segment, WriteCache::Full]);
     let sizes = (1u32..6, 8u32..200, 0.0..1.0f64, 0.0..1.0f64);
-    (sizes, ahead, write, any::<[bool; 9]>(), 0.0..30.0f64).prop_map(
+    (sizes, ahead, write, any::<[bool; 11]>(), 0.0..30.0f64).prop_map(
         |((segments, size, most, least), read_ahead, write_cache, flags, idle)| {
             let most = (most * f64::from(size)) as u32;
             CacheSpec {
+                buffered: flags[9] || flags[10],
                 enabled: flags[0] || flags[1],
                 segmentation: if flags[2] { Segmentation::Adaptive } else { Segmentation::Fixed },
                 segments,
@@ -288,6 +289,7 @@ proptest! {
         let mut spec = drives::load(name).unwrap_or_else(|error| panic!("{error}"));
         // Half the time with a cache that its makers never thought of.
         spec.cache = write_cache.unwrap_or(spec.cache);
+        spec.media_cache = spec.media_cache.filter(|_| spec.cache.buffered);
         judge(&spec, &options, &asks, late_ns);
     }
 }

@@ -124,7 +124,7 @@ impl Cache {
             segment_sectors: size,
             adaptive,
             replacement: spec.replacement,
-            enabled: spec.enabled,
+            enabled: spec.enabled && spec.buffered,
             almost_hits: spec.almost_hits,
             hits_on_written: spec.read_hits_on_written,
             write_segments: spec.write_segments as usize,

@@ -49,6 +49,8 @@ impl Mechanics {
         let reads = SeekCurve::for_reads(&seek, cylinders);
         let writes = SeekCurve::for_writes(&seek, cylinders);
         let write_settle_ns = (spec.write_settle_ms * 1e6).round() as i64;
+        // Sectors that arrive out of order need memory.
+        let zero_latency = |rule| if drive.cache.buffered { rule } else { ZeroLatency::None };
         let lower = Nanos(write_settle_ns.min(0).unsigned_abs());
         let floor = reads.floor(writes.as_ref()).lowered(lower);
         Mechanics {
@@ -59,8 +61,8 @@ impl Mechanics {
             head_switch: Nanos::from_ms(spec.head_switch_ms),
             constant_access: spec.constant_access_ms.map(Nanos::from_ms),
             write_settle_ns,
-            zero_latency_read: spec.zero_latency_read,
-            zero_latency_write: spec.zero_latency_write,
+            zero_latency_read: zero_latency(spec.zero_latency_read),
+            zero_latency_write: zero_latency(spec.zero_latency_write),
             waits_skip_spares: spec.waits_skip_spares,
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     mechanics(&spec.mechanics, spec.geometry.cylinders)?;
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
-    spec.media_cache.as_ref().map_or(Ok(()), media_cache)?;
+    spec.media_cache.as_ref().map_or(Ok(()), |log| media_cache(log, spec.cache.buffered))?;
     bus(&spec.bus)?;
     tags(spec)?;
     queue(&spec.queue, spec.tagging())
@@ -356,7 +356,13 @@ fn cache(spec: &CacheSpec) -> Checked {
     ms("cache.destage_extra_ms", spec.destage_extra_ms, 1000.0)
 }
 
-fn media_cache(spec: &MediaCacheSpec) -> Checked {
+fn media_cache(spec: &MediaCacheSpec, is_buffered: bool) -> Checked {
+    if !is_buffered {
+        return Err(Fault::new(
+            "media_cache",
+            "a drive whose cache.buffered is false collects no writes; remove the section",
+        ));
+    }
     let key = |name: &str| format!("media_cache.{name}");
     within(&key("regions"), f64::from(spec.regions), 1.0, 10_000.0, "regions")?;
     within(&key("region_tracks"), f64::from(spec.region_tracks), 1.0, 1e6, "tracks")?;

@@ -115,6 +115,10 @@ pub enum JoinedWrites {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSpec {
+    /// Whether the drive has memory for data. Without it, each sector must cross the bus as it passes under the head: where the bus
+    /// is busy or slower than the media, the drive loses a revolution and tries again. Nothing is cached then, read ahead, written
+    /// back or accessed out of order, whatever the other keys say.
+    pub buffered: bool,
     /// Whether data stay in the buffer after the command that brought them.
     pub enabled: bool,
     /// How the cache is cut into segments.
@@ -189,6 +193,7 @@ pub struct CacheSpec {
 impl Default for CacheSpec {
     fn default() -> CacheSpec {
         CacheSpec {
+            buffered: true,
             enabled: true,
             segmentation: Segmentation::Fixed,
             segments: 1,

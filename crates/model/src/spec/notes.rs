@@ -29,8 +29,10 @@ impl DriveSpec {
 
     fn without_cache(&self) -> Option<Fault> {
         let cache = &self.cache;
-        let is_bare =
-            cache.enabled && cache.read_ahead == ReadAhead::None && cache.write_cache == WriteCache::None;
+        let is_bare = cache.buffered
+            && cache.enabled
+            && cache.read_ahead == ReadAhead::None
+            && cache.write_cache == WriteCache::None;
         is_bare.then(|| {
             let message = "neither read_ahead nor write_cache is on, so that each sequential read loses a turn and each \
                            write waits for the media";

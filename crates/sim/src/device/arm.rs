@@ -8,6 +8,7 @@ use super::media::{Arm, Delivered};
 use super::port::Wanted;
 use super::record::List;
 use super::split::Part;
+use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device, Outcome};
 use headstack_model::cache::{Cache, Hit, SegmentState};
 use headstack_model::spec::WriteCache;
@@ -102,7 +103,7 @@ impl Device {
                 self.disk.work = Work::Idle;
                 self.run_arm();
             }
-            Work::Idle | Work::ReadAhead | Work::Reserved { .. } => self.run_arm(),
+            Work::Idle | Work::ReadAhead | Work::Reserved { .. } | Work::Passing { .. } => self.run_arm(),
         }
     }
 
@@ -171,6 +172,7 @@ impl Device {
     /// Starts a command; false when the cache can answer it by now.
     fn start(&mut self, slot: u32) -> bool {
         match self.commands.jobs[slot as usize].command.request.op {
+            _ if !self.config.is_buffered => self.start_passing(slot),
             Op::Read => self.start_read(slot),
             _ if self.commands.jobs[slot as usize].defers_data => self.reserve_arm(slot),
             _ => self.start_write(slot),
@@ -194,6 +196,28 @@ impl Device {
     fn access_begins(&mut self, slot: u32) -> Instant {
         let free = self.disk.access_from(self.now);
         self.job(slot).begin_access(free)
+    }
+
+    /// Starts the access of a drive without a buffer: the arm moves, and the port is requested for the time of the first sector.
+    fn start_passing(&mut self, slot: u32) -> bool {
+        let is_write = self.commands.jobs[slot as usize].command.request.op == Op::Write;
+        if !is_write && self.start_unreadable(slot) {
+            return true;
+        }
+        let begins = self.access_begins(slot);
+        if is_write {
+            self.note_through(slot);
+            if let Some(record) = &mut self.disk.record {
+                record.begin(List::Command(slot), begins);
+            }
+        }
+        let plan = if is_write { PassingAccess::write } else { PassingAccess::read };
+        let job = &mut self.commands.jobs[slot as usize];
+        let access = plan(&mut self.disk, job, begins, &self.port.bus);
+        self.destage.last_was_destage = false;
+        self.disk.occupy(Work::Passing { is_write }, Instant::MAX);
+        self.request_passing(slot, access);
+        true
     }
 
     /// Starts a read; false when the cache can answer it by now.

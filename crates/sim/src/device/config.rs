@@ -146,6 +146,8 @@ pub(super) struct Config {
     pub(super) flush: Nanos,
     /// Whether a read that the buffer can answer needs the arm.
     pub(super) hits_take_arm: bool,
+    /// Whether the drive has memory for data.
+    pub(super) is_buffered: bool,
     /// Whether the data of writes are accepted whatever the arm does.
     pub(super) write_prebuffering: bool,
 }
@@ -162,6 +164,7 @@ impl Config {
             buffer: BusBuffer::new(spec),
             flush: Nanos::from_ms(spec.cache.flush_ms),
             hits_take_arm: spec.cache.hits_take_arm && !spec.bus.never_disconnects,
+            is_buffered: spec.cache.buffered,
             // A drive that never releases the bus accepts the data on it.
             write_prebuffering: spec.cache.write_prebuffering || spec.bus.never_disconnects,
         }

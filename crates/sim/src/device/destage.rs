@@ -68,13 +68,14 @@ pub(super) struct Destage {
 impl Destage {
     pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::OrderError> {
         let cache = &spec.cache;
-        let room = match cache.write_cache {
+        let policy = if cache.buffered { cache.write_cache } else { WriteCache::None };
+        let room = match policy {
             WriteCache::None => 1,
             WriteCache::Full => (cache.dirty_runs_max as usize).min(Queue::MAX_CAPACITY),
             _ => Queue::MAX_CAPACITY,
         };
         Ok(Destage {
-            policy: cache.write_cache,
+            policy,
             joined: cache.joined_writes,
             order: order::built_in(&cache.destage_order)?,
             runs: Slab::with_capacity(room),

@@ -8,7 +8,7 @@ use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
 use super::record::{List, Record};
 use super::view::ArmWork;
-use headstack_model::{DriveSpec, Extent, Instant, Lbn, Nanos, TrackPlace};
+use headstack_model::{DriveSpec, Extent, Instant, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::order::Edge;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,6 +35,10 @@ pub(super) enum Work {
     Reserved {
         slot: u32,
     },
+    /// The access of a drive without a buffer, which waits for the bus.
+    Passing {
+        is_write: bool,
+    },
 }
 
 impl Work {
@@ -55,10 +59,12 @@ impl Work {
     pub(super) fn kind(self) -> ArmWork {
         match self {
             Work::Idle | Work::Choosing => ArmWork::Idle,
-            Work::Reading { .. } => ArmWork::Read,
+            Work::Reading { .. } | Work::Passing { is_write: false } => ArmWork::Read,
             Work::ReadAhead => ArmWork::ReadAhead,
             Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,
-            Work::Writing { slot: Some(_) } | Work::Reserved { .. } => ArmWork::Write,
+            Work::Writing { slot: Some(_) } | Work::Reserved { .. } | Work::Passing { is_write: true } => {
+                ArmWork::Write
+            }
         }
     }
 
@@ -174,12 +180,7 @@ impl DiskArm {
         room: Room,
     ) -> (Span, Travel) {
         let (start, end) = (run.start, run.end);
-        let (place, _) = self.drive.target(start);
-        let travel = self.travel_to(place);
-        let continues = start == self.last_lbn && begins == self.arm.at;
-        let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
-        let wait = if continues { Nanos::ZERO } else { self.write_seek_min.saturating_sub(seek) };
-        let arm = Arm { place: self.arm.place, at: begins + wait };
+        let (arm, travel) = self.write_arm(begins, start);
         let mut span = match &mut self.record {
             None => self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut |_| {}),
             Some(record) => {
@@ -187,18 +188,31 @@ impl DiskArm {
                 self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut sees)
             }
         };
-        span.seek += wait;
-        let physical = self.physical_sectors;
-        if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
-            // Part of a physical sector: it is read first, and written a revolution later.
-            self.put_off(&mut span, self.drive.mechanics.spindle().period());
-        }
+        span.seek += arm.at - begins;
+        self.put_off(&mut span, self.write_delay(start, end));
         if !self.bad_blocks.is_sound(start, end) {
-            self.put_off(&mut span, self.slow_time(start, end));
             self.bad_blocks.cure(&(start..end));
         }
         self.move_to_end(&span, end);
         (span, travel)
+    }
+
+    /// The arm as it sets out for a media write at `start`, not before `begins`, and where it goes.
+    pub(super) fn write_arm(&self, begins: Instant, start: Lbn) -> (Arm, Travel) {
+        let (place, _) = self.drive.target(start);
+        let continues = start == self.last_lbn && begins == self.arm.at;
+        let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
+        let wait = if continues { Nanos::ZERO } else { self.write_seek_min.saturating_sub(seek) };
+        (Arm { place: self.arm.place, at: begins + wait }, self.travel_to(place))
+    }
+
+    /// Time that a write of these blocks loses before its transfer: to read a physical sector that it writes a part of, a revolution
+    /// earlier, and to slow blocks.
+    pub(super) fn write_delay(&self, start: Lbn, end: Lbn) -> Nanos {
+        let physical = self.physical_sectors;
+        let is_whole = start.0.is_multiple_of(physical) && end.0.is_multiple_of(physical);
+        let read_first = if is_whole { Nanos::ZERO } else { self.turns(1) };
+        read_first + self.slow_time(start, end)
     }
 
     /// Moves the arm to the end of an access, which ends before `end`.
@@ -230,6 +244,17 @@ impl DiskArm {
     pub(super) fn put_off(&mut self, span: &mut Span, time: Nanos) {
         span.delay_media(time);
         if let Some(record) = &mut self.record {
+            record.put_off(time);
+        }
+    }
+
+    /// Delays the access of a command in progress, the last that was planned, by revolutions lost before it.
+    pub(super) fn lose(&mut self, time: Nanos, job: &mut Job) {
+        self.arm.at += time;
+        self.activity.commands.rotational_latency += time;
+        job.parts.rotational_latency += time;
+        job.accounted += time;
+        if let (Op::Write, Some(record)) = (job.command.request.op, &mut self.record) {
             record.put_off(time);
         }
     }

@@ -31,6 +31,7 @@ mod record;
 mod serving;
 mod spares;
 mod split;
+mod unbuffered;
 mod view;
 mod waiting;
 
@@ -62,6 +63,7 @@ use rand::RngExt;
 use read_ahead::ReadAheadControl;
 use split::Part;
 use std::sync::Arc;
+use unbuffered::PassingAccess;
 use waiting::Waiting;
 
 /// A rotating disk: it passes commands between the port, the arm, the cache and its queues.
@@ -76,6 +78,8 @@ pub struct Device {
     ahead: ReadAheadControl,
     last: LastCommand,
     destage: Destage,
+    /// The access that waits for the bus, of a drive without a buffer.
+    passing: Option<PassingAccess>,
     media_cache: Option<Box<MediaCache>>,
     health: Health,
 }
@@ -121,6 +125,7 @@ impl Device {
             port: Port::new(bus, depth),
             last: LastCommand::NONE,
             destage: Destage::new(spec)?,
+            passing: None,
             health: Health::default(),
         })
     }

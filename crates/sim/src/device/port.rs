@@ -4,7 +4,7 @@ use super::config::BusRules;
 use super::job::Job;
 use super::split::Part;
 use crate::link::{HostLink, PortSharing, Transfer};
-use headstack_model::Instant;
+use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
 
 /// The next use of the port for a command.
@@ -17,6 +17,8 @@ pub(super) enum Wanted {
     FromHost,
     /// The data of a write that gave up the bus after its command.
     FromHostLate,
+    /// The data of an access of a drive without a buffer, as they pass under the head.
+    Pass,
     /// The end of a command whose data have all been sent.
     Finish,
 }
@@ -112,6 +114,16 @@ impl Port {
             }
             _ => at,
         }
+    }
+
+    /// Time from a request for the port, while no other uses it, to the first data.
+    pub(super) fn lead(&self) -> Nanos {
+        let won = if self.bus.never_disconnects {
+            Nanos::ZERO
+        } else {
+            self.sharing.arbitration + self.bus.reconnect_first
+        };
+        won + self.bus.data_preparation
     }
 
     /// When the data of a read begin to cross whose command alone uses the port, and which are `ready` then.

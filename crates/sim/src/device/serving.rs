@@ -5,6 +5,7 @@ use super::media::Arriving;
 use super::port::{PortUse, Ready, Wanted};
 use super::read_ahead::Sending;
 use super::split::Part;
+use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device, Outcome, TaskAttribute};
 use crate::link::{HostLink, PortSharing};
 use headstack_model::cache::Hit;
@@ -108,6 +109,7 @@ impl Device {
                 };
                 self.port.take(sent + late, None);
             }
+            Wanted::Pass => self.serve_passing(link, slot, begins),
             Wanted::Finish => {
                 let early = self.commands.jobs[slot as usize].disconnected_early;
                 let again = if early && !held { self.port.bus.reconnect_other } else { first };
@@ -142,6 +144,42 @@ impl Device {
             false => self.port.send(link, now, begins, sectors, bound),
         };
         self.end_read(link, slot, sectors, begins, sent);
+    }
+
+    /// Serves the access of a drive without a buffer, whose data could begin to cross at `begins`: in time for its first sector, or too
+    /// late.
+    fn serve_passing(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
+        let mut access = self.passing.take().expect("an access requested the port");
+        let job = &mut self.commands.jobs[slot as usize];
+        let late = access.late_by(begins);
+        if late > Nanos::ZERO {
+            access.lose_turns(&mut self.disk, job, late);
+            match self.port.bus.never_disconnects {
+                true => self.port.take_for_command(begins),
+                false => link.release_bus(self.now),
+            }
+            return self.request_passing(slot, access);
+        }
+        let bytes = self.port.bytes(u64::from(job.command.request.sectors));
+        let late = link.transfer(self.now, access.transfer(bytes)).since(access.crossed);
+        if late > Nanos::ZERO {
+            access.lose_turns(&mut self.disk, job, late);
+        }
+        if access.is_write {
+            self.disk.occupy(Work::Writing { slot: Some(slot) }, access.media_end);
+            self.port.take_for_command(access.crossed + self.port.bus.disconnect_write);
+            return self.port.want(access.crossed, slot, Wanted::Finish);
+        }
+        let (start, end) = (job.command.request.lbn, job.command.request.end());
+        job.account(Part::Bus, access.crossed);
+        self.disk.occupy(Work::Reading { segment: None, start, end }, access.media_end);
+        self.end(link, slot, access.crossed + self.port.bus.read_completion);
+    }
+
+    /// Requests the port for the time at which the data of the access must begin to cross.
+    pub(super) fn request_passing(&mut self, slot: u32, access: PassingAccess) {
+        self.port.want(access.request_at(self.port.lead()), slot, Wanted::Pass);
+        self.passing = Some(access);
     }
 
     fn end(&mut self, link: &mut HostLink<'_>, slot: u32, done: Instant) {
@@ -302,6 +340,10 @@ impl Device {
         self.job(slot).overhead_done = start + overhead;
         self.follow_read_ahead();
         let disconnected = start + overhead + self.port.bus.disconnect_write;
+        if !self.config.is_buffered {
+            self.port.take_for_command(disconnected);
+            return self.want_arm(slot);
+        }
         if self.defers_data(slot, continues) {
             self.job(slot).defers_data = true;
             self.port.take_for_command(disconnected);

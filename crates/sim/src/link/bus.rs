@@ -30,6 +30,10 @@ impl ExclusiveBus {
         ExclusiveBus { arbitration, owner: None, since: Instant::ZERO, asked: Vec::new(), held: Nanos::ZERO }
     }
 
+    pub(crate) fn arbitration_time(&self) -> Nanos {
+        self.arbitration.takes
+    }
+
     /// Whether a device has the bus; if not, its request is queued.
     pub(crate) fn ask(&mut self, now: Instant, device: u32) -> bool {
         if self.owner == Some(device) {

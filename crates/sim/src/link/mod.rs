@@ -168,7 +168,9 @@ impl Links {
     pub(crate) fn sharing(&self, device: usize) -> PortSharing {
         let Way { ring, bus, .. } = self.ways[device];
         let is_shared = self.reach(device);
-        PortSharing { is_shared, is_exclusive: bus.is_some(), streams: ring.is_some() }
+        let takes = |bus: u32| self.buses[bus as usize].1.arbitration_time();
+        let arbitration = bus.map_or(Nanos::ZERO, takes);
+        PortSharing { is_shared, is_exclusive: bus.is_some(), arbitration, streams: ring.is_some() }
     }
 
     /// The links of a device, for a call of it.
@@ -225,6 +227,8 @@ pub(crate) struct PortSharing {
     pub(crate) is_shared: bool,
     /// Whether the device has to win its bus.
     pub(crate) is_exclusive: bool,
+    /// Time of an arbitration for it.
+    pub(crate) arbitration: Nanos,
     /// Whether data are sent as they arrive, while the electronics do other work: as frames, without tenures of a bus.
     pub(crate) streams: bool,
 }

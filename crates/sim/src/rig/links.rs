@@ -103,7 +103,27 @@ fn drives_on(rig: &RigSpec, bus: usize) -> Vec<(usize, String)> {
     each.map(|(number, drive)| (number, drive.name)).collect()
 }
 
+/// Checks that a drive without a buffer has a path that carries its data sector by sector: neither frames, nor a processor that moves
+/// the words of a block at once.
+fn check_unbuffered(rig: &RigSpec) -> Checked {
+    let unbuffered = |index: &usize| !rig.drive[*index].spec.cache.buffered;
+    for index in (0..rig.drive.len()).filter(unbuffered) {
+        let key = format!("drive[{index}].cache.buffered");
+        if path(rig, index).0.is_some_and(|bus| bus.kind == BusKind::SsaLoop) {
+            return Err(Fault::new(key, "false needs a parallel bus; a loop's drives hold whole frames"));
+        }
+        if rig.host.interface.is_some() {
+            return Err(Fault::new(
+                key,
+                "false is not modelled with `[host.interface]`; remove one of the two",
+            ));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn check(rig: &RigSpec) -> Checked {
+    check_unbuffered(rig)?;
     for (index, bus) in rig.bus.iter().enumerate() {
         let names: Vec<String> = drives_on(rig, index).into_iter().map(|(_, name)| name).collect();
         bus.check(&names, |name| format!("bus[{index}].{name}"))?;

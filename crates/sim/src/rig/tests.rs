@@ -131,6 +131,19 @@ fn nine(before: &str, after: &str) -> String {
 }
 
 #[test]
+fn drive_without_a_buffer_is_rejected_on_a_loop_and_before_an_interface() {
+    let with = |after: &str| refused(&nine("", &format!("cache.buffered = false\n{after}")));
+    assert_eq!(
+        with("[bus]\nkind = \"ssa-loop\""),
+        "t.toml:6: drive.cache.buffered: false needs a parallel bus; a loop's drives hold whole frames"
+    );
+    assert_eq!(
+        with("[host.interface]\nkind = \"pio-4\""),
+        "t.toml:6: drive.cache.buffered: false is not modelled with `[host.interface]`; remove one of the two"
+    );
+}
+
+#[test]
 fn every_invalid_rig_is_rejected_with_line_and_reason() {
     let said = [
         ("".into(), "t.toml: a rig needs a drive: `[drive]` with `preset = \"NAME\"`"),

@@ -25,4 +25,5 @@ mod support;
 mod tags;
 mod time;
 mod transfer;
+mod unbuffered;
 mod writes;

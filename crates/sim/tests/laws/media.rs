@@ -31,6 +31,12 @@ pub(crate) fn writers() -> Vec<Rig> {
         spec.cache.dirty_start_sectors = 0;
         spec.bus.write_us_per_sector = 150.0;
     }));
+    all.extend(small().into_iter().map(|rig| {
+        rig.with(|spec| {
+            (spec.cache.buffered, spec.bus.write_us_per_sector) = (false, 20.0);
+            spec.physical_sector_bytes = 8 * spec.sector_bytes;
+        })
+    }));
     all
 }
 
