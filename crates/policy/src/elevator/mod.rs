@@ -11,6 +11,7 @@ mod bfq;
 mod cfq;
 mod deadline;
 mod fair;
+mod insertion;
 mod merge;
 mod noop;
 mod ordered;
@@ -30,6 +31,7 @@ pub use anticipatory::AnticipatorySpec;
 pub use bfq::BfqSpec;
 pub use cfq::CfqSpec;
 pub use deadline::DeadlineSpec;
+pub use insertion::InsertionSpec;
 pub use merge::MergeRule;
 pub use ordered::DiskMap;
 pub use tuning::Tuning;
@@ -94,7 +96,7 @@ pub struct Listed {
 
 /// All elevators.
 pub fn all() -> &'static [Listed] {
-    &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED]
+    &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED, insertion::LISTED]
 }
 
 const NOT_MODELLED: [&str; 1] = ["kyber"];
@@ -137,6 +139,10 @@ trait Scheduler: fmt::Debug + Send {
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool);
     /// A waiting request became part of another.
     fn remove(&mut self, id: u32, pool: &Pool);
+    /// A new request became part of a waiting one.
+    fn merged(&mut self, _id: u32, _at_front: bool) {}
+    /// The waiting request `gone` is about to become part of `into`.
+    fn absorbed(&mut self, _into: u32, _gone: u32) {}
     /// The request to go now; it waits no longer.
     fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32>;
     /// A request that went is done.
@@ -282,6 +288,7 @@ impl Elevator {
         let (before, behind) = self.starts.neighbours(ask.request.op, ask.request.lbn.0);
         if let Some(id) = before.filter(|id| self.takes(*id, ask, merge::takes_at_back)) {
             merge::join(&mut self.pool, id, &ask.request);
+            self.scheduler.merged(id, false);
             return Some((id, behind.filter(|other| self.absorb(id, *other))));
         }
         let front = self.scheduler.merges_at_front();
@@ -291,6 +298,7 @@ impl Elevator {
         merge::join(&mut self.pool, id, &ask.request);
         self.starts.insert(id, self.pool.get(id));
         self.scheduler.change(id, &was, &self.pool);
+        self.scheduler.merged(id, true);
         Some((id, None))
     }
 
@@ -314,6 +322,7 @@ impl Elevator {
             return false;
         }
         self.starts.remove(other, &gone);
+        self.scheduler.absorbed(id, other);
         self.scheduler.remove(other, &self.pool);
         self.pool.release(other);
         self.waiting -= 1;
@@ -334,7 +343,10 @@ mod tests {
         let name = |name: &str| find(name).map(|listed| listed.name);
         assert_eq!((name("none"), name("mq-deadline")), (Ok("noop"), Ok("deadline")));
         let kyber = find("kyber").expect_err("it is not modelled").to_string();
-        assert_eq!(kyber, "the elevator `kyber` is not modelled; noop, deadline, anticipatory, cfq, bfq are");
+        assert_eq!(
+            kyber,
+            "the elevator `kyber` is not modelled; noop, deadline, anticipatory, cfq, bfq, insertion are"
+        );
         let typo = find("deadlin").expect_err("there is none").to_string();
         assert_eq!(typo, "no elevator is called `deadlin`; the nearest is `deadline`");
     }

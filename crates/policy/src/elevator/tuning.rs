@@ -1,6 +1,6 @@
 //! The parameters of all elevators, and their ranges.
 
-use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec};
+use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec};
 
 /// Parameters of the elevators, by elevator.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,6 +10,7 @@ pub struct Tuning {
     pub anticipatory: AnticipatorySpec,
     pub cfq: CfqSpec,
     pub bfq: BfqSpec,
+    pub insertion: InsertionSpec,
 }
 
 impl Tuning {
@@ -17,7 +18,7 @@ impl Tuning {
     ///
     /// *Errors:* the first that is not: its key (`cfq.quantum`), and the fault.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Tuning { deadline, anticipatory, cfq, bfq } = self;
+        let Tuning { deadline, anticipatory, cfq, bfq, insertion: _ } = self;
         let times = [
             ("deadline.read_expire", deadline.read_expire),
             ("deadline.write_expire", deadline.write_expire),

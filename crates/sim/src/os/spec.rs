@@ -4,7 +4,9 @@ use super::interface::InterfaceSpec;
 use super::processor::{ClientsSpec, ProcessorSpec, check_us};
 use headstack_model::Nanos;
 use headstack_policy::Queue;
-use headstack_policy::elevator::{self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, Tuning};
+use headstack_policy::elevator::{
+    self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec, Tuning,
+};
 use headstack_policy::order::{self, Knowledge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,8 +146,8 @@ pub enum GuardKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostQueueSpec {
-    /// Name of the elevator, which merges and orders requests. One of noop, deadline, anticipatory, cfq and bfq; `none` is noop
-    /// and `mq-deadline` is deadline, the names in current Linux.
+    /// Name of the elevator, which merges and orders requests. One of noop, deadline, anticipatory, cfq, bfq and insertion (that of
+    /// Linux 2.0 and 2.2); `none` is noop and `mq-deadline` is deadline, the names in current Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
     /// Name of an order, in place of an elevator. It uses what the host `knows`.
@@ -203,6 +205,9 @@ pub struct HostQueueSpec {
     /// Parameters of the elevator `bfq`.
     #[serde(skip_serializing_if = "is_default")]
     pub bfq: BfqSpec,
+    /// Parameters of the elevator `insertion`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub insertion: InsertionSpec,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -251,15 +256,21 @@ impl HostQueueSpec {
     /// Whether the host only holds requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
         let HostQueueSpec { depth, guard, guard_threshold, guard_cost, .. } = *self;
-        let HostQueueSpec { deadline, anticipatory, cfq, bfq, .. } = self.clone();
+        let HostQueueSpec { deadline, anticipatory, cfq, bfq, insertion, .. } = self.clone();
         let limits = HostQueueSpec { depth, guard, guard_threshold, guard_cost, ..HostQueueSpec::default() };
-        let plain = HostQueueSpec { deadline, anticipatory, cfq, bfq, ..limits };
+        let plain = HostQueueSpec { deadline, anticipatory, cfq, bfq, insertion, ..limits };
         HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.clone() } == plain
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
-        let HostQueueSpec { deadline, anticipatory, cfq, bfq, .. } = self;
-        Tuning { deadline: *deadline, anticipatory: *anticipatory, cfq: *cfq, bfq: bfq.clone() }
+        let HostQueueSpec { deadline, anticipatory, cfq, bfq, insertion, .. } = self;
+        Tuning {
+            deadline: *deadline,
+            anticipatory: *anticipatory,
+            cfq: *cfq,
+            bfq: bfq.clone(),
+            insertion: *insertion,
+        }
     }
 
     pub(crate) fn merge(&self) -> Merge {
