@@ -2,7 +2,7 @@
 
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_model::{Instant, Lbn, Nanos, drives};
-use headstack_policy::streams::{Classifier, Config, Turns};
+use headstack_policy::streams::{Classifier, Config, RegionForm, Turns};
 use headstack_sim::{Engine, Fault, Rig};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -88,7 +88,7 @@ pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
     let dispatch_set = one_of(&[0, 1, 2, 5]);
     let requests_per_turn = one_of(&[0, 1, 3, 16]);
     let given = |value: u64| (value > 0).then_some(value);
-    Config {
+    let mut config = Config {
         scheduling: one_of(&[0, 1, 1, 1, 1, 1, 1, 1]) == 1,
         memory_bytes,
         read_ahead_bytes: given(read_ahead_bytes),
@@ -109,7 +109,11 @@ pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
         direct_bytes: one_of(&[4096, 64 << 10, 4 << 20]),
         bypass_bytes: one_of(&[0, 4096, 256 << 10]),
         ..Config::default()
+    };
+    if one_of(&[0, 0, 0, 1]) == 1 {
+        config.classifier.form = RegionForm::Around;
     }
+    config
 }
 
 /// A disk of a kind that the seed says, with zeros in it.

@@ -8,7 +8,7 @@
 //! *Source:* Linux 2.0 and 2.2 `drivers/block/ll_rw_blk.c` (the behaviour and the names); 2.2.12 sorts without the bound, later 2.2 with
 //! it. Defaults: what `elvtune` printed on Linux 2.4 (linux-kernel list, 2001-12-01); those of 2.2 were not found.
 
-use headstack_model::{Nanos, Op};
+use headstack_model::{Instant, Op};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,7 @@ impl Insertion {
 }
 
 impl Scheduler for Insertion {
-    fn add(&mut self, _now: Nanos, id: u32, pool: &Pool) {
+    fn add(&mut self, _now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let index = self.insertion_index(entry.lbn());
         let latency = self.latency(entry.request.op);
@@ -148,7 +148,7 @@ impl Scheduler for Insertion {
         self.queue[index].latency = latency;
     }
 
-    fn dispatch(&mut self, _now: Nanos, _pool: &Pool) -> Option<u32> {
+    fn dispatch(&mut self, _now: Instant, _pool: &Pool) -> Option<u32> {
         if self.queue.is_empty() {
             return None;
         }
@@ -157,7 +157,7 @@ impl Scheduler for Insertion {
         Some(item.id)
     }
 
-    fn completed(&mut self, _now: Nanos, id: u32, _pool: &Pool) {
+    fn completed(&mut self, _now: Instant, id: u32, _pool: &Pool) {
         self.head = self.head.filter(|(head, _)| *head != id);
     }
 
@@ -188,12 +188,14 @@ mod tests {
 
     /// The blocks in the order in which they go.
     fn drain(elevator: &mut Elevator) -> Vec<u64> {
-        std::iter::from_fn(|| elevator.dispatch(Nanos::ZERO)).map(|dispatch| dispatch.request.lbn.0).collect()
+        std::iter::from_fn(|| elevator.dispatch(Instant::ZERO))
+            .map(|dispatch| dispatch.request.lbn.0)
+            .collect()
     }
 
     fn add_all(elevator: &mut Elevator, blocks: &[u64]) {
         blocks.iter().for_each(|lbn| {
-            elevator.add(Nanos::ZERO, elevator_request(Op::Read, *lbn));
+            elevator.add(Instant::ZERO, elevator_request(Op::Read, *lbn));
         });
     }
 
@@ -201,7 +203,7 @@ mod tests {
     fn requests_go_upward_from_the_one_in_service_and_then_from_the_lowest() {
         let mut elevator = elevator(InsertionSpec::default(), MergeRule::NONE);
         add_all(&mut elevator, &[500]);
-        elevator.dispatch(Nanos::ZERO).expect("it waits");
+        elevator.dispatch(Instant::ZERO).expect("it waits");
         add_all(&mut elevator, &[100, 900, 600, 300, 700]);
         assert_eq!(drain(&mut elevator), [600, 700, 900, 100, 300]);
     }
@@ -211,7 +213,7 @@ mod tests {
         let spec = InsertionSpec { read_latency: 2, ..InsertionSpec::default() };
         let mut elevator = elevator(spec, MergeRule::NONE);
         add_all(&mut elevator, &[0]);
-        elevator.dispatch(Nanos::ZERO).expect("it waits");
+        elevator.dispatch(Instant::ZERO).expect("it waits");
         // Two lower blocks overtake 900; the third and fourth are sorted behind it.
         add_all(&mut elevator, &[900, 100, 200, 300, 50]);
         assert_eq!(drain(&mut elevator), [100, 200, 900, 50, 300]);
@@ -223,14 +225,14 @@ mod tests {
         let spec = InsertionSpec { read_latency: 3, ..InsertionSpec::default() };
         let mut elevator = elevator(spec, rule);
         add_all(&mut elevator, &[0]);
-        elevator.dispatch(Nanos::ZERO).expect("it waits");
+        elevator.dispatch(Instant::ZERO).expect("it waits");
         // 100 overtakes 900, 108 is merged behind it, 92 before it; then nothing may.
         add_all(&mut elevator, &[900, 100, 108, 92]);
         assert_eq!(elevator.waiting(), 2);
-        assert!(matches!(elevator.add(Nanos::ZERO, elevator_request(Op::Read, 84)), Added::Queued(_)));
+        assert!(matches!(elevator.add(Instant::ZERO, elevator_request(Op::Read, 84)), Added::Queued(_)));
         // The starving request itself grows at its back alone.
-        assert!(matches!(elevator.add(Nanos::ZERO, elevator_request(Op::Read, 908)), Added::Merged { .. }));
-        assert!(matches!(elevator.add(Nanos::ZERO, elevator_request(Op::Read, 892)), Added::Queued(_)));
+        assert!(matches!(elevator.add(Instant::ZERO, elevator_request(Op::Read, 908)), Added::Merged { .. }));
+        assert!(matches!(elevator.add(Instant::ZERO, elevator_request(Op::Read, 892)), Added::Queued(_)));
         assert_eq!(drain(&mut elevator), [92, 900, 84, 892]);
     }
 
@@ -280,10 +282,10 @@ mod tests {
             let (mut numbers, mut in_service) = (0u64, None);
             for step in steps {
                 let Some((is_read, lbn)) = step else {
-                    let gone = elevator.dispatch(Nanos::ZERO);
+                    let gone = elevator.dispatch(Instant::ZERO);
                     if let (Some(gone), Some(entry)) = (gone, in_service) {
                         assert_ne!(gone.entry, entry);
-                        elevator.completed(Nanos::ZERO, entry);
+                        elevator.completed(Instant::ZERO, entry);
                     }
                     in_service = gone.map(|gone| gone.entry).or(in_service);
                     prop_assert_eq!(gone.map(|gone| gone.request.lbn.0), plain.dispatch());
@@ -293,7 +295,7 @@ mod tests {
                 numbers += 1;
                 // Blocks of their own, so that no two requests are the same.
                 let block = lbn * 1000 + numbers;
-                elevator.add(Nanos::ZERO, elevator_request(op, block));
+                elevator.add(Instant::ZERO, elevator_request(op, block));
                 plain.add(block, if bounded { u64::from(latency) } else { u64::MAX });
             }
         }
@@ -309,7 +311,7 @@ mod tests {
             for (number, block) in blocks.iter().enumerate() {
                 let block = block * 1000 + number as u64;
                 came.push(block);
-                elevator.add(Nanos::ZERO, elevator_request(Op::Read, block));
+                elevator.add(Instant::ZERO, elevator_request(Op::Read, block));
             }
             let went = drain(&mut elevator);
             for (index, block) in went.iter().enumerate() {

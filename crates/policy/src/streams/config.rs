@@ -59,10 +59,25 @@ pub enum Turns {
     RoundRobin,
 }
 
+/// Where the regions of the classifier lie, and what makes one a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegionForm {
+    /// Every `region_blocks` blocks of the disk are a region. Where R, D and N are not given, requests of a stream must also be in
+    /// order.
+    #[default]
+    Fixed,
+    /// As published: a request outside all regions gets one around its first block, which reaches half of `region_blocks`
+    /// either way. The order of requests does not matter. Requests longer than that are no stream.
+    Around,
+}
+
 /// How the scheduler distinguishes streams from other requests: by bitmaps of the blocks requested in each region.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Classifier {
+    /// Where the regions lie.
+    pub form: RegionForm,
     /// Bytes of the block that a bit stands for.
     pub block_bytes: u64,
     /// Blocks of a region, which has one bitmap.
@@ -101,11 +116,27 @@ impl Default for Config {
 impl Default for Classifier {
     fn default() -> Classifier {
         Classifier {
+            form: RegionForm::default(),
             block_bytes: 4 << 10,
             region_blocks: 128,
             threshold: 16,
             window_ms: 20_000.0,
             regions: 4096,
+        }
+    }
+}
+
+impl Classifier {
+    /// Blocks that a region around a request covers on either side of its first block.
+    pub(super) fn offset(&self) -> u64 {
+        u64::from(self.region_blocks - 1) / 2
+    }
+
+    /// Blocks of a region, and the range of the threshold that follows.
+    fn threshold_range(&self) -> (u64, &'static str) {
+        match self.form {
+            RegionForm::Fixed => (self.region_blocks.into(), "2 to region_blocks"),
+            RegionForm::Around => (2 * self.offset() + 1, "2 to the blocks of a region, an odd number"),
         }
     }
 }
@@ -129,7 +160,7 @@ impl Config {
     /// *Errors:* the first value that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
         const MOST: u64 = 1 << 40;
-        let Classifier { block_bytes, region_blocks, threshold, window_ms, regions } = self.classifier;
+        let Classifier { block_bytes, region_blocks, threshold, window_ms, regions, .. } = self.classifier;
         let whole = |key, met: u64, least: u64, most: u64, allowed| {
             (least..=most).contains(&met).then_some(()).ok_or(ConfigError {
                 key,
@@ -168,7 +199,8 @@ impl Config {
             return Err(ConfigError { key, met, allowed: "powers of two from 512 to 1073741824" });
         }
         whole("classifier.region_blocks", region_blocks.into(), 8, 128, "8 to 128")?;
-        whole("classifier.threshold", threshold.into(), 2, region_blocks.into(), "2 to region_blocks")?;
+        let (most, allowed) = self.classifier.threshold_range();
+        whole("classifier.threshold", threshold.into(), 2, most, allowed)?;
         real("classifier.window_ms", window_ms, 1.0, 1e6, "1 to 1000000")?;
         whole("classifier.regions", regions.into(), 16, 1 << 20, "16 to 1048576")?;
         real("coalesce_ms", self.coalesce_ms, 0.0, 1e6, "0 to 1000000")?;
@@ -229,6 +261,13 @@ mod tests {
         let classifier = Classifier { block_bytes: 1000, ..Classifier::default() };
         let message = Config { classifier, ..Config::default() }.check().expect_err("it is none").to_string();
         assert!(message.starts_with("classifier.block_bytes: 1000 is outside powers of two"), "{message}");
+        let around = |threshold| Classifier { form: RegionForm::Around, threshold, ..Classifier::default() };
+        let [whole, more] =
+            [127, 128].map(|blocks| Config { classifier: around(blocks), ..Config::default() });
+        assert_eq!(
+            (whole.check(), more.check().expect_err("a region has 127").key),
+            (Ok(()), "classifier.threshold")
+        );
         let config = Config { efficiency: f64::NAN, ..Config::default() };
         assert_eq!(config.check().expect_err("that is none").key, "efficiency");
     }

@@ -1,7 +1,8 @@
 //! Assigns requests to streams, and finds new streams.
 
+use super::around::AroundRequests;
 use super::classifier::{Classifier, Direction};
-use super::config::Config;
+use super::config::{Config, RegionForm};
 use super::frames::Frames;
 use super::reorder::Reorder;
 use super::stream::{NEAR, Stream, StreamKind, mirrored};
@@ -28,11 +29,38 @@ pub(super) struct ClientRun {
     pub(super) bytes: u64,
 }
 
+/// The classifier that the configuration selects.
+#[derive(Debug)]
+enum StreamDetector {
+    Fixed(Box<Classifier>),
+    Around(AroundRequests),
+}
+
+impl StreamDetector {
+    fn new(config: &Config) -> StreamDetector {
+        match config.classifier.form {
+            RegionForm::Fixed => {
+                let classifier = Classifier::new(&config.classifier, config.is_as_published());
+                StreamDetector::Fixed(Box::new(classifier))
+            }
+            RegionForm::Around => StreamDetector::Around(AroundRequests::new(&config.classifier)),
+        }
+    }
+
+    fn observe(&mut self, now: Instant, run: ClientRun) -> Option<Direction> {
+        let ClientRun { client, offset, bytes } = run;
+        match self {
+            StreamDetector::Fixed(classifier) => classifier.observe(now, client, offset, bytes),
+            StreamDetector::Around(regions) => regions.observe(now, offset, bytes),
+        }
+    }
+}
+
 /// Decides which stream a request belongs to.
 #[derive(Debug)]
 pub(super) struct StreamFinder {
-    readers: Classifier,
-    writers: Classifier,
+    readers: StreamDetector,
+    writers: StreamDetector,
     strides: Strides,
     reorder: Reorder,
     is_as_published: bool,
@@ -45,8 +73,8 @@ impl StreamFinder {
     pub(super) fn new(config: &Config, frames: &Frames) -> StreamFinder {
         let is_as_published = config.is_as_published();
         StreamFinder {
-            readers: Classifier::new(&config.classifier, is_as_published),
-            writers: Classifier::new(&config.classifier, is_as_published),
+            readers: StreamDetector::new(config),
+            writers: StreamDetector::new(config),
             strides: Strides::new(),
             reorder: Reorder::new(),
             is_as_published,
@@ -68,11 +96,11 @@ impl StreamFinder {
 
     /// The writer that a write belongs to, which may be a new one.
     pub(super) fn writer(&mut self, now: Instant, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
-        let ClientRun { client, offset, bytes } = run;
+        let ClientRun { client, offset, .. } = run;
         let near = || table.expected_in(StreamKind::Write, offset.saturating_sub(NEAR), offset).next_back();
         let continued = stream_with_tail(table, StreamKind::Write, run).or_else(|| near().map(|(_, id)| id));
         continued.or_else(|| {
-            let direction = self.writers.observe(now, client, offset, bytes)?;
+            let direction = self.writers.observe(now, run)?;
             (direction == Direction::Forward).then_some(())?;
             table.insert(Stream::new(now, StreamKind::Write, client, offset))
         })
@@ -128,7 +156,7 @@ impl StreamFinder {
         run: ClientRun,
     ) -> Option<u32> {
         let ClientRun { client, offset, bytes } = run;
-        let Some(direction) = self.readers.observe(now, client, offset, bytes) else {
+        let Some(direction) = self.readers.observe(now, run) else {
             let found = self.new_strider(now, table, run);
             return found.or_else(|| self.new_reordered(now, table, run));
         };

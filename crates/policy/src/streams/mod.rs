@@ -18,6 +18,7 @@
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
 
 mod actions;
+mod around;
 mod bypass;
 mod chains;
 mod classifier;
@@ -41,7 +42,7 @@ mod waits;
 mod writing;
 
 pub use classifier::Direction;
-pub use config::{Classifier, Config, ConfigError, Turns};
+pub use config::{Classifier, Config, ConfigError, RegionForm, Turns};
 pub use messages::{
     Action, Answer, Command, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
     TransferBuffer,

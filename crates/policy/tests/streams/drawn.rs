@@ -2,7 +2,7 @@
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::streams::{Config, RequestKind};
+use headstack_policy::streams::{Classifier, Config, RegionForm, RequestKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -68,6 +68,10 @@ impl Drawn {
             idle_ms: [50.0, 1000.0][random.random_range(0..2)],
             coalesce_writes: random.random_bool(0.8),
             direct_bytes: [64 << 10, 4 << 20][random.random_range(0..2)],
+            classifier: Classifier {
+                form: if seed % 4 == 3 { RegionForm::Around } else { RegionForm::Fixed },
+                ..Classifier::default()
+            },
             ..Config::default()
         };
         let speed = Speed { positioning: Nanos(2_000_000), byte_ns: 20.0 };

@@ -2,7 +2,7 @@
 
 use crate::world::{Speed, World};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::streams::{Boundaries, Config, Guarantee, RequestKind, Turns};
+use headstack_policy::streams::{Boundaries, Classifier, Config, Guarantee, RegionForm, RequestKind, Turns};
 
 /// 50 MB/s, and 10 ms to get anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
@@ -73,6 +73,34 @@ fn hundred_streams_get_nine_tenths_of_the_disk_in_8_mib() {
     assert!(least > 0.9, "the slowest has {least:.2} of the mean");
     assert!(longest < Nanos::from_secs(20), "{longest:?}");
     assert!(view.memory.high_water_bytes <= 8 << 20);
+}
+
+#[test]
+fn regions_around_requests_find_the_same_hundred_streams() {
+    let classifier = Classifier { form: RegionForm::Around, ..Classifier::default() };
+    let mut world = world(Config { classifier, ..Config::default() });
+    let (rate, least, _) = run(&mut world, &mut reader(100, DISK, 64 << 10), 100, 300);
+    assert!(rate > 0.9 * 50e6 && least > 0.9, "{rate:.0} B/s, least {least:.3}");
+}
+
+#[test]
+fn regions_around_requests_take_random_reads_of_a_small_area_for_a_stream() {
+    let bypassed = |form: RegionForm| {
+        let classifier = Classifier { form, ..Classifier::default() };
+        let mut world = world(Config { classifier, ..Config::default() });
+        // Blocks of 64 KiB of the first MiB, in no order.
+        let place = |turn: u64| turn.wrapping_mul(turn + 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
+        let mut kind_of = |_: usize, turn: u64| RequestKind::Read {
+            offset: place(turn) << 16,
+            bytes: 64 << 10,
+            fua: false,
+        };
+        run(&mut world, &mut kind_of, 1, 20);
+        let counters = world.streams.view().counters;
+        counters.direct as f64 / (counters.direct + counters.hits).max(1) as f64
+    };
+    let [fixed, around] = [RegionForm::Fixed, RegionForm::Around].map(bypassed);
+    assert!(fixed > 0.99 && around < 0.9, "{fixed:.3} and {around:.3} of the reads bypassed the scheduler");
 }
 
 #[test]

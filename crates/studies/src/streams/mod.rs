@@ -9,6 +9,7 @@
 //! University of Crete, 2006). Most of its curves are lost; what its prose says of them is in `expect.tsv`.
 
 mod disk;
+mod forms;
 mod node;
 mod ours;
 mod paced;
@@ -47,6 +48,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         rates::carried(setting)?,
         rates::small_reads(setting)?,
         rates::guaranteed(setting)?,
+        forms::compared(setting)?,
     ];
     if setting.length == Length::Full {
         // Two minutes a round.
