@@ -97,12 +97,42 @@ pub(super) fn array(buffer: Buffer, disks: u32) -> Result<Engine, StudyError> {
     Ok(rig.build(0)?)
 }
 
+/// The host's processor time for threads, and its adapter's for commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HostCosts {
+    /// To create a thread; to join one that has ended takes nothing.
+    pub thread: Nanos,
+    pub command_us: u32,
+}
+
+impl HostCosts {
+    pub(super) const NONE: HostCosts = HostCosts { thread: Nanos::ZERO, command_us: 0 };
+}
+
+/// The study's array before a host with one processor.
+fn array_of_host(host: &HostCosts) -> Result<Engine, StudyError> {
+    let mut rig = shipped::load("ssa-loop")?;
+    rig.set("host.processor.lanes", "1")?;
+    rig.set("bus.command_us", &host.command_us.to_string())?;
+    Ok(rig.build(0)?)
+}
+
 /// Runs a load whose requests go over as many disks as `spread` says.
 pub(super) fn run<S: Spread>(
     engine: &mut Engine,
     point: &Point,
     spread: S,
     requests: u64,
+) -> Result<ForkJoin<S>, StudyError> {
+    run_threads(engine, point, spread, requests, ThreadCosts::default())
+}
+
+fn run_threads<S: Spread>(
+    engine: &mut Engine,
+    point: &Point,
+    spread: S,
+    requests: u64,
+    threads: ThreadCosts,
 ) -> Result<ForkJoin<S>, StudyError> {
     let think = match point.think {
         Nanos::ZERO => Distribution::Constant(Nanos::ZERO),
@@ -117,7 +147,7 @@ pub(super) fn run<S: Spread>(
         command_sectors: COMMAND,
         read_share: point.read_share,
         sequential_share: point.sequential_share,
-        threads: ThreadCosts::default(),
+        threads,
     };
     let each = requests.div_ceil(u64::from(point.mpl));
     // The same seed for every number of disks: then the same places are asked, and less is left to chance.
@@ -130,6 +160,17 @@ pub(super) fn run<S: Spread>(
 pub(super) fn measure(point: &Point, requests: u64) -> Result<StripedRun, StudyError> {
     let mut engine = array(point.buffer, point.disks)?;
     let load = run(&mut engine, point, point.across, requests)?;
+    summary(point, &load, requests)
+}
+
+/// As [`measure`], on the study's array before a host whose threads and commands take time.
+pub(super) fn measure_with(point: &Point, host: &HostCosts, requests: u64) -> Result<StripedRun, StudyError> {
+    let threads = ThreadCosts { create: host.thread, join: Nanos::ZERO };
+    let load = run_threads(&mut array_of_host(host)?, point, point.across, requests, threads)?;
+    summary(point, &load, requests)
+}
+
+fn summary(point: &Point, load: &ForkJoin<u32>, requests: u64) -> Result<StripedRun, StudyError> {
     let mut batches = Batches::new();
     for joined in load.joined() {
         batches.record(joined.ended, joined.ended.since(joined.requested), 0);

@@ -2,15 +2,16 @@
 //!
 //! Modelled: the study's load (processes that think, fork a thread a disk, and join), disks that serve in order of arrival,
 //! SCSI commands of at most 128 KB one after the other, mechanics of the drive with spindles that are not in step,
-//! electronics of the drive, the loop. Not modelled: the host's time for processes, threads, semaphores and commands, and
-//! its adapter's. Then what the study left undone: the drives' buffers on, more disks (each with its own way to the host),
-//! RAID-5.
+//! electronics of the drive, the loop. Not modelled in the rows: the host's time for processes, threads, semaphores and commands,
+//! and its adapter's; what they would change is tried (`host`). Then what the study left undone: the drives' buffers on, more
+//! disks (each with its own way to the host), RAID-5.
 //!
 //! *Source:* the striping study, whose OCR lost most digits: `studies/striping/README.md` says how they were decoded.
 
 mod cell;
 mod claims;
 mod grid;
+mod host;
 mod parity;
 mod show;
 #[cfg(test)]
@@ -58,6 +59,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         sections.push(show::larger(&LARGER, &larger, &disk));
         sections.push(parity::section(setting, &disk)?);
     }
+    sections.push(host::section(setting, setting.length.pick(REQUESTS, FEW))?);
     Ok(Findings { measured, sections })
 }
 
