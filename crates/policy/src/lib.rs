@@ -5,6 +5,7 @@ pub mod admission;
 pub mod elevator;
 mod guard;
 pub mod order;
+pub mod position;
 mod queue;
 pub mod rounds;
 pub mod streams;

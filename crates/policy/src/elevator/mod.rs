@@ -34,6 +34,7 @@ pub use deadline::DeadlineSpec;
 pub use insertion::InsertionSpec;
 pub use merge::MergeRule;
 pub use ordered::DiskMap;
+pub(crate) use ordered::{BlockDistance, MappedCost};
 pub use tuning::Tuning;
 
 use crate::order::{self, Order, OrderError};

@@ -6,7 +6,7 @@
 //! from the media. Requests beyond the window wait in order of arrival. Urgent requests may go first, by an order of their own
 //! from where the last request of either kind ended.
 
-use headstack_model::{Instant, Lbn, Nanos};
+use headstack_model::{Instant, Lbn, Nanos, Request};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub(super) struct Ordered {
     order: QueueOrder,
     window: Queue,
     beyond: VecDeque<u32>,
-    blocks: Distance,
+    blocks: BlockDistance,
     map: Option<Box<dyn DiskMap>>,
 }
 
@@ -76,7 +76,7 @@ impl Scheduler for UrgentFirst {
 
 /// Distances in blocks from where the last request ended.
 #[derive(Clone, Copy, Debug)]
-struct Distance {
+pub(crate) struct BlockDistance {
     last: Lbn,
     began: Lbn,
     sectors: u64,
@@ -84,13 +84,29 @@ struct Distance {
     shift: u32,
 }
 
-impl Distance {
+impl BlockDistance {
+    /// Distances on a disk of `sectors` blocks, from its first.
+    pub(crate) fn new(sectors: u64) -> BlockDistance {
+        let shift = (64 - sectors.leading_zeros()).saturating_sub(32);
+        BlockDistance { last: Lbn(0), began: Lbn(0), sectors, shift }
+    }
+
+    /// The block after the last one of the request that was dispatched last.
+    pub(crate) fn last(&self) -> Lbn {
+        self.last
+    }
+
+    /// The request that was dispatched last is this one.
+    pub(crate) fn dispatched(&mut self, request: &Request) {
+        (self.began, self.last) = (request.lbn, request.end());
+    }
+
     fn cylinder(&self, lbn: Lbn) -> u32 {
         (lbn.0 >> self.shift) as u32
     }
 }
 
-impl AccessCost for Distance {
+impl AccessCost for BlockDistance {
     fn arm_cylinder(&self) -> u32 {
         self.cylinder(self.last)
     }
@@ -116,8 +132,9 @@ impl AccessCost for Distance {
     }
 }
 
+/// Positions of a map from where the last request ended.
 #[derive(Clone, Copy, Debug)]
-struct Mapped<'a> {
+pub(crate) struct MappedCost<'a> {
     map: &'a dyn DiskMap,
     now: Instant,
     /// The block after the last one accessed, and the cylinder of that.
@@ -125,10 +142,11 @@ struct Mapped<'a> {
     arm_cylinder: u32,
 }
 
-impl<'a> Mapped<'a> {
-    fn new(map: &'a dyn DiskMap, now: Instant, next: Lbn) -> Mapped<'a> {
-        let last = Mapped::before(next);
-        Mapped { map, now, next, arm_cylinder: map.track(last).0 }
+impl<'a> MappedCost<'a> {
+    /// Positions for requests sent `now`, with the arm before the block `next`.
+    pub(crate) fn new(map: &'a dyn DiskMap, now: Instant, next: Lbn) -> MappedCost<'a> {
+        let last = MappedCost::before(next);
+        MappedCost { map, now, next, arm_cylinder: map.track(last).0 }
     }
 
     fn before(next: Lbn) -> Lbn {
@@ -136,7 +154,7 @@ impl<'a> Mapped<'a> {
     }
 }
 
-impl AccessCost for Mapped<'_> {
+impl AccessCost for MappedCost<'_> {
     fn arm_cylinder(&self) -> u32 {
         self.arm_cylinder
     }
@@ -154,7 +172,7 @@ impl AccessCost for Mapped<'_> {
     }
 
     fn positioning(&self, slot: &Slot) -> Nanos {
-        self.map.positioning(self.now, Mapped::before(self.next), slot)
+        self.map.positioning(self.now, MappedCost::before(self.next), slot)
     }
 }
 
@@ -166,12 +184,11 @@ impl Ordered {
         sectors: u64,
         map: Option<Box<dyn DiskMap>>,
     ) -> Ordered {
-        let shift = (64 - sectors.leading_zeros()).saturating_sub(32);
         Ordered {
             order: order.into(),
             window: Queue::new(window),
             beyond: VecDeque::new(),
-            blocks: Distance { last: Lbn(0), began: Lbn(0), sectors, shift },
+            blocks: BlockDistance::new(sectors),
             map,
         }
     }
@@ -190,7 +207,7 @@ impl Ordered {
     fn choose(&mut self, now: Instant) -> Option<usize> {
         let queue = self.window.view(now);
         match &self.map {
-            Some(map) => self.order.pick(&queue, &Mapped::new(&**map, now, self.blocks.last)),
+            Some(map) => self.order.pick(&queue, &MappedCost::new(&**map, now, self.blocks.last)),
             None => self.order.pick(&queue, &self.blocks),
         }
     }
@@ -239,8 +256,7 @@ impl Scheduler for Ordered {
         let index = self.choose(now)?;
         let SlotId(id) = self.window.slots()[index].id;
         self.leave(index, pool);
-        let request = &pool.get(id).request;
-        (self.blocks.began, self.blocks.last) = (request.lbn, request.end());
+        self.blocks.dispatched(&pool.get(id).request);
         Some(id)
     }
 }
