@@ -130,7 +130,7 @@ struct OrderedDisk {
     queue: PositionQueue,
     geometry: Geometry,
     spindle: Spindle,
-    now: Nanos,
+    now: Instant,
     random: u64,
 }
 
@@ -143,7 +143,7 @@ impl OrderedDisk {
             queue: PositionQueue::new(model, order),
             geometry: Geometry::new(&spec).expect("it is consistent"),
             spindle: Spindle::from_rpm(spec.mechanics.rpm),
-            now: Nanos::ZERO,
+            now: Instant::ZERO,
             random: 1,
         };
         (0..32).for_each(|id| disk.fill(id));

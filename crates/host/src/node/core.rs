@@ -10,6 +10,7 @@ use super::bytes::{Pool, memory};
 use super::messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Instant;
+use headstack_policy::position::{MapState, OrderView, PositionQueue};
 use headstack_policy::streams::{
     self, Answer, Boundaries, Command, Config, ConfigError, Guarantee, Request, RequestKind, Streams,
     TransferBuffer,
@@ -46,6 +47,10 @@ pub struct NodeCore<T> {
     /// Answers that bypass the scheduler: of rejected requests and of hints.
     ready: VecDeque<Answered<T>>,
     pool: Pool,
+    /// The queue that orders commands before the disk; without one they go as the scheduler starts them.
+    order: Option<Box<PositionQueue>>,
+    /// The time of the last call.
+    now: Instant,
 }
 
 #[derive(Debug)]
@@ -90,12 +95,29 @@ impl<T> NodeCore<T> {
             requests: Slab::new(),
             ready: VecDeque::new(),
             pool: Pool::new(most),
+            order: None,
+            now: Instant::ZERO,
         })
     }
 
     /// Sets the track boundaries at which requests of streams end.
     pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
         self.streams.set_boundaries(boundaries);
+    }
+
+    /// Orders the commands of the disk before they start.
+    pub fn set_order(&mut self, order: PositionQueue) {
+        self.order = Some(Box::new(order));
+    }
+
+    /// The queue that orders the commands of the disk.
+    pub fn order(&self) -> Option<OrderView> {
+        self.order.as_ref().map(|order| order.view())
+    }
+
+    /// Whether the drive file of the order agrees with the disk, if that has changed since the last call.
+    pub fn poll_order_change(&mut self) -> Option<MapState> {
+        self.order.as_mut()?.poll_change()
     }
 
     /// The disk.
@@ -115,6 +137,7 @@ impl<T> NodeCore<T> {
 
     /// Takes a client's request.
     pub fn submit(&mut self, now: Instant, client: u64, operation: Operation, ticket: T) {
+        self.now = now;
         let (kind, content) = match self.admit(operation) {
             Ok(Some(admitted)) => admitted,
             Ok(None) => return self.ready.push_back(Answered { ticket, result: Ok(Outcome::Done) }),
@@ -160,6 +183,10 @@ impl<T> NodeCore<T> {
 
     /// Reports the end of a command of the disk.
     pub fn end(&mut self, now: Instant, command: Command, result: Result<Ended, BlockError>) {
+        self.now = now;
+        if let Some(order) = &mut self.order {
+            order.completed(now, command.id, result.is_ok());
+        }
         let result = result.map(|ended| {
             let content = match ended {
                 Ended::Done => return,
@@ -176,6 +203,7 @@ impl<T> NodeCore<T> {
 
     /// Handles what is due at this time.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
         self.streams.handle_timeout(now);
     }
 
@@ -191,6 +219,7 @@ impl<T> NodeCore<T> {
 
     /// Forgets a disconnected client. Its requests are still answered.
     pub fn forget(&mut self, now: Instant, client: u64) {
+        self.now = now;
         self.streams.forget(now, client);
     }
 
@@ -199,13 +228,15 @@ impl<T> NodeCore<T> {
         if let Some(answered) = self.ready.pop_front() {
             return Some(Action::Answer(answered));
         }
-        loop {
-            match self.streams.poll_action()? {
-                streams::Action::CopyIn { ticket, from, piece } => self.copy_in(ticket, from, piece),
-                streams::Action::Start(command) => return Some(Action::Start(command)),
-                streams::Action::Answer(answer) => return Some(Action::Answer(self.answer(answer))),
+        while let Some(action) = self.streams.poll_action() {
+            match (action, &mut self.order) {
+                (streams::Action::CopyIn { ticket, from, piece }, _) => self.copy_in(ticket, from, piece),
+                (streams::Action::Start(command), Some(order)) => order.submit(self.now, command),
+                (streams::Action::Start(command), None) => return Some(Action::Start(command)),
+                (streams::Action::Answer(answer), _) => return Some(Action::Answer(self.answer(answer))),
             }
         }
+        self.order.as_mut()?.poll(self.now).map(Action::Start)
     }
 
     fn copy_in(&mut self, ticket: u64, from: u64, piece: streams::Piece) {

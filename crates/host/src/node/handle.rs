@@ -9,6 +9,7 @@ use crate::links::Answerable;
 use crate::{BlockError, Clock};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{BlockSizes, Export};
+use headstack_policy::position::OrderView;
 use headstack_policy::streams::Streams;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub struct NodeView {
     pub busy: Nanos,
     /// Response times of clients, limited to some hundreds of them.
     pub clients: Vec<ClientView>,
+    /// The queue that orders the disk's commands, if there is one.
+    pub order: Option<OrderView>,
 }
 
 impl NodeHandle {
@@ -70,6 +73,7 @@ impl NodeHandle {
             books: state.served.books.clone(),
             busy: state.served.busy.until(at),
             clients: state.served.responses.views(),
+            order: state.served.core.order(),
         }
     }
 

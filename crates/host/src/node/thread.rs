@@ -12,8 +12,9 @@ use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSetti
 use crate::links::{Links, QueuedRequest};
 use crate::{Answer, BlockError, Clock, Operation, log_parts};
 use headstack_model::Instant;
+use headstack_policy::position::MapState;
 use headstack_policy::streams::{Command, Config};
-use log::warn;
+use log::{info, warn};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -29,10 +30,15 @@ impl Node {
     /// Starts the thread of a disk's node.
     ///
     /// *Errors:* a key of the configuration is out of range; the system refuses a thread or a descriptor.
-    pub fn start(name: &str, Backend { drive, tracks, .. }: Backend, config: Config) -> io::Result<Node> {
+    pub fn start(
+        name: &str,
+        Backend { drive, tracks, order, .. }: Backend,
+        config: Config,
+    ) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let mut core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
         tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
+        order.into_iter().for_each(|order| core.set_order(order));
         let info = NodeDetails { name: name.to_string(), title: drive.title(), shape: drive.shape() };
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
         let shared = Shared::new(ServedNode::new(core), info, clock)?;
@@ -176,6 +182,7 @@ impl WakeUp<'_> {
         for (command, result) in ends.drain(..) {
             self.report(&command, &result);
             self.state.core.end(self.now, command, result);
+            self.report_order();
             self.carry_out();
         }
         self.service.ends = ends;
@@ -186,6 +193,23 @@ impl WakeUp<'_> {
         if let Err(error) = result {
             let ((offset, bytes), name) = (command.kind.run(), self.name);
             warn!(target: log_parts::DISK, "{name}: {bytes} bytes at {offset}: {error}");
+        }
+    }
+
+    /// Logs that the drive file of the order agrees with the disk, or does not any more.
+    fn report_order(&mut self) {
+        let Some(state) = self.state.core.poll_order_change() else { return };
+        let (name, view) = (self.name, self.state.core.order());
+        let wanted = view.map_or(String::new(), |view| view.wanted);
+        match state {
+            MapState::Agrees => {
+                info!(target: log_parts::DISK, "{name}: the disk answers as its drive file predicts: ordered by {wanted}");
+            }
+            _ => warn!(
+                target: log_parts::DISK,
+                "{name}: the disk does not answer as its drive file predicts: ordered by block number until it does; \
+                 probe the disk if it is another one"
+            ),
         }
     }
 

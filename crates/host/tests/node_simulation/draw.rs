@@ -1,10 +1,12 @@
 //! Random parameters of a simulation other than its clients: the disk, the node's configuration, all delays, and the end.
 
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
-use headstack_model::{Instant, Lbn, Nanos, drives};
+use headstack_host::node::{NodeCore, Shape};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, drives};
+use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
 use headstack_policy::streams::{Classifier, Config, RegionForm, Turns};
 use headstack_sim::{Engine, Fault, Rig};
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// Drives with a write-back cache, with another order, and without any.
@@ -117,8 +119,8 @@ pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
 }
 
 /// A disk of a kind that the seed says, with zeros in it.
-pub(crate) fn emulator(seed: u64, rigs: &[Rig], faults: impl FnOnce(&mut Engine, u64)) -> Emulator {
-    let rig = &rigs[(seed % rigs.len() as u64) as usize];
+pub(crate) fn emulator(seed: u64, drives: &[Drawable], faults: impl FnOnce(&mut Engine, u64)) -> Emulator {
+    let rig = &drives[(seed % drives.len() as u64) as usize].rig;
     let mut engine = rig.build(seed).expect("the drive is good");
     let info = rig.volumes().remove(0);
     faults(&mut engine, info.bytes());
@@ -127,9 +129,47 @@ pub(crate) fn emulator(seed: u64, rigs: &[Rig], faults: impl FnOnce(&mut Engine,
     Emulator::new(engine, volumes, EmulatorFaults::default()).expect("a drive tells what is on its media")
 }
 
+/// A drive that simulations have.
+pub(crate) struct Drawable {
+    rig: Rig,
+    model: DriveModel,
+    /// Of a disk of the same size that turns at another speed.
+    other: DriveModel,
+}
+
 /// The drives that simulations have.
-pub(crate) fn rigs() -> Vec<Rig> {
-    DRIVES.iter().map(|name| Rig::from_drive(drives::load(name).expect("the drive is shipped"))).collect()
+pub(crate) fn drives() -> Vec<Drawable> {
+    let drawable = |name: &&str| {
+        let spec = drives::load(name).expect("the drive is shipped");
+        let mut other = spec.clone();
+        other.mechanics.rpm *= 1.07;
+        let model = |spec: &DriveSpec| DriveModel::new(spec).expect("the drive is good");
+        Drawable { model: model(&spec), other: model(&other), rig: Rig::from_drive(spec) }
+    };
+    DRIVES.iter().map(drawable).collect()
+}
+
+/// The node, with an order of the disk's commands in some simulations.
+pub(crate) fn node(seed: u64, drives: &[Drawable], config: Config, shape: Shape) -> NodeCore<u64> {
+    let mut core = NodeCore::new(config, shape).expect("it is in range");
+    order(seed, drives).into_iter().for_each(|order| core.set_order(order));
+    core
+}
+
+/// Draws an order of the disk's commands for two simulations in five, one of them by the drive file of another disk.
+fn order(seed: u64, drives: &[Drawable]) -> Option<PositionQueue> {
+    // Draws of its own, so that the others of a seed stay the same.
+    let mut random = Pcg64Mcg::seed_from_u64(seed ^ 0x006f_7264_6572);
+    let drive = &drives[(seed % drives.len() as u64) as usize];
+    let model = match random.random_range(0..5) {
+        0 => &drive.model,
+        1 => &drive.other,
+        _ => return None,
+    };
+    let name = ["position", "cylinder", "wstf", "look"][random.random_range(0..4)];
+    let window = [1, 1, 2, 8][random.random_range(0..4)];
+    let order = PositionOrder::new(name, window).expect("it is in the list");
+    Some(PositionQueue::new(model.clone(), order))
 }
 
 /// Has blocks of a disk be bad until they are written.

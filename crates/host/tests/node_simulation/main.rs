@@ -1,6 +1,6 @@
 //! Simulation of a node from a seed: drawn clients, the node's core with its real bytes, and an emulated disk, in virtual time.
 //!
-//! A seed draws a disk, a configuration, clients, bad blocks, how late everybody is, clients that go away with requests in
+//! A seed draws a disk, a configuration, perhaps an order of the disk's commands by its drive file or by that of another disk, clients, bad blocks, how late everybody is, clients that go away with requests in
 //! flight, and an end: quiet, a power cut in the middle of writes, a killed node, a disk that dies. After every step the
 //! node keeps to its memory; every request is answered once; no read finds what it must not; what was flushed is there in the
 //! end; and nothing waits for ever. A failure names its seed, and `HEADSTACK_SEED=n` runs that one and prints what happens.
@@ -17,15 +17,15 @@ mod draw;
 mod expected_data;
 mod world;
 
-use headstack_sim::Rig;
+use draw::Drawable;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use world::{Books, World};
 
 /// Runs a seed, and reports the seed of a failure.
-fn run(seed: u64, rigs: &[Rig], is_reported: bool) -> Books {
-    let found = catch_unwind(AssertUnwindSafe(|| World::new(seed, rigs, is_reported).run()));
+fn run(seed: u64, drives: &[Drawable], is_reported: bool) -> Books {
+    let found = catch_unwind(AssertUnwindSafe(|| World::new(seed, drives, is_reported).run()));
     found.unwrap_or_else(|failure| {
         let said = failure.downcast_ref::<String>().map(String::as_str);
         let said = said.or(failure.downcast_ref::<&str>().copied()).unwrap_or("it failed");
@@ -37,17 +37,17 @@ fn run(seed: u64, rigs: &[Rig], is_reported: bool) -> Books {
 fn run_seeds(seeds: u64) -> Books {
     if let Ok(seed) = std::env::var("HEADSTACK_SEED") {
         let seed = seed.parse().expect("HEADSTACK_SEED is a number");
-        return run(seed, &draw::rigs(), true);
+        return run(seed, &draw::drives(), true);
     }
     let next = AtomicU64::new(0);
     let turn = || {
-        let (rigs, mut books) = (draw::rigs(), Books::default());
+        let (drives, mut books) = (draw::drives(), Books::default());
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
                 return books;
             }
-            books.add(&run(seed, &rigs, false));
+            books.add(&run(seed, &drives, false));
         }
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);

@@ -2,19 +2,17 @@
 
 use crate::clients::{Client, Want, draw_areas};
 use crate::device::Device;
-use crate::draw::{self, End, Ways};
+use crate::draw::{self, Drawable, End, Ways};
 use crate::expected_data::{BLOCK, Truth};
 use headstack_host::node::{Action, Answered, NodeCore, Outcome, ReadData, Shape};
 use headstack_host::{BlockError, Operation};
 use headstack_model::{Instant, Nanos};
-use headstack_sim::Rig;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
 /// Longest that a request may wait, whatever is late.
 const TIME_LIMIT: Nanos = Nanos(300_000_000_000);
-
 /// Maximum steps of a simulation: far more than any needs that makes progress.
 const STEPS: u32 = 200_000;
 
@@ -30,6 +28,7 @@ pub(crate) struct Books {
     bad_reads: u64,
     flushes: u64,
     gone: u64,
+    ordered: u64,
     ends: [u64; 5],
 }
 
@@ -44,14 +43,15 @@ impl Books {
         self.bad_reads += other.bad_reads;
         self.flushes += other.flushes;
         self.gone += other.gone;
+        self.ordered += other.ordered;
         self.ends.iter_mut().zip(other.ends).for_each(|(own, other)| *own += other);
     }
 
     /// Whether a simulation that finds nothing could have found something.
     pub(crate) fn assert_all_was_met(&self) {
-        let Books { requests, streams, hits, turns, direct, written, bad_reads, flushes, gone, ends } = *self;
-        let met = [requests, streams, hits, turns, direct, written, bad_reads, flushes, gone];
-        assert!(met.into_iter().chain(ends).all(|count| count >= 100), "{self:?}");
+        let of_disk = [self.streams, self.hits, self.turns, self.direct, self.written, self.ordered];
+        let met = [self.requests, self.bad_reads, self.flushes, self.gone].into_iter().chain(of_disk);
+        assert!(met.chain(self.ends).all(|count| count >= 100), "{self:?}");
     }
 }
 
@@ -92,11 +92,11 @@ pub(crate) struct World {
 
 impl World {
     /// Draws a simulation.
-    pub(crate) fn new(seed: u64, rigs: &[Rig], is_reported: bool) -> World {
+    pub(crate) fn new(seed: u64, drives: &[Drawable], is_reported: bool) -> World {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let (ways, end) = (Ways::draw(&mut random), End::draw(&mut random));
         let (mut areas, mut bad) = (Vec::new(), Vec::new());
-        let emulator = draw::emulator(seed, rigs, |engine, bytes| {
+        let emulator = draw::emulator(seed, drives, |engine, bytes| {
             areas = draw_areas(&mut random, bytes);
             if random.random_bool(0.3) {
                 let (first, blocks) = areas[random.random_range(0..areas.len())];
@@ -115,7 +115,8 @@ impl World {
             eprintln!("{} bytes, areas {areas:?}, bad {bad:?}, {ways:?}, {end:?}\n{config:?}", shape.bytes);
         }
         let memory_bytes = config.memory_bytes;
-        let core = NodeCore::new(config, shape).expect("it is in range");
+        let core = draw::node(seed, drives, config, shape);
+        let books = Books { ordered: core.order().is_some().into(), ..Books::default() };
         let numbers = random.random_range(1..=8);
         let clients = (0..numbers).map(|number| {
             let area = areas[random.random_range(0..areas.len())];
@@ -144,7 +145,7 @@ impl World {
             departures,
             is_reported,
             random,
-            books: Books::default(),
+            books,
         }
     }
 

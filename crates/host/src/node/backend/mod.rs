@@ -11,6 +11,7 @@ use super::messages::{Ended, Shape};
 use super::tracks::Tracks;
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
+use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
 use headstack_policy::streams::Command;
 use headstack_tracks::TrackMap;
 use memory::Memory;
@@ -65,6 +66,7 @@ pub struct Opening {
 pub struct Backend {
     pub(super) drive: Box<dyn Drive>,
     pub(super) tracks: Option<Tracks>,
+    pub(super) order: Option<PositionQueue>,
     notes: Vec<String>,
 }
 
@@ -76,7 +78,7 @@ impl fmt::Debug for Backend {
 
 impl Backend {
     pub(super) fn new(drive: Box<dyn Drive>, notes: Vec<String>) -> Backend {
-        Backend { drive, tracks: None, notes }
+        Backend { drive, tracks: None, order: None, notes }
     }
 
     /// The same disk with known track boundaries: requests of streams end there. `sector_bytes` is the block size of the map.
@@ -91,6 +93,26 @@ impl Backend {
         }
         self.tracks = Some(Tracks::new(map, sector_bytes, block_bytes));
         Ok(self)
+    }
+
+    /// The same disk with a queue of the node's own, ordered by what the drive file `model` says. If that is of a disk of another
+    /// size, the queue is ordered by block number, and the notes say so.
+    pub fn with_order(mut self, model: DriveModel, order: PositionOrder) -> Backend {
+        let (bytes, of_file) = (self.drive.shape().bytes, model.bytes());
+        if of_file != bytes {
+            let why = format!("the drive file is of a disk of {of_file} bytes, and this one has {bytes}");
+            return self.with_order_by_block(order, &why);
+        }
+        self.order = Some(PositionQueue::new(model, order));
+        self
+    }
+
+    /// The same disk with a queue of the node's own, ordered by block number instead of `wanted`; the notes say why.
+    pub fn with_order_by_block(mut self, wanted: PositionOrder, why: &str) -> Backend {
+        let Shape { bytes, block_bytes, .. } = self.drive.shape();
+        self.notes.push(format!("{why}: ordered by block number; probe the disk if it is another one"));
+        self.order = Some(PositionQueue::by_block(bytes, block_bytes, wanted));
+        self
     }
 
     /// A disk in memory that is zero and takes no memory until written; it measures the cost of a node.
