@@ -1,6 +1,6 @@
 //! Describes a node: its exports, addresses and settings.
 
-use super::file::{ExportPlan, Plan, Source};
+use super::file::{ExportPlan, OrderPlan, Plan, Source};
 use super::running::{Running, uri};
 use crate::sim::text::figure;
 use crate::units::{capacity, count, grouped, memory};
@@ -62,8 +62,15 @@ fn figures(metrics: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
 
 fn scheduled(plan: &Plan, disk: usize) -> String {
     let streams = &plan.disks[disk].streams;
+    let order = plan.disks[disk].order.as_ref().map(|OrderPlan { order, drive }| {
+        format!(
+            "ordered by {} of {drive}, {} at the disk",
+            order.name(),
+            count(order.window() as usize, "command")
+        )
+    });
     if !streams.scheduling {
-        return "requests as they come".to_string();
+        return order.map_or("requests as they come".to_string(), |order| format!("no streams, {order}"));
     }
     let fixed = [
         streams.read_ahead_bytes.map(|bytes| format!("R {}", memory(bytes))),
@@ -72,7 +79,7 @@ fn scheduled(plan: &Plan, disk: usize) -> String {
     ];
     let parts = std::iter::once(format!("{} of stream memory", memory(streams.memory_bytes)));
     let map = plan.disks[disk].map.as_ref().map(|path| format!("tracks as in {}", path.display()));
-    parts.chain(fixed.into_iter().flatten()).chain(map).collect::<Vec<_>>().join(", ")
+    parts.chain(fixed.into_iter().flatten()).chain(map).chain(order).collect::<Vec<_>>().join(", ")
 }
 
 fn uris(plan: &Plan, disk: usize, addresses: &[Address], out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! `--stats`: the activity of the disks.
 
-use super::state::{DiskState, SchedulerState};
+use super::state::{DiskState, OrderState, SchedulerState};
 use crate::sim::text::figure;
 use crate::units::{count, memory};
 
@@ -15,7 +15,7 @@ fn streams(scheduler: &SchedulerState) -> String {
 
 pub(super) fn line(disk: &DiskState) -> String {
     let scheduler = &disk.scheduler;
-    [
+    let parts = [
         disk.name.clone(),
         format!("{}, {} under way", count(disk.connections, "client"), disk.outstanding),
         streams(scheduler),
@@ -24,6 +24,6 @@ pub(super) fn line(disk: &DiskState) -> String {
         format!("{} MB/s read, {} written", figure(disk.read_mb_s), figure(disk.write_mb_s)),
         format!("busy {:.0} %", 100.0 * disk.utilisation),
         format!("p50 {} ms, p99 {} ms", figure(disk.response.p50_ms), figure(disk.response.p99_ms)),
-    ]
-    .join(" | ")
+    ];
+    parts.into_iter().chain(disk.order.as_ref().map(OrderState::text)).collect::<Vec<_>>().join(" | ")
 }

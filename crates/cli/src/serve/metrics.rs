@@ -1,6 +1,6 @@
 //! `--metrics`: a node's statistics for Prometheus, and as JSON.
 
-use super::state::{DiskState, NodeState, StreamState};
+use super::state::{DiskState, NodeState, OrderState, StreamState};
 use super::watch::Seen;
 use crate::service::endpoint::Page;
 use crate::service::metrics::{Labels, Metrics, OPEN_METRICS};
@@ -42,6 +42,7 @@ fn text(node: &NodeState) -> String {
         metrics.counters(name, help, node.disk.iter().map(|disk| (vec![label(disk)], value(disk))));
     }
     operations(&mut metrics, node);
+    orders(&mut metrics, node);
     streams(&mut metrics, node);
     metrics.text()
 }
@@ -128,6 +129,26 @@ fn operations(metrics: &mut Metrics, node: &NodeState) {
             .map(|(share, ms): (f64, f64)| (vec![label(disk), ("quantile", share.to_string())], ms / 1e3))
     });
     metrics.gauges("response_quantile_seconds", "Response times since the node began", quantiles);
+}
+
+/// Only disks whose commands are ordered.
+fn orders(metrics: &mut Metrics, node: &NodeState) {
+    let each = |value: fn(&OrderState) -> Option<f64>| {
+        let ordered = node.disk.iter().filter_map(|disk| Some((disk, disk.order.as_ref()?)));
+        ordered.filter_map(move |(disk, order)| Some((vec![label(disk)], value(order)?)))
+    };
+    let help = "1 while commands are ordered by block number because the disk does not answer as its drive file predicts";
+    metrics.gauges("order_fallback", help, each(|order| Some(f64::from(u8::from(order.has_fallen_back())))));
+    let waiting = each(|order| Some(order.waiting as f64));
+    metrics.gauges("order_waiting", "Commands that wait for a place at the disk", waiting);
+    let p50 = each(|order| order.error_p50_ms.map(|ms| ms / 1e3));
+    metrics.gauges("prediction_error_seconds", "Error that half of the predictions keep to", p50);
+    let all = each(|order| Some(order.predictions as f64));
+    metrics.counters("predictions", "Predictions of a request's service", all);
+    let missed = each(|order| Some(order.missed as f64));
+    metrics.counters("predictions_missed", "Predictions that were half a turn or more off", missed);
+    let fallbacks = each(|order| Some(order.fallbacks as f64));
+    metrics.counters("order_fallbacks", "Times that the drive file ceased to agree with the disk", fallbacks);
 }
 
 /// Only the busiest streams, by reused slots, so that the number of labels is bounded.

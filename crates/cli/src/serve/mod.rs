@@ -55,6 +55,15 @@ pub(crate) struct Serve {
     /// The file that says where a disk's tracks begin (`headstack probe --map`), disk by disk: those of --disk, then of --emulate.
     #[arg(long, value_name = "FILE")]
     map: Vec<String>,
+    /// Order each disk's commands before they go to it: `cylinder`, `position`, or the name of an order. Needs --drive.
+    #[arg(long, value_name = "ORDER")]
+    order: Option<String>,
+    /// Largest number of commands at a disk, with --order. [default: 1]
+    #[arg(long, value_name = "COMMANDS", requires = "order")]
+    window: Option<u32>,
+    /// The drive file that says where a disk's blocks lie (`headstack probe -o`), or a shipped drive, disk by disk as --map.
+    #[arg(long, value_name = "NAME|FILE")]
+    drive: Vec<String>,
     /// Where clients find the node: HOST:PORT (port 0: any that is free), :PORT or unix:PATH. May be repeated.
     #[arg(long, value_name = "ADDRESS")]
     nbd: Vec<String>,
@@ -172,6 +181,8 @@ impl Serve {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
             set.push(("disk.streams.memory_bytes".to_string(), Value::Integer(bytes)));
         }
+        set.extend(self.order.iter().map(|order| ("disk.order".to_string(), order.as_str().into())));
+        set.extend(self.window.map(|window| ("disk.window".to_string(), Value::Integer(window.into()))));
         for setting in &self.set {
             let wrong = || format!("--set {setting}: must be KEY=VALUE, such as disk.streams.dispatch_set=2");
             let (path, value) = split(setting).ok_or_else(wrong).map_err(Failure::Input)?;
@@ -207,11 +218,14 @@ impl Serve {
             disk.extend(self.data.get(at).map(|file| ("data".to_string(), file.as_str().into())));
             disks.push(disk);
         }
-        if let Some(more) = self.map.get(disks.len()) {
-            return Err(Failure::Input(format!("--map {more}: the command line names no disk for it")));
-        }
-        for (disk, file) in disks.iter_mut().zip(&self.map) {
-            disk.insert("map".to_string(), file.as_str().into());
+        for (key, files) in [("map", &self.map), ("drive", &self.drive)] {
+            if let Some(more) = files.get(disks.len()) {
+                let message = format!("--{key} {more}: the command line names no disk for it");
+                return Err(Failure::Input(message));
+            }
+            for (disk, file) in disks.iter_mut().zip(files) {
+                disk.insert(key.to_string(), file.as_str().into());
+            }
         }
         Ok(disks)
     }

@@ -1,15 +1,18 @@
 //! A running node: its disks and its server.
 
-use super::file::{DiskPlan, ExportPlan, Plan, Source};
+use super::file::{DiskPlan, ExportPlan, OrderPlan, Plan, Source};
+use crate::catalog;
 use crate::emulate::single;
 use crate::failure::Failure;
 use crate::files;
 use crate::service::variable;
 use headstack_host::node::{Backend, Node, NodeHandle, Opening};
+use headstack_host::sysfs::DeviceLocation;
 use headstack_host::{
     Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
 };
 use headstack_nbd::{Budget, Export};
+use headstack_policy::position::DriveModel;
 use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;
@@ -158,6 +161,29 @@ fn with_tracks(backend: Backend, path: &Path) -> Result<Backend, Failure> {
     backend.with_tracks(map, identity.sector_bytes).map_err(|error| wrong(error.to_string()))
 }
 
+/// The same disk with its commands ordered. A drive file of another disk than this one, as far as size and serial number say, leaves
+/// the order by block number.
+fn with_order(backend: Backend, plan: &OrderPlan, disk: &DiskPlan) -> Result<Backend, Failure> {
+    let spec = catalog::load(&plan.drive)?;
+    let model = DriveModel::new(&spec).map_err(Failure::input)?;
+    let foreign = disk.map.as_deref().map(|map| foreign_map(map, &disk.source)).transpose()?.flatten();
+    Ok(match foreign {
+        Some(why) => backend.with_order_by_block(plan.order.clone(), &why),
+        None => backend.with_order(model, plan.order.clone()),
+    })
+}
+
+/// Why a map, which was probed together with the drive file, is not of this block device; none if it may be.
+fn foreign_map(map: &Path, source: &Source) -> Result<Option<String>, Failure> {
+    let Source::Path { path, .. } = source else { return Ok(None) };
+    let wrong = |error: String| Failure::Input(format!("{}: {error}", map.display()));
+    let (identity, _) = map::read(&mut files::open(map)?).map_err(|error| wrong(error.to_string()))?;
+    let device = path.metadata().ok().filter(|found| found.rdev() > 0);
+    let location = device.and_then(|found| DeviceLocation::find(found.rdev()).ok());
+    let error = location.and_then(|location| location.on(&identity).err());
+    Ok(error.map(|error| format!("{}: {error}", map.display())))
+}
+
 /// Refuses a file that two disks name: each would take the other for another program.
 fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
     let mut met: Vec<((u64, u64, u64), &DiskPlan, &Path)> = Vec::new();
@@ -210,11 +236,15 @@ impl Unit {
                 (Backend::emulated(disk.handle(), 0).map_err(wrong)?, Some(disk))
             }
         };
-        let notes = backend.notes().to_vec();
         let backend = match &plan.map {
             Some(path) => with_tracks(backend, path)?,
             None => backend,
         };
+        let backend = match &plan.order {
+            Some(order) => with_order(backend, order, plan)?,
+            None => backend,
+        };
+        let notes = backend.notes().to_vec();
         let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
         Ok(Unit { node, disk, notes })
     }

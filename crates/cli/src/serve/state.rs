@@ -2,6 +2,7 @@
 //!
 //! Rates are since the last sample, usually a second before; counts are since the node began.
 
+use crate::sim::text::figure;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub(crate) struct DiskState {
     pub(crate) response: Response,
     pub(crate) operation: Vec<OperationState>,
     pub(crate) scheduler: SchedulerState,
+    /// The order of its commands, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<OrderState>,
     /// The streams with the most bytes a second, at most [`MOST_STREAMS`].
     pub(crate) stream: Vec<StreamState>,
 }
@@ -124,6 +128,53 @@ pub(crate) struct TuningState {
     pub(crate) read_ahead_bytes: u64,
     pub(crate) requests_per_turn: u32,
     pub(crate) dispatch_set: u32,
+}
+
+/// The order of a disk's commands, and how well its drive file predicts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OrderState {
+    /// The order in use, and the wanted one.
+    pub(crate) in_use: String,
+    pub(crate) wanted: String,
+    /// `learning`, `agrees` or `differs`.
+    pub(crate) drive_file: String,
+    /// Commands in the queue.
+    pub(crate) waiting: usize,
+    pub(crate) at_disk: u32,
+    /// Error of the last predictions that half of them, and nine in ten, keep to; none without predictions.
+    pub(crate) error_p50_ms: Option<f64>,
+    pub(crate) error_p90_ms: Option<f64>,
+    /// Predictions since the node began, and those half a turn or more off.
+    pub(crate) predictions: u64,
+    pub(crate) missed: u64,
+    pub(crate) reserve_ms: f64,
+    /// How often the drive file ceased to agree with the disk.
+    pub(crate) fallbacks: u64,
+}
+
+impl OrderState {
+    /// Whether commands are ordered by block number because the drive file is of another disk.
+    pub(crate) fn has_fallen_back(&self) -> bool {
+        self.drive_file == "differs"
+    }
+
+    /// In a few words.
+    pub(crate) fn text(&self) -> String {
+        let error = |ms: Option<f64>| ms.map_or("-".to_string(), figure);
+        match self.drive_file.as_str() {
+            "agrees" => format!(
+                "ordered by {}, predictions off by {} ms (p50) and {} ms (p90)",
+                self.in_use,
+                error(self.error_p50_ms),
+                error(self.error_p90_ms)
+            ),
+            "differs" => "ordered by block number: ANOTHER DISK than the drive file's".to_string(),
+            _ => format!(
+                "ordered by block number until the drive file is seen to agree, then by {}",
+                self.wanted
+            ),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,13 +6,14 @@ use crate::units::{capacity, grouped, memory};
 use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{NodeHandle, NodeView};
+use headstack_policy::position::{MapState, OrderView};
 use headstack_policy::streams::View;
 use std::io::{self, Write};
 
 pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     for node in nodes {
-        let NodeView { at, books, .. } = node.view();
+        let NodeView { at, books, order, .. } = node.view();
         let scheduler = node.inspect(|streams| streams.view());
         line("disk", node.name().to_string())?;
         line("requests", requests(&books))?;
@@ -20,6 +21,9 @@ pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()>
             line("throughput", throughput(&books, at.as_secs()))?;
             line("response", response(&books))?;
             line("streams", streams(&scheduler, &books))?;
+        }
+        if let Some(order) = order {
+            line("order", ordered(&order))?;
         }
         if scheduler.counters.lost_bytes > 0 {
             line(
@@ -45,6 +49,24 @@ fn throughput(books: &Books, seconds: f64) -> String {
         mb_s(Kind::Read),
         mb_s(Kind::Write)
     )
+}
+
+fn ordered(view: &OrderView) -> String {
+    let OrderView { predictions, missed, fallbacks, .. } = view;
+    let state = match view.state {
+        MapState::Learning => {
+            "by block number: too few reads to see whether the drive file agrees".to_string()
+        }
+        MapState::Agrees => format!("by {}", view.order),
+        MapState::Differs => {
+            "by block number: the disk does not answer as its drive file predicts".to_string()
+        }
+    };
+    let right = 100.0 * (1.0 - ratio(*missed as f64, *predictions as f64));
+    let error =
+        view.error_p50.map_or(String::new(), |error| format!(", half within {} ms", figure(error.as_ms())));
+    let counted = grouped(*predictions);
+    format!("{state}; {counted} services predicted, {right:.1} % to the turn{error}; {fallbacks} fallbacks")
 }
 
 fn streams(view: &View, books: &Books) -> String {

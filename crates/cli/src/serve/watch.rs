@@ -1,7 +1,7 @@
 //! Samples the disks of a node each second, so that readers get rates and do not delay the disks.
 
 use super::state::{
-    DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, Response, SchedulerCounts,
+    DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, OrderState, Response, SchedulerCounts,
     SchedulerState, StreamState, TuningState,
 };
 use crate::service::log::STREAMS;
@@ -10,6 +10,7 @@ use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{ClientView, NodeHandle, NodeView};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::Budget;
+use headstack_policy::position::{MapState, OrderView};
 use headstack_policy::streams::{Direction, StreamView, View};
 use log::debug;
 use std::collections::BTreeMap;
@@ -154,7 +155,8 @@ impl Watched {
     }
 
     fn measure(&mut self) -> DiskState {
-        let NodeView { at, outstanding, connections, has_failed, busy, books, clients } = self.node.view();
+        let NodeView { at, outstanding, connections, has_failed, busy, books, clients, order } =
+            self.node.view();
         let (scheduler, streams) = self
             .node
             .inspect(|streams| (streams.view(), streams.stream_views().collect::<Vec<StreamView>>()));
@@ -183,6 +185,7 @@ impl Watched {
             operation: operations(&books),
             stream: self.busiest(&streams, &clients),
             scheduler: scheduler_state(&scheduler, busy),
+            order: order.map(order_state),
         };
         (self.at, self.reads, self.done, self.hits, self.busy) =
             (at, read.done, done, scheduler.counters.hits, busy);
@@ -269,6 +272,27 @@ fn stream_state(stream: &StreamView, slot: usize, client: Option<&ClientView>, m
         has_turn: stream.has_turn,
         p50_ms: client.map(|client| client.p50.as_ms()),
         p99_ms: client.map(|client| client.p99.as_ms()),
+    }
+}
+
+fn order_state(view: OrderView) -> OrderState {
+    let drive_file = match view.state {
+        MapState::Learning => "learning",
+        MapState::Agrees => "agrees",
+        MapState::Differs => "differs",
+    };
+    OrderState {
+        in_use: view.order,
+        wanted: view.wanted,
+        drive_file: drive_file.to_string(),
+        waiting: view.waiting,
+        at_disk: view.at_disk,
+        error_p50_ms: view.error_p50.map(Nanos::as_ms),
+        error_p90_ms: view.error_p90.map(Nanos::as_ms),
+        predictions: view.predictions,
+        missed: view.missed,
+        reserve_ms: view.reserve.as_ms(),
+        fallbacks: view.fallbacks,
     }
 }
 

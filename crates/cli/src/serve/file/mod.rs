@@ -5,7 +5,7 @@ mod plan;
 mod spec;
 
 pub(crate) use document::{Overlay, read};
-pub(crate) use plan::{DiskPlan, ExportPlan, Plan, Source};
+pub(crate) use plan::{DiskPlan, ExportPlan, OrderPlan, Plan, Source};
 
 use schemars::schema_for;
 use spec::NodeSpec;

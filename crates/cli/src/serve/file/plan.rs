@@ -9,6 +9,7 @@ use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_nbd::Allow;
 use headstack_policy::admission::{Ability, Admission, Guarantee};
+use headstack_policy::position::{PositionOrder, PositionOrderError};
 use headstack_policy::streams::Config;
 use std::fmt;
 use std::path::PathBuf;
@@ -34,8 +35,16 @@ pub(crate) struct DiskPlan {
     pub(crate) read_only: bool,
     pub(crate) streams: Config,
     pub(crate) map: Option<PathBuf>,
+    pub(crate) order: Option<OrderPlan>,
     /// Ability on which guarantees are based.
     pub(crate) ability: Option<Ability>,
+}
+
+/// The order of a disk's commands, and the drive file that it uses.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderPlan {
+    pub(crate) order: PositionOrder,
+    pub(crate) drive: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -190,7 +199,26 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     let own = file.map_or(format!("disk{at}"), |name| name.to_string_lossy().into_owned());
     let name = spec.name.clone().unwrap_or(own);
     let (map, streams) = (spec.map.clone(), spec.streams.clone());
-    Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, ability })
+    let order = order(spec).map_err(|fault| Fault { key: key(&fault.key), ..fault })?;
+    Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, order, ability })
+}
+
+/// The order of a disk's commands, if it has one.
+fn order(spec: &DiskSpec) -> Result<Option<OrderPlan>, Fault> {
+    let Some(text) = &spec.order else {
+        let unused = [("drive", spec.drive.is_some()), ("window", spec.window.is_some())];
+        return match unused.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(Fault::new(key, "is for an `order`, and there is none")),
+            None => Ok(None),
+        };
+    };
+    let order = PositionOrder::new(text, spec.window.unwrap_or(1)).map_err(|error| match error {
+        PositionOrderError::Window { met } => Fault::new("window", format!("{met} is outside 1 to 256")),
+        other => Fault::new("order", other.to_string()),
+    })?;
+    let no_drive = "needs `drive`, a drive file of the disk: `headstack probe -o FILE.toml` writes one (a track map has no cylinders)";
+    let drive = spec.drive.clone().ok_or_else(|| Fault::new("order", no_drive))?;
+    Ok(Some(OrderPlan { order, drive }))
 }
 
 /// The ability of a disk with this stream memory.

@@ -166,6 +166,17 @@ pub(crate) struct DiskSpec {
     /// leaves at least a quarter of their length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) map: Option<PathBuf>,
+    /// A drive file from `headstack probe -o`, or the name of a shipped drive: where its blocks lie, for `order`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) drive: Option<String>,
+    /// Order of its commands: `cylinder` (`c-look-cylinder`), `position` (`sptf`), or an order of the simulator that needs no
+    /// more than positions. Until the ends of reads agree with `drive`, and whenever they cease to, the order is by block number.
+    /// Default: commands go to the disk as they come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<String>,
+    /// Largest number of commands at the disk, with `order`: 1 to 256. Positions are exact with 1. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) window: Option<u32>,
     /// Its worst-case ability, on which guarantees of exports are based.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ability: Option<AbilitySpec>,
@@ -186,6 +197,9 @@ impl Default for DiskSpec {
             buffered: false,
             threads: false,
             map: None,
+            drive: None,
+            order: None,
+            window: None,
             ability: None,
             streams: Config::default(),
         }
