@@ -2,13 +2,15 @@
 //! that reorders by itself, who starves there, and what a guard at the host can do about it.
 //!
 //! Modelled: ordering by LBN and by true position on four drives, elevators with the drive's queue off and on under the
-//! study's two loads, response times over queue depth, the counting guard of the study and the adaptive one of ours. Not
-//! modelled: the study's trace, which is not to be had, and the file system below which it was taken.
+//! study's two loads, response times over queue depth, the counting guard of the study and the adaptive one of ours, and
+//! predicted times after a probe. Not modelled: the study's trace, which is not to be had, and the file system below which it
+//! was taken.
 //! *Source:* H. Y. Yeom, "New (old) problems in HDDs: how to cope with them?" (slides).
 
 mod delay;
 mod guard;
 mod layout;
+mod predict;
 mod redundant;
 
 use crate::runs::Responses;
@@ -33,6 +35,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         redundant::run(setting)?,
         delay::run(setting)?,
         guard::run(setting)?,
+        predict::run(setting)?,
     ]))
 }
 
