@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test check reproduce packages lint doc golden evidence probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement layout-gain layout-large install clean
+.PHONY: demo test check reproduce packages lint doc golden evidence probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -127,6 +127,12 @@ cuts-real: packages
 # Response times that fio measures on emulated disks, beside those of `headstack sim`: ten minutes of a quiet machine, and root.
 emulate-agreement: packages
 	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement::
+
+# What a node's order by cylinder or position gains on emulated disks, and what the simulator predicts: eight minutes of a quiet machine.
+# The short form is ORDER_GAIN=--quick.
+order-gain: packages
+	$(CARGO) build --release --package headstack-cli
+	scripts/order-gain --out $(OUT)/order-gain.json $(ORDER_GAIN)
 
 # What reads gain that keep to tracks, through the kernel and in the simulator: three minutes of a quiet machine, and root.
 layout-gain: packages
