@@ -163,6 +163,9 @@ impl Bench {
             self.step();
         }
         self.outcome.time = self.now - begun;
+        // A starved request may not be answered at all.
+        let oldest = self.pending.values().map(|since| self.now - *since).max();
+        self.outcome.longest = self.outcome.longest.max(oldest.unwrap_or_default());
         self.outcome
     }
 
