@@ -5,6 +5,7 @@ pub mod check;
 pub mod crossings;
 pub mod exclude;
 pub mod map;
+pub mod relocate;
 pub mod unit;
 
 pub use map::{Run, Track, TrackMap};
