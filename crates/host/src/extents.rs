@@ -1,18 +1,27 @@
 //! The location of a file's blocks on its device.
 
-use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags as Flags};
+use fiemap::{Fiemap, FiemapExtent, FiemapExtentFlags as Flags, FiemapFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// Extents of a file in bytes of the device, in the file's order.
+/// Bytes that are consecutive in a file and on its device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileExtent {
+    /// First byte, counted in the file.
+    pub logical: u64,
+    /// The bytes of the device.
+    pub device: Range<u64>,
+}
+
+/// Extents of a file, in the file's order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub struct FileExtents {
     /// Extents; those adjacent in the file and on the device are merged.
-    pub(super) extents: Vec<Range<u64>>,
+    pub extents: Vec<FileExtent>,
     /// Extents without blocks of their own: stored with the file's metadata.
-    pub(super) inline: u64,
+    pub inline: u64,
 }
 
 /// Queries the file system for the extents of a file.
@@ -20,31 +29,43 @@ pub(super) struct Place {
 /// *Errors:* it does not report them, or blocks are not allocated yet, or what it reports is no place on the device.
 ///
 /// *Source:* kernel documentation, filesystems/fiemap.
-pub(super) fn first_extents(file: &File) -> Result<Place, String> {
+pub fn extents_of(file: &File) -> Result<FileExtents, String> {
+    query(file, FiemapFlags::empty())
+}
+
+/// As [`extents_of`], after the file's data have been written to the device.
+///
+/// *Errors:* those of [`extents_of`], if more data arrive meanwhile or the data cannot be written.
+pub fn written_extents_of(file: &File) -> Result<FileExtents, String> {
+    query(file, FiemapFlags::SYNC)
+}
+
+fn query(file: &File, flags: FiemapFlags) -> Result<FileExtents, String> {
     refuse_other_addresses(file)?;
-    let extents: io::Result<Vec<FiemapExtent>> = Fiemap::new(file).collect();
+    let extents: io::Result<Vec<FiemapExtent>> = Fiemap::with_flags(file, flags).collect();
     let extents = extents.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => {
             "its file system does not tell where files lie (no FIEMAP)".to_string()
         }
         _ => format!("its extents: {error}"),
     })?;
-    let mut place = Place::default();
+    let mut found = FileExtents::default();
     let mut follows = None;
     for extent in &extents {
         match kind(extent.fe_flags)? {
-            Kind::Inline => place.inline += 1,
+            Kind::Inline => found.inline += 1,
             Kind::Blocks => {
-                let (begin, end) = (extent.fe_physical, extent.fe_physical + extent.fe_length);
-                match place.extents.last_mut() {
-                    Some(last) if follows == Some((extent.fe_logical, begin)) => last.end = end,
-                    _ => place.extents.push(begin..end),
+                let (logical, begin) = (extent.fe_logical, extent.fe_physical);
+                let end = begin + extent.fe_length;
+                match found.extents.last_mut() {
+                    Some(last) if follows == Some((logical, begin)) => last.device.end = end,
+                    _ => found.extents.push(FileExtent { logical, device: begin..end }),
                 }
-                follows = Some((extent.fe_logical + extent.fe_length, end));
+                follows = Some((logical + extent.fe_length, end));
             }
         }
     }
-    Ok(place)
+    Ok(found)
 }
 
 /// btrfs reports logical addresses, which it maps to devices itself.

@@ -9,6 +9,7 @@ pub mod disk;
 mod disk_thread;
 mod event_loop;
 pub mod ext4;
+pub mod extents;
 mod fair;
 pub mod fuse;
 mod lateness;

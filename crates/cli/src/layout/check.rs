@@ -123,7 +123,7 @@ impl Check {
 }
 
 /// Adds the crossings of another inode. Tracks that both touch are counted twice, and not reported.
-fn add(sum: &mut Crossings, more: &Crossings) {
+pub(super) fn add(sum: &mut Crossings, more: &Crossings) {
     sum.extents += more.extents;
     sum.sectors += more.sectors;
     sum.crossings += more.crossings;

@@ -3,11 +3,13 @@
 mod align;
 mod check;
 mod exclude;
-mod extents;
 mod hints;
 mod mkfs;
 mod partition;
+mod preallocate;
+mod reorganize;
 mod show;
+mod walk;
 
 use crate::failure::Failure;
 use std::io::Write;
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Hints(hints::Command),
     #[command(subcommand)]
     Mkfs(mkfs::Mkfs),
+    Preallocate(preallocate::Preallocate),
+    Reorganize(reorganize::Reorganize),
     Show(show::Show),
 }
 
@@ -33,6 +37,8 @@ impl Command {
             Command::Exclude(command) => command.run(out),
             Command::Hints(command) => command.run(out),
             Command::Mkfs(command) => command.run(out),
+            Command::Preallocate(command) => command.run(out),
+            Command::Reorganize(command) => command.run(out),
             Command::Show(command) => command.run(out),
         }
     }

@@ -6,6 +6,7 @@ use headstack_host::sysfs::{DeviceLocation, LocationError};
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::{self, Identity, View};
+use headstack_tracks::relocate::BlockTracks;
 use rustix::fs::FileType;
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
@@ -89,10 +90,50 @@ impl Mapped {
         Ok(Mapped { span, ..self })
     }
 
+    /// The map, restricted to the partition of a file's file system, and where that is known from.
+    ///
+    /// *Errors:* the file cannot be opened, or its device's location on the disk of the map is unknown and not given.
+    pub(super) fn around(self, path: &Path, partition: Option<Span>) -> Result<(Mapped, String), Failure> {
+        if let Some(span) = partition {
+            let mapped =
+                self.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))?;
+            return Ok((mapped, "as given".to_string()));
+        }
+        let unknown = |reported: &dyn Display| {
+            Failure::Input(format!("{}: {reported}; give --partition START,LEN", path.display()))
+        };
+        let device = rustix::fs::fstat(files::open(path)?).map_err(|error| unknown(&error))?.st_dev;
+        let found = match DeviceLocation::find(device) {
+            Err(LocationError::NoDevice) => {
+                return Err(unknown(&"its file system names no block device of its own"));
+            }
+            found => found.map_err(|reported| unknown(&reported))?,
+        };
+        let span = match found.on(&self.identity) {
+            Err(
+                reported @ (LocationError::OtherSize { .. }
+                | LocationError::WithinSector { .. }
+                | LocationError::Foreign(_)),
+            ) => {
+                return Err(Failure::input(reported));
+            }
+            span => span.map_err(|reported| unknown(&reported))?.into(),
+        };
+        let mapped = self.within(span).map_err(|failure| failure.within(found.name()))?;
+        Ok((mapped, format!("{}, as the system tells", found.name())))
+    }
+
     pub(super) fn outside(&self, extent: &Range<Lbn>) -> String {
         let Range { start, end } = extent;
         let sectors = self.span.sectors;
         format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map")
+    }
+
+    /// The tracks in blocks of a file system on the partition.
+    ///
+    /// *Errors:* the blocks are no whole sectors.
+    pub(super) fn block_tracks(&self, block_bytes: u64) -> Result<BlockTracks<'_>, Failure> {
+        BlockTracks::new(self.view(), block_bytes, self.identity.sector_bytes).map_err(Failure::input)
     }
 
     pub(super) fn view(&self) -> View<'_> {
@@ -131,6 +172,13 @@ impl MapArgs {
             Err(LocationError::MadeOfOthers(_)) => Ok(mapped),
             Err(reported) => Err(wrong(Failure::input(reported))),
         }
+    }
+
+    /// Reads the map for the file system of a file, as [`Mapped::around`].
+    ///
+    /// *Errors:* it is no map, and those of [`Mapped::around`].
+    pub(super) fn read_around(&self, path: &Path) -> Result<(Mapped, String), Failure> {
+        Mapped::whole(&self.map)?.around(path, self.partition)
     }
 
     pub(super) fn is_part(&self) -> bool {

@@ -1,27 +1,20 @@
 //! `headstack layout show`: the tracks of files.
 
-use super::extents::{self, Place};
 use super::partition::{Mapped, Span};
+use super::walk::found;
 use crate::failure::Failure;
 use crate::files;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped, significant};
-use headstack_host::ext4::HIDDEN_FILE;
-use headstack_host::sysfs::{DeviceLocation, LocationError};
+use headstack_host::extents::{self, FileExtents};
 use headstack_model::Lbn;
 use headstack_tracks::crossings::Crossings;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use walkdir::WalkDir;
-
-/// Inode of the root of any ext4.
-const EXT4_ROOT: u64 = 2;
 
 /// Show which tracks the extents of files lie on, and how often reading them crosses from one to the next.
 ///
@@ -109,11 +102,11 @@ impl Show {
             if !seen.insert(stat.st_ino) {
                 continue;
             }
-            let Place { extents, inline } = extents::first_extents(&file).map_err(wrong)?;
+            let FileExtents { extents, inline } = extents::extents_of(&file).map_err(wrong)?;
             let sector = u64::from(mapped.identity.sector_bytes);
             let extents: Vec<_> = extents
                 .into_iter()
-                .map(|bytes| Lbn(bytes.start / sector)..Lbn(bytes.end.div_ceil(sector)))
+                .map(|extent| Lbn(extent.device.start / sector)..Lbn(extent.device.end.div_ceil(sector)))
                 .collect();
             block = block_bytes(&file).map_err(wrong)?.div_ceil(sector);
             let counted =
@@ -141,34 +134,7 @@ impl Show {
 
     /// The map, with the partition of a file.
     fn mapped(&self, path: &Path) -> Result<(Mapped, String), Failure> {
-        let whole = self.whole()?;
-        if let Some(span) = self.partition {
-            let mapped =
-                whole.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))?;
-            return Ok((mapped, "as given".to_string()));
-        }
-        let unknown = |reported: &dyn Display| {
-            Failure::Input(format!("{}: {reported}; give --partition START,LEN", path.display()))
-        };
-        let device = rustix::fs::fstat(files::open(path)?).map_err(|error| unknown(&error))?.st_dev;
-        let found = match DeviceLocation::find(device) {
-            Err(LocationError::NoDevice) => {
-                return Err(unknown(&"its file system names no block device of its own"));
-            }
-            found => found.map_err(|reported| unknown(&reported))?,
-        };
-        let span = match found.on(&whole.identity) {
-            Err(
-                reported @ (LocationError::OtherSize { .. }
-                | LocationError::WithinSector { .. }
-                | LocationError::Foreign(_)),
-            ) => {
-                return Err(Failure::input(reported));
-            }
-            span => span.map_err(|reported| unknown(&reported))?.into(),
-        };
-        let mapped = whole.within(span).map_err(|failure| failure.within(found.name()))?;
-        Ok((mapped, format!("{}, as the system tells", found.name())))
+        self.whole()?.around(path, self.partition)
     }
 
     fn to_text(&self, findings: &Findings) -> String {
@@ -226,45 +192,6 @@ impl Show {
         }
         reported
     }
-}
-
-/// The named files and those below named folders, and the hidden files with excluded blocks below folders.
-fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
-    let (mut paths, mut left_out) = (Vec::new(), Vec::new());
-    for named in named {
-        for entry in WalkDir::new(named).same_file_system(true).sort_by_file_name() {
-            let entry = entry.map_err(|error| {
-                let place = error.path().unwrap_or(named).display().to_string();
-                Failure::Input(match error.into_io_error() {
-                    Some(error) => format!("{place}: {error}"),
-                    None => format!("{place}: its folders lead in a circle"),
-                })
-            })?;
-            let is_named = entry.depth() == 0;
-            let is_file = match is_named {
-                // A named link stands for its target.
-                true => std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file()),
-                false => entry.file_type().is_file(),
-            };
-            if is_file && !is_named && is_holder(entry.path()) {
-                left_out.push(entry.into_path());
-            } else if is_file {
-                paths.push(entry.into_path());
-            } else if is_named && !entry.path().is_dir() {
-                return Err(Failure::Input(format!("{}: is neither a file nor a folder", named.display())));
-            }
-        }
-    }
-    match paths.is_empty() {
-        true => Err(Failure::Input("there are no files in what was named".to_string())),
-        false => Ok((paths, left_out)),
-    }
-}
-
-/// Whether a file is the hidden one of `layout mkfs` in the root of a file system: it covers boundaries, but is never read.
-fn is_holder(path: &Path) -> bool {
-    let is_root = |folder: &Path| std::fs::metadata(folder).is_ok_and(|found| found.ino() == EXT4_ROOT);
-    path.file_name().is_some_and(|name| name == HIDDEN_FILE) && path.parent().is_some_and(is_root)
 }
 
 fn block_bytes(file: &File) -> Result<u64, String> {

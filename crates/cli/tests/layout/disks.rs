@@ -89,6 +89,20 @@ impl Disk {
         self.boundaries.get(next).copied().filter(|boundary| *boundary < end)
     }
 
+    /// Bytes of the shortest track in the part.
+    pub(crate) fn shortest_track_bytes(&self) -> u64 {
+        self.track_bytes().min().expect("the part has tracks")
+    }
+
+    /// Bytes of the longest track in the part.
+    pub(crate) fn longest_track_bytes(&self) -> u64 {
+        self.track_bytes().max().expect("the part has tracks")
+    }
+
+    fn track_bytes(&self) -> impl Iterator<Item = u64> {
+        self.boundaries.windows(2).map(|pair| (pair[1] - pair[0]) * self.bytes)
+    }
+
     /// A new image of the part, without a byte in it.
     pub(crate) fn image(&self) -> String {
         sparse(&self.folder.path().join("image"), self.sectors * self.bytes)

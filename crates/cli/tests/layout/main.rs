@@ -29,4 +29,5 @@ mod hints;
 mod inodes;
 mod interrupted;
 mod partitions;
+mod reorganize;
 mod show;

@@ -10,6 +10,7 @@ mod dry_run;
 pub mod inodes;
 mod make;
 mod method;
+pub mod online;
 mod options;
 mod plan;
 mod target;
