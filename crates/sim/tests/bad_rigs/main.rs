@@ -114,7 +114,7 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 45] = [
+const MAY_BE_ZERO: [&str; 47] = [
     "antic_expire",
     "arbitration_us",
     "back_seek_max",
@@ -144,6 +144,7 @@ const MAY_BE_ZERO: [&str; 45] = [
     "read_batch_expire",
     "read_ahead_sectors",
     "read_expire",
+    "read_latency",
     "read_modify_write_ratio",
     "read_us_per_sector",
     "round_trip_us",
@@ -158,6 +159,7 @@ const MAY_BE_ZERO: [&str; 45] = [
     "word_write_us",
     "write_batch_expire",
     "write_expire",
+    "write_latency",
     "write_us_per_sector",
     "writes_starved",
 ];
