@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test check reproduce packages lint doc golden evidence probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large install clean
+.PHONY: demo test check reproduce packages lint doc golden evidence probe-full node-full rearrange-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -54,6 +54,10 @@ cuts:
 # Clients of a storage node with its scheduler and without, over the whole list of loads: half an hour.
 node-full:
 	$(CARGO) test --release --package headstack-sim --test node_clients -- --ignored --nocapture
+
+# Block rearrangement under ten thousand seeded loads: reads return what was last written.
+rearrange-full:
+	$(CARGO) test --release --package headstack-policy --test rearrange -- --ignored
 
 # Learns all shipped drives from outside, and says how well.
 probe-full:

@@ -7,6 +7,7 @@ mod guard;
 pub mod order;
 pub mod position;
 mod queue;
+pub mod rearrange;
 pub mod rounds;
 pub mod streams;
 pub mod stripe;

@@ -1,0 +1,325 @@
+//! Adaptive block rearrangement: blocks that are used often are copied to where the arm dwells.
+//!
+//! The rearranger stands before a disk or an array. It counts the references to blocks ([`ReferenceAnalyzer`]). At the end of each
+//! period it copies the hottest blocks into a reserved region ([`ReservedRegion`]), each to a slot that a [`HotPlacement`] chooses. From
+//! then on requests for these blocks go to the copies. Blocks are copied, not moved: a block that has cooled is only written home if
+//! its copy was written. The region is never visible: the disk appears smaller by it.
+//!
+//! It is a deterministic state machine without a clock. Its owner submits requests and reports ended commands and recorded changes, each
+//! with the time, takes [`RearrangeAction`]s from it, and asks it when to call again. The owner holds the bytes, and the table that
+//! survives a crash, if one does.
+//!
+//! Reads return what was last written, because a block has one place in force at any time: its home until its copy is recorded, the
+//! copy until its removal is recorded. A request that writes to a block while that changes is held until the change is recorded.
+//!
+//! *Source:* S. Akyürek, K. Salem, "Adaptive block rearrangement" (ACM TOCS 13(2), 1995): analyzer, arranger, hot block table, region in
+//! the middle of the disk. The pace of copies, the treatment of requests during copies, and the states of the table are ours.
+
+mod analysis;
+mod analyzer;
+mod arranger;
+mod config;
+mod copies;
+mod error;
+mod index;
+mod list_error;
+mod messages;
+mod pace;
+mod placement;
+mod region;
+mod replacement;
+mod requests;
+mod space_saving;
+mod table;
+mod view;
+
+pub use analysis::{CaughtShares, PeriodAnalysis, ReferenceAnalysis};
+pub use analyzer::{CarriedShare, ExactCounts, FirstCome, HotBlock, ReferenceAnalyzer};
+pub use config::{CopyTime, ReadSource, RearrangeSpec, RegionPlace};
+pub use error::RearrangeError;
+pub use list_error::{ListError, caught_share};
+pub use messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, RearrangeAction, TableChange};
+pub use placement::{HotPlacement, organ_pipe};
+pub use region::{RegionSlot, ReservedRegion, ReservedRun};
+pub use replacement::CounterReplacement;
+pub use space_saving::SpaceSaving;
+pub use view::{PeriodRecord, RearrangeCounters, RearrangeView};
+
+use arranger::CopyPlan;
+use copies::ActiveCopy;
+use headstack_model::{BlockError, Instant, Nanos};
+use pace::CopyPace;
+use requests::{DividedRequest, RequestPiece};
+use slab::Slab;
+use std::collections::VecDeque;
+use table::HotBlockTable;
+
+/// Periods whose records are kept.
+const PERIODS_KEPT: usize = 1000;
+
+/// The reason for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommandPurpose {
+    /// It is a whole request, with this ticket.
+    Whole(u64),
+    /// It is a part of a request, with this key.
+    Part(u32),
+    CopyRead(u32),
+    CopyWrite(u32),
+}
+
+/// A command that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct InFlightCommand {
+    purpose: CommandPurpose,
+    /// Whether it is a request's write.
+    is_write: bool,
+    /// Its first and last block.
+    blocks: (u64, u64),
+    /// The first and last slot, if a request uses the region.
+    slots: Option<(u32, u32)>,
+}
+
+/// The rearranger of one disk.
+#[derive(Debug)]
+pub struct Rearranger {
+    spec: RearrangeSpec,
+    block_sectors: u64,
+    region: ReservedRegion,
+    slots: Vec<RegionSlot>,
+    now: Instant,
+    analyzer: Box<dyn ReferenceAnalyzer>,
+    table: HotBlockTable,
+    plan: CopyPlan,
+    copies: Slab<ActiveCopy>,
+    pace: CopyPace,
+    commands: Slab<InFlightCommand>,
+    split: Slab<DividedRequest>,
+    /// Requests that wait until a change of the table is recorded.
+    held: VecDeque<BlockRequest>,
+    /// Pieces of the request that is being routed; kept for its memory.
+    pieces: Vec<RequestPiece>,
+    actions: VecDeque<RearrangeAction>,
+    /// When the period ends; [`Instant::MAX`] for never.
+    period_end: Instant,
+    periods: VecDeque<PeriodRecord>,
+    periods_ended: u64,
+    counters: RearrangeCounters,
+    /// The counters at the start of the period.
+    period_start: RearrangeCounters,
+}
+
+impl Rearranger {
+    /// A rearranger whose region is empty. `slots` are those of the region ([`ReservedRegion::slots`]) for blocks of `block_sectors`
+    /// sectors; they rise by place, cylinder and track.
+    ///
+    /// *Errors:* a key is out of its range, or the region has no slot.
+    pub fn new(
+        spec: RearrangeSpec,
+        block_sectors: u64,
+        region: ReservedRegion,
+        slots: Vec<RegionSlot>,
+    ) -> Result<Rearranger, RearrangeError> {
+        spec.check()?;
+        if slots.is_empty() {
+            let met = format!("a region of {} sectors", region.reserved_sectors());
+            let allowed = format!("regions with room for a block of {block_sectors} sectors");
+            return Err(RearrangeError::new("block_bytes", met, allowed));
+        }
+        Ok(Rearranger {
+            block_sectors,
+            analyzer: spec.replacement.analyzer(spec.counters() as usize),
+            table: HotBlockTable::new(slots.len()),
+            plan: CopyPlan::default(),
+            copies: Slab::new(),
+            pace: CopyPace::new(&spec),
+            commands: Slab::new(),
+            split: Slab::new(),
+            held: VecDeque::new(),
+            pieces: Vec::new(),
+            actions: VecDeque::new(),
+            period_end: Instant::ZERO + spec.period(),
+            periods: VecDeque::new(),
+            periods_ended: 0,
+            counters: RearrangeCounters::default(),
+            period_start: RearrangeCounters::default(),
+            now: Instant::ZERO,
+            region,
+            slots,
+            spec,
+        })
+    }
+
+    /// Adds a copy that the region held before a restart. Call it before the first request.
+    ///
+    /// Panics if the slot is not free, or the block has a copy.
+    pub fn restore_copy(&mut self, slot: u32, block: u64, is_dirty: bool) {
+        assert!(self.table.slot_of(block).is_none(), "block {block} has one copy");
+        self.table.restore(slot, block, is_dirty);
+    }
+
+    /// Continues the counts of an earlier [`Rearranger::hot_list`].
+    pub fn restore_counts(&mut self, list: &[HotBlock]) {
+        self.analyzer.restore(list);
+    }
+
+    /// The region.
+    pub fn region(&self) -> &ReservedRegion {
+        &self.region
+    }
+
+    /// Sectors of a block.
+    pub fn block_sectors(&self) -> u64 {
+        self.block_sectors
+    }
+
+    /// The most referenced blocks of the current period.
+    pub fn hot_list(&self, most: usize) -> Vec<HotBlock> {
+        self.analyzer.hot_list(most)
+    }
+
+    /// The copies in force: slot, block, and whether the copy was written.
+    pub fn copies(&self) -> impl Iterator<Item = (u32, u64, bool)> + '_ {
+        self.table.copies()
+    }
+
+    /// What it is doing.
+    pub fn view(&self) -> RearrangeView {
+        let (pending_out, pending_in) = self.plan.pending();
+        RearrangeView {
+            slots: self.slots.len() as u32,
+            copies: self.table.valid(),
+            dirty: self.table.dirty(),
+            pending_out: pending_out as u32,
+            pending_in: pending_in as u32,
+            block_counters: self.analyzer.counters() as u32,
+            periods: self.periods_ended,
+            counters: self.counters,
+        }
+    }
+
+    /// The periods that have ended, at most the last thousand.
+    pub fn periods(&self) -> impl Iterator<Item = &PeriodRecord> {
+        self.periods.iter()
+    }
+
+    /// The counts of the current period.
+    pub fn period_counters(&self) -> RearrangeCounters {
+        self.counters.since(&self.period_start)
+    }
+
+    /// Takes a request. Its sectors must be visible ones, at least one except for a flush.
+    pub fn submit(&mut self, now: Instant, request: BlockRequest) {
+        self.now = now;
+        self.pace.request_begins();
+        if request.access != BlockAccess::Flush {
+            self.count(&request);
+        }
+        self.route(request);
+    }
+
+    /// Takes the end of a command of the disk.
+    pub fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
+        self.now = now;
+        let command = self.commands.remove(id as usize);
+        match command.purpose {
+            CommandPurpose::CopyRead(copy) => self.end_copy_read(copy, result),
+            CommandPurpose::CopyWrite(copy) => self.end_copy_write(copy, result),
+            CommandPurpose::Whole(_) | CommandPurpose::Part(_) => self.end_request_command(command, result),
+        }
+        self.pump();
+    }
+
+    /// The change of a slot ([`RearrangeAction::Record`]) is recorded.
+    pub fn handle_recorded(&mut self, now: Instant, slot: u32) {
+        self.now = now;
+        self.table.finish_change(slot);
+        for request in std::mem::take(&mut self.held) {
+            self.route(request);
+        }
+        self.pump();
+    }
+
+    /// Does what is due at this time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        if self.period_end <= now {
+            self.end_period();
+        }
+        self.pump();
+    }
+
+    /// When to call [`Rearranger::handle_timeout`] if no other call comes before.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let may_copy = !self.plan.is_empty() && self.copies.len() < self.spec.parallel_copies as usize;
+        // A copy that may begin now and did not waits for a command or a record.
+        let copy = Some(self.pace.next_copy()).filter(|at| may_copy && *at > self.now);
+        let at = copy.unwrap_or(Instant::MAX).min(self.period_end);
+        (at < Instant::MAX).then_some(at)
+    }
+
+    /// The next action for the owner. To be called until there is none, after each other call.
+    #[inline]
+    pub fn poll_action(&mut self) -> Option<RearrangeAction> {
+        self.actions.pop_front()
+    }
+
+    /// Empties the region: dirty copies are written home without a pause, and no period ends any more. The homes hold all data once
+    /// [`Rearranger::is_dissolved`].
+    pub fn dissolve(&mut self, now: Instant) {
+        self.now = now;
+        self.period_end = Instant::MAX;
+        self.pace.hurry();
+        self.replace_plan(CopyPlan::emptying(&self.table));
+        self.pump();
+    }
+
+    /// Whether the region holds nothing and no copy is planned or in flight.
+    pub fn is_dissolved(&self) -> bool {
+        self.plan.is_empty() && self.copies.is_empty() && self.table.is_empty()
+    }
+
+    /// Ends the period: plans the copies, and records what happened.
+    fn end_period(&mut self) {
+        let mut hot = self.analyzer.hot_list(self.slots.len());
+        hot.retain(|hot| hot.count >= self.spec.least_references && self.is_eligible(hot.block));
+        let slots = self.spec.placement.assign(&hot, &self.slots, |block| self.table.slot_of(block));
+        self.replace_plan(CopyPlan::new(&self.table, &hot, &slots));
+        self.analyzer.age(self.spec.carried());
+        let record = PeriodRecord {
+            number: self.periods_ended,
+            end: self.period_end,
+            counters: self.period_counters(),
+            hot_blocks: hot.len() as u32,
+            copies: self.table.valid(),
+        };
+        if self.periods.len() == PERIODS_KEPT {
+            self.periods.pop_front();
+        }
+        self.periods.push_back(record);
+        self.periods_ended += 1;
+        self.period_start = self.counters;
+        let (period, late) = (self.spec.period(), self.now.since(self.period_end));
+        self.period_end = self.period_end.saturating_add(Nanos((late.0 / period.0 + 1) * period.0));
+    }
+
+    /// Panics if the state is inconsistent.
+    pub fn check(&self) {
+        self.table.check();
+        let in_slots = |slot: u32| {
+            let uses = |command: &InFlightCommand| {
+                command.slots.is_some_and(|(first, last)| (first..=last).contains(&slot))
+            };
+            self.commands.iter().filter(|(_, command)| uses(command)).count() as u32
+        };
+        for slot in 0..self.slots.len() as u32 {
+            let holds = self.table.slot(slot);
+            assert_eq!(holds.reads + holds.writes, in_slots(slot), "slot {slot} counts its commands");
+        }
+        let is_idle = self.commands.is_empty() && self.actions.is_empty();
+        assert!(
+            !is_idle || self.held.is_empty() || self.table.is_changing(),
+            "a request is held for nothing"
+        );
+    }
+}

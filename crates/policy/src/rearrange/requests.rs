@@ -1,0 +1,237 @@
+//! Requests from above: each goes to the homes of its blocks, to their copies, or in pieces to both.
+
+use super::messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, RearrangeAction};
+use super::table::CopyState;
+use super::{CommandPurpose, InFlightCommand, ReadSource, Rearranger};
+use headstack_model::{BlockError, Lbn};
+
+/// A request that became several commands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DividedRequest {
+    ticket: u64,
+    /// Commands that have not ended.
+    left: u32,
+    result: Result<(), BlockError>,
+}
+
+/// Where a request finds a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockLocation {
+    Home,
+    Slot(u32),
+    /// Nowhere until a change of the table is recorded.
+    Held,
+}
+
+/// A run of a request's sectors that is contiguous on the disk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestPiece {
+    lbn: Lbn,
+    sectors: u32,
+    /// Sectors of the request before it.
+    skipped: u32,
+    /// Its first and last block.
+    blocks: (u64, u64),
+    /// The first and last slot, if it lies in the region.
+    slots: Option<(u32, u32)>,
+}
+
+impl RequestPiece {
+    /// Appends a piece, if it follows on the disk and lies in the region as this one does.
+    fn join(&mut self, next: &RequestPiece) -> bool {
+        let slots = match (self.slots, next.slots) {
+            (None, None) => None,
+            (Some((first, last)), Some((one, end))) if one == last || one == last + 1 => Some((first, end)),
+            _ => return false,
+        };
+        if self.lbn + u64::from(self.sectors) != next.lbn {
+            return false;
+        }
+        *self = RequestPiece {
+            sectors: self.sectors + next.sectors,
+            blocks: (self.blocks.0, next.blocks.1),
+            slots,
+            ..*self
+        };
+        true
+    }
+}
+
+impl Rearranger {
+    /// The first and last block of a run of visible sectors.
+    fn blocks_of(&self, lbn: Lbn, sectors: u32) -> (u64, u64) {
+        let first = lbn.0 / self.block_sectors;
+        let last = (lbn.0 + u64::from(sectors) - 1) / self.block_sectors;
+        (first, last)
+    }
+
+    /// Counts the references of a request.
+    pub(super) fn count(&mut self, request: &BlockRequest) {
+        let (first, last) = self.blocks_of(request.lbn, request.sectors);
+        self.counters.requests += 1;
+        if last - first < u64::from(self.spec.longest_blocks) {
+            self.counters.references += last - first + 1;
+            (first..=last).for_each(|block| self.analyzer.observe(block));
+        }
+    }
+
+    /// Begins a request, or holds it until a change of the table that concerns it is recorded.
+    pub(super) fn route(&mut self, request: BlockRequest) {
+        if request.access == BlockAccess::Flush {
+            let buffer = CommandBuffer::Request { ticket: request.ticket, skipped: 0 };
+            let flush = InFlightCommand {
+                purpose: CommandPurpose::Whole(request.ticket),
+                is_write: false,
+                blocks: (u64::MAX, 0),
+                slots: None,
+            };
+            return self.start(flush, BlockAccess::Flush, (Lbn(0), 0), buffer);
+        }
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        if !self.split(&request, &mut pieces) {
+            self.held.push_back(request);
+        } else if let [piece] = pieces[..] {
+            self.start_piece(&request, &piece, CommandPurpose::Whole(request.ticket));
+        } else {
+            let left = pieces.len() as u32;
+            let split = DividedRequest { ticket: request.ticket, left, result: Ok(()) };
+            let purpose = CommandPurpose::Part(self.split.insert(split) as u32);
+            pieces.iter().for_each(|piece| self.start_piece(&request, piece, purpose));
+        }
+        self.pieces = pieces;
+    }
+
+    /// Splits a request into pieces; `false` if it must be held.
+    fn split(&mut self, request: &BlockRequest, pieces: &mut Vec<RequestPiece>) -> bool {
+        let (first, last) = self.blocks_of(request.lbn, request.sectors);
+        let is_write = request.access == BlockAccess::Write;
+        let is_long = last - first >= u64::from(self.spec.longest_blocks);
+        let reads_homes = is_long && !is_write && (first..=last).all(|block| !self.table.is_dirty(block));
+        let end = request.lbn + u64::from(request.sectors);
+        let mut is_hit = true;
+        for block in first..=last {
+            let from = Lbn(block * self.block_sectors).max(request.lbn);
+            let until = Lbn((block + 1) * self.block_sectors).min(end);
+            let location = if reads_homes { BlockLocation::Home } else { self.location(block, is_write) };
+            let skipped = (from - request.lbn) as u32;
+            match location {
+                BlockLocation::Held => return false,
+                BlockLocation::Slot(slot) => {
+                    let lbn = self.slots[slot as usize].lbn + from.0 % self.block_sectors;
+                    let slots = Some((slot, slot));
+                    let sectors = (until - from) as u32;
+                    push(pieces, RequestPiece { lbn, sectors, skipped, blocks: (block, block), slots });
+                }
+                BlockLocation::Home => {
+                    is_hit = false;
+                    self.push_home(pieces, block, (from, until), skipped);
+                }
+            }
+        }
+        self.counters.hits += u64::from(is_hit);
+        true
+    }
+
+    /// Adds the part of a block from its home, which the region may divide.
+    fn push_home(
+        &self,
+        pieces: &mut Vec<RequestPiece>,
+        block: u64,
+        (mut from, until): (Lbn, Lbn),
+        mut skipped: u32,
+    ) {
+        while from < until {
+            let (lbn, contiguous) = self.region.home(from);
+            let sectors = contiguous.min(until - from) as u32;
+            push(pieces, RequestPiece { lbn, sectors, skipped, blocks: (block, block), slots: None });
+            (from, skipped) = (from + u64::from(sectors), skipped + sectors);
+        }
+    }
+
+    fn location(&self, block: u64, is_write: bool) -> BlockLocation {
+        let Some(slot) = self.table.slot_of(block) else { return BlockLocation::Home };
+        match (self.table.slot(slot).state, is_write) {
+            (CopyState::Valid, _) | (CopyState::Leaving, false) => BlockLocation::Slot(slot),
+            (CopyState::Entering, false) => BlockLocation::Home,
+            (CopyState::Entering | CopyState::Leaving, true) => BlockLocation::Held,
+            (CopyState::Free | CopyState::Filling, _) => unreachable!("the table finds no such slot"),
+        }
+    }
+
+    fn start_piece(&mut self, request: &BlockRequest, piece: &RequestPiece, purpose: CommandPurpose) {
+        let RequestPiece { lbn, sectors, skipped, blocks, slots } = *piece;
+        let is_write = request.access == BlockAccess::Write;
+        if is_write {
+            self.spoil_copies(blocks);
+        }
+        if let Some((first, last)) = slots {
+            (first..=last).for_each(|slot| self.table.begin_use(slot, is_write));
+        }
+        let command = InFlightCommand { purpose, is_write, blocks, slots };
+        let buffer = CommandBuffer::Request { ticket: request.ticket, skipped };
+        self.start(command, request.access, (lbn, sectors), buffer);
+    }
+
+    /// Begins a command.
+    pub(super) fn start(
+        &mut self,
+        command: InFlightCommand,
+        access: BlockAccess,
+        (lbn, sectors): (Lbn, u32),
+        buffer: CommandBuffer,
+    ) {
+        let other_lbn = self.other_lbn(&command, lbn, sectors);
+        let id = self.commands.insert(command) as u32;
+        let command = BlockCommand { id, access, lbn, sectors, buffer, other_lbn };
+        self.actions.push_back(RearrangeAction::Start(command));
+    }
+
+    /// The home of what a command reads from a clean copy of one block, where that may be read, too.
+    fn other_lbn(&self, command: &InFlightCommand, lbn: Lbn, sectors: u32) -> Option<Lbn> {
+        if self.spec.read_from == ReadSource::Copy || command.is_write {
+            return None;
+        }
+        let (slot, _) = command.slots.filter(|(first, last)| first == last)?;
+        let holds = self.table.slot(slot);
+        if holds.is_dirty {
+            return None;
+        }
+        let within = lbn - self.slots[slot as usize].lbn;
+        let (home, contiguous) = self.region.home(Lbn(holds.block * self.block_sectors + within));
+        (contiguous >= u64::from(sectors)).then_some(home)
+    }
+
+    /// A command of a request has ended.
+    pub(super) fn end_request_command(&mut self, command: InFlightCommand, result: Result<(), BlockError>) {
+        if let Some((first, last)) = command.slots {
+            (first..=last).for_each(|slot| self.table.end_use(slot, command.is_write));
+        }
+        match command.purpose {
+            CommandPurpose::Whole(ticket) => self.answer(ticket, result),
+            CommandPurpose::Part(key) => {
+                let split = &mut self.split[key as usize];
+                split.left -= 1;
+                split.result = split.result.and(result);
+                if split.left == 0 {
+                    let DividedRequest { ticket, result, .. } = self.split.remove(key as usize);
+                    self.answer(ticket, result);
+                }
+            }
+            CommandPurpose::CopyRead(_) | CommandPurpose::CopyWrite(_) => {
+                unreachable!("commands of copies end elsewhere")
+            }
+        }
+    }
+
+    fn answer(&mut self, ticket: u64, result: Result<(), BlockError>) {
+        self.pace.request_ends(self.now);
+        self.actions.push_back(RearrangeAction::Answer { ticket, result });
+    }
+}
+
+fn push(pieces: &mut Vec<RequestPiece>, piece: RequestPiece) {
+    if !pieces.last_mut().is_some_and(|last| last.join(&piece)) {
+        pieces.push(piece);
+    }
+}

@@ -1,0 +1,84 @@
+//! What the rearranger has done, for monitoring and results.
+
+use headstack_model::Instant;
+
+/// Counts since the start, or in a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RearrangeCounters {
+    /// Reads and writes.
+    pub requests: u64,
+    /// Those that only copies in the region served.
+    pub hits: u64,
+    /// References to blocks that were counted.
+    pub references: u64,
+    /// Blocks copied into the region.
+    pub copied_in: u64,
+    /// Written copies that were copied home.
+    pub written_home: u64,
+    /// Copies that left without a transfer because they were not written.
+    pub left_clean: u64,
+    /// Copies that a request made useless while they were in flight.
+    pub spoiled: u64,
+    /// Planned copies that were given up until the next period.
+    pub abandoned: u64,
+    /// Copies that a fault of the disk ended.
+    pub failed: u64,
+}
+
+impl RearrangeCounters {
+    /// The counts since an earlier state.
+    pub fn since(&self, earlier: &RearrangeCounters) -> RearrangeCounters {
+        RearrangeCounters {
+            requests: self.requests - earlier.requests,
+            hits: self.hits - earlier.hits,
+            references: self.references - earlier.references,
+            copied_in: self.copied_in - earlier.copied_in,
+            written_home: self.written_home - earlier.written_home,
+            left_clean: self.left_clean - earlier.left_clean,
+            spoiled: self.spoiled - earlier.spoiled,
+            abandoned: self.abandoned - earlier.abandoned,
+            failed: self.failed - earlier.failed,
+        }
+    }
+
+    /// Share of the requests that only copies served; 0 without requests.
+    pub fn hit_share(&self) -> f64 {
+        self.hits as f64 / self.requests.max(1) as f64
+    }
+}
+
+/// A period that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeriodRecord {
+    /// Its number, from 0 on.
+    pub number: u64,
+    /// When it ended.
+    pub end: Instant,
+    /// What happened in it.
+    pub counters: RearrangeCounters,
+    /// Hot blocks that were planned into the region at its end.
+    pub hot_blocks: u32,
+    /// Copies in the region at its end.
+    pub copies: u32,
+}
+
+/// A snapshot of the rearranger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RearrangeView {
+    /// Slots of the region.
+    pub slots: u32,
+    /// Copies in force.
+    pub copies: u32,
+    /// Those that were written.
+    pub dirty: u32,
+    /// Copies out of the region that have not begun.
+    pub pending_out: u32,
+    /// Copies into the region that have not begun.
+    pub pending_in: u32,
+    /// Counters of blocks in use.
+    pub block_counters: u32,
+    /// Periods that have ended.
+    pub periods: u64,
+    /// Counts since the start.
+    pub counters: RearrangeCounters,
+}

@@ -1,0 +1,82 @@
+//! The rearranger against a plain array: whatever is copied when, a read returns what was last written.
+
+mod world;
+
+use headstack_policy::rearrange::{CopyTime, CounterReplacement, HotPlacement, ReadSource, RearrangeSpec};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use world::{Fault, World};
+
+/// Events of a world.
+const STEPS: u32 = 3000;
+
+/// Keys drawn from a seed, with periods so short that copies and requests meet all the time.
+fn drawn_spec(random: &mut impl Rng) -> RearrangeSpec {
+    RearrangeSpec {
+        block_bytes: 512 * world::BLOCK_SECTORS,
+        period_s: 1.0,
+        counters: Some(random.random_range(1..40)),
+        replacement: CounterReplacement::all()[random.random_range(0..3)],
+        carried_ratio: [0.0, 0.5][random.random_range(0..2)],
+        least_references: random.random_range(1..3),
+        longest_blocks: random.random_range(1..5),
+        placement: HotPlacement::all()[random.random_range(0..3)],
+        when: [CopyTime::Idle, CopyTime::Share, CopyTime::AtOnce][random.random_range(0..3)],
+        idle_ms: [0.001, 20.0][random.random_range(0..2)],
+        share: [0.2, 1.0][random.random_range(0..2)],
+        parallel_copies: random.random_range(1..4),
+        read_from: [ReadSource::Copy, ReadSource::Nearest][random.random_range(0..2)],
+        ..RearrangeSpec::default()
+    }
+}
+
+/// Requests, copies and faults in an order drawn from a seed; then all is read, and the region is dissolved.
+fn play(seed: u64) -> World {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let spec = drawn_spec(&mut random);
+    let mut world = World::new(spec, seed);
+    (0..STEPS).for_each(|_| world.step());
+    world.read_all();
+    world.dissolve();
+    world
+}
+
+#[test]
+fn reads_return_what_was_last_written_in_a_hundred_worlds() {
+    let worlds: Vec<World> = (0..100).map(play).collect();
+    // The worlds meet what they are for.
+    let sum = |count: fn(&World) -> u64| worlds.iter().map(count).sum::<u64>();
+    let met = [
+        ("hits", sum(|world| world.counters().hits)),
+        ("copies written home", sum(|world| world.counters().written_home)),
+        ("copies spoiled by a write", sum(|world| world.counters().spoiled)),
+        ("clean copies that left", sum(|world| world.counters().left_clean)),
+        ("copies that failed", sum(|world| world.counters().failed)),
+        ("writes held until the table's record", sum(|world| world.held_writes)),
+    ];
+    assert!(met.iter().all(|(_, count)| *count > 100), "{met:?}");
+}
+
+#[test]
+#[ignore = "takes minutes: make rearrange-full"]
+fn reads_return_what_was_last_written_in_ten_thousand_worlds() {
+    (100..10_100).for_each(|seed| drop(play(seed)));
+}
+
+#[test]
+fn every_planted_loss_is_noticed() {
+    for fault in [Fault::LostCopyHome, Fault::LostCopyIn] {
+        let noticed = (0..100).any(|seed| {
+            let play = || {
+                let mut random = Pcg64Mcg::seed_from_u64(seed);
+                let mut world = World::new(drawn_spec(&mut random), seed);
+                world.fault = Some(fault);
+                (0..STEPS).for_each(|_| world.step());
+                world.read_all();
+                world.dissolve();
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).is_err()
+        });
+        assert!(noticed, "{fault:?}");
+    }
+}
