@@ -17,6 +17,8 @@ pub(super) struct Search<'a> {
     pub(super) follows: bool,
     /// Number of all blocks of the file not allocated yet, including the wanted ones and their indirect blocks.
     pub(super) rest: u32,
+    /// Whether the file continues in a free traxtent where it cannot continue behind its last block.
+    pub(super) preallocates: bool,
 }
 
 impl Search<'_> {
@@ -34,7 +36,7 @@ impl Search<'_> {
     }
 
     /// The closest cluster of free blocks with all wanted ones.
-    fn cluster(&self, preferred: u32, wanted: u32) -> Option<Run> {
+    pub(super) fn cluster(&self, preferred: u32, wanted: u32) -> Option<Run> {
         let first = self.closest(preferred, |block| self.space.run_at(block, wanted) >= wanted)?;
         Some(Run { first, blocks: wanted })
     }
@@ -46,14 +48,20 @@ impl Search<'_> {
         if self.follows && self.space.is_free(preferred) {
             return Some(self.run(preferred, wanted));
         }
+        let cluster = || (!self.follows).then(|| self.within_a_track(preferred, wanted)).flatten();
+        let whole = self.preallocates.then(|| self.free_traxtent(preferred)).flatten();
+        let first = whole.or_else(|| self.on_one_track(preferred)).or_else(cluster);
+        let first = first.or_else(|| self.free_traxtent(preferred));
+        first.map(|first| self.run(first, wanted))
+    }
+
+    /// The first block of the closest traxtent of which all is free.
+    pub(super) fn free_traxtent(&self, preferred: u32) -> Option<u32> {
         let whole = |block: u32| {
             let blocks = self.tracks.blocks_left(block);
             self.tracks.begins_traxtent(block) && self.space.run_at(block, blocks) >= blocks
         };
-        let cluster = || (!self.follows).then(|| self.within_a_track(preferred, wanted)).flatten();
-        let first = self.on_one_track(preferred).or_else(cluster);
-        let first = first.or_else(|| self.closest(preferred, whole));
-        first.map(|first| self.run(first, wanted))
+        self.closest(preferred, whole)
     }
 
     /// After the file's last block, including blocks on two tracks; else on one track if the whole file fits there; else as a

@@ -42,6 +42,11 @@ impl Buffers {
         self.of[block as usize].requested == ALL
     }
 
+    /// Whether some of a block waits to be written.
+    pub(super) fn is_dirty(&self, block: u32) -> bool {
+        self.of[block as usize].dirty
+    }
+
     /// The first sector of a block that was not requested; the block's number of sectors if all were.
     pub(super) fn first_unrequested(&self, block: u32) -> u32 {
         self.of[block as usize].requested.trailing_ones()
@@ -79,6 +84,13 @@ impl Buffers {
     pub(super) fn forget(&mut self, block: u32) {
         let listed = self.of[block as usize].listed;
         self.of[block as usize] = Buffer { listed, ..Buffer::default() };
+    }
+
+    /// Forgets all blocks, none of which is dirty or in a transfer.
+    pub(super) fn forget_all(&mut self) {
+        for block in std::mem::take(&mut self.by_age) {
+            self.of[block as usize] = Buffer::default();
+        }
     }
 
     fn list(&mut self, block: u32) {

@@ -1,12 +1,15 @@
 //! A file: the places of its blocks, and how much of it is on the disk.
 
+use super::directories::NameEntry;
+use super::program::Handle;
 use super::{BLOCK_BYTES, BLOCK_SECTORS, DIRECT_BLOCKS, POINTERS, sector_of};
 
 /// A file as its inode and indirect blocks describe it, and its unwritten part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
-    /// Number of its inode, which is also the place of its name.
-    pub(super) number: u32,
+    pub(super) handle: Handle,
+    /// Where its name and its inode are.
+    pub(super) entry: NameEntry,
     pub(super) group: u32,
     pub(super) bytes: u64,
     /// Its blocks so far as they have places.
@@ -17,6 +20,9 @@ pub(super) struct File {
     /// Group of its last block.
     pub(super) last_group: u32,
     pub(super) in_group: u32,
+    /// The first block of the file group that holds its first blocks, and how many blocks it holds.
+    pub(super) file_group: Option<u32>,
+    pub(super) grouped: u32,
     /// Sectors of the file, from its start, that are on the disk or in a transfer.
     pub(super) written: u64,
     /// Indirect blocks that are on the disk or in a transfer.
@@ -26,6 +32,12 @@ pub(super) struct File {
 impl File {
     pub(super) fn length(&self) -> u32 {
         self.bytes.div_ceil(BLOCK_BYTES) as u32
+    }
+
+    /// The same file without any block, to be laid down elsewhere.
+    pub(super) fn unplaced_copy(&self) -> File {
+        let File { handle, entry, group, bytes, .. } = *self;
+        File { handle, entry, group, bytes, last_group: group, ..File::default() }
     }
 
     pub(super) fn unplaced(&self) -> u32 {

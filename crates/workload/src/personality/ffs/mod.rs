@@ -6,31 +6,53 @@
 //! that the caller waits for (the order of writes that FFS keeps without soft updates: an inode before its name, a name before
 //! its inode's end). Four variants say what is made of the disk's tracks: [`Variant`].
 //!
+//! Off by default: groups of small files ([`FileGrouping`]); whole traxtents preallocated for growing files, ageing ([`age`]),
+//! reorganisation off line and on line, retrofit; blocks that vary in size ([`FittedBlocks`]).
+//!
 //! A program's calls take processor time where [`CallCosts`] say so. Not modelled: fragments (a file ends in a whole block, of
-//! which only the sectors in use are written); access times and maps of groups, which are written rarely; more than one
-//! directory; triple indirect blocks; crashes.
+//! which only the sectors in use are written); access times and maps of groups, which are written rarely; triple indirect blocks;
+//! crashes.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger, "Track-aligned extents" (FAST 2002), section 4.2, for allocation and access; the
 //! sources of FreeBSD 4.0 (`ffs_alloc.c`, `ufs_vnops.c`, `vfs_bio.c`) for what the paper takes as known: where indirect blocks lie,
 //! which writes are waited for, how much is written at a time.
 
+mod ageing;
 mod allocate;
 mod buffers;
+mod directories;
 mod file;
+mod file_groups;
+mod fitted;
+mod grouping;
 mod layout;
+mod mover;
+mod moves;
+mod moving;
 mod program;
 mod programs;
 mod read_ahead;
 mod reading;
+mod reorganize;
+mod reserved;
+mod running;
 mod session;
+mod small_files;
 mod space;
+mod steps;
 mod tracks;
 mod writing;
 
+pub use ageing::{AgeingPlan, add_files_grown_in_turn, age};
+pub use file_groups::{FileGrouping, GroupExtent};
+pub use fitted::FittedBlocks;
 pub use layout::{Layout, NextGroup};
+pub use moves::{MoveBatch, MovedBlock, transfers_of};
 pub use program::{Call, Handle};
 pub use programs::{Postmark, build, copy, diff, head, scan};
+pub use reorganize::reorganize;
 pub use session::{CallCosts, Counts, Session};
+pub use small_files::{SmallFile, SmallFiles};
 pub use tracks::{TrackList, TrackListError};
 
 /// Sectors of a block.

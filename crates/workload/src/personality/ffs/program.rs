@@ -1,5 +1,7 @@
 //! Calls of programs on a file system.
 
+use headstack_model::Nanos;
+
 /// The number that a program gives a file.
 pub type Handle = u32;
 
@@ -8,8 +10,10 @@ pub type Handle = u32;
 pub enum Call {
     /// Looks up the name of a file, and reads its inode; a session of reading begins.
     Open(Handle),
-    /// Makes an empty file, with its name.
+    /// Makes an empty file, with its name in directory 0.
     Create(Handle),
+    /// Makes an empty file in a directory of this number.
+    CreateIn(Handle, u32),
     /// Reads a block of a file, counted from 0.
     Read(Handle, u32),
     /// Appends this number of bytes to a file.
@@ -18,6 +22,8 @@ pub enum Call {
     Close(Handle),
     /// Removes a file and its name.
     Delete(Handle),
+    /// Does nothing for this long.
+    Pause(Nanos),
     /// Notes the time.
     Mark,
 }

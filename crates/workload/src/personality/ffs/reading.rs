@@ -5,6 +5,7 @@ use super::read_ahead::Fetch;
 use super::session::{Open, Session};
 use super::{BLOCK_SECTORS, sector_of};
 use headstack_model::Op;
+use std::ops::Range;
 
 impl<P> Session<P> {
     /// Whether a block is in memory; it is fetched if it is not.
@@ -26,8 +27,17 @@ impl<P> Session<P> {
 
     pub(super) fn fetch(&mut self, open: &mut Open, index: u32) -> bool {
         let Open { file, reader } = open;
+        if index as usize >= file.blocks.len() {
+            return true;
+        }
         if !self.is_found(file, index) {
             return false;
+        }
+        if let Some(group) = self.layout.group_of(file, index) {
+            if !self.buffers.is_requested(file.blocks[index as usize]) {
+                self.read_group(group);
+            }
+            return true;
         }
         let fetch = reader.fetch(&self.layout, &self.history);
         if !self.buffers.is_requested(file.blocks[index as usize]) {
@@ -65,7 +75,7 @@ impl<P> Session<P> {
     }
 
     pub(super) fn wait(&mut self, open: &mut Open, index: u32) -> bool {
-        let block = open.file.blocks[index as usize];
+        let Some(block) = open.file.blocks.get(index as usize).copied() else { return true };
         if !self.buffers.is_requested(block) {
             self.read(&open.file, index, Fetch::Blocks(1));
         }
@@ -86,10 +96,45 @@ impl<P> Session<P> {
         let run = file.contiguous(index, index + most);
         let fresh = (1..run).find(|step| self.buffers.first_unrequested(block + step) > 0).unwrap_or(run);
         let end = sector_of(block + fresh).min(track_end);
-        let sectors = (end - first) as u32;
-        self.buffers.request(first, sectors);
+        self.read_sectors(first..end);
+    }
+
+    /// Requests sectors of files, none of which was requested.
+    pub(super) fn read_sectors(&mut self, Range { start, end }: Range<u64>) {
+        let sectors = (end - start) as u32;
+        self.buffers.request(start, sectors);
         self.counts.reads += 1;
         self.counts.read_sectors += u64::from(sectors);
-        self.issue(Op::Read, first, sectors, true);
+        self.issue(Op::Read, start, sectors, true);
+    }
+
+    /// Fetches what is not in memory of the blocks in use of a group of small files.
+    pub(super) fn read_group(&mut self, group: u32) {
+        let Range { start, end } = self.layout.file_groups().span(group);
+        let mut block = start;
+        while block < end {
+            let requested = self.buffers.first_unrequested(block);
+            let is_fresh = |next: &u32| self.buffers.first_unrequested(*next) == 0;
+            let fresh = (block + 1..end).find(|next| !is_fresh(next)).unwrap_or(end);
+            if requested < BLOCK_SECTORS {
+                for piece in self.on_tracks(sector_of(block) + u64::from(requested), sector_of(fresh)) {
+                    self.read_sectors(piece);
+                }
+            }
+            block = if requested < BLOCK_SECTORS { fresh } else { block + 1 };
+        }
+    }
+
+    /// Sectors as requests: one on each track where requests end with tracks, else one.
+    pub(super) fn on_tracks(&self, first: u64, end: u64) -> Vec<Range<u64>> {
+        let ends_with_track = self.layout.variant().ends_with_tracks();
+        let mut pieces = Vec::new();
+        let mut from = first;
+        while from < end {
+            let to = if ends_with_track { end.min(self.layout.tracks().end_of(from)) } else { end };
+            pieces.push(from..to);
+            from = to;
+        }
+        pieces
     }
 }

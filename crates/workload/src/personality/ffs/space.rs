@@ -6,6 +6,9 @@ use super::{GROUP_BLOCKS, GROUP_HEAD_BLOCKS, TrackList};
 pub(super) struct Space {
     free: Vec<bool>,
     left: Vec<u32>,
+    /// Blocks that hold no data once they are free, because they span two tracks.
+    excludes: Vec<bool>,
+    /// Those of them that are free.
     excluded: u32,
 }
 
@@ -14,17 +17,32 @@ impl Space {
     /// whole group are not used.
     pub(super) fn new(tracks: &TrackList, excludes: bool) -> Space {
         let groups = (tracks.sectors() / super::sector_of(GROUP_BLOCKS)) as u32;
-        let mut space = Space { free: Vec::new(), left: vec![GROUP_BLOCKS; groups as usize], excluded: 0 };
-        space.free = vec![true; (groups * GROUP_BLOCKS) as usize];
-        for block in 0..groups * GROUP_BLOCKS {
-            let in_head = block % GROUP_BLOCKS < GROUP_HEAD_BLOCKS;
-            let is_excluded = !in_head && excludes && tracks.split(block);
-            space.excluded += u32::from(is_excluded);
-            if in_head || is_excluded {
-                space.reserve(block);
-            }
+        let blocks = (groups * GROUP_BLOCKS) as usize;
+        let mut space = Space {
+            free: vec![true; blocks],
+            left: vec![GROUP_BLOCKS; groups as usize],
+            excludes: vec![false; blocks],
+            excluded: 0,
+        };
+        (0..groups * GROUP_BLOCKS).filter(|block| is_in_head(*block)).for_each(|block| space.reserve(block));
+        if excludes {
+            space.exclude(tracks);
         }
         space
+    }
+
+    /// Excludes blocks on two tracks: those that are free at once, others when they are released.
+    pub(super) fn exclude(&mut self, tracks: &TrackList) {
+        for block in 0..self.free.len() as u32 {
+            if is_in_head(block) || self.excludes[block as usize] || !tracks.split(block) {
+                continue;
+            }
+            self.excludes[block as usize] = true;
+            if self.is_free(block) {
+                self.excluded += 1;
+                self.reserve(block);
+            }
+        }
     }
 
     /// Blocks that hold no data because they span two tracks.
@@ -65,7 +83,15 @@ impl Space {
 
     pub(super) fn release(&mut self, block: u32) {
         assert!(!self.is_free(block), "block {block} has an owner");
+        if self.excludes[block as usize] {
+            self.excluded += 1;
+            return;
+        }
         self.free[block as usize] = true;
         self.left[(block / GROUP_BLOCKS) as usize] += 1;
     }
+}
+
+fn is_in_head(block: u32) -> bool {
+    block % GROUP_BLOCKS < GROUP_HEAD_BLOCKS
 }

@@ -6,6 +6,10 @@ use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+mod ageing;
+mod fitted;
+mod grouping;
+
 /// Sectors of a track: not a multiple of a block's.
 const TRACK: u64 = 334;
 
@@ -336,11 +340,12 @@ fn postmark_uses_only_existing_files() {
     let mut marks = 0;
     for call in Postmark::default().calls() {
         match call {
-            Call::Create(file) => assert!(there.insert(file)),
+            Call::Create(file) | Call::CreateIn(file, _) => assert!(there.insert(file)),
             Call::Delete(file) => assert!(there.remove(&file)),
             Call::Open(file) | Call::Read(file, _) | Call::Append(file, _) | Call::Close(file) => {
                 assert!(there.contains(&file));
             }
+            Call::Pause(_) => {}
             Call::Mark => marks += 1,
         }
     }

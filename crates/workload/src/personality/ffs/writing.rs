@@ -1,6 +1,7 @@
 //! Writing files: where new blocks go, and when they go to the disk.
 
 use super::file::{File, begins_section, section_end};
+use super::file_groups::GroupExtent;
 use super::session::{Open, Session, State};
 use super::{BLOCK_BYTES, BLOCK_SECTORS, Variant, sector_of};
 use headstack_model::Op;
@@ -51,6 +52,10 @@ impl<P> Session<P> {
 
     /// Writes the allocated and complete part of a file; all of it once its delay has passed.
     pub(super) fn drain(&mut self, file: &mut File, all: bool) {
+        let waits = file.written < sector_of(file.grouped).min(file.placed_sectors());
+        if let Some(group) = file.file_group.filter(|_| all && waits) {
+            self.write_group(group, file);
+        }
         while let Some((first, sectors)) = self.next_write(file, all) {
             self.counts.writes += 1;
             self.counts.write_sectors += u64::from(sectors);
@@ -98,4 +103,51 @@ impl<P> Session<P> {
         }
         file.leads_written = file.leads_written.max(final_leads);
     }
+
+    /// Writes what waits in a group of small files: from the first such block to the last, with all blocks between that are in memory
+    /// or free; a traxtent of which more than half is in use as a whole, because a track or stripe that is written whole needs neither
+    /// latency nor old parity.
+    pub(super) fn write_group(&mut self, group: u32, file: &mut File) {
+        let groups = self.layout.file_groups();
+        let extent = groups.extent(group);
+        let is_traxtent =
+            self.layout.grouping.is_some_and(|grouping| grouping.extent == GroupExtent::Traxtent);
+        let pads = is_traxtent && 2 * groups.used(group) > extent.end - extent.start;
+        let mut next = extent.clone().find(|block| self.waits_in_group(group, *block));
+        while let Some(dirty) = next {
+            let joins = |block: &u32| match self.layout.file_groups().is_in_use(group, *block) {
+                Some(true) => self.buffers.is_valid(*block),
+                free => free.is_some(),
+            };
+            let end = (dirty..extent.end).find(|block| !joins(block)).unwrap_or(extent.end);
+            let start = (extent.start..dirty)
+                .rev()
+                .find(|block| !joins(block))
+                .map_or(extent.start, |block| block + 1);
+            let last_dirty =
+                (dirty..end).rev().find(|block| self.waits_in_group(group, *block)).unwrap_or(dirty);
+            let (first, last) = if pads { (start, end - 1) } else { (dirty, last_dirty) };
+            for piece in self.on_tracks(sector_of(first), sector_of(last + 1)) {
+                let sectors = piece.end - piece.start;
+                self.counts.writes += 1;
+                self.counts.write_sectors += sectors;
+                self.issue(Op::Write, piece.start, sectors as u32, false);
+            }
+            (first..=last).for_each(|block| self.buffers.clean(block));
+            next = (last + 1..extent.end).find(|block| self.waits_in_group(group, *block));
+        }
+        mark_group_written(file);
+        for owner in self.layout.file_groups().owners(group) {
+            self.change(owner, |open| mark_group_written(&mut open.file));
+        }
+    }
+
+    /// Whether a block of a group waits to be written and belongs to one of its files.
+    fn waits_in_group(&self, group: u32, block: u32) -> bool {
+        self.layout.file_groups().is_in_use(group, block) == Some(true) && self.buffers.is_dirty(block)
+    }
+}
+
+fn mark_group_written(file: &mut File) {
+    file.written = file.written.max(sector_of(file.grouped).min(file.placed_sectors()));
 }
