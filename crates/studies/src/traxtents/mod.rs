@@ -12,6 +12,7 @@ mod curves;
 mod disk;
 mod extraction;
 mod ffs;
+mod future;
 mod lfs;
 mod modern;
 mod video;
@@ -34,5 +35,6 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         ffs::run(setting)?,
         video::run(setting)?,
         lfs::run(setting)?,
+        future::run(setting)?,
     ]))
 }

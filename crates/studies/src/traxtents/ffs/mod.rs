@@ -111,7 +111,7 @@ impl ProgramRun {
 /// *Source:* the study for the adapter (80 MB/s), for writes that wait for the media (its head times of writes hardly differ with one
 /// outstanding and with two), for tags, and for the time of a head switch: it gives 0.6 to 1.1 ms, and this disk's skew leaves 1.13.
 /// DiskSim's 0.176 ms is no time in which the next track can be read.
-fn drive() -> Result<DriveSpec, StudyError> {
+pub(super) fn drive() -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load("atlas-10k")?;
     let us_per_sector = 512.0 / 80.0;
     (spec.bus.read_us_per_sector, spec.bus.write_us_per_sector) = (us_per_sector, us_per_sector);
@@ -122,7 +122,7 @@ fn drive() -> Result<DriveSpec, StudyError> {
 }
 
 /// The tracks of a partition at a disk's start.
-fn tracks_of(geometry: &Geometry, sectors: u64) -> TrackList {
+pub(super) fn tracks_of(geometry: &Geometry, sectors: u64) -> TrackList {
     let starts = boundaries(geometry, Lbn(0), Lbn(sectors)).into_iter().map(|lbn| lbn.0);
     TrackList::new(starts.filter(|first| *first < sectors), sectors)
         .expect("a disk's tracks ascend and are longer than 8 KB")
