@@ -13,6 +13,7 @@ mod ncq;
 pub mod report;
 mod runs;
 mod scheduling;
+pub mod set_ups;
 mod st2000dm006;
 mod streams;
 mod striping;

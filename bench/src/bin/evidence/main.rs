@@ -1,16 +1,19 @@
 //! Writes the generated tables of `docs/VALIDATION.md` anew: `make evidence`.
 //!
-//! A table stands between two comments, `<!-- evidence: NAME -->` and `<!-- end of evidence -->`, and ends with the commit and the date of the
-//! run. The tables of this program have no timing in them, so that they are the same on every machine.
+//! A table stands between two comments, `<!-- evidence: NAME -->` and `<!-- end of evidence -->`, and ends with the commit, the date and the
+//! machine of the run. What this program computes has no timing in it and is the same on every machine; the table of speed is that of the newest record
+//! in `bench/runs`.
 
 mod page;
+#[path = "../../stamp.rs"]
+mod stamp;
 mod tables;
 
 use clap::Parser;
+use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
-use std::{fs, io};
-use tables::TABLES;
+use std::process::ExitCode;
+use tables::{EvidenceTable, TABLES};
 
 /// Write the generated tables of a page anew
 #[derive(Parser)]
@@ -36,22 +39,15 @@ struct Inputs {
     oracle: Option<PathBuf>,
 }
 
-/// Commit and date of this run, as they stand under a table.
-fn stamp() -> io::Result<String> {
-    let commit = Command::new("git").args(["describe", "--always", "--dirty"]).output()?;
-    let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?;
-    let word = |output: &[u8]| String::from_utf8_lossy(output).trim().to_string();
-    Ok(format!("*Commit {}, {}.*", word(&commit.stdout), word(&date.stdout)))
-}
-
 #[allow(clippy::disallowed_methods, reason = "the program edits a page")]
 fn write_tables(args: &Args) -> Result<(), String> {
     let place = args.page.display();
     let mut text = fs::read_to_string(&args.page).map_err(|error| format!("{place}: {error}"))?;
-    let stamp = stamp().map_err(|error| format!("git or date: {error}"))?;
+    let run = stamp::stamp().map_err(|error| format!("git or date: {error}"))?;
     for (name, generate) in TABLES.iter().filter(|(name, _)| name.contains(&args.only)) {
         match generate(&args.inputs)? {
-            Some(table) => {
+            Some(EvidenceTable { table, record }) => {
+                let stamp = record.unwrap_or_else(|| format!("*{run}.*"));
                 text = page::with_table(&text, name, &format!("{table}\n{stamp}\n"))?;
                 println!("{name}: written");
             }
@@ -84,7 +80,8 @@ mod tests {
         let folder = |name| headstack_prerequisites::reference_data(name);
         let inputs = Inputs { traces: folder("disksim/traces"), oracle: folder("disksim/oracle") };
         for (name, generate) in TABLES {
-            let Some(table) = generate(&inputs).expect("the drives are shipped") else { continue };
+            let Some(evidence) = generate(&inputs).expect("the drives are shipped") else { continue };
+            let table = evidence.table;
             let written = page::table(&text, name).unwrap_or_else(|error| panic!("{error}"));
             assert!(written.starts_with(&table), "{name}: run `make evidence`\n{written}\n{table}");
         }

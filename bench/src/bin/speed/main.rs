@@ -1,12 +1,14 @@
 //! How many requests the simulator serves in a CPU second: against DiskSim 4.0 on the same loads, and against another build of
 //! this program.
 //!
-//! `make speed` runs it; `bench/runs/` keeps what it printed, with the machine and the commit. DiskSim's figures were
+//! `make speed` runs it; `bench/runs/` keeps what it printed. The first line names commit, date and machine. DiskSim's figures were
 //! taken on a machine of the same kind: 140 thousand open random 4 KiB requests, 34 thousand of 100 sequential 64 KiB
 //! streams with the queue in the driver, and 34, 19 and 10 thousand with SPTF at depths 64, 128 and 256.
 
 mod against;
 mod rows;
+#[path = "../../stamp.rs"]
+mod stamp;
 
 use clap::Parser;
 use cpu_time::ProcessTime;
@@ -55,6 +57,7 @@ fn run(row: &Row) -> Run {
 }
 
 fn print_beside_disksim(rows: &[Row]) {
+    println!("# {}", stamp::stamp().unwrap_or_else(|error| format!("of an unknown commit: {error}")));
     println!("load\trequests\tcpu_s\trequests_per_cpu_s\tdisksim_requests_per_cpu_s\tratio");
     for row in rows {
         let result = run(row);

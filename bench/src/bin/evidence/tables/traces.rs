@@ -1,23 +1,13 @@
-//! What each table is computed from.
+//! Tables of traces: real drives, DiskSim's synthetic loads and its whole set-ups.
 
 use crate::Inputs;
 use headstack_model::drives;
 use headstack_sim::stats::{Agreement, ClassAgreement};
 use headstack_studies::report::Table;
-use headstack_studies::study::{self, Alone, Length, Reproduction};
-use headstack_studies::validation;
+use headstack_studies::set_ups::{self, SET_UPS};
+use headstack_studies::{study, validation};
 use std::fs;
 use std::path::Path;
-
-/// Computes a table; none where the folder that it needs was not given.
-type Generate = fn(&Inputs) -> Result<Option<String>, String>;
-
-/// The tables by name.
-pub(crate) const TABLES: [(&str, Generate); 3] = [
-    ("real-drives", real_drives),
-    ("synthetic-loads", synthetic_loads),
-    ("st2000dm006", |_| st2000dm006().map(Some)),
-];
 
 /// A drive of [`validation::TRACES`] as the table names it, and the demerits of DiskSim 4.0 of reads and writes apart, in ms.
 ///
@@ -33,15 +23,18 @@ const DRIVES: [(&str, &str); 7] = [
 ];
 
 #[allow(clippy::disallowed_methods, reason = "the traces are files")]
-fn agreement(drive: &str, trace: &str, folder: &Path) -> Result<Agreement, String> {
+fn read(folder: &Path, trace: &str) -> Result<Vec<u8>, String> {
     let path = folder.join(trace);
-    let place = path.display();
-    let bytes = fs::read(&path).map_err(|error| format!("{place}: {error}"))?;
+    fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn agreement(drive: &str, trace: &str, folder: &Path) -> Result<Agreement, String> {
+    let bytes = read(folder, trace)?;
     let spec = drives::load(drive).map_err(|error| error.to_string())?;
     validation::agreement(&spec, trace, &bytes).map_err(|error| error.to_string())
 }
 
-fn real_drives(inputs: &Inputs) -> Result<Option<String>, String> {
+pub(super) fn real_drives(inputs: &Inputs) -> Result<Option<String>, String> {
     let Some(folder) = &inputs.traces else { return Ok(None) };
     let columns = [
         "drive",
@@ -87,7 +80,7 @@ fn real_drives(inputs: &Inputs) -> Result<Option<String>, String> {
 
 /// Mean absolute errors of the synthetic loads as shares of their mean response time, by drive, with the shipped drive files.
 #[allow(clippy::disallowed_methods, reason = "the loads are files")]
-fn synthetic_loads(inputs: &Inputs) -> Result<Option<String>, String> {
+pub(super) fn synthetic_loads(inputs: &Inputs) -> Result<Option<String>, String> {
     let Some(folder) = &inputs.oracle else { return Ok(None) };
     let columns = ["drive", "loads", "agree", "largest error of those", "do not agree"];
     let mut table = Table::new("Synthetic loads", columns);
@@ -116,37 +109,21 @@ fn synthetic_loads(inputs: &Inputs) -> Result<Option<String>, String> {
     Ok(Some(table.to_markdown()))
 }
 
-/// `published / simulated` of this metric, with four digits of ours.
-fn compared(done: &Reproduction, metric: &str) -> Result<String, String> {
-    let row = done.rows.iter().find(|row| row.expected.metric == metric);
-    let values = row.and_then(|row| row.expected.value.zip(row.ours));
-    let (published, ours) = values.ok_or_else(|| format!("the study has no value of {metric}"))?;
-    let decimals = (3 - ours.abs().log10().floor() as i32).clamp(0, 3) as usize;
-    let ours = format!("{ours:.decimals$}");
-    let ours = if ours.contains('.') { ours.trim_end_matches('0').trim_end_matches('.') } else { &ours };
-    Ok(format!("{published} / {ours}"))
-}
-
-fn st2000dm006() -> Result<String, String> {
-    let study = study::named("st2000dm006").map_err(|error| error.to_string())?;
-    let done = study.reproduce(Length::Full, &Alone).map_err(|error| error.to_string())?;
-    let mut table = Table::new("ST2000DM006", ["measured / simulated", ""]);
-    let depths: Vec<String> =
-        [1, 2, 4, 8, 16, 32].map(|depth| format!("random_read_qd{depth}_iops")).to_vec();
-    let depths: Vec<&str> = depths.iter().map(String::as_str).collect();
-    let quantiles: Vec<String> = [1, 10, 50, 90, 99].map(|p| format!("random_read_qd1_p{p}_ms")).to_vec();
-    let quantiles: Vec<&str> = quantiles.iter().map(String::as_str).collect();
-    let rows: [(&str, &[&str]); 5] = [
-        ("random reads at depth 1, 2, 4, 8, 16, 32 (IOPS)", &depths),
-        ("response at depth 1: p1, p10, p50, p90, p99 (ms)", &quantiles),
-        ("sequential reads, writes (MB/s)", &["sequential_read_mb_s", "sequential_write_mb_s"]),
-        ("random writes (IOPS)", &["random_write_iops"]),
-        ("FLUSH after 8, 64 random writes (ms)", &["flush_after_8_ms", "flush_after_64_ms"]),
-    ];
-    for (what, metrics) in rows {
-        let pairs: Result<Vec<String>, String> =
-            metrics.iter().map(|metric| compared(&done, metric)).collect();
-        table.row([what.to_string(), pairs?.join(", ")]);
+pub(super) fn set_ups(inputs: &Inputs) -> Result<Option<String>, String> {
+    let Some(folder) = &inputs.traces else { return Ok(None) };
+    let columns = ["rig and trace", "requests counted", "mean response ms", "DiskSim ms", "difference"];
+    let mut table = Table::new("Whole set-ups", columns);
+    for set_up in SET_UPS {
+        let counted =
+            set_ups::replay(&set_up, &read(folder, set_up.trace)?).map_err(|error| error.to_string())?;
+        let mean = counted.mean_ms();
+        table.row([
+            format!("`{}`, `{}`: {}", set_up.rig, set_up.trace, set_up.title),
+            format!("{} of {}", counted.requests, set_up.records),
+            format!("{mean:.3}"),
+            format!("{:.3}", set_up.disksim_ms),
+            format!("{:+.2} %", 100.0 * (mean / set_up.disksim_ms - 1.0)),
+        ]);
     }
-    Ok(table.to_markdown())
+    Ok(Some(table.to_markdown()))
 }
