@@ -264,7 +264,14 @@ impl Device {
     }
 
     /// Starts a read of a block that cannot be read; false if all its blocks can be.
+    #[inline]
     fn start_unreadable(&mut self, slot: u32) -> bool {
+        // Most disks have no bad blocks: the check costs a call otherwise.
+        !self.disk.bad_blocks.is_empty() && self.start_among_bad_blocks(slot)
+    }
+
+    #[cold]
+    fn start_among_bad_blocks(&mut self, slot: u32) -> bool {
         let Job { command, media_from: start, .. } = self.commands.jobs[slot as usize];
         let end = command.request.end();
         let Some((bad, turns)) = self.disk.bad_blocks.unreadable(start..end) else { return false };

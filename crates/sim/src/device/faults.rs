@@ -131,6 +131,10 @@ impl BadBlocks {
         self.touched(start..end).filter(|run| run.readable).map(|run| run.turns).sum()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The first of the blocks that cannot be read, and the number of retries.
     pub(super) fn unreadable(&self, blocks: Range<Lbn>) -> Option<(Lbn, u32)> {
         let unreadable = self.touched(blocks.clone()).filter(|run| !run.readable);

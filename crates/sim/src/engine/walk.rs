@@ -175,8 +175,14 @@ impl Engine {
     }
 
     /// Passes the completions since the last call to the load and the observer; returns whether any was of the load's requests.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hand_back<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) -> bool {
+        // Devices that the load reaches without a layer hand their completions back themselves.
+        (self.parts.is_some() || !self.returned.is_empty()) && self.hand_back_all(load, observer)
+    }
+
+    #[inline(never)]
+    fn hand_back_all<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) -> bool {
         for ServedPart { device, issued, completion } in
             self.parts.iter_mut().flat_map(|parts| parts.drain(..))
         {

@@ -99,7 +99,7 @@ impl DeviceQueue {
         self.queue.submit(now, submission, &mut self.device, !self.shares);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&mut self, now: Instant, link: &mut HostLink<'_>) {
         match self.shares {
             true => self.queue.settle(now, &mut LinkedDevice { device: &mut self.device, link }),
@@ -143,7 +143,7 @@ impl DeviceQueue {
     }
 
     /// When, from `now` on, the queue or its device has something to do; `Instant::MAX` when never.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_event(&self, now: Instant) -> Instant {
         if self.device.has_completions() {
             return now;
