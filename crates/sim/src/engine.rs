@@ -21,6 +21,7 @@ use crate::layer::Layer;
 use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
 use crate::os::{DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
+use crate::rearrange_layer::{RearrangeActivity, RearrangeLayer};
 use crate::stream_layer::StreamLayer;
 use headstack_model::{Instant, Request};
 use headstack_policy::Guard;
@@ -128,10 +129,23 @@ impl Engine {
         arrays: Vec<ArrayVolume>,
         host: &HostSpec,
     ) -> Result<Engine, HostError> {
+        Engine::with_rearrangers(devices, arrays, Vec::new(), host)
+    }
+
+    /// As [`Engine::with_arrays`], with a rearranger for each volume, below its page cache, or with none.
+    ///
+    /// *Errors:* a key of the host is invalid.
+    pub(crate) fn with_rearrangers(
+        devices: Vec<Device>,
+        arrays: Vec<ArrayVolume>,
+        rearrangers: Vec<RearrangeLayer>,
+        host: &HostSpec,
+    ) -> Result<Engine, HostError> {
         host.check()?;
         let queues = devices.into_iter().map(|device| DeviceQueue::new(device, host));
         let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>()?);
         engine.tree.add_arrays(arrays);
+        engine.tree.add_rearrangers(rearrangers);
         engine.tree.add_page_caches(host);
         engine.tree.add_calls(host);
         let mut links = Links::new(engine.devices());
@@ -259,6 +273,11 @@ impl Engine {
     /// The stream scheduler of a volume; `None` without a node.
     pub fn streams(&self, volume: usize) -> Option<&Streams> {
         self.tree.layer_of::<StreamLayer>(volume).map(StreamLayer::streams)
+    }
+
+    /// What the rearranger of a volume has done; `None` without one.
+    pub fn rearrange(&self, volume: usize) -> Option<RearrangeActivity> {
+        self.tree.layer_of::<RearrangeLayer>(volume).map(RearrangeLayer::activity)
     }
 
     /// Gives a client of a volume's node, a source of the load, a guarantee. The caller has checked that the disk can keep it

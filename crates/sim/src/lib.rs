@@ -11,6 +11,7 @@ mod link;
 mod memory;
 mod observe;
 pub mod os;
+mod rearrange_layer;
 pub mod rig;
 pub mod stats;
 mod stream_layer;
@@ -22,8 +23,10 @@ pub use device::{
     TimeSplit, Travel,
 };
 pub use engine::{Engine, LayerPlace};
+pub use headstack_policy::rearrange::RearrangeCounters;
 pub use layer::Layer;
 pub use link::{LinkUse, ProcessorUse, ProcessorWork, Tenure, WorkKind};
 pub use observe::{Finished, Observer};
 pub use os::{HostError, HostSpec};
+pub use rearrange_layer::{RearrangeActivity, RearrangePeriod, RearrangeTimes};
 pub use rig::{Rig, RigError};

@@ -5,6 +5,7 @@ use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
 use crate::layer::Layer;
 use crate::os::{CallLayer, CopyCost, DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PortQueue};
+use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
 use headstack_policy::streams::{Config, ConfigError};
 use std::any::Any;
@@ -72,6 +73,7 @@ enum LayerKind {
     PageCache,
     Array,
     Streams,
+    Rearrange,
     Port,
     Controller,
     Own,
@@ -165,6 +167,14 @@ impl LayerTree {
             let layer = Box::new(ArrayLayer::new(array, member_sectors, sector_bytes));
             let root = self.add(layer, children, device, rank);
             self.volumes.push(Volume { root, device, sectors, sector_bytes });
+        }
+    }
+
+    /// Puts a rearranger before each volume, whose reserved sectors are hidden from then on; none for no layers.
+    pub(super) fn add_rearrangers(&mut self, layers: Vec<RearrangeLayer>) {
+        for (number, layer) in layers.into_iter().enumerate() {
+            self.volumes[number].sectors = layer.visible_sectors();
+            self.add_on_top(LayerKind::Rearrange, number, layer);
         }
     }
 

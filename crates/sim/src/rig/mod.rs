@@ -12,6 +12,7 @@ mod document;
 mod links;
 mod parts;
 mod paths;
+mod rearrange;
 mod resolve;
 pub mod shipped;
 mod spec;
@@ -27,6 +28,7 @@ use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, Drive};
 use crate::engine::Engine;
 use crate::os::HostError;
+use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
@@ -135,6 +137,14 @@ impl Rig {
         Ok(())
     }
 
+    /// The same rig without block rearrangement.
+    pub fn without_rearrangement(&self) -> Rig {
+        let mut rig = self.clone();
+        rig.document.remove("rearrange");
+        rig.resolved.rearrange = None;
+        rig
+    }
+
     /// The whole rig, with the contents of its presets.
     pub fn resolved(&self) -> &RigSpec {
         &self.resolved
@@ -150,21 +160,12 @@ impl Rig {
     /// The volumes, in the order in which a load numbers them. Drives outside arrays come first.
     pub fn volumes(&self) -> Vec<VolumeInfo> {
         let rig = &self.resolved;
-        let mut bare: Vec<Option<NamedDrive<'_>>> = rig.drives().map(Some).collect();
-        let mut arrays = Vec::new();
-        for spec in &rig.array {
-            let drives = spec.drives(rig).expect("the rig was checked");
-            drives.numbers().for_each(|number| bare[number] = None);
-            let sectors = spec.planned(&drives).expect("the rig was checked").sectors();
-            let sector_bytes = drives.members[0].spec.sector_bytes;
-            arrays.push(VolumeInfo { name: spec.name.clone(), sectors, sector_bytes });
-        }
-        let bare = bare.into_iter().flatten().map(|drive| VolumeInfo {
-            name: drive.name,
-            sectors: drive.spec.capacity_sectors,
-            sector_bytes: drive.spec.sector_bytes,
+        let volumes = whole_volumes(rig).into_iter().map(|WholeVolume { mut info, drive }| {
+            info.sectors =
+                rearrange::visible_sectors(rig, drive.as_ref(), &info).expect("the rig was checked");
+            info
         });
-        bare.chain(arrays).collect()
+        volumes.collect()
     }
 
     /// The drives that each volume has, spares among them, by their numbers, which are those of the engine's devices.
@@ -208,9 +209,11 @@ impl Rig {
         }
         let fault = |HostError { key, message }| located(Fault { key, message });
         let arrays = self.arrays(&devices, seed);
-        let mut engine = Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?;
+        let rearrangers = self.rearrangers(&devices, &arrays).map_err(located)?;
+        let host = &self.resolved.host;
+        let mut engine = Engine::with_rearrangers(devices, arrays, rearrangers, host).map_err(fault)?;
         for setup in attach::controllers(&self.resolved) {
-            engine.put_behind(&setup, &self.resolved.host).map_err(fault)?;
+            engine.put_behind(&setup, host).map_err(fault)?;
         }
         if let Some(config) = &self.resolved.node {
             engine = engine.with_node(config).map_err(|error| located(node_fault(error)))?;
@@ -224,6 +227,21 @@ impl Rig {
     /// The number of a drive from which its seed is computed.
     fn seed_place(&self, number: usize) -> usize {
         self.seeds.get(number).copied().unwrap_or(number)
+    }
+
+    /// A rearranger for each volume, if the rig has them.
+    fn rearrangers(&self, devices: &[Device], arrays: &[ArrayVolume]) -> Result<Vec<RearrangeLayer>, Fault> {
+        let Some(spec) = &self.resolved.rearrange else { return Ok(Vec::new()) };
+        let is_member = |number: usize| arrays.iter().any(|array| array.devices().contains(&(number as u32)));
+        let bare = devices.iter().enumerate().filter(|(number, _)| !is_member(*number));
+        let bare = bare.map(|(_, device)| (Some(device.drive()), device.sectors(), device.sector_bytes()));
+        let arrays = arrays.iter().map(|array| {
+            let first = &devices[array.devices()[0] as usize];
+            (None, array.sectors(), first.sector_bytes())
+        });
+        let layer = |(drive, sectors, sector_bytes)| rearrange::layer(spec, drive, sectors, sector_bytes);
+        let layers = bare.chain(arrays).map(layer).collect::<Result<_, _>>();
+        layers.map_err(|error| rearrange::rearrange_fault(&error))
     }
 
     fn arrays(&self, devices: &[Device], seed: u64) -> Vec<ArrayVolume> {
@@ -240,6 +258,33 @@ impl Rig {
         };
         self.resolved.array.iter().map(array).collect()
     }
+}
+
+/// A volume with all its sectors, reserved ones among them.
+struct WholeVolume<'a> {
+    info: VolumeInfo,
+    /// Its drive, if it is a single one.
+    drive: Option<NamedDrive<'a>>,
+}
+
+/// The volumes of a rig without faults: drives outside arrays, then arrays.
+fn whole_volumes(rig: &RigSpec) -> Vec<WholeVolume<'_>> {
+    let mut bare: Vec<Option<NamedDrive<'_>>> = rig.drives().map(Some).collect();
+    let mut arrays = Vec::new();
+    for spec in &rig.array {
+        let drives = spec.drives(rig).expect("the rig was checked");
+        drives.numbers().for_each(|number| bare[number] = None);
+        let sectors = spec.planned(&drives).expect("the rig was checked").sectors();
+        let sector_bytes = drives.members[0].spec.sector_bytes;
+        let info = VolumeInfo { name: spec.name.clone(), sectors, sector_bytes };
+        arrays.push(WholeVolume { info, drive: None });
+    }
+    let bare = bare.into_iter().flatten().map(|drive| {
+        let (sectors, sector_bytes) = (drive.spec.capacity_sectors, drive.spec.sector_bytes);
+        let info = VolumeInfo { name: drive.name.clone(), sectors, sector_bytes };
+        WholeVolume { info, drive: Some(drive) }
+    });
+    bare.chain(arrays).collect()
 }
 
 /// The difference of the seeds of two neighbouring drives: an odd number without a pattern.

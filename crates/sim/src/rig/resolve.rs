@@ -3,7 +3,7 @@
 use super::DriveLookup;
 use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
-use super::{array, attach, document, paths};
+use super::{array, attach, document, paths, rearrange};
 use crate::os::HostError;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
@@ -43,6 +43,7 @@ pub(super) fn resolve(
     if let Some(config) = &spec.node {
         config.check().map_err(node_fault)?;
     }
+    rearrange::check(&spec)?;
     Ok(spec)
 }
 

@@ -7,6 +7,7 @@ use super::bus_spec::RigBusSpec;
 use crate::controller::ControllerSpec;
 use crate::os::HostSpec;
 use headstack_model::DriveSpec;
+use headstack_policy::rearrange::RearrangeSpec;
 use headstack_policy::streams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -45,6 +46,9 @@ pub struct RigSpec {
     /// The storage node in front of the volumes: a stream scheduler for each of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<streams::Config>,
+    /// Block rearrangement in front of each volume: often used blocks are copied to a reserved region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rearrange: Option<RearrangeSpec>,
 }
 
 fn is_off(host: &HostSpec) -> bool {

@@ -114,11 +114,12 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 47] = [
+const MAY_BE_ZERO: [&str; 49] = [
     "antic_expire",
     "arbitration_us",
     "back_seek_max",
     "bypass_bytes",
+    "carried_ratio",
     "client_request_us",
     "client_us_per_kib",
     "command_us",
@@ -130,6 +131,7 @@ const MAY_BE_ZERO: [&str; 47] = [
     "dirty_writeback_centisecs",
     "fifo_expire_async",
     "fifo_expire_sync",
+    "first_lbn",
     "flush_idle_ms",
     "coalesce_ms",
     "guard_cost",

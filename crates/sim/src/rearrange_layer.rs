@@ -1,0 +1,292 @@
+//! Block rearrangement in front of a disk or an array, in virtual time.
+//!
+//! A [`Layer`] around [`headstack_policy::rearrange`], the code for real disks. A change of the hot block table takes no time, because
+//! no simulated table must survive a crash.
+//!
+//! *Time:* a request has the time split of the command that brought its answer.
+
+use crate::device::{Completion, Drive, Outcome};
+use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request, TrackPlace};
+use headstack_policy::rearrange::{
+    BlockAccess, BlockCommand, BlockRequest, CommandBuffer, PeriodRecord, RearrangeAction, RearrangeView,
+    Rearranger,
+};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The arm's time in a period, or since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RearrangeTimes {
+    /// Reads and writes that needed the arm.
+    pub accesses: u64,
+    /// Their seeks.
+    pub seek: Nanos,
+    /// The seeks that the same requests would need, in the order in which they were served, if every block were at its home; zero
+    /// before an array, whose arms the layer does not know.
+    pub home_seek: Nanos,
+    /// Seeks, rotational latency and media transfer of copies.
+    pub copy_arm: Nanos,
+}
+
+impl RearrangeTimes {
+    /// Share of the seeks at home that is saved, below 0 where seeks are longer; `None` without seeks at home.
+    pub fn saved_share(&self) -> Option<f64> {
+        (self.home_seek > Nanos::ZERO).then(|| 1.0 - self.seek.0 as f64 / self.home_seek.0 as f64)
+    }
+
+    fn since(&self, earlier: &RearrangeTimes) -> RearrangeTimes {
+        RearrangeTimes {
+            accesses: self.accesses - earlier.accesses,
+            seek: self.seek - earlier.seek,
+            home_seek: self.home_seek - earlier.home_seek,
+            copy_arm: self.copy_arm - earlier.copy_arm,
+        }
+    }
+}
+
+/// A period that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RearrangePeriod {
+    /// What the rearranger did in it.
+    pub record: PeriodRecord,
+    /// The arm's time.
+    pub times: RearrangeTimes,
+}
+
+/// What a volume's rearranger has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RearrangeActivity {
+    /// Its state and counts.
+    pub view: RearrangeView,
+    /// Sectors of the region.
+    pub reserved_sectors: u64,
+    /// First sector of the region's first run.
+    pub first: Lbn,
+    /// The arm's time since the start.
+    pub times: RearrangeTimes,
+    /// The last periods, at most a thousand.
+    pub periods: Vec<RearrangePeriod>,
+}
+
+/// The rearranger of a volume.
+#[derive(Debug)]
+pub(crate) struct RearrangeLayer {
+    rearranger: Rearranger,
+    /// The drive, if the volume is one: it says how far its homes are from each other.
+    drive: Option<Arc<Drive>>,
+    /// Requests without an answer, by ticket.
+    submissions: Slab<Submission>,
+    bypass: PassThrough,
+    effects: VecDeque<Effect>,
+    /// The track of the home of the last request that needed the arm.
+    home_track: Option<TrackPlace>,
+    times: RearrangeTimes,
+    /// The times at the start of the period.
+    period_start: RearrangeTimes,
+    periods: VecDeque<RearrangePeriod>,
+}
+
+impl RearrangeLayer {
+    /// Requests in flight for which memory is allocated at the start.
+    const AT_ONCE: usize = 1024;
+
+    /// Commands of copies have numbers from here on; below [`PassThrough`]'s.
+    const COPIES: u32 = 1 << 30;
+
+    pub(crate) fn new(rearranger: Rearranger, drive: Option<Arc<Drive>>) -> RearrangeLayer {
+        RearrangeLayer {
+            rearranger,
+            drive,
+            submissions: Slab::with_capacity(RearrangeLayer::AT_ONCE),
+            bypass: PassThrough::default(),
+            effects: VecDeque::with_capacity(RearrangeLayer::AT_ONCE),
+            home_track: None,
+            times: RearrangeTimes::default(),
+            period_start: RearrangeTimes::default(),
+            periods: VecDeque::new(),
+        }
+    }
+
+    /// Sectors of the volume as it appears from above.
+    pub(crate) fn visible_sectors(&self) -> u64 {
+        self.rearranger.region().visible_sectors()
+    }
+
+    pub(crate) fn activity(&self) -> RearrangeActivity {
+        let region = self.rearranger.region();
+        RearrangeActivity {
+            view: self.rearranger.view(),
+            reserved_sectors: region.reserved_sectors(),
+            first: region.runs()[0].first,
+            times: self.times,
+            periods: self.periods.iter().copied().collect(),
+        }
+    }
+
+    /// Whether a request is the rearranger's: one beyond the visible sectors is left to the device to refuse.
+    fn serves(&self, request: &Request) -> bool {
+        let end = request.lbn.0.saturating_add(u64::from(request.sectors));
+        request.op == Op::Flush || (request.sectors > 0 && end <= self.visible_sectors())
+    }
+
+    /// The same request where the device refuses it: a visible number beyond the end may be a sector of the disk.
+    fn refused(&self, submission: Submission) -> Submission {
+        let lbn = submission.request.lbn.0.saturating_add(self.rearranger.region().reserved_sectors());
+        Submission { request: Request { lbn: Lbn(lbn), ..submission.request }, ..submission }
+    }
+
+    /// Carries out the rearranger's actions; `answer` is that of the command that has ended.
+    fn act(&mut self, now: Instant, below: Option<&dyn Below>, answer: Option<&Completion>) {
+        while let Some(action) = self.rearranger.poll_action() {
+            match action {
+                RearrangeAction::Start(command) => self.start(command, below),
+                RearrangeAction::Record(change) => self.rearranger.handle_recorded(now, change.slot),
+                RearrangeAction::Answer { ticket, result } => {
+                    let answer = answer.expect("a command of the request has ended");
+                    self.answer(ticket as usize, result, answer);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, command: BlockCommand, below: Option<&dyn Below>) {
+        let BlockCommand { id, access, lbn, sectors, buffer, other_lbn } = command;
+        let lbn = match (other_lbn, below) {
+            (Some(other), Some(below)) if below.cylinders_to(0, other) < below.cylinders_to(0, lbn) => other,
+            _ => lbn,
+        };
+        let op = match access {
+            BlockAccess::Read => Op::Read,
+            BlockAccess::Write => Op::Write,
+            BlockAccess::Flush => Op::Flush,
+        };
+        let submission = match buffer {
+            CommandBuffer::Request { ticket, .. } => {
+                let from = self.submissions[ticket as usize];
+                let fua = from.request.fua;
+                let request =
+                    if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
+                Submission { id, request, ..from }
+            }
+            CommandBuffer::Copy(_) => {
+                let request = Request { op, lbn, sectors, fua: false };
+                Submission { sync: false, ..Submission::new(RearrangeLayer::COPIES + id, request) }
+            }
+        };
+        self.effects.push_back(Effect::Down { child: 0, submission });
+    }
+
+    fn answer(&mut self, ticket: usize, result: Result<(), BlockError>, answer: &Completion) {
+        let Submission { id, request, .. } = self.submissions.remove(ticket);
+        let mut completion = *answer;
+        if let Err(error) = result {
+            completion.outcome = outcome(error);
+        }
+        if completion.travel.is_some() && request.op != Op::Flush {
+            self.note_home(&request);
+        }
+        self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
+    }
+
+    /// Counts the seek from the home of the last request to that of this one.
+    fn note_home(&mut self, request: &Request) {
+        let Some(drive) = &self.drive else { return };
+        let (home, _) = self.rearranger.region().home(request.lbn);
+        let place = drive.geometry.locate(home);
+        let track = TrackPlace { cylinder: place.cylinder, head: place.head };
+        let seek = |from| drive.mechanics.reposition(from, track, request.op == Op::Write);
+        self.times.home_seek += self.home_track.map_or(Nanos::ZERO, seek);
+        self.home_track = Some(track);
+    }
+
+    /// Counts the arm's time of a command.
+    fn note_command(&mut self, is_copy: bool, completion: &Completion) {
+        let parts = &completion.parts;
+        if is_copy {
+            let arm = [parts.seek, parts.rotational_latency, parts.retries, parts.media];
+            arm.into_iter().for_each(|part| self.times.copy_arm += part);
+        } else if completion.travel.is_some() {
+            self.times.accesses += 1;
+            self.times.seek += parts.seek;
+        }
+    }
+
+    /// Adds the arm's time to the periods that have just ended.
+    fn note_periods(&mut self) {
+        let ended = self.rearranger.view().periods;
+        let known = self.periods.back().map_or(0, |last| last.record.number + 1);
+        if ended == known {
+            return;
+        }
+        let record = *self.rearranger.periods().last().expect("a period has ended");
+        let times = self.times.since(&self.period_start);
+        self.period_start = self.times;
+        self.periods.push_back(RearrangePeriod { record, times });
+        if self.periods.len() > self.rearranger.periods().count() {
+            self.periods.pop_front();
+        }
+    }
+}
+
+impl Layer for RearrangeLayer {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
+        if !self.serves(&submission.request) {
+            let refused = self.refused(submission);
+            return self.effects.push_back(self.bypass.submit(refused));
+        }
+        let Request { op, lbn, sectors, .. } = submission.request;
+        let access = match op {
+            Op::Read => BlockAccess::Read,
+            Op::Write => BlockAccess::Write,
+            Op::Flush => BlockAccess::Flush,
+        };
+        let ticket = self.submissions.insert(submission) as u64;
+        self.rearranger.submit(now, BlockRequest { ticket, access, lbn, sectors });
+        self.act(now, Some(below), None);
+    }
+
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
+        if let Some(effect) = self.bypass.complete(answer) {
+            return self.effects.push_back(effect);
+        }
+        let (is_copy, id) = match answer.id.checked_sub(RearrangeLayer::COPIES) {
+            Some(id) => (true, id),
+            None => (false, answer.id),
+        };
+        self.note_command(is_copy, &answer.completion);
+        let result = match answer.completion.outcome {
+            Outcome::Done => Ok(()),
+            Outcome::OutOfRange => Err(BlockError::Invalid),
+            Outcome::MediumError => Err(BlockError::Medium),
+            Outcome::Dead => Err(BlockError::Dead),
+        };
+        self.rearranger.handle_end(now, id, result);
+        self.act(now, None, Some(&answer.completion));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.rearranger.poll_timeout().is_some_and(|at| at <= now) {
+            self.rearranger.handle_timeout(now);
+            self.note_periods();
+            self.act(now, None, None);
+        }
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    fn next_event(&self) -> Instant {
+        self.rearranger.poll_timeout().unwrap_or(Instant::MAX)
+    }
+}
+
+fn outcome(error: BlockError) -> Outcome {
+    match error {
+        BlockError::Invalid | BlockError::ReadOnly => Outcome::OutOfRange,
+        BlockError::Medium | BlockError::NoSpace => Outcome::MediumError,
+        BlockError::Dead | BlockError::ShuttingDown => Outcome::Dead,
+    }
+}
