@@ -18,6 +18,7 @@ mod parameters;
 mod plain;
 mod probe;
 mod progress;
+mod rearrange;
 mod report;
 mod reproduce;
 mod rig;
@@ -57,6 +58,8 @@ enum Command {
     #[command(subcommand)]
     Layout(layout::Command),
     Probe(probe::Probe),
+    #[command(subcommand)]
+    Rearrange(rearrange::RearrangeCommand),
     Reproduce(reproduce::Reproduce),
     #[command(subcommand)]
     Rig(rig::Command),
@@ -80,6 +83,7 @@ impl Command {
             Command::Emulate(command) => command.run(out),
             Command::Layout(command) => command.run(out),
             Command::Probe(command) => command.run(out),
+            Command::Rearrange(command) => command.run(out),
             Command::Reproduce(command) => command.run(out),
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),

@@ -257,7 +257,8 @@ impl<'a> Simulation<'a> {
         let volume = |(index, devices): (usize, &Vec<usize>)| {
             let (done, all) = self.engine.rebuilt(index);
             let rebuilt = (all > 0).then(|| done as f64 / all as f64);
-            VolumeResult { name: self.names.volumes[index].name.clone(), devices: devices.clone(), rebuilt }
+            let (name, devices) = (self.names.volumes[index].name.clone(), devices.clone());
+            VolumeResult { name, devices, rebuilt, rearrange: self.engine.rearrange(index) }
         };
         self.names.volume_devices.iter().enumerate().map(volume).collect()
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod load;
 pub(crate) mod page;
+pub(crate) mod rearrange;
 mod requests;
 pub(crate) mod setup;
 pub(crate) mod text;

@@ -1,6 +1,6 @@
 //! A run as a report, for `--report`.
 
-use super::text;
+use super::{rearrange, text};
 use crate::drive::plot;
 use crate::failure::Failure;
 use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
@@ -24,6 +24,7 @@ const KINDS: usize = 4;
 pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
     let mut sections = vec![summary(results), responses(results)];
     sections.extend(by_job(results));
+    sections.extend(rearrange::section(results));
     sections.extend([over_time(results), time_split(results), arm(results), map(results)]);
     sections.extend(drives(rig)?);
     let shown = match results.devices.len() {
@@ -63,6 +64,7 @@ fn summary(results: &Results) -> Section {
         text::device_table(results),
         text::link_table(results),
         text::processor_table(results),
+        rearrange::period_table(results),
     ];
     let mut tables = vec![table];
     tables.extend(more.into_iter().flatten().map(|(table, _)| table));

@@ -1,5 +1,6 @@
 //! The summary of a run on a terminal.
 
+use super::rearrange;
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
@@ -32,6 +33,7 @@ pub(super) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failur
         device_table(results),
         link_table(results),
         processor_table(results),
+        rearrange::period_table(results),
     ];
     for (mut table, rows) in tables.into_iter().flatten() {
         let left = rows.saturating_sub(ROWS);
@@ -98,6 +100,7 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
             volume.rebuilt.map(|share| format!("{:.3} % of the spares of {}", 100.0 * share, volume.name));
         lines.extend(rebuilt.map(|value| ("rebuilt".to_string(), value)));
     }
+    lines.extend(rearrange::lines(results));
     lines.extend(results.workload.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
     lines
 }

@@ -56,6 +56,7 @@ fn output_over_an_input_is_rejected_before_anything_runs() {
         &["sim", "wd800jd", &job, "--report", &job],
         &["sim", &rig, &job, "--json", &rig],
         &["sim", "wd800jd", &includes, "--json", &common],
+        &["rearrange", "simulate", "wd800jd", &trace, "--report", &trace],
         &["compare", "wd800jd", "atlas-10k", &job, "--json", &job],
         &["compare", &rig, "atlas-10k", &job, "--report", &rig],
         &["trace", "convert", &trace, &trace, "--to", "spc"],

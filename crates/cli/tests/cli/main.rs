@@ -14,6 +14,7 @@ mod keys;
 mod node;
 mod page;
 mod probe;
+mod rearrange;
 mod reproduce;
 mod rig;
 mod run;

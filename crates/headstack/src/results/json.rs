@@ -5,7 +5,10 @@ use crate::load::JobSection;
 use crate::numbers::ratio;
 use headstack_model::Nanos;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, ProcessorUse, TimeSplit};
+use headstack_sim::{
+    Activity, ArmTime, CacheUse, LinkUse, ProcessorUse, RearrangeActivity, RearrangeCounters,
+    RearrangePeriod, RearrangeTimes, TimeSplit,
+};
 use serde_json::{Map, Value, json};
 
 impl Results {
@@ -156,9 +159,55 @@ fn volumes(results: &Results) -> Vec<Value> {
             "response_ms": responses(&totals.responses),
             "parts_ms": parts(&totals),
             "rebuilt_share": volume.rebuilt,
+            "rearrange": volume.rearrange.as_ref().map(rearrange),
         })
     };
     results.by_volume().map(volume).collect()
+}
+
+fn rearrange(activity: &RearrangeActivity) -> Value {
+    let view = &activity.view;
+    let mut object = rearranged(&view.counters, &activity.times);
+    let state = [
+        ("reserved_sectors", activity.reserved_sectors),
+        ("first_sector", activity.first.0),
+        ("slots", view.slots.into()),
+        ("copies", view.copies.into()),
+        ("dirty_copies", view.dirty.into()),
+    ];
+    object.extend(state.map(|(name, value)| (name.to_string(), value.into())));
+    let period = |period: &RearrangePeriod| {
+        let mut object = rearranged(&period.record.counters, &period.times);
+        object.insert("end_s".to_string(), period.record.end.as_secs().into());
+        object.insert("hot_blocks".to_string(), period.record.hot_blocks.into());
+        object.insert("copies".to_string(), period.record.copies.into());
+        Value::Object(object)
+    };
+    object.insert("periods".to_string(), activity.periods.iter().map(period).collect());
+    Value::Object(object)
+}
+
+fn rearranged(counters: &RearrangeCounters, times: &RearrangeTimes) -> Map<String, Value> {
+    let object = json!({
+        "requests": counters.requests,
+        "hits": counters.hits,
+        "hit_share": counters.hit_share(),
+        "copied_in": counters.copied_in,
+        "written_home": counters.written_home,
+        "left_clean": counters.left_clean,
+        "spoiled": counters.spoiled,
+        "abandoned": counters.abandoned,
+        "failed": counters.failed,
+        "copy_arm_s": times.copy_arm.as_secs(),
+        "accesses": times.accesses,
+        "seek_s": times.seek.as_secs(),
+        "home_seek_s": times.home_seek.as_secs(),
+        "seek_saved_share": times.saved_share(),
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => unreachable!("braces make an object"),
+    }
 }
 
 fn devices(results: &Results) -> Vec<Value> {

@@ -10,7 +10,7 @@ use crate::load::WorkloadInfo;
 use crate::numbers::ratio;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{Activity, LinkUse, ProcessorUse};
+use headstack_sim::{Activity, LinkUse, ProcessorUse, RearrangeActivity};
 use serde_json::Value;
 
 /// A volume of the rig.
@@ -22,6 +22,8 @@ pub struct VolumeResult {
     pub devices: Vec<usize>,
     /// Share of its spares that was rebuilt, if it has any.
     pub rebuilt: Option<f64>,
+    /// What its rearranger has done, if it has one.
+    pub rearrange: Option<RearrangeActivity>,
 }
 
 /// A device of the rig after the run.
