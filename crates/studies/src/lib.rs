@@ -10,6 +10,7 @@ pub mod expect;
 pub mod judge;
 mod modern_drives;
 mod ncq;
+mod rearrangement;
 pub mod report;
 mod runs;
 mod scheduling;

@@ -6,7 +6,9 @@
 use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};
 use crate::report::Section;
-use crate::{modern_drives, ncq, scheduling, st2000dm006, streams, striping, traxtents, validation};
+use crate::{
+    modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping, traxtents, validation,
+};
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
 use headstack_sim::{DeviceError, RigError};
@@ -29,9 +31,10 @@ pub struct Study {
     pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
 }
 
-const ALL: [Study; 8] = [
+const ALL: [Study; 9] = [
     modern_drives::STUDY,
     ncq::STUDY,
+    rearrangement::STUDY,
     scheduling::STUDY,
     st2000dm006::STUDY,
     streams::STUDY,
