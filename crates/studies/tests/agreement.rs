@@ -146,8 +146,8 @@ fn traxtents_study_misses_only_known_rows() {
     assert_eq!(misses("traxtents"), TRAXTENTS);
 }
 
-/// What the short form of the study `rearrangement` is known to miss, each with its reason in `expect.tsv`.
-const REARRANGEMENT: [&str; 13] = [
+/// What the short form of the study `rearrangement` is known to miss, each with its reason in `expect.tsv`. The last row needs a trace.
+const REARRANGEMENT: [&str; 17] = [
     "steady seek reduction, least",
     "slow seek reduction, least",
     "quick seek reduction, least",
@@ -161,11 +161,22 @@ const REARRANGEMENT: [&str; 13] = [
     "steady arm at copies",
     "slow arm at copies",
     "quick arm at copies",
+    "steady shuffling seek reduction, least",
+    "slow shuffling seek reduction, least",
+    "quick shuffling seek reduction, least",
+    "week shuffling seek reduction, least",
 ];
 
 #[test]
 fn rearrangement_study_misses_only_known_rows() {
-    assert_eq!(misses("rearrangement"), REARRANGEMENT);
+    let mut found = misses("rearrangement");
+    // The rows of the trace are first among those of shuffling.
+    if let Some(index) = found.iter().position(|metric| metric.starts_with("week ")) {
+        let of_trace = found.remove(index);
+        found.push(of_trace);
+    }
+    let known = REARRANGEMENT.len() - usize::from(std::env::var_os("HEADSTACK_REFERENCE").is_none());
+    assert_eq!(found, REARRANGEMENT[..known]);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod placement;
 mod region;
 mod replacement;
 mod requests;
+mod shuffle;
 mod space_saving;
 mod table;
 mod view;
@@ -42,6 +43,7 @@ pub use messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, Rearr
 pub use placement::{HotPlacement, organ_pipe};
 pub use region::{RegionSlot, ReservedRegion, ReservedRun};
 pub use replacement::CounterReplacement;
+pub use shuffle::{CylinderMove, CylinderShuffle};
 pub use space_saving::SpaceSaving;
 pub use view::{PeriodRecord, RearrangeCounters, RearrangeView};
 

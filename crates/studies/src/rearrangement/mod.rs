@@ -7,6 +7,7 @@
 
 mod loads;
 mod seeks;
+mod shuffling;
 mod trials;
 
 use crate::judge::Measured;
@@ -59,7 +60,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         ["load", "variant", "seek ms", "saved %", "hits %", "response ms", "copying %", "mean queue"],
     )
     .with_words(2);
-    let mut gains = Vec::new();
+    let (mut gains, mut at_hand) = (Vec::new(), Vec::new());
     for load in RearrangedLoad::ALL {
         let trace = load.trace(setting)?;
         if load.is_trace() && trace.is_none() {
@@ -77,6 +78,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         }
         gains.push((runs[1].drift, saved(&runs[1], &runs[0])));
         found.measured.extend(rows_of(load, &runs));
+        at_hand.push((load, trace, saved(&runs[1], &runs[0])));
     }
     let drift = correlation(&gains);
     found.measured.push(match drift {
@@ -87,7 +89,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     if setting.length == Length::Full {
         found.sections.push(trials::section(setting)?);
     }
-    Ok(found)
+    Ok(Findings::join([found, shuffling::run(setting, &at_hand)?]))
 }
 
 /// The values of a load's rows, from its runs in the order of the variants.
