@@ -183,7 +183,7 @@ fn region_that_does_not_fit_is_rejected_with_its_key() {
     );
     let at_end = message("first_lbn = 2050000");
     assert!(at_end.starts_with("rig:3: rearrange.blocks: 1000 is outside the 304 blocks"), "{at_end}");
-    assert!(message("block_bytes = 1000").contains("rearrange.block_bytes: 1000 is outside multiples"));
+    assert!(message("block_bytes = 1000").contains("rearrange.block_bytes: 1000 is outside the multiples"));
     assert!(
         message("runs = [[2000000, 100000]]").contains("rearrange.runs: 100000 sectors from sector 2000000")
     );

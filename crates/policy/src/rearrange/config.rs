@@ -34,10 +34,14 @@ pub struct RearrangeSpec {
     pub replacement: CounterReplacement,
     /// Share of each count that is carried to the next period.
     pub carried_ratio: f64,
-    /// References in a period that make a block worth a copy.
+    /// References in a period that make a block worth a copy, with `selection = "last-period"`.
     pub least_references: u64,
     /// Blocks of a request up to which its blocks are counted. A longer read is served from the blocks' homes, unless a copy was written.
     pub longest_blocks: u32,
+    /// Which hot blocks are copied.
+    pub selection: HotSelection,
+    /// References that pay for a copy, with `selection = "forecast"`.
+    pub copy_references: u64,
     /// How hot blocks are placed in the region.
     pub placement: HotPlacement,
     /// When blocks are copied.
@@ -63,6 +67,17 @@ pub enum RegionPlace {
     OuterEdge,
     /// At the last sectors.
     InnerEdge,
+}
+
+/// Which hot blocks are copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HotSelection {
+    /// The most referenced ones of the last period.
+    #[default]
+    LastPeriod,
+    /// Blocks whose references, forecast from the last periods, are at least `copy_references`. Copies stay in their slots.
+    Forecast,
 }
 
 /// When blocks are copied.
@@ -103,6 +118,8 @@ impl Default for RearrangeSpec {
             carried_ratio: 0.0,
             least_references: 2,
             longest_blocks: 4,
+            selection: HotSelection::default(),
+            copy_references: 10,
             placement: HotPlacement::default(),
             when: CopyTime::default(),
             idle_ms: 100.0,
@@ -137,6 +154,16 @@ impl RearrangeSpec {
         whole("counters", self.counters().into(), 1, MOST, "1 to 67108864")?;
         real("carried_ratio", self.carried_ratio, 0.0, 0.99, "0 to 0.99")?;
         whole("least_references", self.least_references, 1, 1_000_000_000, "1 to 1000000000")?;
+        if self.selection == HotSelection::Forecast {
+            real(
+                "carried_ratio",
+                self.carried_ratio,
+                0.0,
+                0.0,
+                "0, as selection = \"forecast\" has averages of its own",
+            )?;
+        }
+        whole("copy_references", self.copy_references, 1, 1_000_000_000, "1 to 1000000000")?;
         whole("longest_blocks", self.longest_blocks.into(), 1, 1 << 20, "1 to 1048576")?;
         real("idle_ms", self.idle_ms, 0.001, 1e7, "0.001 to 10000000 ms")?;
         real("share", self.share, 0.001, 1.0, "0.001 to 1")?;
@@ -149,7 +176,7 @@ impl RearrangeSpec {
     pub fn block_sectors(&self, sector_bytes: u32) -> Result<u64, RearrangeError> {
         let sector_bytes = u64::from(sector_bytes);
         if !self.block_bytes.is_multiple_of(sector_bytes) {
-            let allowed = format!("multiples of the disk's sector of {sector_bytes} bytes");
+            let allowed = format!("the multiples of the disk's sector of {sector_bytes} bytes");
             return Err(RearrangeError::new("block_bytes", self.block_bytes, allowed));
         }
         Ok(self.block_bytes / sector_bytes)
@@ -221,6 +248,15 @@ mod tests {
         assert_eq!(message(period), "period_s: NaN is outside 1 to 100000000 s");
         let blocks = RearrangeSpec { blocks: 0, ..RearrangeSpec::default() };
         assert_eq!(message(blocks), "blocks: 0 is outside 1 to 67108864");
+        let both = RearrangeSpec {
+            carried_ratio: 0.5,
+            selection: HotSelection::Forecast,
+            ..RearrangeSpec::default()
+        };
+        assert_eq!(
+            message(both),
+            "carried_ratio: 0.5 is outside 0, as selection = \"forecast\" has averages of its own"
+        );
         let counters = RearrangeSpec { counters: Some(0), ..RearrangeSpec::default() };
         assert_eq!(message(counters), "counters: 0 is outside 1 to 67108864");
     }
@@ -230,6 +266,6 @@ mod tests {
         assert_eq!(RearrangeSpec::default().block_sectors(512), Ok(16));
         let odd = RearrangeSpec { block_bytes: 6 << 10, ..RearrangeSpec::default() };
         let message = odd.block_sectors(4096).expect_err("it is one and a half").to_string();
-        assert_eq!(message, "block_bytes: 6144 is outside multiples of the disk's sector of 4096 bytes");
+        assert_eq!(message, "block_bytes: 6144 is outside the multiples of the disk's sector of 4096 bytes");
     }
 }

@@ -21,6 +21,7 @@ mod arranger;
 mod config;
 mod copies;
 mod error;
+mod forecast;
 mod index;
 mod list_error;
 mod messages;
@@ -36,7 +37,7 @@ mod view;
 
 pub use analysis::{CaughtShares, PeriodAnalysis, ReferenceAnalysis};
 pub use analyzer::{CarriedShare, ExactCounts, FirstCome, HotBlock, ReferenceAnalyzer};
-pub use config::{CopyTime, ReadSource, RearrangeSpec, RegionPlace};
+pub use config::{CopyTime, HotSelection, ReadSource, RearrangeSpec, RegionPlace};
 pub use error::RearrangeError;
 pub use list_error::{ListError, caught_share};
 pub use messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, RearrangeAction, TableChange};
@@ -49,12 +50,13 @@ pub use view::{PeriodRecord, RearrangeCounters, RearrangeView};
 
 use arranger::CopyPlan;
 use copies::ActiveCopy;
+use forecast::{ReferenceForecast, worthwhile_copies};
 use headstack_model::{BlockError, Instant, Nanos};
 use pace::CopyPace;
 use requests::{DividedRequest, RequestPiece};
 use slab::Slab;
 use std::collections::VecDeque;
-use table::HotBlockTable;
+use table::{CopyState, HotBlockTable};
 
 /// Periods whose records are kept.
 const PERIODS_KEPT: usize = 1000;
@@ -91,6 +93,7 @@ pub struct Rearranger {
     slots: Vec<RegionSlot>,
     now: Instant,
     analyzer: Box<dyn ReferenceAnalyzer>,
+    forecast: Option<ReferenceForecast>,
     table: HotBlockTable,
     plan: CopyPlan,
     copies: Slab<ActiveCopy>,
@@ -131,6 +134,7 @@ impl Rearranger {
         Ok(Rearranger {
             block_sectors,
             analyzer: spec.replacement.analyzer(spec.counters() as usize),
+            forecast: (spec.selection == HotSelection::Forecast).then(|| ReferenceForecast::new(slots.len())),
             table: HotBlockTable::new(slots.len()),
             plan: CopyPlan::default(),
             copies: Slab::new(),
@@ -281,18 +285,46 @@ impl Rearranger {
         self.plan.is_empty() && self.copies.is_empty() && self.table.is_empty()
     }
 
-    /// Ends the period: plans the copies, and records what happened.
-    fn end_period(&mut self) {
+    /// The plan by the hot list of the period, and the length of the list.
+    fn plan_of_period(&mut self) -> (CopyPlan, u32) {
         let mut hot = self.analyzer.hot_list(self.slots.len());
         hot.retain(|hot| hot.count >= self.spec.least_references && self.is_eligible(hot.block));
         let slots = self.spec.placement.assign(&hot, &self.slots, |block| self.table.slot_of(block));
-        self.replace_plan(CopyPlan::new(&self.table, &hot, &slots));
+        (CopyPlan::new(&self.table, &hot, &slots), hot.len() as u32)
+    }
+
+    /// The plan by a forecast, and the number of blocks that get a copy.
+    fn plan_of_forecast(&self, forecast: &ReferenceForecast) -> (CopyPlan, u32) {
+        let mut expected = forecast.expected();
+        expected.retain(|block| self.is_eligible(block.block));
+        let copies: Vec<(u32, u64, bool)> = self.table.copies().collect();
+        let mut free = self.spec.placement.by_dwell(&self.slots);
+        free.retain(|slot| self.table.slot(*slot).state == CopyState::Free);
+        let chosen = worthwhile_copies(&expected, &copies, &free, self.spec.copy_references);
+        let hot = |&(block, _): &(u64, u32)| HotBlock { block, count: 0, error: 0 };
+        let hot: Vec<HotBlock> = chosen.iter().map(hot).collect();
+        let slots: Vec<u32> = chosen.iter().map(|(_, slot)| *slot).collect();
+        (CopyPlan::new(&self.table, &hot, &slots), hot.len() as u32)
+    }
+
+    /// Ends the period: plans the copies, and records what happened.
+    fn end_period(&mut self) {
+        let (plan, hot_blocks) = match self.forecast.take() {
+            None => self.plan_of_period(),
+            Some(mut forecast) => {
+                forecast.end_period(&self.analyzer.hot_list(usize::MAX));
+                let plan = self.plan_of_forecast(&forecast);
+                self.forecast = Some(forecast);
+                plan
+            }
+        };
+        self.replace_plan(plan);
         self.analyzer.age(self.spec.carried());
         let record = PeriodRecord {
             number: self.periods_ended,
             end: self.period_end,
             counters: self.period_counters(),
-            hot_blocks: hot.len() as u32,
+            hot_blocks,
             copies: self.table.valid(),
         };
         if self.periods.len() == PERIODS_KEPT {

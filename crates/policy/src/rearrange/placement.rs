@@ -65,6 +65,14 @@ impl HotPlacement {
         assigned
     }
 
+    /// The slots in the order in which the hottest blocks take them.
+    pub(super) fn by_dwell(self, slots: &[RegionSlot]) -> Vec<u32> {
+        match self {
+            HotPlacement::Serial => (0..slots.len() as u32).collect(),
+            _ => self.groups(slots).concat(),
+        }
+    }
+
     /// The slots by group, the one for the hottest blocks first.
     fn groups(self, slots: &[RegionSlot]) -> Vec<Vec<u32>> {
         let cylinders = runs_of_equal(0..slots.len() as u32, |slot| slots[slot as usize].cylinder);

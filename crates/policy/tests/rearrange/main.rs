@@ -2,7 +2,9 @@
 
 mod world;
 
-use headstack_policy::rearrange::{CopyTime, CounterReplacement, HotPlacement, ReadSource, RearrangeSpec};
+use headstack_policy::rearrange::{
+    CopyTime, CounterReplacement, HotPlacement, HotSelection, ReadSource, RearrangeSpec,
+};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use world::{Fault, World};
@@ -12,7 +14,7 @@ const STEPS: u32 = 3000;
 
 /// Keys drawn from a seed, with periods so short that copies and requests meet all the time.
 fn drawn_spec(random: &mut impl Rng) -> RearrangeSpec {
-    RearrangeSpec {
+    let spec = RearrangeSpec {
         block_bytes: 512 * world::BLOCK_SECTORS,
         period_s: 1.0,
         counters: Some(random.random_range(1..40)),
@@ -27,6 +29,16 @@ fn drawn_spec(random: &mut impl Rng) -> RearrangeSpec {
         parallel_copies: random.random_range(1..4),
         read_from: [ReadSource::Copy, ReadSource::Nearest][random.random_range(0..2)],
         ..RearrangeSpec::default()
+    };
+    // Drawn last, so that the other keys of a seed are as before.
+    match random.random_range(0..3) {
+        0 => RearrangeSpec {
+            selection: HotSelection::Forecast,
+            copy_references: 1,
+            carried_ratio: 0.0,
+            ..spec
+        },
+        _ => spec,
     }
 }
 

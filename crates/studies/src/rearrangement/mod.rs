@@ -5,6 +5,7 @@
 //! *Source:* R. S. Gray, "A study of disk performance optimization" (thesis, 2000), chapter 4, on S. Akyürek, K. Salem, "Adaptive block
 //! rearrangement" (ACM TOCS 13(2), 1995).
 
+mod forecast;
 mod loads;
 mod seeks;
 mod shuffling;
@@ -89,7 +90,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     if setting.length == Length::Full {
         found.sections.push(trials::section(setting)?);
     }
-    Ok(Findings::join([found, shuffling::run(setting, &at_hand)?]))
+    Ok(Findings::join([found, shuffling::run(setting, &at_hand)?, forecast::run(setting)?]))
 }
 
 /// The values of a load's rows, from its runs in the order of the variants.
