@@ -8,6 +8,7 @@ pub mod order;
 pub mod position;
 mod queue;
 pub mod rearrange;
+pub mod rearrange_table;
 pub mod rounds;
 pub mod streams;
 pub mod stripe;

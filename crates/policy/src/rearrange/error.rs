@@ -11,7 +11,7 @@ pub struct RearrangeError {
 }
 
 impl RearrangeError {
-    pub(super) fn new(key: &'static str, met: impl ToString, allowed: impl Into<String>) -> RearrangeError {
+    pub(crate) fn new(key: &'static str, met: impl ToString, allowed: impl Into<String>) -> RearrangeError {
         RearrangeError { key, met: met.to_string(), allowed: allowed.into() }
     }
 

@@ -57,9 +57,7 @@ use requests::{DividedRequest, RequestPiece};
 use slab::Slab;
 use std::collections::VecDeque;
 use table::{CopyState, HotBlockTable};
-
-/// Periods whose records are kept.
-const PERIODS_KEPT: usize = 1000;
+use view::EndedPeriods;
 
 /// The reason for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,11 +105,8 @@ pub struct Rearranger {
     actions: VecDeque<RearrangeAction>,
     /// When the period ends; [`Instant::MAX`] for never.
     period_end: Instant,
-    periods: VecDeque<PeriodRecord>,
-    periods_ended: u64,
+    periods: EndedPeriods,
     counters: RearrangeCounters,
-    /// The counters at the start of the period.
-    period_start: RearrangeCounters,
 }
 
 impl Rearranger {
@@ -145,10 +140,8 @@ impl Rearranger {
             pieces: Vec::new(),
             actions: VecDeque::new(),
             period_end: Instant::ZERO + spec.period(),
-            periods: VecDeque::new(),
-            periods_ended: 0,
+            periods: EndedPeriods::default(),
             counters: RearrangeCounters::default(),
-            period_start: RearrangeCounters::default(),
             now: Instant::ZERO,
             region,
             slots,
@@ -167,6 +160,16 @@ impl Rearranger {
     /// Continues the counts of an earlier [`Rearranger::hot_list`].
     pub fn restore_counts(&mut self, list: &[HotBlock]) {
         self.analyzer.restore(list);
+    }
+
+    /// Continues a period of which this time was left before a restart. Call it before the first request.
+    pub fn restore_period(&mut self, left: Nanos) {
+        self.period_end = Instant::ZERO + left.min(self.spec.period());
+    }
+
+    /// Time that is left of the period.
+    pub fn period_left(&self, now: Instant) -> Nanos {
+        self.period_end.since(now.min(self.period_end))
     }
 
     /// The region.
@@ -199,19 +202,19 @@ impl Rearranger {
             pending_out: pending_out as u32,
             pending_in: pending_in as u32,
             block_counters: self.analyzer.counters() as u32,
-            periods: self.periods_ended,
+            periods: self.periods.ended(),
             counters: self.counters,
         }
     }
 
     /// The periods that have ended, at most the last thousand.
     pub fn periods(&self) -> impl Iterator<Item = &PeriodRecord> {
-        self.periods.iter()
+        self.periods.records()
     }
 
     /// The counts of the current period.
     pub fn period_counters(&self) -> RearrangeCounters {
-        self.counters.since(&self.period_start)
+        self.periods.counters_since(&self.counters)
     }
 
     /// Takes a request. Its sectors must be visible ones, at least one except for a flush.
@@ -280,6 +283,22 @@ impl Rearranger {
         self.pump();
     }
 
+    /// Begins no copy and ends no period any more, so that the copies in force stay as they are, as before an orderly end. Copies in
+    /// flight have no effect.
+    pub fn suspend(&mut self, now: Instant) {
+        self.now = now;
+        self.period_end = Instant::MAX;
+        self.replace_plan(CopyPlan::default());
+    }
+
+    /// Answers the requests that are held with an error, because the table's change will not be recorded.
+    pub fn refuse_held(&mut self, now: Instant, error: BlockError) {
+        self.now = now;
+        for request in std::mem::take(&mut self.held) {
+            self.answer(request.ticket, Err(error));
+        }
+    }
+
     /// Whether the region holds nothing and no copy is planned or in flight.
     pub fn is_dissolved(&self) -> bool {
         self.plan.is_empty() && self.copies.is_empty() && self.table.is_empty()
@@ -320,19 +339,7 @@ impl Rearranger {
         };
         self.replace_plan(plan);
         self.analyzer.age(self.spec.carried());
-        let record = PeriodRecord {
-            number: self.periods_ended,
-            end: self.period_end,
-            counters: self.period_counters(),
-            hot_blocks,
-            copies: self.table.valid(),
-        };
-        if self.periods.len() == PERIODS_KEPT {
-            self.periods.pop_front();
-        }
-        self.periods.push_back(record);
-        self.periods_ended += 1;
-        self.period_start = self.counters;
+        self.periods.end(self.period_end, &self.counters, hot_blocks, self.table.valid());
         let (period, late) = (self.spec.period(), self.now.since(self.period_end));
         self.period_end = self.period_end.saturating_add(Nanos((late.0 / period.0 + 1) * period.0));
     }

@@ -224,7 +224,7 @@ impl Rearranger {
         }
     }
 
-    fn answer(&mut self, ticket: u64, result: Result<(), BlockError>) {
+    pub(super) fn answer(&mut self, ticket: u64, result: Result<(), BlockError>) {
         self.pace.request_ends(self.now);
         self.actions.push_back(RearrangeAction::Answer { ticket, result });
     }

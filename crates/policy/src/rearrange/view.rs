@@ -1,6 +1,7 @@
 //! What the rearranger has done, for monitoring and results.
 
 use headstack_model::Instant;
+use std::collections::VecDeque;
 
 /// Counts since the start, or in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,4 +82,47 @@ pub struct RearrangeView {
     pub periods: u64,
     /// Counts since the start.
     pub counters: RearrangeCounters,
+}
+
+/// Periods whose records are kept.
+const PERIODS_KEPT: usize = 1000;
+
+/// The periods that have ended, and the counters at the start of the one that has not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EndedPeriods {
+    records: VecDeque<PeriodRecord>,
+    ended: u64,
+    start: RearrangeCounters,
+}
+
+impl EndedPeriods {
+    pub(super) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = &PeriodRecord> {
+        self.records.iter()
+    }
+
+    /// The counts of the current period, by the counters now.
+    pub(super) fn counters_since(&self, now: &RearrangeCounters) -> RearrangeCounters {
+        now.since(&self.start)
+    }
+
+    /// Ends the current period at a time, with the counters then.
+    pub(super) fn end(&mut self, at: Instant, counters: &RearrangeCounters, hot_blocks: u32, copies: u32) {
+        let own = self.counters_since(counters);
+        if self.records.len() == PERIODS_KEPT {
+            self.records.pop_front();
+        }
+        self.records.push_back(PeriodRecord {
+            number: self.ended,
+            end: at,
+            counters: own,
+            hot_blocks,
+            copies,
+        });
+        self.ended += 1;
+        self.start = *counters;
+    }
 }
