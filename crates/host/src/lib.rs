@@ -19,6 +19,7 @@ pub mod log_parts;
 pub mod node;
 pub mod probe;
 mod realtime;
+pub mod region;
 pub mod scsi;
 mod server;
 mod shared;

@@ -22,5 +22,5 @@ mod volume;
 
 pub use books::{Books, Count, Kind};
 pub use emulator::{Answered, Emulator, EmulatorFaults, Outcome};
-pub use store::Store;
+pub use store::{Store, stored_disk_bytes};
 pub use volume::Volume;

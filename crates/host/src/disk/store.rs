@@ -125,6 +125,13 @@ impl Store {
     }
 }
 
+/// Bytes of the disk in a file of `bytes`: fewer than the file has where a mark follows them.
+///
+/// *Errors:* the file cannot be read.
+pub fn stored_disk_bytes(file: &File, bytes: u64) -> io::Result<u64> {
+    Ok(Mark::read_from(file, bytes)?.map_or(bytes, |mark| mark.bytes))
+}
+
 fn full(error: io::Error) -> BlockError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => BlockError::NoSpace,

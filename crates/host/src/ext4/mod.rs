@@ -19,6 +19,7 @@ mod tools;
 pub use make::{Made, make};
 pub use method::Reason;
 pub use plan::{DryRunSkipped, ExclusionMethod, Plan};
+pub(crate) use target::content;
 pub use target::{Place, check};
 
 use crate::sysfs::LocationError;

@@ -82,12 +82,22 @@ fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Erro
 }
 
 fn empty(path: &Path) -> Result<(), Ext4Error> {
+    match content(path)? {
+        None => Ok(()),
+        Some(what) => Err(Ext4Error::NotEmpty { path: path.to_path_buf(), what }),
+    }
+}
+
+/// What blkid finds on a device or in a file; `None` if nothing.
+///
+/// *Errors:* there is no blkid, or it cannot read the path.
+pub(crate) fn content(path: &Path) -> Result<Option<String>, Ext4Error> {
     tools::look_for(&["blkid"])?;
     let words = ["-p", "-o", "export"].map(OsString::from).into_iter().chain([path.into()]);
     let said = tools::run("blkid", &words.collect::<Vec<_>>())?;
     match held(said.code, &said.out) {
-        Some(Held::Nothing) => Ok(()),
-        Some(Held::This(what)) => Err(Ext4Error::NotEmpty { path: path.to_path_buf(), what }),
+        Some(Held::Nothing) => Ok(None),
+        Some(Held::This(what)) => Ok(Some(what)),
         None => {
             let error = io::Error::other(format!("blkid cannot look at it: {}", said.complaint()));
             Err(Ext4Error::Target { path: path.to_path_buf(), error })

@@ -8,6 +8,7 @@ mod data;
 
 use super::bytes::{Pool, memory};
 use super::messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
+use super::rearrange::{NodeRearrangeView, NodeRearranger};
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Instant;
 use headstack_policy::position::{MapState, OrderView, PositionQueue};
@@ -49,6 +50,8 @@ pub struct NodeCore<T> {
     pool: Pool,
     /// The queue that orders commands before the disk; without one they go as the scheduler starts them.
     order: Option<Box<PositionQueue>>,
+    /// What copies hot blocks together, if anything does. The disk as clients see it is then smaller than the disk.
+    rearranger: Option<Box<NodeRearranger>>,
     /// The time of the last call.
     now: Instant,
 }
@@ -96,6 +99,7 @@ impl<T> NodeCore<T> {
             ready: VecDeque::new(),
             pool: Pool::new(most),
             order: None,
+            rearranger: None,
             now: Instant::ZERO,
         })
     }
@@ -108,6 +112,30 @@ impl<T> NodeCore<T> {
     /// Orders the commands of the disk before they start.
     pub fn set_order(&mut self, order: PositionQueue) {
         self.order = Some(Box::new(order));
+    }
+
+    /// Rearranges blocks before the disk. Call it before the first request.
+    ///
+    /// Panics if the node was made for a disk of another size than the rearranger leaves visible.
+    pub fn set_rearranger(&mut self, rearranger: NodeRearranger) {
+        assert_eq!(self.shape.bytes, rearranger.visible_bytes(), "the node serves what the region leaves");
+        self.rearranger = Some(Box::new(rearranger));
+    }
+
+    /// The rearranger, if there is one.
+    pub fn rearranger(&self) -> Option<NodeRearrangeView> {
+        self.rearranger.as_ref().map(|rearranger| rearranger.view())
+    }
+
+    /// Begins an orderly end of the rearranger, if there is one. Call it when no request is pending.
+    pub fn close(&mut self, now: Instant) {
+        self.now = now;
+        self.rearranger.iter_mut().for_each(|rearranger| rearranger.close(now));
+    }
+
+    /// Whether nothing is left to do for an orderly end.
+    pub fn is_closed(&self) -> bool {
+        self.rearranger.as_ref().is_none_or(|rearranger| rearranger.is_closed())
     }
 
     /// The queue that orders the commands of the disk.
@@ -187,6 +215,14 @@ impl<T> NodeCore<T> {
         if let Some(order) = &mut self.order {
             order.completed(now, command.id, result.is_ok());
         }
+        match &mut self.rearranger {
+            Some(rearranger) => rearranger.handle_end(now, command.id, result.map(|_| ())),
+            None => self.finish(now, command, result),
+        }
+    }
+
+    /// A command of the scheduler has ended.
+    fn finish(&mut self, now: Instant, command: Command, result: Result<Ended, BlockError>) {
         let result = result.map(|ended| {
             let content = match ended {
                 Ended::Done => return,
@@ -205,11 +241,13 @@ impl<T> NodeCore<T> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.streams.handle_timeout(now);
+        self.rearranger.iter_mut().for_each(|rearranger| rearranger.handle_timeout(now));
     }
 
     /// When to call [`handle_timeout`](NodeCore::handle_timeout) if no other call comes before.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.streams.poll_timeout()
+        let rearrange = self.rearranger.as_ref().and_then(|rearranger| rearranger.poll_timeout());
+        self.streams.poll_timeout().into_iter().chain(rearrange).min()
     }
 
     /// Sets a client's guaranteed rate and response time ([`Streams::set_guarantee`]).
@@ -228,15 +266,40 @@ impl<T> NodeCore<T> {
         if let Some(answered) = self.ready.pop_front() {
             return Some(Action::Answer(answered));
         }
-        while let Some(action) = self.streams.poll_action() {
-            match (action, &mut self.order) {
-                (streams::Action::CopyIn { ticket, from, piece }, _) => self.copy_in(ticket, from, piece),
-                (streams::Action::Start(command), Some(order)) => order.submit(self.now, command),
-                (streams::Action::Start(command), None) => return Some(Action::Start(command)),
-                (streams::Action::Answer(answer), _) => return Some(Action::Answer(self.answer(answer))),
+        loop {
+            while let Some(action) = self.streams.poll_action() {
+                match action {
+                    streams::Action::CopyIn { ticket, from, piece } => self.copy_in(ticket, from, piece),
+                    streams::Action::Answer(answer) => return Some(Action::Answer(self.answer(answer))),
+                    streams::Action::Start(command) => {
+                        if let Some(command) = self.begin(command) {
+                            return Some(Action::Start(command));
+                        }
+                    }
+                }
+            }
+            let Some(rearranger) = &mut self.rearranger else { break };
+            if let Some((command, result)) = rearranger.poll_end() {
+                self.finish(self.now, command, result);
+                continue;
+            }
+            match (rearranger.poll_start(), &mut self.order) {
+                (Some(command), Some(order)) => order.submit(self.now, command),
+                (Some(command), None) => return Some(Action::Start(command)),
+                (None, _) => break,
             }
         }
         self.order.as_mut()?.poll(self.now).map(Action::Start)
+    }
+
+    /// Begins a command of the scheduler; returns it if it goes to the disk at once.
+    fn begin(&mut self, command: Command) -> Option<Command> {
+        match (&mut self.rearranger, &mut self.order) {
+            (Some(rearranger), _) => rearranger.submit(self.now, command),
+            (None, Some(order)) => order.submit(self.now, command),
+            (None, None) => return Some(command),
+        }
+        None
     }
 
     fn copy_in(&mut self, ticket: u64, from: u64, piece: streams::Piece) {

@@ -3,6 +3,7 @@
 use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
 use super::messages::Shape;
+use super::rearrange::NodeRearrangeView;
 use crate::disk::{Books, Kind};
 use crate::event_loop::Shared;
 use crate::links::Answerable;
@@ -33,6 +34,8 @@ pub struct NodeView {
     pub clients: Vec<ClientView>,
     /// The queue that orders the disk's commands, if there is one.
     pub order: Option<OrderView>,
+    /// The rearranger of its blocks, if there is one.
+    pub rearranger: Option<NodeRearrangeView>,
 }
 
 impl NodeHandle {
@@ -74,6 +77,7 @@ impl NodeHandle {
             busy: state.served.busy.until(at),
             clients: state.served.responses.views(),
             order: state.served.core.order(),
+            rearranger: state.served.core.rearranger(),
         }
     }
 

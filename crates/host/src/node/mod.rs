@@ -10,14 +10,16 @@ mod core;
 mod figures;
 mod handle;
 mod messages;
+mod rearrange;
 mod thread;
 mod tracks;
 
-pub(crate) use backend::allocation;
 pub use backend::{Backend, Opening};
+pub(crate) use backend::{allocation, open_file};
 pub use core::{NodeCore, NodeError};
 pub use figures::ClientView;
 pub use handle::{NodeHandle, NodeView};
 pub use headstack_policy::streams::{Command, RequestKind};
 pub use messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
+pub use rearrange::{NodeRearrangeView, NodeRearranger, SeekDistance};
 pub use thread::Node;

@@ -6,7 +6,7 @@
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
 use super::handle::{NodeDetails, NodeHandle, NodeShared, PendingRequest, ServedNode};
-use super::messages::{Action, Answered, Ended, Outcome};
+use super::messages::{Action, Answered, Ended, Outcome, Shape};
 use crate::disk::Kind;
 use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSettings};
 use crate::links::{Links, QueuedRequest};
@@ -29,17 +29,20 @@ pub struct Node {
 impl Node {
     /// Starts the thread of a disk's node.
     ///
-    /// *Errors:* a key of the configuration is out of range; the system refuses a thread or a descriptor.
-    pub fn start(
-        name: &str,
-        Backend { drive, tracks, order, .. }: Backend,
-        config: Config,
-    ) -> io::Result<Node> {
+    /// *Errors:* a key of the configuration is out of range; the system refuses a thread or a descriptor; the disk has a reserved region
+    /// that the backend does not use.
+    pub fn start(name: &str, backend: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
-        let mut core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
+        backend.refuse_unused_region()?;
+        let Backend { drive, tracks, order, rearranger, .. } = backend;
+        let of_disk = drive.shape();
+        let bytes = rearranger.as_ref().map_or(of_disk.bytes, |rearranger| rearranger.visible_bytes());
+        let shape = Shape { bytes, ..of_disk };
+        let mut core = NodeCore::new(config, shape).map_err(wrong)?;
+        rearranger.into_iter().for_each(|rearranger| core.set_rearranger(rearranger));
         tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
         order.into_iter().for_each(|order| core.set_order(order));
-        let info = NodeDetails { name: name.to_string(), title: drive.title(), shape: drive.shape() };
+        let info = NodeDetails { name: name.to_string(), title: drive.title(), shape };
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
         let shared = Shared::new(ServedNode::new(core), info, clock)?;
         let service = NodeService { drive, gone: Vec::new(), ends: Vec::new() };
@@ -272,7 +275,13 @@ impl WakeUp<'_> {
             self.carry_out();
             self.issue();
         }
-        self.state.flushed.is_some() && self.state.core.outstanding() == 0
+        if self.state.flushed.is_none() || self.state.core.outstanding() > 0 {
+            return false;
+        }
+        self.state.core.close(self.now);
+        self.carry_out();
+        self.issue();
+        self.state.core.is_closed()
     }
 }
 
@@ -281,7 +290,6 @@ mod tests {
     use super::*;
     use crate::connection::{Connection, Link};
     use crate::node::handle::Core;
-    use crate::node::messages::Shape;
     use crate::server::slots::{ConnectionLimits, ConnectionSlots};
     use headstack_model::Nanos;
     use headstack_nbd::{Exports, Handshake, Limits, Wire};
@@ -298,6 +306,11 @@ mod tests {
 
         fn title(&self) -> String {
             "broken".to_string()
+        }
+
+        fn read_at_start(&self, _offset: u64, into: &mut [u8]) -> io::Result<()> {
+            into.fill(0);
+            Ok(())
         }
 
         fn wake(&self) -> Option<BorrowedFd<'_>> {

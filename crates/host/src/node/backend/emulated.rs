@@ -42,6 +42,10 @@ impl Drive for Emulated {
         format!("emulated {}", self.disk.volumes()[self.volume as usize].name)
     }
 
+    fn read_at_start(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.disk.read(self.volume, offset, into).map_err(io::Error::other)
+    }
+
     fn wake(&self) -> Option<BorrowedFd<'_>> {
         Some(self.ended_at_disk.wake.as_fd())
     }

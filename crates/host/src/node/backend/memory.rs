@@ -6,6 +6,7 @@ use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
 use headstack_policy::streams::{Command, RequestKind};
 use memmap2::{Advice, MmapMut};
+use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Unit of allocation: a huge page, because most of the cost of random reads is the page lookup.
@@ -81,6 +82,11 @@ impl Drive for Memory {
 
     fn title(&self) -> String {
         "memory".to_string()
+    }
+
+    fn read_at_start(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.fetch(offset, into);
+        Ok(())
     }
 
     fn wake(&self) -> Option<BorrowedFd<'_>> {

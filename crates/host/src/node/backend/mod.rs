@@ -8,10 +8,13 @@ mod uring;
 
 use super::handle::Core;
 use super::messages::{Ended, Shape};
+use super::rearrange::NodeRearranger;
 use super::tracks::Tracks;
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
 use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
+use headstack_policy::rearrange::RearrangeSpec;
+use headstack_policy::rearrange_table::{PAGE_BYTES, RecoveredTable, RegionLabel, TableError};
 use headstack_policy::streams::Command;
 use headstack_tracks::TrackMap;
 use memory::Memory;
@@ -19,6 +22,7 @@ use place::Place;
 pub(crate) use place::allocation;
 use plain::Plain;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -32,6 +36,11 @@ pub(crate) trait Drive: Send {
 
     /// A description in one line.
     fn title(&self) -> String;
+
+    /// Reads whole pages before the first command, and waits for them.
+    ///
+    /// *Errors:* the disk cannot read them.
+    fn read_at_start(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
     /// Called first, in the thread that owns it from then on.
     fn begin(&mut self, _core: &mut Core) {}
@@ -62,11 +71,25 @@ pub struct Opening {
     pub threads: bool,
 }
 
+/// Opens a block device or a file for exclusive use through the system's page cache, and returns its size.
+///
+/// *Errors:* as [`Backend::open`]; it must be written and is read-only.
+pub(crate) fn open_file(path: &Path, read_only: bool) -> io::Result<(File, u64)> {
+    let opening = Opening { read_only, buffered: true, threads: true };
+    let Place { file, shape, title, .. } = Place::open(path, opening, &mut Vec::new())?;
+    if shape.read_only && !read_only {
+        let message = format!("{title}: it is read-only");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok((file, shape.bytes))
+}
+
 /// A disk for a [`Node`](super::Node).
 pub struct Backend {
     pub(super) drive: Box<dyn Drive>,
     pub(super) tracks: Option<Tracks>,
     pub(super) order: Option<PositionQueue>,
+    pub(super) rearranger: Option<NodeRearranger>,
     notes: Vec<String>,
 }
 
@@ -78,7 +101,7 @@ impl fmt::Debug for Backend {
 
 impl Backend {
     pub(super) fn new(drive: Box<dyn Drive>, notes: Vec<String>) -> Backend {
-        Backend { drive, tracks: None, order: None, notes }
+        Backend { drive, tracks: None, order: None, rearranger: None, notes }
     }
 
     /// The same disk with known track boundaries: requests of streams end there. `sector_bytes` is the block size of the map.
@@ -113,6 +136,60 @@ impl Backend {
         self.notes.push(format!("{why}: ordered by block number; probe the disk if it is another one"));
         self.order = Some(PositionQueue::by_block(bytes, block_bytes, wanted));
         self
+    }
+
+    /// The reserved region that the disk has, if it has one.
+    ///
+    /// *Errors:* its labels are damaged, or of another disk; the disk cannot be read.
+    pub fn region(&self) -> Result<Option<RegionLabel>, TableError> {
+        RecoveredTable::find(self.shape().bytes, &mut |offset, into| self.drive.read_at_start(offset, into))
+    }
+
+    /// The same disk with its hot blocks copied to its region. The disk appears smaller by the region.
+    ///
+    /// *Errors:* it has no region, or is read-only; the table of the region cannot be used; a key is out of range. Nothing is written.
+    pub fn with_rearranger(mut self, spec: &RearrangeSpec) -> io::Result<Backend> {
+        let wrong = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
+        if self.shape().read_only {
+            let message = "it is read-only, and its hot block table must be written: open it for writing";
+            return Err(wrong(message.to_string()));
+        }
+        if !(PAGE_BYTES as u32).is_multiple_of(self.shape().block_bytes) {
+            let message =
+                format!("its blocks of {} bytes do not divide {PAGE_BYTES} bytes", self.shape().block_bytes);
+            return Err(wrong(message));
+        }
+        let label = self.region().map_err(|error| wrong(error.to_string()))?;
+        let Some(label) = label else {
+            let message = "it has no reserved region: make one with `headstack rearrange format`";
+            return Err(wrong(message.to_string()));
+        };
+        let read = |offset, into: &mut [u8]| self.drive.read_at_start(offset, into);
+        let table = RecoveredTable::read(label, &mut { read }).map_err(|error| wrong(error.to_string()))?;
+        let rearranger = NodeRearranger::new(spec, &table).map_err(|error| wrong(error.to_string()))?;
+        if !rearranger.is_at_end() && self.tracks.take().is_some() {
+            let note = "the reserved region is not at the end of the disk, so `map` is ignored: requests of streams are not split at track boundaries";
+            self.notes.push(note.to_string());
+        }
+        self.rearranger = Some(rearranger);
+        Ok(self)
+    }
+
+    /// Refuses a disk whose reserved region is not used: what was written to copies would be missing.
+    pub(super) fn refuse_unused_region(&self) -> io::Result<()> {
+        let wrong = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
+        if self.rearranger.is_some() {
+            return Ok(());
+        }
+        match self.region() {
+            Ok(None) => Ok(()),
+            Err(error) => Err(wrong(error.to_string())),
+            Ok(Some(label)) => Err(wrong(format!(
+                "it has a region of {} copies, without which old data would be read: add [disk.rearrange] to the node file, or remove the \
+                 region with `headstack rearrange dissolve`",
+                label.slots
+            ))),
+        }
     }
 
     /// A disk in memory that is zero and takes no memory until written; it measures the cost of a node.

@@ -85,6 +85,14 @@ impl Place {
         rustix::fs::fallocate(&self.file, change(may_trim), offset, bytes)
     }
 
+    /// Reads whole pages. The memory that direct transfers need is aligned.
+    pub(super) fn read_pages(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut room = pages(into.len());
+        self.file.read_exact_at(&mut room[..into.len()], offset)?;
+        into.copy_from_slice(&room[..into.len()]);
+        Ok(())
+    }
+
     pub(super) fn block_status(&self, offset: u64, bytes: u64) -> Vec<StatusExtent> {
         allocation(&self.file, offset, bytes, Place::MAX_EXTENTS)
     }

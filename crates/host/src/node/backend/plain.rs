@@ -153,6 +153,10 @@ impl Drive for Plain {
         format!("{} (threads, {how})", self.place.title)
     }
 
+    fn read_at_start(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.place.read_pages(offset, into)
+    }
+
     fn wake(&self) -> Option<BorrowedFd<'_>> {
         Some(self.wake.as_fd())
     }

@@ -282,6 +282,10 @@ impl Drive for Uring {
         }
     }
 
+    fn read_at_start(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.place.read_pages(offset, into)
+    }
+
     fn wake(&self) -> Option<BorrowedFd<'_>> {
         Some(self.wake.as_fd())
     }

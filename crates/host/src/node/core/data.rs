@@ -34,6 +34,38 @@ impl<T> NodeCore<T> {
 
     /// The destination of a read's bytes: whole pages, or a part of the stream memory that begins with one of its blocks.
     pub fn buffer(&mut self, command: &Command) -> &mut [u8] {
+        match self.part_of_request(command) {
+            Some(part) => self.request_buffer(&part),
+            None => self.rearranger.as_mut().expect("it has this command").own_buffer(command.id),
+        }
+    }
+
+    /// The bytes of a write.
+    pub fn data(&self, command: &Command) -> &[u8] {
+        match self.part_of_request(command) {
+            Some(part) => self.request_data(&part),
+            None => self.rearranger.as_ref().expect("it has this command").own_bytes(command.id),
+        }
+    }
+
+    /// The bytes of a write in memory that a device can transfer from, aligned as [`NodeCore::buffer`].
+    pub fn aligned_data(&mut self, command: &Command) -> &[u8] {
+        if let Some(Command { place: TransferBuffer::Request(number), .. }) = self.part_of_request(command) {
+            self.buffer_of(number as usize);
+        }
+        self.data(command)
+    }
+
+    /// The command of the scheduler, or the part of one, that a command of the disk carries out. `None` if it is the rearranger's own.
+    #[inline]
+    fn part_of_request(&self, command: &Command) -> Option<Command> {
+        match &self.rearranger {
+            Some(rearranger) => rearranger.part_of_request(command.id),
+            None => Some(*command),
+        }
+    }
+
+    fn request_buffer(&mut self, command: &Command) -> &mut [u8] {
         let (offset, bytes) = command.kind.run();
         match command.place {
             TransferBuffer::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
@@ -45,8 +77,7 @@ impl<T> NodeCore<T> {
         }
     }
 
-    /// The bytes of a write.
-    pub fn data(&self, command: &Command) -> &[u8] {
+    fn request_data(&self, command: &Command) -> &[u8] {
         let (offset, bytes) = command.kind.run();
         match command.place {
             TransferBuffer::Memory(at) => &self.memory[at as usize..][..bytes as usize],
@@ -56,14 +87,6 @@ impl<T> NodeCore<T> {
             }
             TransferBuffer::None => panic!("a flush has no bytes"),
         }
-    }
-
-    /// The bytes of a write in memory that a device can transfer from, aligned as [`NodeCore::buffer`].
-    pub fn aligned_data(&mut self, command: &Command) -> &[u8] {
-        if let TransferBuffer::Request(number) = command.place {
-            self.buffer_of(number as usize);
-        }
-        self.data(command)
     }
 
     /// The stream memory, for devices that register it.

@@ -1,0 +1,45 @@
+//! Commands at the disk, and what they are for.
+
+use headstack_policy::rearrange::BlockAccess;
+use headstack_policy::streams::{Command, RequestKind};
+use memmap2::MmapMut;
+
+/// What a command is for.
+#[derive(Debug)]
+pub(super) enum DiskPurpose {
+    /// A part of a request, with the rearranger's number.
+    Request { id: u32, part: Command },
+    /// A half of a copy, with the rearranger's number.
+    Copy { id: u32, copy: u32 },
+    /// A page of the table, or one of its flushes.
+    Table(Option<MmapMut>),
+    /// A part of the saved counts.
+    Counts,
+}
+
+/// A command that has not ended.
+#[derive(Debug)]
+pub(super) struct DiskCommand {
+    pub(super) purpose: DiskPurpose,
+    pub(super) bytes: usize,
+}
+
+pub(super) fn block_access(kind: RequestKind) -> BlockAccess {
+    match kind {
+        RequestKind::Read { .. } | RequestKind::BlockStatus { .. } => BlockAccess::Read,
+        RequestKind::Write { .. } | RequestKind::Zero { .. } | RequestKind::Trim { .. } => BlockAccess::Write,
+        RequestKind::Flush => BlockAccess::Flush,
+    }
+}
+
+/// The same command with another run of bytes.
+pub(super) fn with_run(kind: RequestKind, offset: u64, bytes: u64) -> RequestKind {
+    match kind {
+        RequestKind::Read { fua, .. } => RequestKind::Read { offset, bytes, fua },
+        RequestKind::Write { fua, .. } => RequestKind::Write { offset, bytes, fua },
+        RequestKind::Zero { may_trim, fua, .. } => RequestKind::Zero { offset, bytes, may_trim, fua },
+        RequestKind::Trim { .. } => RequestKind::Trim { offset, bytes },
+        RequestKind::BlockStatus { .. } => RequestKind::BlockStatus { offset, bytes },
+        RequestKind::Flush => RequestKind::Flush,
+    }
+}

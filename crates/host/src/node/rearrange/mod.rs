@@ -1,0 +1,426 @@
+//! Block rearrangement before a node's disk: the machine of [`headstack_policy::rearrange`] with real bytes and a table that survives a
+//! crash ([`headstack_policy::rearrange_table`]).
+//!
+//! It stands between the stream scheduler and the disk. A command of the scheduler has places of the disk as clients see it; it becomes one
+//! or more commands with places of the whole disk. Commands of copies, of the table and of saved counts come from here, with buffers of
+//! their own. No request reaches the disk before the table says durably that copies are in use.
+//!
+//! A step of the table that fails leaves open whether its changes are on the disk. From then on the disk is read-only: both places of a
+//! block have the same data as long as nothing is written.
+
+mod commands;
+mod distance;
+
+use super::bytes::pages;
+use super::messages::Ended;
+use crate::{BlockError, StatusExtent};
+use commands::{DiskCommand, DiskPurpose, block_access, with_run};
+pub use distance::SeekDistance;
+use headstack_model::{Instant, Lbn, Nanos};
+use headstack_policy::rearrange::{
+    BlockAccess, BlockCommand, BlockRequest, CommandBuffer, HotBlock, RearrangeAction, RearrangeSpec,
+    RearrangeView, Rearranger,
+};
+use headstack_policy::rearrange_table::{
+    PAGE_BYTES, RecoveredTable, RegionLabel, SECTOR_BYTES, SavedCounts, TableError, TableStep, TableWriter,
+};
+use headstack_policy::streams::{Command, RequestKind, TransferBuffer};
+use memmap2::MmapMut;
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// Bytes of a command that saves counts.
+const SAVE_BYTES: usize = 1 << 20;
+
+/// How far an orderly end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EndStage {
+    Serving,
+    /// Copies in flight end.
+    Copies,
+    /// The counts are saved.
+    Counts,
+    /// The table is closed.
+    Table,
+}
+
+/// Counts that are being saved.
+#[derive(Debug)]
+struct CountsSave {
+    bytes: MmapMut,
+    first: u64,
+    done: usize,
+    end: usize,
+}
+
+/// The state of a disk's rearranger.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeRearrangeView {
+    /// State and counts.
+    pub view: RearrangeView,
+    /// The way of the arm, with the copies and without.
+    pub distance: SeekDistance,
+    /// Whether the table could not be written, so that the disk refuses writes.
+    pub is_read_only: bool,
+}
+
+/// The rearranger of a node's disk. The disk appears smaller by its region.
+#[derive(Debug)]
+pub struct NodeRearranger {
+    rearranger: Rearranger,
+    writer: TableWriter,
+    label: RegionLabel,
+    /// Commands of the scheduler, by ticket.
+    requests: Slab<Command>,
+    /// Commands at the disk, by number.
+    commands: Slab<DiskCommand>,
+    /// Buffers of copies, by number.
+    copies: Vec<MmapMut>,
+    /// Commands of the scheduler that came before the table was open.
+    waiting: VecDeque<Command>,
+    starts: VecDeque<Command>,
+    ends: VecDeque<(Command, Result<Ended, BlockError>)>,
+    distance: SeekDistance,
+    save: Option<CountsSave>,
+    saves: u64,
+    next_area: u8,
+    periods: u64,
+    left: Nanos,
+    stage: EndStage,
+}
+
+impl NodeRearranger {
+    /// The rearranger for a recovered table. Of `spec`, the size of the region, of a block and of the counters are those of the table.
+    ///
+    /// *Errors:* a key is out of its range.
+    pub fn new(spec: &RearrangeSpec, table: &RecoveredTable) -> Result<NodeRearranger, TableError> {
+        let label = *table.label();
+        let spec = RearrangeSpec {
+            blocks: label.slots,
+            block_bytes: label.block_bytes,
+            counters: Some(label.counters.max(1)),
+            ..spec.clone()
+        };
+        let block_sectors = label.block_bytes / SECTOR_BYTES;
+        let mut rearranger = Rearranger::new(spec, block_sectors, label.region()?, label.slot_list())?;
+        for (slot, block, is_dirty) in table.copies() {
+            rearranger.restore_copy(slot, block, is_dirty);
+        }
+        if let Some(counts) = table.counts() {
+            let blocks = rearranger.region().visible_sectors() / block_sectors;
+            let hot: Vec<HotBlock> = counts.hot.iter().copied().filter(|hot| hot.block < blocks).collect();
+            rearranger.restore_counts(&hot);
+            rearranger.restore_period(counts.left);
+        }
+        let mut new = NodeRearranger {
+            rearranger,
+            writer: TableWriter::new(table),
+            label,
+            requests: Slab::new(),
+            commands: Slab::new(),
+            copies: Vec::new(),
+            waiting: VecDeque::new(),
+            starts: VecDeque::new(),
+            ends: VecDeque::new(),
+            distance: SeekDistance::new(block_sectors),
+            save: None,
+            saves: table.counts().map_or(0, |counts| counts.sequence),
+            next_area: table.next_area(),
+            periods: 0,
+            left: Nanos::ZERO,
+            stage: EndStage::Serving,
+        };
+        new.act(Instant::ZERO);
+        Ok(new)
+    }
+
+    /// Bytes of the disk as clients see it.
+    pub fn visible_bytes(&self) -> u64 {
+        self.rearranger.region().visible_sectors() * SECTOR_BYTES
+    }
+
+    /// Bytes of the whole disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.label.disk_bytes
+    }
+
+    /// Whether visible places are places of the disk, because the region is behind all of them.
+    pub fn is_at_end(&self) -> bool {
+        self.rearranger.region().runs()[0].first.0 * SECTOR_BYTES == self.visible_bytes()
+    }
+
+    /// What it is doing.
+    pub fn view(&self) -> NodeRearrangeView {
+        let is_read_only = self.writer.has_failed();
+        NodeRearrangeView { view: self.rearranger.view(), distance: self.distance, is_read_only }
+    }
+
+    /// Takes a command of the scheduler.
+    pub(super) fn submit(&mut self, now: Instant, command: Command) {
+        if let RequestKind::BlockStatus { bytes, .. } = command.kind {
+            // Holes of homes and of copies do not add up to holes of blocks: data is always a right answer.
+            let all = Ended::BlockStatus(vec![StatusExtent { bytes, hole: false }]);
+            return self.ends.push_back((command, Ok(all)));
+        }
+        if !self.writer.is_open() && !self.writer.has_failed() {
+            return self.waiting.push_back(command);
+        }
+        self.route(now, command);
+        self.act(now);
+    }
+
+    fn route(&mut self, now: Instant, command: Command) {
+        let access = block_access(command.kind);
+        let (offset, bytes) = command.kind.run();
+        let Ok(sectors) = u32::try_from(bytes / SECTOR_BYTES) else {
+            return self.ends.push_back((command, Err(BlockError::Invalid)));
+        };
+        if access == BlockAccess::Write && self.writer.has_failed() {
+            return self.ends.push_back((command, Err(BlockError::Medium)));
+        }
+        let lbn = Lbn(offset / SECTOR_BYTES);
+        if access != BlockAccess::Flush {
+            let (home, contiguous) = self.rearranger.region().home(lbn);
+            self.distance.note_home(home, u64::from(sectors).min(contiguous));
+        }
+        let ticket = self.requests.insert(command) as u64;
+        self.rearranger.submit(now, BlockRequest { ticket, access, lbn, sectors });
+    }
+
+    /// A command of the disk has ended.
+    pub(super) fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
+        let DiskCommand { purpose, .. } = self.commands.remove(id as usize);
+        match purpose {
+            DiskPurpose::Request { id, .. } | DiskPurpose::Copy { id, .. } => {
+                self.rearranger.handle_end(now, id, result);
+            }
+            DiskPurpose::Table(_) => self.end_step(now, result.is_ok()),
+            DiskPurpose::Counts => self.continue_save(result.is_ok()),
+        }
+        self.act(now);
+    }
+
+    /// Does what is due.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.next_rearrangement().is_none_or(|at| at > now) {
+            return;
+        }
+        self.rearranger.handle_timeout(now);
+        let periods = self.rearranger.view().periods;
+        if periods > std::mem::replace(&mut self.periods, periods) && !self.writer.has_failed() {
+            self.begin_save(self.rearranger.period_left(now));
+        }
+        self.act(now);
+    }
+
+    /// When [`NodeRearranger::handle_timeout`] is due.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        // The first commands open the table before any request comes.
+        if self.starts.is_empty() { self.next_rearrangement() } else { Some(Instant::ZERO) }
+    }
+
+    /// When the rearranger is due, which is not before the table is open.
+    fn next_rearrangement(&self) -> Option<Instant> {
+        self.rearranger.poll_timeout().filter(|_| self.writer.is_open() && self.stage == EndStage::Serving)
+    }
+
+    /// The next command for the disk.
+    pub(super) fn poll_start(&mut self) -> Option<Command> {
+        self.starts.pop_front()
+    }
+
+    /// The next command of the scheduler that has ended.
+    pub(super) fn poll_end(&mut self) -> Option<(Command, Result<Ended, BlockError>)> {
+        self.ends.pop_front()
+    }
+
+    /// The part of a request whose bytes a command transfers; `None` if its bytes are here ([`NodeRearranger::own_bytes`]).
+    pub(super) fn part_of_request(&self, id: u32) -> Option<Command> {
+        match self.commands[id as usize].purpose {
+            DiskPurpose::Request { part, .. } => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a command that belongs to no request.
+    pub(super) fn own_bytes(&self, id: u32) -> &[u8] {
+        let DiskCommand { purpose, bytes } = &self.commands[id as usize];
+        match purpose {
+            DiskPurpose::Copy { copy, .. } => &self.copies[*copy as usize][..*bytes],
+            DiskPurpose::Table(page) => page.as_ref().map_or(&[], |page| &page[..*bytes]),
+            DiskPurpose::Counts => {
+                let save = self.save.as_ref().expect("counts are being saved");
+                &save.bytes[save.done..save.done + bytes]
+            }
+            DiskPurpose::Request { .. } => unreachable!("its bytes are with the request"),
+        }
+    }
+
+    /// The buffer that a copy is read into.
+    pub(super) fn own_buffer(&mut self, id: u32) -> &mut [u8] {
+        let DiskCommand { purpose, bytes } = &self.commands[id as usize];
+        let DiskPurpose::Copy { copy, .. } = purpose else { unreachable!("only copies are read") };
+        &mut self.copies[*copy as usize][..*bytes]
+    }
+
+    /// Begins an orderly end: saves the counts and closes the table. Call it when no request is pending.
+    pub(super) fn close(&mut self, now: Instant) {
+        if self.stage == EndStage::Serving {
+            self.left = self.rearranger.period_left(now);
+            self.rearranger.suspend(now);
+            self.stage = EndStage::Copies;
+            self.act(now);
+        }
+    }
+
+    /// Whether nothing is left to do for an orderly end.
+    pub(super) fn is_closed(&self) -> bool {
+        self.commands.is_empty() && (self.writer.is_closed() || self.writer.has_failed())
+    }
+
+    /// Carries out actions and steps until there are none.
+    fn act(&mut self, now: Instant) {
+        loop {
+            while let Some(action) = self.rearranger.poll_action() {
+                match action {
+                    RearrangeAction::Start(command) => self.start(command),
+                    RearrangeAction::Record(change) => self.writer.change(change),
+                    RearrangeAction::Answer { ticket, result } => {
+                        let command = self.requests.remove(ticket as usize);
+                        self.ends.push_back((command, result.map(|()| Ended::Done)));
+                    }
+                }
+            }
+            self.advance_end();
+            while let Some(step) = self.writer.poll_step() {
+                self.start_step(step);
+            }
+            let Some(slot) = self.writer.poll_recorded() else { return };
+            self.rearranger.handle_recorded(now, slot);
+        }
+    }
+
+    fn start(&mut self, command: BlockCommand) {
+        let BlockCommand { id, lbn, sectors, buffer, other_lbn, access } = command;
+        let bytes = u64::from(sectors) * SECTOR_BYTES;
+        let (purpose, kind, lbn) = match buffer {
+            CommandBuffer::Request { ticket, skipped } => {
+                let request = self.requests[ticket as usize];
+                let lbn = self.distance.nearest(lbn, other_lbn);
+                if access != BlockAccess::Flush {
+                    self.distance.note_command(lbn, u64::from(sectors));
+                }
+                let skipped = u64::from(skipped) * SECTOR_BYTES;
+                let place = match request.place {
+                    TransferBuffer::Memory(first) => TransferBuffer::Memory(first + skipped),
+                    place => place,
+                };
+                let kind = with_run(request.kind, request.kind.run().0 + skipped, bytes);
+                let part = Command { kind, place, ..request };
+                (DiskPurpose::Request { id, part }, with_run(request.kind, lbn.0 * SECTOR_BYTES, bytes), lbn)
+            }
+            CommandBuffer::Copy(copy) => {
+                while self.copies.len() <= copy as usize {
+                    self.copies.push(pages(self.label.block_bytes as usize));
+                }
+                let offset = lbn.0 * SECTOR_BYTES;
+                let kind = match access {
+                    BlockAccess::Read => RequestKind::Read { offset, bytes, fua: false },
+                    _ => RequestKind::Write { offset, bytes, fua: false },
+                };
+                (DiskPurpose::Copy { id, copy }, kind, lbn)
+            }
+        };
+        debug_assert!(lbn.0 * SECTOR_BYTES + bytes <= self.label.disk_bytes);
+        self.push(purpose, kind);
+    }
+
+    fn push(&mut self, purpose: DiskPurpose, kind: RequestKind) {
+        let bytes = kind.run().1 as usize;
+        let id = self.commands.insert(DiskCommand { purpose, bytes }) as u32;
+        self.starts.push_back(Command { id, kind, place: TransferBuffer::None });
+    }
+
+    fn start_step(&mut self, step: TableStep) {
+        let (page, kind) = match step {
+            TableStep::Flush => (None, RequestKind::Flush),
+            TableStep::Write { copy, page } => {
+                let mut bytes = pages(PAGE_BYTES);
+                bytes[..PAGE_BYTES].copy_from_slice(&self.writer.page(page));
+                let offset = self.label.page_first(copy, page);
+                (Some(bytes), RequestKind::Write { offset, bytes: PAGE_BYTES as u64, fua: false })
+            }
+        };
+        self.push(DiskPurpose::Table(page), kind);
+    }
+
+    fn end_step(&mut self, now: Instant, is_done: bool) {
+        self.writer.handle_end(is_done);
+        if self.writer.has_failed() {
+            self.rearranger.suspend(now);
+            self.rearranger.refuse_held(now, BlockError::Medium);
+        }
+        if self.writer.is_open() || self.writer.has_failed() {
+            while let Some(command) = self.waiting.pop_front() {
+                self.route(now, command);
+            }
+        }
+    }
+
+    /// Begins to save the counts, unless a save is in progress.
+    fn begin_save(&mut self, left: Nanos) {
+        if self.save.is_some() || self.label.counters == 0 {
+            return;
+        }
+        self.saves += 1;
+        let hot = self.rearranger.hot_list(self.label.counters as usize);
+        let area = SavedCounts { sequence: self.saves, left, hot }.encode(&self.label.id);
+        let mut bytes = pages(area.len());
+        bytes[..area.len()].copy_from_slice(&area);
+        let first = self.label.counts_first(self.next_area);
+        self.next_area = 1 - self.next_area;
+        self.save = Some(CountsSave { bytes, first, done: 0, end: area.len() });
+        self.write_counts();
+    }
+
+    fn write_counts(&mut self) {
+        let Some(CountsSave { first, done, end, .. }) = self.save else { return };
+        let bytes = (end - done).min(SAVE_BYTES) as u64;
+        self.push(DiskPurpose::Counts, RequestKind::Write { offset: first + done as u64, bytes, fua: false });
+    }
+
+    /// A part of the counts was written, or failed, which ends the save: the one before stays.
+    fn continue_save(&mut self, is_done: bool) {
+        let save = self.save.as_mut().expect("counts are being saved");
+        save.done = (save.done + SAVE_BYTES).min(save.end);
+        if is_done && save.done < save.end {
+            self.write_counts();
+        } else {
+            self.save = None;
+        }
+    }
+
+    /// Begins the next stage of an orderly end, if the last one is over.
+    fn advance_end(&mut self) {
+        if !self.commands.is_empty() || !self.writer.is_idle() || self.writer.has_failed() {
+            return;
+        }
+        match self.stage {
+            EndStage::Serving | EndStage::Table => {}
+            EndStage::Copies => {
+                self.stage = EndStage::Counts;
+                self.begin_save(self.left);
+                // Without a save, nothing else moves the end.
+                self.advance_end();
+            }
+            EndStage::Counts => {
+                self.stage = EndStage::Table;
+                let mut is_clean = vec![false; self.label.slots as usize];
+                for (slot, _, is_dirty) in self.rearranger.copies() {
+                    is_clean[slot as usize] = !is_dirty;
+                }
+                self.writer.close(|slot| is_clean[slot as usize]);
+            }
+        }
+    }
+}
