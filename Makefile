@@ -55,9 +55,11 @@ cuts:
 node-full:
 	$(CARGO) test --release --package headstack-sim --test node_clients -- --ignored --nocapture
 
-# Block rearrangement under ten thousand seeded loads: reads return what was last written.
+# Block rearrangement under ten thousand seeded loads, without crashes and with them, and a node under fifty kills.
 rearrange-full:
 	$(CARGO) test --release --package headstack-policy --test rearrange -- --ignored
+	$(CARGO) test --release --package headstack-host --test rearrange_crashes -- --ignored
+	$(CARGO) test --release --package headstack-cli --test serve -- --ignored rearrange::
 
 # Learns all shipped drives from outside, and says how well.
 probe-full:

@@ -4,6 +4,7 @@ use super::plan::Plan;
 use crate::failure::{self, Failure};
 use crate::files;
 use headstack_host::disk::{Store, Volume};
+use headstack_policy::rearrange_table::RecoveredTable;
 use headstack_workload::VolumeInfo;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,24 @@ impl Data {
         }
         Ok((Volume::new(info.clone(), store), place.clone()))
     }
+}
+
+/// Refuses data with a reserved region: only a node uses its table, and without it old data would be read.
+pub(super) fn refuse_regions(volumes: &[Vec<(Volume, String)>]) -> Result<(), Failure> {
+    for (volume, place) in volumes.iter().flatten() {
+        let mut read = |offset, into: &mut [u8]| volume.read_media(offset, into).map_err(io::Error::other);
+        let why = match RecoveredTable::find(volume.info().bytes(), &mut read) {
+            Ok(None) => continue,
+            Ok(Some(label)) => format!(
+                "it has a region of {} copies, which `headstack emulate` does not use: serve it by `headstack serve` with \
+                 [disk.rearrange], or remove the region with `headstack rearrange dissolve`",
+                label.slots
+            ),
+            Err(error) => error.to_string(),
+        };
+        return Err(Failure::Input(format!("--data {place}: {why}")));
+    }
+    Ok(())
 }
 
 /// The file of a volume: `path` for a single volume, and a file in the folder `path` for several, or if it is a folder.

@@ -139,6 +139,7 @@ impl Emulate {
     fn start(&self, ways: &Ways) -> Result<Running, Failure> {
         let plans = plan::plans(&self.target)?;
         let volumes = self.data.volumes(&plans)?;
+        data::refuse_regions(&volumes)?;
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let faults = Faults(&self.fault);
         faults.check(&plans)?;

@@ -1,16 +1,20 @@
-//! `headstack rearrange`: what block rearrangement gains on a load.
+//! `headstack rearrange`: what block rearrangement gains on a load, and the reserved region on a real disk.
 
 mod analyze;
+mod region;
 mod simulate;
 
 use crate::failure::Failure;
 use std::io::Write;
 
-/// Show what copying the hot blocks of a disk together gains.
+/// Copy the hot blocks of a disk together: show what it gains, or make and remove the region that it needs.
 #[derive(clap::Subcommand)]
 pub(crate) enum RearrangeCommand {
     Analyze(analyze::Analyze),
     Simulate(simulate::Simulate),
+    Format(region::FormatRegion),
+    Status(region::ShowRegion),
+    Dissolve(region::DissolveRegion),
 }
 
 impl RearrangeCommand {
@@ -18,6 +22,9 @@ impl RearrangeCommand {
         match self {
             RearrangeCommand::Analyze(command) => command.run(out),
             RearrangeCommand::Simulate(command) => command.run(out),
+            RearrangeCommand::Format(command) => command.run(out),
+            RearrangeCommand::Status(command) => command.run(out),
+            RearrangeCommand::Dissolve(command) => command.run(out),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `--metrics`: a node's statistics for Prometheus, and as JSON.
 
-use super::state::{DiskState, NodeState, OrderState, StreamState};
+use super::state::{CopiesState, DiskState, NodeState, OrderState, StreamState};
 use super::watch::Seen;
 use crate::service::endpoint::Page;
 use crate::service::metrics::{Labels, Metrics, OPEN_METRICS};
@@ -43,6 +43,7 @@ fn text(node: &NodeState) -> String {
     }
     operations(&mut metrics, node);
     orders(&mut metrics, node);
+    copies(&mut metrics, node);
     streams(&mut metrics, node);
     metrics.text()
 }
@@ -149,6 +150,30 @@ fn orders(metrics: &mut Metrics, node: &NodeState) {
     metrics.counters("predictions_missed", "Predictions that were half a turn or more off", missed);
     let fallbacks = each(|order| Some(order.fallbacks as f64));
     metrics.counters("order_fallbacks", "Times that the drive file ceased to agree with the disk", fallbacks);
+}
+
+/// Only disks with a reserved region.
+fn copies(metrics: &mut Metrics, node: &NodeState) {
+    let each = |value: fn(&CopiesState) -> f64| {
+        let rearranged = node.disk.iter().filter_map(|disk| Some((disk, disk.rearrange.as_ref()?)));
+        rearranged.map(move |(disk, copies)| (vec![label(disk)], value(copies)))
+    };
+    metrics.gauges("copies", "Blocks that have a copy in the region", each(|of| of.copies.into()));
+    metrics.gauges("copies_dirty", "Copies that are newer than their homes", each(|of| of.dirty.into()));
+    metrics.gauges("copy_slots", "Copies for which the region has room", each(|of| of.slots.into()));
+    metrics.gauges(
+        "copy_hit_share",
+        "Share of the requests that only copies served",
+        each(CopiesState::hit_share),
+    );
+    let help = "Distance between requests, in blocks, that the copies save; below 0 where they add to it";
+    metrics.gauges("copy_seek_blocks_saved", help, each(CopiesState::saved_blocks));
+    let help = "1 after the hot block table could not be written; the disk then refuses writes";
+    metrics.gauges("copy_table_failed", help, each(|of| f64::from(u8::from(of.read_only))));
+    metrics.counters("copy_requests", "Requests that reached the disk", each(|of| of.requests as f64));
+    metrics.counters("copy_hits", "Requests that only copies served", each(|of| of.hits as f64));
+    metrics.counters("blocks_copied_in", "Blocks copied to the region", each(|of| of.copied_in as f64));
+    metrics.counters("blocks_written_home", "Written copies copied home", each(|of| of.written_home as f64));
 }
 
 /// Only the busiest streams, by reused slots, so that the number of labels is bounded.

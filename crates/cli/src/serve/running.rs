@@ -244,6 +244,10 @@ impl Unit {
             Some(order) => with_order(backend, order, plan)?,
             None => backend,
         };
+        let backend = match &plan.rearrange {
+            Some(keys) => backend.with_rearranger(keys).map_err(wrong)?,
+            None => backend,
+        };
         let notes = backend.notes().to_vec();
         let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
         Ok(Unit { node, disk, notes })

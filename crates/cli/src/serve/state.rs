@@ -44,6 +44,9 @@ pub(crate) struct DiskState {
     /// The order of its commands, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<OrderState>,
+    /// The copies of its hot blocks, if it has a region for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rearrange: Option<CopiesState>,
     /// The streams with the most bytes a second, at most [`MOST_STREAMS`].
     pub(crate) stream: Vec<StreamState>,
 }
@@ -174,6 +177,57 @@ impl OrderState {
                 self.wanted
             ),
         }
+    }
+}
+
+/// The copies of a disk's hot blocks. Requests are those that reach the disk; counts are since the node began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CopiesState {
+    /// Places for copies, copies, and copies that were written.
+    pub(crate) slots: u32,
+    pub(crate) copies: u32,
+    pub(crate) dirty: u32,
+    /// Requests, and those that only copies served.
+    pub(crate) requests: u64,
+    pub(crate) hits: u64,
+    /// Blocks copied to the region, and written copies that were copied home.
+    pub(crate) copied_in: u64,
+    pub(crate) written_home: u64,
+    pub(crate) periods: u64,
+    /// Distance between requests in blocks, and what it would be without copies.
+    pub(crate) seek_blocks: u64,
+    pub(crate) home_seek_blocks: u64,
+    /// Whether the hot block table could not be written, so that the disk refuses writes.
+    pub(crate) read_only: bool,
+}
+
+impl CopiesState {
+    /// Share of the requests that only copies served; 0 without requests.
+    pub(crate) fn hit_share(&self) -> f64 {
+        self.hits as f64 / self.requests.max(1) as f64
+    }
+
+    /// Blocks that the arm moved less; below 0 where it moved more.
+    pub(crate) fn saved_blocks(&self) -> f64 {
+        self.home_seek_blocks as f64 - self.seek_blocks as f64
+    }
+
+    /// In a few words.
+    pub(crate) fn text(&self) -> String {
+        let share = if self.home_seek_blocks > 0 {
+            format!(
+                ", {:.0} % of the seek distance saved",
+                100.0 * self.saved_blocks() / self.home_seek_blocks as f64
+            )
+        } else {
+            String::new()
+        };
+        let state = if self.read_only { "; READ-ONLY: the hot block table cannot be written" } else { "" };
+        let hits = 100.0 * self.hit_share();
+        format!(
+            "{} of {} copies, {} written, {hits:.0} % hits{share}{state}",
+            self.copies, self.slots, self.dirty
+        )
     }
 }
 

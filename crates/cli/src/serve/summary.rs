@@ -5,15 +5,16 @@ use crate::sim::text::figure;
 use crate::units::{capacity, grouped, memory};
 use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
-use headstack_host::node::{NodeHandle, NodeView};
+use headstack_host::node::{NodeHandle, NodeRearrangeView, NodeView, SeekDistance};
 use headstack_policy::position::{MapState, OrderView};
+use headstack_policy::rearrange::RearrangeView;
 use headstack_policy::streams::View;
 use std::io::{self, Write};
 
 pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     for node in nodes {
-        let NodeView { at, books, order, .. } = node.view();
+        let NodeView { at, books, order, rearranger, .. } = node.view();
         let scheduler = node.inspect(|streams| streams.view());
         line("disk", node.name().to_string())?;
         line("requests", requests(&books))?;
@@ -24,6 +25,9 @@ pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()>
         }
         if let Some(order) = order {
             line("order", ordered(&order))?;
+        }
+        if let Some(NodeRearrangeView { view, distance, .. }) = rearranger {
+            line("copies", copied(&view, &distance))?;
         }
         if scheduler.counters.lost_bytes > 0 {
             line(
@@ -67,6 +71,16 @@ fn ordered(view: &OrderView) -> String {
         view.error_p50.map_or(String::new(), |error| format!(", half within {} ms", figure(error.as_ms())));
     let counted = grouped(*predictions);
     format!("{state}; {counted} services predicted, {right:.1} % to the turn{error}; {fallbacks} fallbacks")
+}
+
+fn copied(view: &RearrangeView, distance: &SeekDistance) -> String {
+    let RearrangeView { slots, copies, dirty, counters, .. } = view;
+    let saved = 100.0 * ratio(distance.saved_blocks() as f64, distance.home_blocks as f64);
+    format!(
+        "{copies} of {slots}, {dirty} of them written; {:.1} % of {} requests served by them, {saved:.0} % of the seek distance saved",
+        100.0 * counters.hit_share(),
+        grouped(counters.requests)
+    )
 }
 
 fn streams(view: &View, books: &Books) -> String {

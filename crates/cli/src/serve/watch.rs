@@ -1,13 +1,13 @@
 //! Samples the disks of a node each second, so that readers get rates and do not delay the disks.
 
 use super::state::{
-    DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, OrderState, Response, SchedulerCounts,
-    SchedulerState, StreamState, TuningState,
+    CopiesState, DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, OrderState, Response,
+    SchedulerCounts, SchedulerState, StreamState, TuningState,
 };
 use crate::service::log::STREAMS;
 use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
-use headstack_host::node::{ClientView, NodeHandle, NodeView};
+use headstack_host::node::{ClientView, NodeHandle, NodeRearrangeView, NodeView};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::Budget;
 use headstack_policy::position::{MapState, OrderView};
@@ -155,7 +155,7 @@ impl Watched {
     }
 
     fn measure(&mut self) -> DiskState {
-        let NodeView { at, outstanding, connections, has_failed, busy, books, clients, order } =
+        let NodeView { at, outstanding, connections, has_failed, busy, books, clients, order, rearranger } =
             self.node.view();
         let (scheduler, streams) = self
             .node
@@ -186,6 +186,7 @@ impl Watched {
             stream: self.busiest(&streams, &clients),
             scheduler: scheduler_state(&scheduler, busy),
             order: order.map(order_state),
+            rearrange: rearranger.map(copies_state),
         };
         (self.at, self.reads, self.done, self.hits, self.busy) =
             (at, read.done, done, scheduler.counters.hits, busy);
@@ -293,6 +294,23 @@ fn order_state(view: OrderView) -> OrderState {
         missed: view.missed,
         reserve_ms: view.reserve.as_ms(),
         fallbacks: view.fallbacks,
+    }
+}
+
+fn copies_state(node: NodeRearrangeView) -> CopiesState {
+    let NodeRearrangeView { view, distance, is_read_only } = node;
+    CopiesState {
+        slots: view.slots,
+        copies: view.copies,
+        dirty: view.dirty,
+        requests: view.counters.requests,
+        hits: view.counters.hits,
+        copied_in: view.counters.copied_in,
+        written_home: view.counters.written_home,
+        periods: view.periods,
+        seek_blocks: distance.blocks,
+        home_seek_blocks: distance.home_blocks,
+        read_only: is_read_only,
     }
 }
 

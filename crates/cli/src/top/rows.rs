@@ -1,7 +1,7 @@
 //! A node as tables: a row per disk, and a row per stream.
 
 use crate::report::Table;
-use crate::serve::state::{DiskState, NodeState, OrderState, StreamState};
+use crate::serve::state::{CopiesState, DiskState, NodeState, OrderState, StreamState};
 use crate::sim::text::figure;
 use crate::units::{capacity, count, grouped, memory};
 use std::cmp::Reverse;
@@ -88,6 +88,7 @@ pub(super) fn tuning(disk: &DiskState) -> String {
         parts.push("streams bypass the scheduler".to_string());
     }
     parts.extend(disk.order.as_ref().map(OrderState::text));
+    parts.extend(disk.rearrange.as_ref().map(CopiesState::text));
     if scheduler.busy_s > 0.0 {
         let (mb_s, ms) = (figure(scheduler.tuning.bandwidth_mb_s), figure(scheduler.tuning.positioning_ms));
         parts.push(format!("{mb_s} MB/s once it is there, {ms} ms to get there"));

@@ -7,6 +7,9 @@
 #[path = "../emulate/checked.rs"]
 mod checked;
 mod clients;
+#[path = "../emulate/device.rs"]
+#[allow(dead_code, reason = "tests of emulated disks use all of it")]
+mod device;
 mod kills;
 #[path = "../emulate/nbd.rs"]
 #[allow(dead_code, reason = "tests of emulated disks use all of it")]
@@ -14,6 +17,7 @@ mod nbd;
 mod node;
 #[path = "../emulate/noise.rs"]
 mod noise;
+mod rearrange;
 #[path = "../emulate/tools.rs"]
 #[allow(dead_code, reason = "tests of emulated disks use all of it")]
 mod tools;

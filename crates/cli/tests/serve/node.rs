@@ -47,7 +47,13 @@ impl Node {
     /// A node of a file that is there. The system lets go of what a killed node had open only some moments after the process
     /// has gone, and until then another does not get it.
     pub(crate) fn of_file(path: &Path) -> Node {
-        wait_for("the file is let go of", || match Node::attempt(&["--disk", text(path)]) {
+        Node::of_file_with(path, &[])
+    }
+
+    /// As [`Node::of_file`], with more options.
+    pub(crate) fn of_file_with(path: &Path, options: &[&str]) -> Node {
+        let options = [&["--disk", text(path)], options].concat();
+        wait_for("the file is let go of", || match Node::attempt(&options) {
             Err(said) if said.contains("another program has it") => None,
             started => Some(started.unwrap_or_else(|said| panic!("it ended: {said}"))),
         })
@@ -59,7 +65,7 @@ impl Node {
             .concat()
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("socket")
     }
 

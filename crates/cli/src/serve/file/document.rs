@@ -156,6 +156,23 @@ mod tests {
     }
 
     #[test]
+    fn impossible_rearrangement_is_reported_with_its_key() {
+        for (text, reported) in [
+            (
+                "[[disk]]\npath = \"a\"\n[disk.rearrange]\nperiod_s = 0.0",
+                "node.toml:4: disk[0].rearrange.period_s: 0 is outside 1 to 100000000 s",
+            ),
+            (
+                "[[disk]]\nram_bytes = 4096\n[disk.rearrange]",
+                "disk[0].rearrange: a disk in memory (`ram_bytes`) has no reserved region",
+            ),
+        ] {
+            let met = refused(text);
+            assert!(met.contains(reported), "{text}: {met}");
+        }
+    }
+
+    #[test]
     fn command_line_overrides_the_file() {
         let text = "listen = [\"unix:a\"]\n[[disk]]\nram_bytes = 4096\n[[disk]]\nram_bytes = 8192";
         let number = |value| Value::Integer(value);

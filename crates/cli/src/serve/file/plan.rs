@@ -10,6 +10,7 @@ use headstack_model::spec::{Fault, did_you_mean};
 use headstack_nbd::Allow;
 use headstack_policy::admission::{Ability, Admission, Guarantee};
 use headstack_policy::position::{PositionOrder, PositionOrderError};
+use headstack_policy::rearrange::RearrangeSpec;
 use headstack_policy::streams::Config;
 use std::fmt;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub(crate) struct DiskPlan {
     pub(crate) streams: Config,
     pub(crate) map: Option<PathBuf>,
     pub(crate) order: Option<OrderPlan>,
+    /// How its hot blocks are copied together, if they are.
+    pub(crate) rearrange: Option<RearrangeSpec>,
     /// Ability on which guarantees are based.
     pub(crate) ability: Option<Ability>,
 }
@@ -200,7 +203,27 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     let name = spec.name.clone().unwrap_or(own);
     let (map, streams) = (spec.map.clone(), spec.streams.clone());
     let order = order(spec).map_err(|fault| Fault { key: key(&fault.key), ..fault })?;
-    Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, order, ability })
+    let rearrange = rearrange(spec).map_err(|fault| Fault { key: key(&fault.key), ..fault })?;
+    Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, order, rearrange, ability })
+}
+
+/// How a disk's blocks are rearranged, if they are.
+fn rearrange(spec: &DiskSpec) -> Result<Option<RearrangeSpec>, Fault> {
+    let Some(copies) = &spec.rearrange else { return Ok(None) };
+    if spec.ram_bytes.is_some() {
+        return Err(Fault::new(
+            "rearrange",
+            "a disk in memory (`ram_bytes`) has no reserved region: remove the table",
+        ));
+    }
+    if spec.read_only {
+        return Err(Fault::new(
+            "rearrange",
+            "the disk is `read_only`, and its hot block table must be written: remove `read_only` or this table",
+        ));
+    }
+    let within = |fault: Fault| Fault { key: format!("rearrange.{}", fault.key), ..fault };
+    copies.keys().map(Some).map_err(within)
 }
 
 /// The order of a disk's commands, if it has one.

@@ -5,6 +5,7 @@ use headstack_model::Nanos;
 use headstack_model::spec::Fault;
 use headstack_nbd::{Allow, Budget, Limits};
 use headstack_policy::admission::Guarantee;
+use headstack_policy::rearrange::{CopyTime, CounterReplacement, HotPlacement, ReadSource, RearrangeSpec};
 use headstack_policy::streams::Config;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -177,6 +178,10 @@ pub(crate) struct DiskSpec {
     /// Largest number of commands at the disk, with `order`: 1 to 256. Positions are exact with 1. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window: Option<u32>,
+    /// How its hot blocks are copied together, in a region that `headstack rearrange format` makes. A disk with a region is served only
+    /// with this table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rearrange: Option<CopiesSpec>,
     /// Its worst-case ability, on which guarantees of exports are based.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ability: Option<AbilitySpec>,
@@ -200,9 +205,84 @@ impl Default for DiskSpec {
             drive: None,
             order: None,
             window: None,
+            rearrange: None,
             ability: None,
             streams: Config::default(),
         }
+    }
+}
+
+/// `[disk.rearrange]`: which blocks are copied to the disk's reserved region, and when. The disk itself says where the region is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct CopiesSpec {
+    /// Time from one rearrangement to the next. After an orderly end it continues where it stopped; after a crash it begins again.
+    pub(crate) period_s: f64,
+    /// What happens to a reference to a block without a counter when no counter is free.
+    pub(crate) replacement: CounterReplacement,
+    /// Share of each count that is carried to the next period.
+    pub(crate) carried_ratio: f64,
+    /// References in a period that make a block worth a copy.
+    pub(crate) least_references: u64,
+    /// Blocks of a request up to which its blocks are counted. A longer read is served from the blocks' homes, unless a copy was written.
+    pub(crate) longest_blocks: u32,
+    /// How hot blocks are placed in the region; a cylinder counts as 1 MiB.
+    pub(crate) placement: HotPlacement,
+    /// When blocks are copied.
+    pub(crate) when: CopyTime,
+    /// Time without a request after which the disk counts as idle, with `when = "idle"`.
+    pub(crate) idle_ms: f64,
+    /// Share of the time that copies take, with `when = "share"`.
+    pub(crate) share: f64,
+    /// Copies in flight, at most.
+    pub(crate) parallel_copies: u32,
+    /// Where a copied block is read that was not written since it was copied.
+    pub(crate) read_from: ReadSource,
+}
+
+impl Default for CopiesSpec {
+    fn default() -> CopiesSpec {
+        let RearrangeSpec { period_s, replacement, carried_ratio, least_references, longest_blocks, .. } =
+            RearrangeSpec::default();
+        let RearrangeSpec { placement, when, idle_ms, share, parallel_copies, read_from, .. } =
+            RearrangeSpec::default();
+        CopiesSpec {
+            period_s,
+            replacement,
+            carried_ratio,
+            least_references,
+            longest_blocks,
+            placement,
+            when,
+            idle_ms,
+            share,
+            parallel_copies,
+            read_from,
+        }
+    }
+}
+
+impl CopiesSpec {
+    /// The keys of the rearranger. The table on the disk has those of the region.
+    ///
+    /// *Errors:* the first key whose value is out of range.
+    pub(super) fn keys(&self) -> Result<RearrangeSpec, Fault> {
+        let keys = RearrangeSpec {
+            period_s: self.period_s,
+            replacement: self.replacement,
+            carried_ratio: self.carried_ratio,
+            least_references: self.least_references,
+            longest_blocks: self.longest_blocks,
+            placement: self.placement,
+            when: self.when,
+            idle_ms: self.idle_ms,
+            share: self.share,
+            parallel_copies: self.parallel_copies,
+            read_from: self.read_from,
+            ..RearrangeSpec::default()
+        };
+        keys.check().map_err(|error| Fault::new(error.key, error.reason()))?;
+        Ok(keys)
     }
 }
 
