@@ -5,6 +5,7 @@
 
 use crate::study::StudyError;
 use headstack_model::{Instant, Nanos};
+use headstack_sim::Outcome;
 use headstack_sim::rig::shipped;
 use headstack_workload::trace::{DeviceMap, Replay, ReplayOptions, Trace};
 
@@ -59,7 +60,7 @@ impl CountedRequests {
 
 /// Replays a trace, from the bytes of its file, on its rig.
 ///
-/// *Errors:* the trace is malformed, or does not fit on the rig.
+/// *Errors:* the trace is malformed or does not fit on the rig; a request fails.
 pub fn replay(set_up: &SetUp, bytes: &[u8]) -> Result<CountedRequests, StudyError> {
     let input = |error: &dyn ToString| StudyError::Input(format!("{}: {}", set_up.rig, error.to_string()));
     let rig = shipped::load(set_up.rig).map_err(|error| input(&error))?;
@@ -70,9 +71,14 @@ pub fn replay(set_up: &SetUp, bytes: &[u8]) -> Result<CountedRequests, StudyErro
     let mut load = Replay::new(trace, &rig.volumes(), options);
     let mut engine = rig.build(1).map_err(|error| input(&error))?;
     let mut all: Vec<(Instant, Instant)> = Vec::new();
+    let mut are_done = true;
     engine.run(&mut load, &mut |finished| {
+        are_done &= finished.completion.outcome == Outcome::Done;
         all.push((finished.completion.submitted, finished.completion.completed));
     });
+    if !are_done {
+        return Err(input(&"a request failed"));
+    }
     if let Some(error) = load.error() {
         return Err(input(error));
     }

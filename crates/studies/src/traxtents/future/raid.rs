@@ -8,9 +8,7 @@ use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::WriteCache;
 use headstack_model::{Lbn, Op, Request, drives};
-use headstack_policy::stripe::{
-    Array, Organisation, Policy, ReadChoice, Rotation, Shape as ArrayShape, Unit, WriteOrder,
-};
+use headstack_policy::stripe::{Array, Organisation, Shape as ArrayShape, Unit};
 use headstack_sim::{ArrayVolume, Device, DeviceOptions, Engine, HostSpec};
 use headstack_workload::personality::ffs::{
     Call, FileGrouping, GroupExtent, Layout, NextGroup, Session, SmallFiles, TrackList, Variant, copy,
@@ -85,20 +83,8 @@ fn array() -> Result<Engine, StudyError> {
         Device::new(&spec, &DeviceOptions::default())
     };
     let devices: Vec<Device> = (0..DISKS).map(device).collect::<Result<_, _>>()?;
-    let shape = ArrayShape {
-        organisation: Organisation::Raid5,
-        members: devices.iter().map(|device| device.sectors()).collect(),
-        unit: Unit::Sectors(UNIT),
-        copies: 2,
-        read_choice: ReadChoice::default(),
-        rotation: Rotation::default(),
-        parity_unit_sectors: None,
-        policy: Policy::FewestReads,
-        write_order: WriteOrder::default(),
-        failed: Vec::new(),
-        spares: 0,
-        seed: 0,
-    };
+    let members = devices.iter().map(|device| device.sectors()).collect();
+    let shape = ArrayShape::new(Organisation::Raid5, members, Unit::Sectors(UNIT));
     let input = |error: &dyn ToString| StudyError::Input(error.to_string());
     let array = Array::new(shape).map_err(|error| input(&error))?;
     let arrays = vec![ArrayVolume::new(array, (0..DISKS).collect())];

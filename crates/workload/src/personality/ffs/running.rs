@@ -30,7 +30,7 @@ impl<P: Iterator<Item = Call>> Load for Session<P> {
             return Poll::Done;
         }
         let due = self.late.front().map(|(due, _)| *due).filter(|_| !ended);
-        let fronts = || self.programs.iter().map(|worker| worker.steps.front());
+        let fronts = || self.programs.iter().map(|program| program.steps.front());
         if let Some((id, time)) = (0..).zip(fronts()).find_map(|(id, step)| match step {
             Some(ProgramStep::Compute(time)) => Some((id, *time)),
             _ => None,
@@ -85,8 +85,8 @@ fn advance<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant) -> 
         if session.state != State::Running {
             return true;
         }
-        let mut workers = 0..session.programs.len();
-        if !workers.any(|worker| progress(session, now, worker) || !session.queue.is_empty()) {
+        let mut numbers = 0..session.programs.len();
+        if !numbers.any(|number| progress(session, now, number) || !session.queue.is_empty()) {
             return false;
         }
     }
@@ -109,8 +109,8 @@ fn end<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant) {
 }
 
 /// Does the next thing that a program has to do, if it can be done without the disk; whether it could.
-fn progress<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant, worker: usize) -> bool {
-    session.current = worker;
+fn progress<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant, number: usize) -> bool {
+    session.current = number;
     match steps(session).front().copied() {
         Some(step) => {
             let done = try_step(session, now, step);
@@ -119,13 +119,13 @@ fn progress<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant, wo
             }
             done
         }
-        None if session.programs[worker].ended => false,
+        None if session.programs[number].ended => false,
         None => {
-            match session.programs[worker].program.next() {
+            match session.programs[number].program.next() {
                 Some(call) => expand(session, call),
                 None => {
-                    session.programs[worker].ended = true;
-                    if session.programs.iter().all(|worker| worker.ended) {
+                    session.programs[number].ended = true;
+                    if session.programs.iter().all(|program| program.ended) {
                         end(session, now);
                     }
                 }
