@@ -3,6 +3,8 @@
 //! The traces are not part of Headstack. DiskSim's means are those that it prints for its own example files. It ends with the last record of the
 //! trace and does not count what is outstanding then.
 
+pub mod synthetic;
+
 use crate::study::StudyError;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::Outcome;

@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nbd", &["model"]),
     ("ext4", &[]),
     ("host", &["model", "policy", "workload", "sim", "tracks", "probe", "nbd", "ext4"]),
-    ("studies", &["model", "policy", "workload", "sim", "headstack", "tracks", "probe"]),
+    ("studies", &["model", "policy", "workload", "sim", "disksim", "headstack", "tracks", "probe"]),
     (
         "cli",
         &[

@@ -37,6 +37,9 @@ struct Inputs {
     /// The synthetic loads with DiskSim's response times
     #[arg(long, value_name = "FOLDER")]
     oracle: Option<PathBuf>,
+    /// The folder with DiskSim's parameter files, in `rigs` and `specs`
+    #[arg(long, value_name = "FOLDER")]
+    disksim: Option<PathBuf>,
 }
 
 #[allow(clippy::disallowed_methods, reason = "the program edits a page")]
@@ -78,7 +81,11 @@ mod tests {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/VALIDATION.md");
         let text = fs::read_to_string(page).expect("the page exists");
         let folder = |name| headstack_prerequisites::reference_data(name);
-        let inputs = Inputs { traces: folder("disksim/traces"), oracle: folder("disksim/oracle") };
+        let inputs = Inputs {
+            traces: folder("disksim/traces"),
+            oracle: folder("disksim/oracle"),
+            disksim: folder("disksim"),
+        };
         for (name, generate) in TABLES {
             let Some(evidence) = generate(&inputs).expect("the drives are shipped") else { continue };
             let table = evidence.table;

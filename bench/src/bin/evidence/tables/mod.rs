@@ -2,6 +2,7 @@
 
 mod speed;
 mod studies;
+mod synthetic;
 mod tags;
 mod traces;
 
@@ -17,10 +18,11 @@ pub(crate) struct EvidenceTable {
 type Generate = fn(&Inputs) -> Result<Option<EvidenceTable>, String>;
 
 /// The tables by name.
-pub(crate) const TABLES: [(&str, Generate); 7] = [
+pub(crate) const TABLES: [(&str, Generate); 8] = [
     ("real-drives", |inputs| Ok(traces::real_drives(inputs)?.map(of_this_run))),
     ("synthetic-loads", |inputs| Ok(traces::synthetic_loads(inputs)?.map(of_this_run))),
     ("set-ups", |inputs| Ok(traces::set_ups(inputs)?.map(of_this_run))),
+    ("synthetic-set-ups", |inputs| Ok(synthetic::set_ups(inputs)?.map(of_this_run))),
     ("st2000dm006", |_| Ok(Some(of_this_run(studies::st2000dm006()?)))),
     ("hc570", |_| Ok(Some(of_this_run(studies::hc570()?)))),
     ("tags", |_| Ok(Some(of_this_run(tags::flushes()?)))),
