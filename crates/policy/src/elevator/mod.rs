@@ -12,6 +12,7 @@ mod cfq;
 mod deadline;
 mod fair;
 mod insertion;
+mod kyber;
 mod merge;
 mod noop;
 mod ordered;
@@ -32,6 +33,7 @@ pub use bfq::BfqSpec;
 pub use cfq::CfqSpec;
 pub use deadline::DeadlineSpec;
 pub use insertion::InsertionSpec;
+pub use kyber::KyberSpec;
 pub use merge::MergeRule;
 pub use ordered::DiskMap;
 pub(crate) use ordered::{BlockDistance, MappedCost};
@@ -97,29 +99,25 @@ pub struct Listed {
 
 /// All elevators.
 pub fn all() -> &'static [Listed] {
-    &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED, insertion::LISTED]
+    &[
+        noop::LISTED,
+        deadline::LISTED,
+        anticipatory::LISTED,
+        cfq::LISTED,
+        bfq::LISTED,
+        kyber::LISTED,
+        insertion::LISTED,
+    ]
 }
-
-const NOT_MODELLED: [&str; 1] = ["kyber"];
 
 /// There is no elevator of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}", unknown(.name, *.nearest))]
+#[error("no elevator is called `{name}`; the nearest is `{}`", nearest.unwrap_or("noop"))]
 pub struct UnknownElevator {
     /// The name met.
     pub name: String,
-    /// The most similar known name; none for an elevator of Linux that is not modelled.
+    /// The most similar known name.
     pub nearest: Option<&'static str>,
-}
-
-fn unknown(name: &str, nearest: Option<&str>) -> String {
-    match nearest {
-        Some(nearest) => format!("no elevator is called `{name}`; the nearest is `{nearest}`"),
-        None => {
-            let names: Vec<&str> = all().iter().map(|listed| listed.name).collect();
-            format!("the elevator `{name}` is not modelled; {} are", names.join(", "))
-        }
-    }
 }
 
 /// The elevator called `name` in the list, or in current Linux: `none` is noop, and `mq-deadline` is deadline.
@@ -128,8 +126,7 @@ fn unknown(name: &str, nearest: Option<&str>) -> String {
 pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
     all().iter().find(|listed| listed.name == name || listed.alias == Some(name)).ok_or_else(|| {
         let nearest = nearest(name, all().iter().map(|listed| listed.name));
-        let is_known = NOT_MODELLED.contains(&name);
-        UnknownElevator { name: name.to_owned(), nearest: nearest.filter(|_| !is_known) }
+        UnknownElevator { name: name.to_owned(), nearest }
     })
 }
 
@@ -343,11 +340,6 @@ mod tests {
     fn current_linux_names_are_found_and_others_rejected() {
         let name = |name: &str| find(name).map(|listed| listed.name);
         assert_eq!((name("none"), name("mq-deadline")), (Ok("noop"), Ok("deadline")));
-        let kyber = find("kyber").expect_err("it is not modelled").to_string();
-        assert_eq!(
-            kyber,
-            "the elevator `kyber` is not modelled; noop, deadline, anticipatory, cfq, bfq, insertion are"
-        );
         let typo = find("deadlin").expect_err("there is none").to_string();
         assert_eq!(typo, "no elevator is called `deadlin`; the nearest is `deadline`");
     }

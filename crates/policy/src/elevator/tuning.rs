@@ -1,6 +1,6 @@
 //! The parameters of all elevators, and their ranges.
 
-use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec};
+use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec, KyberSpec};
 
 /// Parameters of the elevators, by elevator.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,6 +10,7 @@ pub struct Tuning {
     pub anticipatory: AnticipatorySpec,
     pub cfq: CfqSpec,
     pub bfq: BfqSpec,
+    pub kyber: KyberSpec,
     pub insertion: InsertionSpec,
 }
 
@@ -18,7 +19,7 @@ impl Tuning {
     ///
     /// *Errors:* the first that is not: its key (`cfq.quantum`), and the fault.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Tuning { deadline, anticipatory, cfq, bfq, insertion: _ } = self;
+        let Tuning { deadline, anticipatory, cfq, bfq, kyber, insertion: _ } = self;
         let times = [
             ("deadline.read_expire", deadline.read_expire),
             ("deadline.write_expire", deadline.write_expire),
@@ -58,6 +59,13 @@ impl Tuning {
         for (key, count) in counts {
             if !(1..=1_000_000).contains(&count) {
                 return Err((key, format!("{count} is outside 1 to 1000000")));
+            }
+        }
+        let latencies =
+            [("kyber.read_lat_nsec", kyber.read_lat_nsec), ("kyber.write_lat_nsec", kyber.write_lat_nsec)];
+        for (key, ns) in latencies {
+            if !(1..=1_000_000_000_000).contains(&ns) {
+                return Err((key, format!("{ns} ns is outside 1 to 1000000000000 ns")));
             }
         }
         for weight in &bfq.weights {

@@ -5,7 +5,7 @@ use super::processor::{ClientsSpec, ProcessorSpec, check_us};
 use headstack_model::Nanos;
 use headstack_policy::Queue;
 use headstack_policy::elevator::{
-    self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec, Tuning,
+    self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec, KyberSpec, Tuning,
 };
 use headstack_policy::order::{self, Knowledge};
 use schemars::JsonSchema;
@@ -146,8 +146,8 @@ pub enum GuardKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostQueueSpec {
-    /// Name of the elevator, which merges and orders requests. One of noop, deadline, anticipatory, cfq, bfq and insertion (that of
-    /// Linux 2.0 and 2.2); `none` is noop and `mq-deadline` is deadline, the names in current Linux.
+    /// Name of the elevator, which merges and orders requests. One of noop, deadline, anticipatory, cfq, bfq, kyber and insertion (that
+    /// of Linux 2.0 and 2.2); `none` is noop and `mq-deadline` is deadline, the names in current Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
     /// Name of an order, in place of an elevator. It uses what the host `knows`.
@@ -205,6 +205,9 @@ pub struct HostQueueSpec {
     /// Parameters of the elevator `bfq`.
     #[serde(skip_serializing_if = "is_default")]
     pub bfq: BfqSpec,
+    /// Parameters of the elevator `kyber`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kyber: KyberSpec,
     /// Parameters of the elevator `insertion`.
     #[serde(skip_serializing_if = "is_default")]
     pub insertion: InsertionSpec,
@@ -256,19 +259,20 @@ impl HostQueueSpec {
     /// Whether the host only holds requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
         let HostQueueSpec { depth, guard, guard_threshold, guard_cost, .. } = *self;
-        let HostQueueSpec { deadline, anticipatory, cfq, bfq, insertion, .. } = self.clone();
+        let HostQueueSpec { deadline, anticipatory, cfq, bfq, kyber, insertion, .. } = self.clone();
         let limits = HostQueueSpec { depth, guard, guard_threshold, guard_cost, ..HostQueueSpec::default() };
-        let plain = HostQueueSpec { deadline, anticipatory, cfq, bfq, insertion, ..limits };
+        let plain = HostQueueSpec { deadline, anticipatory, cfq, bfq, kyber, insertion, ..limits };
         HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.clone() } == plain
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
-        let HostQueueSpec { deadline, anticipatory, cfq, bfq, insertion, .. } = self;
+        let HostQueueSpec { deadline, anticipatory, cfq, bfq, kyber, insertion, .. } = self;
         Tuning {
             deadline: *deadline,
             anticipatory: *anticipatory,
             cfq: *cfq,
             bfq: bfq.clone(),
+            kyber: *kyber,
             insertion: *insertion,
         }
     }
@@ -425,6 +429,10 @@ mod tests {
                 "host.page_cache.copy_us_per_page: inf us is outside 0 to 1000000 us",
             ),
             ("queue.cfq.quantum = 0", "host.queue.cfq.quantum: 0 is outside 1 to 1000000"),
+            (
+                "queue.kyber.read_lat_nsec = 0",
+                "host.queue.kyber.read_lat_nsec: 0 ns is outside 1 to 1000000000000 ns",
+            ),
             ("queue.bfq.weights = [100, 0]", "host.queue.bfq.weights: 0 is outside 1 to 1000"),
             (
                 "queue.deadline.read_expire = -3",
