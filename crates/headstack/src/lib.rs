@@ -6,6 +6,7 @@ mod files;
 mod load;
 mod numbers;
 mod recorder;
+mod requests;
 mod results;
 mod rig;
 mod simulation;
@@ -17,6 +18,7 @@ pub use load::{
     WorkloadKind,
 };
 pub use numbers::{grouped, ratio, significant};
+pub use requests::{KeptRequests, SparseColumn};
 pub use results::{DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult};
 pub use rig::{is_file, load_drive, load_rig, read_rig};
 pub use simulation::{RunProgress, Simulation};

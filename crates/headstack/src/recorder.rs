@@ -1,5 +1,6 @@
 //! Records the statistics of each request of a run, and calls the program's observer.
 
+use crate::requests::KeptRequests;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::Collector;
 use headstack_sim::{Completion, Finished, Observer, Tenure};
@@ -9,6 +10,7 @@ pub(crate) struct Recorder<'a> {
     pub(crate) statistics: Collector,
     pub(crate) observer: Option<&'a mut dyn Observer>,
     pub(crate) response_times: Option<Vec<Nanos>>,
+    pub(crate) requests: Option<Box<KeptRequests>>,
     /// Which sources have issued a request; the last entry is for all sources beyond the others.
     has_issued: Vec<bool>,
 }
@@ -16,7 +18,13 @@ pub(crate) struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// A recorder of a load with this number of named sources.
     pub(crate) fn new(statistics: Collector, sources: usize) -> Recorder<'a> {
-        Recorder { statistics, observer: None, response_times: None, has_issued: vec![false; sources + 1] }
+        Recorder {
+            statistics,
+            observer: None,
+            response_times: None,
+            requests: None,
+            has_issued: vec![false; sources + 1],
+        }
     }
 
     /// Requests that were issued and have not completed.
@@ -35,6 +43,9 @@ impl Observer for Recorder<'_> {
             self.statistics.count_from(issue.source, load.measured_from(issue.source));
         }
         self.statistics.issued(now, issue);
+        if let Some(requests) = &mut self.requests {
+            requests.issued(issue);
+        }
         self.observer.iter_mut().for_each(|observer| observer.issued(now, issue, load));
     }
 
@@ -43,6 +54,9 @@ impl Observer for Recorder<'_> {
         self.statistics.finished(finished);
         if let Some(times) = &mut self.response_times {
             times.push(finished.completion.response());
+        }
+        if let Some(requests) = &mut self.requests {
+            requests.finished(finished);
         }
         self.observer.iter_mut().for_each(|observer| observer.finished(finished));
     }

@@ -140,6 +140,12 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Keeps a row for every completed request, including those of the warm-up, for [`Results::requests`]: some 90 bytes per request.
+    pub fn keep_requests(mut self) -> Simulation<'a> {
+        self.recorder.requests = Some(Box::default());
+        self
+    }
+
     /// Description of the workload.
     pub fn workload(&self) -> &WorkloadInfo {
         &self.info
@@ -191,6 +197,26 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Processes all events up to and at `time`, or until `report` breaks with a reason, as in [`Simulation::run_while`]; returns
+    /// whether any remain.
+    pub fn run_until_while(
+        &mut self,
+        time: Instant,
+        report: &mut dyn FnMut(&RunProgress) -> ControlFlow<String>,
+    ) -> bool {
+        let mut steps = 0;
+        while self.step_until(time) {
+            steps += 1;
+            if steps == STEPS_PER_REPORT {
+                steps = 0;
+                if let ControlFlow::Break(reason) = report(&self.progress()) {
+                    self.stop_reason = Some(reason);
+                }
+            }
+        }
+        !self.is_done && self.stop_reason.is_none()
+    }
+
     /// Processes all events up to and at `time`; returns whether any remain.
     pub fn run_until(&mut self, time: Instant) -> bool {
         while self.step_until(time) {}
@@ -200,16 +226,7 @@ impl<'a> Simulation<'a> {
     /// Runs until the workload is done, or until `report` breaks with a reason; it is called with the progress every few thousand
     /// steps. The results then say how much is missing.
     pub fn run_while(&mut self, report: &mut dyn FnMut(&RunProgress) -> ControlFlow<String>) {
-        let mut steps = 0;
-        while self.step() {
-            steps += 1;
-            if steps == STEPS_PER_REPORT {
-                steps = 0;
-                if let ControlFlow::Break(reason) = report(&self.progress()) {
-                    self.stop_reason = Some(reason);
-                }
-            }
-        }
+        self.run_until_while(Instant::MAX, report);
     }
 
     /// Runs until the workload is done.
@@ -247,6 +264,7 @@ impl<'a> Simulation<'a> {
             processor: self.engine.processor_usage(),
             statistics: self.recorder.statistics,
             response_times: self.recorder.response_times.map(SortedTimes::from),
+            requests: self.recorder.requests,
             end: self.engine.now(),
             cpu_s: None,
             early_stop,

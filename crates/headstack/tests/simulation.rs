@@ -1,6 +1,7 @@
 //! A run gives the same results however it is driven, and says what is missing where it ends early.
 
 use headstack::sim::{Completion, Finished};
+use headstack::workload::trace::{Kind, Record};
 use headstack::workload::{Closed, Load, Pattern, Poll, Region, Shape};
 use headstack::{
     AccessPattern, ArrivalProcess, Instant, Nanos, NoFiles, Observer, PatternSpec, Results, Simulation,
@@ -206,4 +207,38 @@ fn unknown_rig_names_the_nearest() {
     assert!(error.contains("did you mean `atlas-10k`?"), "{error}");
     let error = load_rig("folder/rig.toml", &NoFiles).expect_err("there are no files").to_string();
     assert_eq!(error, "folder/rig.toml: this program reads no files");
+}
+
+#[test]
+fn kept_requests_agree_with_the_statistics() {
+    let job = JOB.replace("ramp_time=1\n", "");
+    let results = simulation_of(&job).keep_requests().run().expect("the job ends");
+    let table = results.requests.as_deref().expect("they were kept");
+    assert_eq!(table.len() as u64, results.response().count());
+    let mut total_ns = vec![0; table.len()];
+    for values in table.parts_ns.iter().filter_map(|column| column.clone().into_values()) {
+        total_ns.iter_mut().zip(values).for_each(|(total, part)| *total += part);
+    }
+    let responses = table.completed_ns.iter().zip(&table.submitted_ns).map(|(end, start)| end - start);
+    assert_eq!(responses.collect::<Vec<_>>(), total_ns, "the parts add up to the response");
+    assert!(table.completed_ns.is_sorted(), "the rows are in the order of completion");
+}
+
+#[test]
+fn records_of_a_program_are_replayed_like_those_of_a_file() {
+    let rig = load_rig("atlas-10k", &NoFiles).expect("the drive ships");
+    let replay = |lbn: u64| {
+        let record =
+            move |n: u64| Record::new(Instant(n * 10_000_000), 0, Kind::Read, (lbn + 9 * n) * 512, 4096);
+        let workload = Workload::records((0..2).map(record), "made", &TraceOptions::default());
+        Simulation::new(&rig, workload, 1).and_then(Simulation::run).map_err(|error| error.to_string())
+    };
+    let file = "0.000000 0 100 8 1\n10.000000 0 109 8 1\n";
+    let workload = Workload::trace(file.as_bytes(), "made", &TraceOptions::default()).expect("it holds");
+    let replayed = Simulation::new(&rig, workload, 1).and_then(Simulation::run).expect("it fits");
+    let results = replay(100).expect("the blocks exist");
+    assert_eq!(results.response().count(), 2);
+    assert_eq!(results.end, replayed.end);
+    let error = replay(99_999_999_999).expect_err("there is no such block");
+    assert!(error.starts_with("made: request 1: block "), "{error}");
 }

@@ -15,6 +15,7 @@ use headstack_model::Instant;
 use headstack_sim::Engine;
 use headstack_workload::fio::FioLoad;
 use headstack_workload::load_file::LoadFile;
+use headstack_workload::trace::Record;
 use headstack_workload::{Load, Poll, VolumeInfo};
 use job::JobSource;
 use std::collections::BTreeMap;
@@ -141,6 +142,17 @@ impl<'a> Workload<'a> {
     ) -> Result<Workload<'a>, Error> {
         let trace = TraceSource::open(input, None, origin, options)?;
         Ok(Workload { source: WorkloadSource::Trace(Box::new(trace)) })
+    }
+
+    /// A trace of requests that the program has, for example from columns. `name` goes into errors and results; of `options`, those
+    /// of files have no effect.
+    pub fn records(
+        records: impl Iterator<Item = Record> + 'static,
+        name: &str,
+        options: &TraceOptions,
+    ) -> Workload<'a> {
+        let trace = TraceSource::from_records(records, name, options);
+        Workload { source: WorkloadSource::Trace(Box::new(trace)) }
     }
 
     /// A pattern on the first volume.

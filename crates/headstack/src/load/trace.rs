@@ -4,7 +4,7 @@ use super::info::{WorkloadInfo, file_name};
 use crate::error::Error;
 use crate::numbers::grouped;
 use headstack_model::Instant;
-use headstack_workload::trace::{DeviceMap, Format, OutOfRange, Replay, ReplayOptions, Trace};
+use headstack_workload::trace::{DeviceMap, Format, OutOfRange, Record, Replay, ReplayOptions, Trace};
 use headstack_workload::{Load, Poll, VolumeInfo};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -69,6 +69,22 @@ impl TraceSource {
         let input = CountingReader { inner: input, read: Arc::clone(&read) };
         let trace = Trace::open(input, origin, options.format)?.skipping(options.malformed_max);
         Ok(TraceSource { name: file_name(origin), trace, options: *options, length, read })
+    }
+
+    /// A trace of requests that the program has. `name` goes into errors and results.
+    pub(super) fn from_records(
+        records: impl Iterator<Item = Record> + 'static,
+        name: &str,
+        options: &TraceOptions,
+    ) -> TraceSource {
+        let trace = Trace::from_records(records, name);
+        TraceSource {
+            name: file_name(name),
+            trace,
+            options: *options,
+            length: None,
+            read: BytesRead::default(),
+        }
     }
 
     /// The replay on these volumes. `devices` maps devices of the trace to volumes, if the rig defines that.

@@ -8,6 +8,7 @@ pub use kinds::{JobResult, KindResult};
 
 use crate::load::WorkloadInfo;
 use crate::numbers::ratio;
+use crate::requests::KeptRequests;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse, ProcessorUse, RearrangeActivity};
@@ -81,6 +82,8 @@ pub struct Results {
     pub statistics: Collector,
     /// The exact distribution of the response times, if [kept](crate::Simulation::keep_response_times).
     pub response_times: Option<SortedTimes>,
+    /// A row for every completed request, if [kept](crate::Simulation::keep_requests).
+    pub requests: Option<Box<KeptRequests>>,
     /// The volumes, by number.
     pub volumes: Vec<VolumeResult>,
     /// The devices, by number.

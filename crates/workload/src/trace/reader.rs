@@ -8,6 +8,21 @@ use super::{Encoding, Format, Header, Record, Source, all, packed};
 /// Bytes at the head of a trace from which its format is recognised.
 const HEAD: usize = 4096;
 
+/// Requests that a program has. They have no place in a file, and a replay's errors count them.
+struct RecordSource<I> {
+    records: I,
+}
+
+impl<I: Iterator<Item = Record>> Source for RecordSource<I> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        Ok(self.records.next())
+    }
+
+    fn position(&self) -> Place {
+        Place::Whole
+    }
+}
+
 /// A trace of any format. It holds one record and some buffers, however long it is.
 pub struct Trace<'a> {
     file: String,
@@ -39,6 +54,13 @@ impl<'a> Trace<'a> {
         let source = (format.read)(Box::new(input));
         let file = file.to_string();
         Ok(Trace { file, format, source, patience: 0, skipped: 0, first_skipped: None, done: false })
+    }
+
+    /// A trace of the requests that a program has, for example as columns. `name` stands in errors for the file's.
+    pub fn from_records(records: impl Iterator<Item = Record> + 'a, name: &str) -> Trace<'a> {
+        let (file, format) = (name.to_string(), &super::csv::FORMAT);
+        let source = Box::new(RecordSource { records });
+        Trace { file, format, source, patience: 0, skipped: 0, first_skipped: None, done: false }
     }
 
     /// The same trace, skipping up to `malformed` malformed lines or records instead of ending there.
