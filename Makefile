@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test check reproduce packages lint doc golden evidence probe-full node-full rearrange-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large install clean
+.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -15,6 +15,11 @@ demo:
 # One build, all tests, then the list of the tests that were skipped and why.
 test: packages
 	scripts/run-tests
+
+# The wheel of the Python package, built for release and tested in a new environment: minutes, and the Python index. `make test` runs the
+# same tests with the extension of its own build.
+test-python: packages
+	scripts/test-python
 
 check: lint doc golden
 

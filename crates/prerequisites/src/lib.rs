@@ -41,6 +41,21 @@ pub fn have_programs(programs: &[&str]) -> bool {
     false
 }
 
+/// Whether a tool is usable that is more than a program in a folder of the system; `found` has the reason where it is not. Records a
+/// skip then.
+///
+/// # Panics
+///
+/// It is not usable and programs are required.
+#[must_use]
+pub fn have_tool(name: &str, found: Result<(), String>) -> bool {
+    let Err(reason) = found else { return true };
+    let is_required = env::var_os(REQUIRE_TOOLS).is_some_and(|value| value == "1");
+    assert!(!is_required, "{name}: {reason}, and {REQUIRE_TOOLS}=1");
+    skip(format_args!("{name}: {reason}"));
+    false
+}
+
 /// Whether the test runs as root. Records a skip where it does not.
 #[must_use]
 pub fn have_root() -> bool {

@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "studies",
         ],
     ),
+    ("py", &["policy", "headstack"]),
     ("tidy", &[]),
     ("prerequisites", &[]),
 ];

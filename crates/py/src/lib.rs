@@ -1,0 +1,45 @@
+//! *How does Python call the library?* The extension `headstack._native`: converts arguments, calls the library, converts results.
+//!
+//! It decides nothing. A simulation runs on a thread of its own, without Python's global lock; a panic becomes an exception.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "Python's threads share objects, and wait for the simulation's thread"
+)]
+
+mod drive;
+mod error;
+mod files;
+mod lists;
+mod load;
+mod order;
+mod results;
+mod rig;
+mod simulation;
+mod trace;
+mod worker;
+
+/// The extension module.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::drive::NativeDrive;
+    #[pymodule_export]
+    use crate::error::{InputError, InternalError};
+    #[pymodule_export]
+    use crate::lists::{
+        cache_uses, drives, operations, orders, outcomes, parts, rigs, trace_formats, version,
+    };
+    #[pymodule_export]
+    use crate::load::NativeLoad;
+    #[pymodule_export]
+    use crate::order::NativeQueue;
+    #[pymodule_export]
+    use crate::results::NativeResults;
+    #[pymodule_export]
+    use crate::rig::NativeRig;
+    #[pymodule_export]
+    use crate::simulation::NativeSimulation;
+    #[pymodule_export]
+    use crate::trace::{read_trace, write_trace};
+}
