@@ -19,7 +19,9 @@ pub use load::{
 };
 pub use numbers::{grouped, ratio, significant};
 pub use requests::{KeptRequests, SparseColumn};
-pub use results::{DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult};
+pub use results::{
+    DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, PhaseResult, Results, RigInfo, VolumeResult,
+};
 pub use rig::{is_file, load_drive, load_rig, read_rig};
 pub use simulation::{RunProgress, Simulation};
 

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
-use crate::results::{DeviceResult, EarlyStop, GuardUse, Results, RigInfo, VolumeResult};
+use crate::results::{DeviceResult, EarlyStop, GuardUse, PhaseWatch, Results, RigInfo, VolumeResult};
 use headstack_model::{DriveSpec, Instant};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
@@ -41,6 +41,8 @@ pub struct Simulation<'a> {
     load: BuiltLoad<'a>,
     info: WorkloadInfo,
     recorder: Recorder<'a>,
+    /// None for a load without phases.
+    phases: Option<PhaseWatch>,
     seed: u64,
     has_started: bool,
     is_done: bool,
@@ -115,12 +117,14 @@ impl<'a> Simulation<'a> {
     ) -> Simulation<'a> {
         let statistics = Collector::with_jobs(&names.volumes, &info.job_of, &info.section_of);
         let recorder = Recorder::new(statistics, info.job_of.len());
+        let phases = (!load.phases().is_empty()).then(PhaseWatch::default);
         Simulation {
             engine,
             names,
             load,
             info,
             recorder,
+            phases,
             seed,
             has_started: false,
             is_done: false,
@@ -191,10 +195,13 @@ impl<'a> Simulation<'a> {
             self.stop_reason = Some("observer".to_string());
             return false;
         }
-        self.engine.step(time, &mut self.load, &mut self.recorder) || {
-            self.is_done = self.engine.is_over();
-            false
+        let has_more = self.engine.step(time, &mut self.load, &mut self.recorder);
+        if let Some(phases) = &mut self.phases {
+            let usage = || self.engine.processor_usage().map(|usage| usage.busy());
+            phases.observe(self.load.phases(), usage);
         }
+        self.is_done = !has_more && self.engine.is_over();
+        has_more
     }
 
     /// Processes all events up to and at `time`, or until `report` breaks with a reason, as in [`Simulation::run_while`]; returns
@@ -262,6 +269,7 @@ impl<'a> Simulation<'a> {
             devices,
             links: self.engine.link_usage(),
             processor: self.engine.processor_usage(),
+            phases: self.phases.map(|phases| phases.results(self.load.phases())).unwrap_or_default(),
             statistics: self.recorder.statistics,
             response_times: self.recorder.response_times.map(SortedTimes::from),
             requests: self.recorder.requests,

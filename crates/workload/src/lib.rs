@@ -11,6 +11,7 @@ pub mod load_file;
 mod mix;
 mod open;
 pub mod personality;
+mod phase;
 pub mod process;
 mod shape;
 mod streams;
@@ -28,6 +29,7 @@ pub use inbox::Inbox;
 pub use load_file::{LoadFile, LoadSpec};
 pub use mix::{Member, Mix};
 pub use open::Open;
+pub use phase::LoadPhase;
 pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError};
 pub use streams::{Spacing, StreamShape, Streams};
 pub use volume::VolumeInfo;
@@ -92,6 +94,11 @@ pub trait Load {
         None
     }
 
+    /// The phases of the load, in their order; none where it does only one thing.
+    fn phases(&self) -> &[LoadPhase] {
+        &[]
+    }
+
     /// When completions of a source begin to count; before, it warms up. The value is valid once the source has issued a request.
     fn measured_from(&self, _source: u32) -> Instant {
         Instant::ZERO
@@ -114,6 +121,10 @@ impl<L: Load + ?Sized> Load for &mut L {
 
     fn progress(&self, now: Instant) -> Option<f64> {
         (**self).progress(now)
+    }
+
+    fn phases(&self) -> &[LoadPhase] {
+        (**self).phases()
     }
 
     fn measured_from(&self, source: u32) -> Instant {

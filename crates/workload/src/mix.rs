@@ -3,7 +3,7 @@
 use headstack_model::Instant;
 
 use crate::window::Window;
-use crate::{Issue, Load, Poll, ShapeError};
+use crate::{Issue, Load, LoadPhase, Poll, ShapeError};
 
 /// The most requests that all members together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;
@@ -100,6 +100,12 @@ impl Load for Mix {
         let place = &mut self.members[(id % count) as usize];
         place.member.load.handle_computed(now, id / count, until);
         place.wake = Instant::ZERO;
+    }
+
+    /// The phases of the first member that has any.
+    fn phases(&self) -> &[LoadPhase] {
+        let mut all = self.members.iter().map(|place| place.member.load.phases());
+        all.find(|phases| !phases.is_empty()).unwrap_or(&[])
     }
 
     fn handle_completion(&mut self, now: Instant, id: u64) {

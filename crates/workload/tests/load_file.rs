@@ -121,8 +121,10 @@ fn every_key_is_documented() {
         volumes = ["a"]
         capacity_sectors = 1
         size_sectors = "1"
+        [bonnie]
     "#;
-    let written = parse(full).spec().to_toml();
+    let benchmarks = ["[hdparm]", "[iozone]\nfile_bytes = 1"].map(|text| parse(text).spec().to_toml());
+    let written = [parse(full).spec().to_toml(), benchmarks.concat()].concat();
     let keys: Vec<&str> =
         written.lines().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key).collect();
     assert!(keys.len() > 40, "{keys:?}");
@@ -189,12 +191,12 @@ fn earlier_name_of_the_idle_processor_key_is_accepted() {
 fn every_malformed_file_is_rejected_in_one_line() {
     let refused = |text: &str| LoadFile::parse(text, "x.toml").expect_err("the file is bad").to_string();
     let cases = [
-        ("", "x.toml: the load asks for nothing: it needs a table blocks, stream, burst or process"),
+        ("", "x.toml: the load asks for nothing: it needs a table, such as blocks, process or bonnie"),
         (
             "[[block]]",
             "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `processors`, \
              `idle_cpu_never_wakes`, `processors_idle_for_good`, `blocks`, \
-             `stream`, `burst`, `process`; did you mean `blocks`?",
+             `stream`, `burst`, `process`, `bonnie`, `hdparm`, `iozone`; did you mean `blocks`?",
         ),
         (
             "\n[[blocks]]\ndepth = 1",

@@ -59,6 +59,7 @@ fn summary(results: &Results) -> Section {
         table.row([name, value]);
     }
     let more = [
+        text::phase_table(results),
         text::job_table(results),
         text::volume_table(results),
         text::device_table(results),

@@ -28,6 +28,7 @@ pub(super) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failur
         writeln!(out, "  {name:<20} {value}")?;
     }
     let tables = [
+        phase_table(results),
         job_table(results),
         volume_table(results),
         device_table(results),
@@ -256,6 +257,20 @@ pub(crate) fn link_table(results: &Results) -> Option<(Table, usize)> {
     for link in &results.links {
         let share = format!("{:.1} %", 100.0 * results.share(link.busy));
         table.row(vec![link.name.clone(), link.part.to_string(), figure(link.busy.as_secs()), share]);
+    }
+    let rows = table.rows.len();
+    (rows > 0).then_some((table, rows))
+}
+
+/// A row for each phase of the load.
+pub(crate) fn phase_table(results: &Results) -> Option<(Table, usize)> {
+    let mut table = Table::new("Phases", &["phase", "seconds", "KiB/s", "operations/s", "processor"]);
+    for phase in &results.phases {
+        let share =
+            phase.processor_share().map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share));
+        let [seconds, rate, operations] =
+            [phase.seconds(), phase.kib_s(), phase.operations_per_s()].map(figure);
+        table.row(vec![phase.name.clone(), seconds, rate, operations, share]);
     }
     let rows = table.rows.len();
     (rows > 0).then_some((table, rows))

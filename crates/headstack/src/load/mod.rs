@@ -16,7 +16,7 @@ use headstack_sim::Engine;
 use headstack_workload::fio::FioLoad;
 use headstack_workload::load_file::LoadFile;
 use headstack_workload::trace::Record;
-use headstack_workload::{Load, Poll, VolumeInfo};
+use headstack_workload::{Load, LoadPhase, Poll, VolumeInfo};
 use job::JobSource;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -77,7 +77,7 @@ pub struct Workload<'a> {
 
 enum WorkloadSource<'a> {
     Job(Box<JobSource<'a>>),
-    Generators { name: String, file: LoadFile },
+    Generators { name: String, file: Box<LoadFile> },
     Trace(Box<TraceSource>),
     Pattern(PatternSpec),
     Load { name: String, load: Box<dyn Load + 'a>, sources: Vec<String> },
@@ -128,7 +128,7 @@ impl<'a> Workload<'a> {
     ///
     /// *Errors:* the first fault, with its line and key.
     pub fn load_file(text: &str, origin: &str) -> Result<Workload<'a>, Error> {
-        let file = LoadFile::parse(text, origin)?;
+        let file = Box::new(LoadFile::parse(text, origin)?);
         Ok(Workload { source: WorkloadSource::Generators { name: info::file_name(origin), file } })
     }
 
@@ -270,6 +270,10 @@ impl Load for BuiltLoad<'_> {
 
     fn progress(&self, now: Instant) -> Option<f64> {
         self.inner().progress(now)
+    }
+
+    fn phases(&self) -> &[LoadPhase] {
+        self.inner().phases()
     }
 
     fn measured_from(&self, source: u32) -> Instant {

@@ -1,6 +1,6 @@
 //! Results as JSON: fio's form, and the object `headstack` for all other results.
 
-use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, fio};
+use super::{DeviceResult, EarlyStop, JobResult, PhaseResult, Results, VolumeResult, fio};
 use crate::load::JobSection;
 use crate::numbers::ratio;
 use headstack_model::Nanos;
@@ -60,6 +60,7 @@ fn object(results: &Results) -> Value {
         "devices": devices(results),
         "links": links(results),
         "processor": results.processor.as_ref().map(|one| processor(results, one)),
+        "phases": results.phases.iter().map(phase).collect::<Vec<_>>(),
         "timeline": timeline(results),
         "rig": results.rig.keys,
     })
@@ -252,6 +253,19 @@ fn processor(results: &Results, processor: &ProcessorUse) -> Value {
         "utilisation": results.share(processor.busy()) / lanes,
         "lanes": processor.lanes.iter().map(lane).collect::<Vec<_>>(),
         "kinds": kinds.collect::<Map<_, _>>(),
+    })
+}
+
+fn phase(phase: &PhaseResult) -> Value {
+    json!({
+        "name": phase.name,
+        "began_s": phase.began.as_secs(),
+        "seconds": phase.seconds(),
+        "bytes": phase.bytes,
+        "operations": phase.operations,
+        "kib_s": phase.kib_s(),
+        "operations_per_s": phase.operations_per_s(),
+        "processor_share": phase.processor_share(),
     })
 }
 

@@ -3,8 +3,11 @@
 mod fio;
 mod json;
 mod kinds;
+mod phases;
 
 pub use kinds::{JobResult, KindResult};
+pub use phases::PhaseResult;
+pub(crate) use phases::PhaseWatch;
 
 use crate::load::WorkloadInfo;
 use crate::numbers::ratio;
@@ -92,6 +95,8 @@ pub struct Results {
     pub links: Vec<LinkUse>,
     /// The work of the host's processor; `None` where none costs any time.
     pub processor: Option<ProcessorUse>,
+    /// The phases of the load that ended, in their order; none where it does only one thing.
+    pub phases: Vec<PhaseResult>,
     pub end: Instant,
     /// CPU time of the run in seconds, if the program has measured it: the library reads no clock.
     pub cpu_s: Option<f64>,

@@ -102,6 +102,11 @@ impl InterfaceKind {
         }
     }
 
+    /// Rate in MB/s (10⁶ bytes).
+    pub fn mb_s(self) -> f64 {
+        2e3 / f64::from(self.word_ns())
+    }
+
     /// Whether the processor moves every word.
     pub(super) fn is_programmed(self) -> bool {
         use InterfaceKind::*;
@@ -230,7 +235,7 @@ mod tests {
     #[test]
     fn every_protocol_has_the_rate_of_its_standard() {
         for (kind, standard, printed) in PROTOCOLS {
-            let mb_s = 2e3 / f64::from(kind.word_ns());
+            let mb_s = kind.mb_s();
             assert!((mb_s / standard - 1.0).abs() < 0.02, "{kind:?}: {mb_s} and {standard} MB/s");
             let is_as_printed = printed.is_none_or(|printed| (mb_s / printed - 1.0).abs() < 0.02);
             assert_eq!(is_as_printed, kind != Pio4, "{kind:?}: {mb_s} MB/s, printed {printed:?}");

@@ -40,6 +40,10 @@ pub struct HostSpec {
 pub struct PageCacheSpec {
     /// Memory for the pages of a volume in units of 1,048,576 bytes. Default: 1024 (assumption).
     pub memory_mb: u32,
+    /// Bytes of a page: a power of two from 512 to 65536, at least a block of the volume. Linux 2.2 writes buffers of a file
+    /// system's block. Default: 4096 (Linux).
+    #[serde(skip_serializing_if = "has_linux_pages")]
+    pub page_bytes: u32,
     /// Largest read-ahead in units of 1,024 bytes; 0 for none (Linux's default: 128).
     pub read_ahead_kb: u32,
     /// Share of the memory in percent at which dirty pages are written in the background (Linux's default: 10).
@@ -63,6 +67,7 @@ impl Default for PageCacheSpec {
     fn default() -> PageCacheSpec {
         PageCacheSpec {
             memory_mb: 1024,
+            page_bytes: 4096,
             read_ahead_kb: 128,
             dirty_background_ratio: 10,
             dirty_ratio: 20,
@@ -92,8 +97,16 @@ impl PageCacheSpec {
                 return Err(HostError::new(&format!("page_cache.{key}"), message));
             }
         }
+        if !self.page_bytes.is_power_of_two() || !(512..=65536).contains(&self.page_bytes) {
+            let message = format!("{} is no power of two from 512 to 65536", self.page_bytes);
+            return Err(HostError::new("page_cache.page_bytes", message));
+        }
         check_us("page_cache.copy_us_per_page", self.copy_us_per_page)
     }
+}
+
+fn has_linux_pages(bytes: &u32) -> bool {
+    *bytes == PageCacheSpec::default().page_bytes
 }
 
 /// Which waiting requests are merged.

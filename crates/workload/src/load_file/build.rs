@@ -1,16 +1,15 @@
 //! From keys to loads, over the volumes of a rig.
 
+use headstack_model::Instant;
 use headstack_model::spec::Fault;
-use headstack_model::{Instant, Lbn};
 
-use super::spec::{Area, BlocksSpec, BurstSpec, LoadSpec, Order, StreamSpec};
+use super::benchmark_build::{bonnie, hdparm, iozone};
+use super::spec::{BlocksSpec, BurstSpec, LoadSpec, Order, StreamSpec};
+use super::table::{Place, Table};
 use crate::process::{BurstShape, Processes, ThinkShape};
 use crate::shape::seed_of;
-use crate::volume::{self, VolumeInfo};
-use crate::{
-    Closed, DriftShape, Drifting, Load, Member, Mix, Open, Pattern, Region, Shape, ShapeError, Spacing,
-    StreamShape, Streams,
-};
+use crate::volume::VolumeInfo;
+use crate::{Closed, DriftShape, Drifting, Member, Mix, Open, Pattern, Shape, Spacing, StreamShape, Streams};
 
 pub(super) fn build(spec: &LoadSpec, volumes: &[VolumeInfo], seed: u64) -> Result<Mix, Fault> {
     let mut members = Vec::new();
@@ -28,111 +27,21 @@ pub(super) fn build(spec: &LoadSpec, volumes: &[VolumeInfo], seed: u64) -> Resul
     for (index, table) in spec.burst.iter().enumerate() {
         add(format!("burst[{index}]"), &|context| bursts(context, table))?;
     }
+    if let Some(table) = &spec.bonnie {
+        add("bonnie".to_string(), &|context| bonnie(context, table))?;
+    }
+    if let Some(table) = &spec.hdparm {
+        add("hdparm".to_string(), &|context| hdparm(context, table))?;
+    }
+    if let Some(table) = &spec.iozone {
+        add("iozone".to_string(), &|context| iozone(context, table))?;
+    }
     if !spec.process.is_empty() {
         add(String::new(), &|context| processes(context, spec))?;
     }
     let end = spec.max_time_s.map_or(Instant::MAX, |seconds| Instant::from_ms(seconds * 1e3));
     let mix = Mix::new(members, spec.requests.unwrap_or(u64::MAX), end);
     mix.map_err(|error| Fault::new("", error.to_string()))
-}
-
-struct Table<'a> {
-    key: &'a str,
-    volumes: &'a [VolumeInfo],
-    seed: u64,
-}
-
-struct Place {
-    device: u32,
-    sector_bytes: u64,
-    region: Region,
-}
-
-impl Table<'_> {
-    fn fault(&self, name: &str, message: impl Into<String>) -> Fault {
-        Fault::new(format!("{}.{name}", self.key), message)
-    }
-
-    fn shape_fault(&self, error: &ShapeError) -> Fault {
-        let name = match error {
-            ShapeError::Drift { .. } => "drift_per_hour",
-            ShapeError::Groups { .. } => "group_bytes",
-            _ => "area",
-        };
-        self.fault(name, error.to_string())
-    }
-
-    fn region_of(&self, area: &Area) -> Result<Place, Fault> {
-        let device = match &area.volume {
-            Some(name) => {
-                volume::find(self.volumes, name).map_err(|error| self.fault("area.volume", error))?
-            }
-            None => 0,
-        };
-        let Some(volume) = self.volumes.get(device) else {
-            return Err(self.fault("area", "the rig has no volume"));
-        };
-        let sector_bytes = u64::from(volume.sector_bytes.max(1));
-        let first = whole(area.offset_bytes, sector_bytes).map_err(|e| self.fault("area.offset_bytes", e))?;
-        let left = volume.sectors.checked_sub(first).filter(|left| *left > 0);
-        let Some(left) = left else {
-            let message = format!("{} is not before the end of `{}`", area.offset_bytes, volume.name);
-            return Err(self.fault("area.offset_bytes", message));
-        };
-        let sectors = match area.size_bytes {
-            Some(bytes) => {
-                whole(bytes, sector_bytes).map_err(|error| self.fault("area.size_bytes", error))?
-            }
-            None => left,
-        };
-        if sectors > left {
-            let message = format!("more than the {} bytes left of `{}`", left * sector_bytes, volume.name);
-            return Err(self.fault("area.size_bytes", message));
-        }
-        Ok(Place { device: device as u32, sector_bytes, region: Region { first: Lbn(first), sectors } })
-    }
-
-    fn sectors(&self, place: &Place, name: &str, bytes: u64) -> Result<u64, Fault> {
-        match whole(bytes, place.sector_bytes) {
-            Ok(0) => Err(self.fault(name, "0, where at least a sector is needed")),
-            Ok(sectors) => Ok(sectors),
-            Err(error) => Err(self.fault(name, error)),
-        }
-    }
-
-    /// A size in sectors that a request may have.
-    fn request(&self, place: &Place, name: &str, bytes: u64) -> Result<u32, Fault> {
-        let sectors = self.sectors(place, name, bytes)?;
-        u32::try_from(sectors).map_err(|_| self.fault(name, format!("{bytes} bytes are too many")))
-    }
-
-    fn request_and_alignment(
-        &self,
-        place: &Place,
-        bytes: u64,
-        alignment: Option<u64>,
-    ) -> Result<(u32, u32), Fault> {
-        let sectors = self.request(place, "request_bytes", bytes)?;
-        let alignment = alignment.map(|bytes| self.request(place, "alignment_bytes", bytes)).transpose()?;
-        Ok((sectors, alignment.unwrap_or(sectors)))
-    }
-
-    fn member<L: Load + 'static>(
-        &self,
-        place: &Place,
-        sources: u32,
-        load: Result<L, ShapeError>,
-    ) -> Result<Member, Fault> {
-        let load = load.map_err(|error| self.shape_fault(&error))?;
-        Ok(Member { load: Box::new(load), device: place.device, sources })
-    }
-}
-
-fn whole(bytes: u64, sector_bytes: u64) -> Result<u64, String> {
-    if bytes.is_multiple_of(sector_bytes) {
-        return Ok(bytes / sector_bytes);
-    }
-    Err(format!("{bytes} bytes are no whole number of sectors of {sector_bytes} bytes"))
 }
 
 fn blocks(table: &Table<'_>, spec: &BlocksSpec) -> Result<Member, Fault> {

@@ -3,10 +3,16 @@
 //! A field of [`LoadSpec`] is a key of the file. Sizes are in bytes and volumes have names, so that one file serves many
 //! rigs; the tables `process` alone count sectors, as the files they are imported from do.
 
+mod area;
+mod benchmark_build;
+mod benchmarks;
 mod build;
 mod spec;
+mod table;
 
-pub use spec::{Area, BlocksSpec, BurstSpec, Direction, LoadSpec, Order, StreamSpec};
+pub use area::Area;
+pub use benchmarks::{BonnieSpec, Ext2Spec, HdparmSpec, IozoneSpec, ProgramCostsSpec};
+pub use spec::{BlocksSpec, BurstSpec, Direction, LoadSpec, Order, StreamSpec};
 
 use headstack_model::SpecError;
 

@@ -4,6 +4,8 @@ use headstack_model::spec::Fault;
 use headstack_model::{Nanos, Op};
 use serde::{Deserialize, Serialize};
 
+use super::area::Area;
+use super::benchmarks::{BonnieSpec, HdparmSpec, IozoneSpec};
 use crate::dist::{Distribution, Popularity};
 use crate::process::SyntheticSpec;
 
@@ -40,21 +42,15 @@ pub struct LoadSpec {
     /// Synthetic processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub process: Vec<SyntheticSpec>,
-}
-
-/// The blocks that a table uses.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Area {
-    /// The volume's name; the first one when absent.
+    /// The benchmark Bonnie on an ext2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub volume: Option<String>,
-    /// Start of the area.
-    #[serde(default)]
-    pub offset_bytes: u64,
-    /// Length of the area; to the volume's end when absent.
+    pub bonnie: Option<BonnieSpec>,
+    /// The benchmark `hdparm -t`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_bytes: Option<u64>,
+    pub hdparm: Option<HdparmSpec>,
+    /// The benchmark IOzone on an ext2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iozone: Option<IozoneSpec>,
 }
 
 /// The order of single requests.
@@ -217,10 +213,21 @@ impl LoadSpec {
     /// Checks that need no rig.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let tables = [self.blocks.len(), self.stream.len(), self.burst.len(), self.process.len()];
-        if tables.iter().sum::<usize>() == 0 {
-            let message = "the load asks for nothing: it needs a table blocks, stream, burst or process";
+        let benchmarks = [self.bonnie.is_some(), self.hdparm.is_some(), self.iozone.is_some()];
+        let benchmarks = benchmarks.into_iter().filter(|is_there| *is_there).count();
+        if tables.iter().sum::<usize>() + benchmarks == 0 {
+            let message = "the load asks for nothing: it needs a table, such as blocks, process or bonnie";
             return Err(Fault::new("", message));
         }
+        if benchmarks > 1 {
+            return Err(Fault::new(
+                "",
+                "give only one of bonnie, hdparm and iozone: each has the volume for itself",
+            ));
+        }
+        self.bonnie.iter().try_for_each(BonnieSpec::check)?;
+        self.hdparm.iter().try_for_each(HdparmSpec::check)?;
+        self.iozone.iter().try_for_each(IozoneSpec::check)?;
         some("requests", self.requests)?;
         if let Some(seconds) = self.max_time_s.filter(|seconds| !(1e-9..=1e9).contains(seconds)) {
             return Err(Fault::new("max_time_s", format!("{seconds} is outside 1e-9 to 1e9 s")));

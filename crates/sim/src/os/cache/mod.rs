@@ -87,7 +87,8 @@ pub(crate) struct CopyCost {
 impl CopyCost {
     /// The cost at a host, of the pages of a volume with blocks of `sector_bytes` bytes.
     pub(crate) fn new(host: &HostSpec, sector_bytes: u32) -> CopyCost {
-        let page = host.copy_time(u64::from(PageCache::PAGE_BYTES.max(sector_bytes)));
+        let page_bytes = host.page_cache.as_ref().map_or(0, |cache| cache.page_bytes);
+        let page = host.copy_time(u64::from(page_bytes.max(sector_bytes)));
         CopyCost { page, waits: host.processor().is_some() }
     }
 }
@@ -124,13 +125,12 @@ impl Memory for Pages {
 }
 
 impl PageCache {
-    const PAGE_BYTES: u32 = 4096;
     /// RequestTable and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
     /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes.
     pub(crate) fn new(spec: &PageCacheSpec, copies: CopyCost, sectors: u64, sector_bytes: u32) -> PageCache {
-        let page_sectors = u64::from((PageCache::PAGE_BYTES / sector_bytes).max(1));
+        let page_sectors = u64::from((spec.page_bytes / sector_bytes).max(1));
         let page_bytes = page_sectors * u64::from(sector_bytes);
         let pages = |kb: u64| kb * 1024 / page_bytes;
         let room = pages(u64::from(spec.memory_mb) * 1024) as usize;
