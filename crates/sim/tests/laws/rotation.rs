@@ -44,8 +44,10 @@ fn rotational_latency_never_exceeds_a_turn() {
 fn at_all_phases(rig: &Rig, lbn: Lbn, sectors: u32, count: u32) -> Vec<Completion> {
     let mut device = rig.device();
     serve(&mut device, Instant::ZERO, Request::read(lbn, 1));
-    // Phases by the golden section fill the turn evenly, whatever the number of sectors.
-    let phase = |index: u32| 4.0 * f64::from(index) + (0.618_033_988_75 * f64::from(index)).fract();
+    // One phase in each part of the turn, anywhere in it: multiples of one angle would fall on the same place of each sector where the
+    // track has a number of sectors that nearly divides them (377 and the golden section).
+    let within = |index: u32| (0.754_877_666_246_692_7 * f64::from(index)).fract();
+    let phase = |index: u32| 4.0 * f64::from(index) + (f64::from(index) + within(index)) / f64::from(count);
     let at = |index: u32| rig.after(Instant::from_secs(1), phase(index));
     (0..count).map(|index| serve(&mut device, at(index), Request::read(lbn, sectors))).collect()
 }
