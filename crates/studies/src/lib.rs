@@ -6,7 +6,7 @@
 //! studies; each is a module with its `STUDY`, and a line in that list.
 
 pub mod expect;
-
+mod interfaces;
 pub mod judge;
 mod modern_drives;
 mod ncq;

@@ -7,7 +7,8 @@ use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};
 use crate::report::Section;
 use crate::{
-    modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping, traxtents, validation,
+    interfaces, modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping, traxtents,
+    validation,
 };
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
@@ -31,7 +32,8 @@ pub struct Study {
     pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
 }
 
-const ALL: [Study; 9] = [
+const ALL: [Study; 10] = [
+    interfaces::STUDY,
     modern_drives::STUDY,
     ncq::STUDY,
     rearrangement::STUDY,
