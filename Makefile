@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large install clean
+.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -138,6 +138,11 @@ cuts-real: packages
 # Response times that fio measures on emulated disks, beside those of `headstack sim`: ten minutes of a quiet machine, and root.
 emulate-agreement: packages
 	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement::
+
+# Debian's hdparm -t, Bonnie++ and IOzone on emulated disks with ext2 in a QEMU guest, against what the simulator predicts: about ten minutes of a quiet
+# machine. Fails where a figure is more than 10 % off. DESK_REAL names other drives.
+desk-real: guest-programs
+	tests/guest/desk.sh $${CARGO_TARGET_DIR:-target}/release/headstack $(DESK_REAL)
 
 # What a node's order by cylinder or position gains on emulated disks, and what the simulator predicts: eight minutes of a quiet machine.
 # The short form is ORDER_GAIN=--quick.

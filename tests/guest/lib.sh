@@ -1,4 +1,4 @@
-# What the tests in a QEMU guest share: `run.sh` and `md.sh` source this file. It needs `work`, a folder for one run, and
+# What the tests in a QEMU guest share: `run.sh`, `md.sh` and `desk.sh` source this file. It needs `work`, a folder for one run, and
 # `cache`, where the kernel's package is kept.
 
 fail() {
@@ -14,6 +14,14 @@ need_programs() {
         echo "guest: CANNOT RUN: $program is missing (scripts/install-test-packages guest)" >&2
         exit 1
     done
+}
+
+# before_others PRIORITY COMMAND…: runs a command before programs without real-time priority, where that is allowed.
+before_others() {
+    local priority=$1
+    shift
+    if chrt -f "$priority" true 2>/dev/null; then exec chrt -f "$priority" "$@"; fi
+    exec "$@"
 }
 
 # Fetches and unpacks the kernel's package, unless it is there.
@@ -32,6 +40,35 @@ fetch_kernel() {
     depmod --basedir "$tree.part" "$version"
     rm -rf "$cache/fetched" "$tree"
     mv "$tree.part" "$tree"
+}
+
+# fetch_programs PACKAGE…: fetches and unpacks Debian packages into $cache/programs, unless they are there, and finds their programs
+# from now on. A package that apt does not list is looked for in Debian's section non-free, with lists of its own. Installs nothing.
+fetch_programs() {
+    local package folder=$cache/programs
+    mkdir -p "$folder"
+    PATH=$PATH:$folder/usr/bin:$folder/usr/sbin:$folder/sbin
+    for package in "$@"; do
+        [ -e "$folder/$package" ] && continue
+        rm -rf "$cache/fetched"
+        mkdir -p "$cache/fetched"
+        (cd "$cache/fetched" && fetch_package "$package") || fail "$package: $(tail -n 1 "$work/apt")"
+        dpkg-deb --extract "$cache/fetched/$package"_*.deb "$folder"
+        rm -rf "$cache/fetched"
+        touch "$folder/$package"
+    done
+}
+
+# Fetches a package into the current folder.
+fetch_package() {
+    apt-get -q download "$1" >"$work/apt" 2>&1 && return
+    local lists=$work/non-free release
+    release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+    mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release non-free" >"$lists/sources.list"
+    set -- "$1" -o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+        -o "Dir::State::lists=$lists/lists" -o "Dir::Cache=$lists/cache"
+    apt-get -q "${@:2}" update >"$work/apt" 2>&1 && apt-get -q "${@:2}" download "$1" >"$work/apt" 2>&1
 }
 
 # Copies a program into the guest's /tools, and the libraries it needs to where it looks for them.

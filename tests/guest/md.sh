@@ -29,14 +29,6 @@ finish() {
 }
 trap finish EXIT
 
-# before_others PRIORITY COMMAND…: runs a command before programs without real-time priority, where that is allowed.
-before_others() {
-    local priority=$1
-    shift
-    if chrt -f "$priority" true 2>/dev/null; then exec chrt -f "$priority" "$@"; fi
-    exec "$@"
-}
-
 # Starts the disks: five drives, and five that take no time.
 start_disks() {
     local drive tries
