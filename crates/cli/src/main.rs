@@ -31,6 +31,7 @@ mod stripe;
 mod survey;
 mod top;
 mod trace;
+mod tune;
 mod units;
 mod validate;
 mod value_parser;
@@ -71,6 +72,7 @@ enum Command {
     Top(top::Top),
     #[command(subcommand)]
     Trace(trace::Command),
+    Tune(tune::Tune),
     Validate(validate::Validate),
 }
 
@@ -92,6 +94,7 @@ impl Command {
             Command::Stripe(command) => command.run(out),
             Command::Top(command) => command.run(out),
             Command::Trace(command) => command.run(out),
+            Command::Tune(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }
     }

@@ -10,6 +10,7 @@ mod requests;
 mod results;
 mod rig;
 mod simulation;
+pub mod tune;
 
 pub use error::{Error, PatternError};
 pub use files::{FileSource, NoFiles, read_bounded, read_text};

@@ -177,6 +177,11 @@ impl<'a> Simulation<'a> {
         RunProgress { now, completed, share: self.load.progress(now) }
     }
 
+    /// When the warm-up ends; zero before the first request.
+    pub(crate) fn warm_up_end(&self) -> Instant {
+        self.recorder.statistics.first_counted()
+    }
+
     /// Moves to the next event; `false` once the workload is done and all its requests have completed. A request takes a few
     /// steps.
     pub fn step(&mut self) -> bool {

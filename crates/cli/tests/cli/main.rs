@@ -25,4 +25,5 @@ mod stripe;
 #[allow(dead_code, reason = "tests of emulated disks use all of it")]
 mod tools;
 mod trace;
+mod tune;
 mod validate;

@@ -1,0 +1,183 @@
+//! `headstack tune`: which of a Linux system's settings serve a load best on a disk.
+
+mod apply;
+mod json;
+mod text;
+
+use crate::failure::Failure;
+use crate::files::NewFile;
+use crate::interrupt::Interrupt;
+use crate::rig;
+use crate::signal::Signal;
+use crate::sim::load::{self, LoadArgs};
+use crate::sim::setup::RigArgs;
+use headstack::tune::{
+    self, KNOBS, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome, TuneTrial,
+};
+use headstack_model::spec::nearest;
+use headstack_sim::rig::Rig;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Find the settings of a Linux system (scheduler, queue depth, read-ahead and others) that serve a load best.
+///
+/// The rig says what is set now: a workstation with its page cache and scheduler, or a drive alone. Each value of each setting is simulated alone
+/// on short runs, then the best together, then those against the rig as it is on seeds that chose nothing. What chance explains is not
+/// advised.
+#[derive(clap::Args)]
+pub(crate) struct Tune {
+    /// The rig: a file, a shipped rig or a drive.
+    rig: String,
+    /// The load: a fio job file, a load file or a trace.
+    load: String,
+    /// What to improve: iops, throughput (MB/s), mean or p99 (response times).
+    #[arg(long, value_name = "METRIC", default_value = "throughput", value_parser = metric)]
+    goal: TuneMetric,
+    /// A limit that the settings must keep: p99<200 (ms), iops>500. May be repeated.
+    #[arg(long, value_name = "METRIC<VALUE", value_parser = bound)]
+    bound: Vec<TuneBound>,
+    /// Try only this setting. May be repeated. [default: all]
+    #[arg(long, value_name = "NAME", value_parser = knob)]
+    knob: Vec<usize>,
+    /// Requests of a whole run; the short ones have a quarter and half of them.
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..))]
+    requests: u64,
+    #[command(flatten)]
+    options: RigArgs,
+    #[command(flatten)]
+    load_options: LoadArgs,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the advised settings as a udev rule.
+    #[arg(long, value_name = "FILE")]
+    udev: Option<PathBuf>,
+    /// The disk that the commands and the udev rule name.
+    #[arg(long, value_name = "NAME", default_value = "sda")]
+    disk: String,
+}
+
+/// The message for a word that is none of these.
+fn unknown(word: &str, names: &[&'static str]) -> String {
+    let hint = nearest(word, names.iter().copied())
+        .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+    format!("nothing is called `{word}`; {hint}")
+}
+
+fn metric(text: &str) -> Result<TuneMetric, String> {
+    let found = TuneMetric::ALL.into_iter().find(|metric| metric.name() == text);
+    found.ok_or_else(|| unknown(text, &TuneMetric::ALL.map(TuneMetric::name)))
+}
+
+fn bound(text: &str) -> Result<TuneBound, String> {
+    let place = text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99<200")?;
+    let metric = metric(text[..place].trim())?;
+    let is_most = text[place..].starts_with('<');
+    if is_most == metric.grows() {
+        let sign = if metric.grows() { '>' } else { '<' };
+        return Err(format!("a limit of {} is {}{sign}NUMBER", metric.name(), metric.name()));
+    }
+    let limit = text[place + 1..].trim();
+    match limit.parse::<f64>() {
+        Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(TuneBound { metric, limit }),
+        _ => Err(format!("`{limit}` is no number above 0")),
+    }
+}
+
+fn knob(text: &str) -> Result<usize, String> {
+    let found = KNOBS.iter().position(|knob| knob.name == text);
+    found.ok_or_else(|| unknown(text, &KNOBS.map(|knob| knob.name)))
+}
+
+/// What was wanted and what came out.
+struct Tuned<'a> {
+    command: &'a Tune,
+    rig: Rig,
+    goal: TuneGoal,
+    outcome: TuneOutcome,
+}
+
+impl Tune {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut rig = rig::load::load(&self.rig)?;
+        self.options.apply(&mut rig)?;
+        let goal = TuneGoal { metric: self.goal, bounds: self.bound.clone() };
+        let is_tried = |choice: &SettingChoice| self.knob.is_empty() || self.knob.contains(&choice.knob);
+        let candidates: Vec<SettingChoice> = tune::candidates(&rig).into_iter().filter(is_tried).collect();
+        if candidates.is_empty() {
+            return Err(Failure::Input(format!(
+                "{}: has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], the others a queue without host.queue.order",
+                self.rig
+            )));
+        }
+        let udev = NewFile::if_named(self.udev.as_deref())?;
+        let outcome = self.search(&rig, &goal, &candidates)?;
+        let tuned = Tuned { command: self, rig, goal, outcome };
+        if let Some(file) = udev.filter(|_| !tuned.outcome.advised.is_empty()) {
+            file.fill(apply::udev_rule(&tuned).as_bytes())?;
+        }
+        let text = if self.json { json::to_json(&tuned) } else { text::to_text(&tuned) };
+        out.write_all(text.as_bytes()).map_err(Failure::Output)
+    }
+
+    fn search(
+        &self,
+        rig: &Rig,
+        goal: &TuneGoal,
+        candidates: &[SettingChoice],
+    ) -> Result<TuneOutcome, Failure> {
+        let interrupt = Interrupt::watch()?;
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{spinner} {pos} runs, {elapsed}");
+        bar.set_style(style.expect("the template is well formed"));
+        let stopped = || interrupt.received();
+        let one = |trial: &TuneTrial| {
+            let done = if stopped().is_some() { None } else { Some(self.measure(rig, trial)) };
+            bar.inc(1);
+            done
+        };
+        let mut failure = None;
+        let mut run = |trials: &[TuneTrial]| {
+            let mut figures = Vec::with_capacity(trials.len());
+            for done in trials.par_iter().map(one).collect::<Vec<_>>() {
+                match done {
+                    Some(Ok(found)) => figures.push(found),
+                    Some(Err(error)) => {
+                        failure = Some(error);
+                        return Err(String::new());
+                    }
+                    None => return Err(String::new()),
+                }
+            }
+            Ok(figures)
+        };
+        let found = tune::search(goal, candidates, self.options.seed, &mut run);
+        bar.finish_and_clear();
+        found.map_err(|_| failure.unwrap_or_else(|| stop(stopped())))
+    }
+
+    /// A run of the load with the trial's settings.
+    fn measure(&self, rig: &Rig, trial: &TuneTrial) -> Result<TuneFigures, Failure> {
+        let rig = tune::with_choices(rig, &trial.choices).map_err(load::failure)?;
+        let workload = self.load_options.open(&self.load)?;
+        let requests = self.requests * trial.parts / TuneTrial::WHOLE;
+        let figures = tune::measure(&rig, workload, trial.seed, requests).map_err(load::failure)?;
+        if figures.get(TuneMetric::Iops) > 0.0 {
+            return Ok(figures);
+        }
+        Err(Failure::Input(format!(
+            "{}: no request is counted; its ramp_time is longer than it runs",
+            self.load
+        )))
+    }
+}
+
+/// The search has no partial result: what the runs so far seem to say was not judged yet.
+fn stop(signal: Option<Signal>) -> Failure {
+    match signal {
+        Some(signal) => Failure::Stopped(signal),
+        None => Failure::Input("the search ended without a result".to_string()),
+    }
+}

@@ -1,0 +1,128 @@
+//! The advice as text.
+
+use super::{Tuned, apply};
+use crate::report::Table;
+use crate::units::{grouped, significant};
+use headstack::tune::{Gain, KNOBS, NOT_TUNED, TuneBound, TuneMetric};
+use headstack_model::spec::Evidence;
+use headstack_sim::rig::Rig;
+use std::fmt::Write;
+
+/// The whole output.
+pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
+    let outcome = &tuned.outcome;
+    let mut text = String::new();
+    let metric = tuned.goal.metric;
+    if outcome.advised.is_empty() {
+        let _ =
+            writeln!(text, "No setting improves {} beyond chance: leave all as they are.\n", metric.name());
+    } else {
+        let _ = writeln!(text, "{}", settings(tuned));
+        let _ = writeln!(text, "Together: {} {}.\n", metric.name(), percent(metric, &outcome.whole));
+    }
+    let _ = writeln!(text, "{}", figures(tuned));
+    for bound in tuned.goal.bounds.iter().filter(|bound| !is_kept(tuned, bound)) {
+        let _ = writeln!(
+            text,
+            "The limit {} is not kept: {} {} is as near as the settings that were tried come.\n",
+            self::bound(bound),
+            significant(outcome.after.get(bound.metric), 4),
+            bound.metric.unit()
+        );
+    }
+    if !outcome.advised.is_empty() {
+        let _ = writeln!(text, "To set them until the next start:");
+        for command in apply::commands(tuned) {
+            let _ = writeln!(text, "  {command}");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "{} runs, as long as {} whole ones; all combinations would be {}. Changes are means over eight seeds on which nothing was chosen;\nin brackets is what chance leaves open (95 %). The error of the model is not in them: {}.",
+        outcome.runs,
+        significant(outcome.whole_runs, 3),
+        grouped(outcome.combinations as u64),
+        evidence(&tuned.rig)
+    );
+    let _ = writeln!(text, "Not simulated, so nothing is said of them: {}.", NOT_TUNED.join(", "));
+    text
+}
+
+fn is_kept(tuned: &Tuned<'_>, bound: &TuneBound) -> bool {
+    let alone = headstack::tune::TuneGoal { metric: tuned.goal.metric, bounds: vec![*bound] };
+    alone.is_kept_by(&tuned.outcome.after)
+}
+
+/// `p99<200`.
+pub(super) fn bound(bound: &TuneBound) -> String {
+    let sign = if bound.metric.grows() { '>' } else { '<' };
+    format!("{}{sign}{}", bound.metric.name(), bound.limit)
+}
+
+fn settings(tuned: &Tuned<'_>) -> String {
+    let mut table =
+        Table::new("Settings", ["setting", "now", "advised", tuned.goal.metric.name(), "what it is"])
+            .with_words(5);
+    for advised in &tuned.outcome.advised {
+        let knob = &KNOBS[advised.choice.knob];
+        table.row([
+            knob.name.to_string(),
+            knob.value_in(&tuned.rig),
+            advised.choice.text().to_string(),
+            percent(tuned.goal.metric, &advised.gain),
+            knob.summary.to_string(),
+        ]);
+    }
+    table.to_text()
+}
+
+fn figures(tuned: &Tuned<'_>) -> String {
+    let mut table = Table::new("Figures", ["figure", "now", "advised", "change", ""]);
+    for (metric, change) in &tuned.outcome.by_metric {
+        let value = |value: f64| format!("{} {}", significant(value, 4), metric.unit());
+        table.row([
+            metric.name().to_string(),
+            value(tuned.outcome.before.get(*metric)),
+            value(tuned.outcome.after.get(*metric)),
+            percent(*metric, change),
+            verdict(change).to_string(),
+        ]);
+    }
+    table.to_text()
+}
+
+/// Whether a change is beyond chance, and which way.
+fn verdict(gain: &Gain) -> &'static str {
+    match gain {
+        gain if gain.is_loss() => "worse",
+        gain if gain.is_real() => "better",
+        _ => "",
+    }
+}
+
+/// The figure's change, `+18.0 % (15.2 to 20.9)`.
+fn percent(metric: TuneMetric, gain: &Gain) -> String {
+    // Adding zero makes a negative zero positive.
+    let [mean, least, most] =
+        gain.change_percent(metric).map(|percent| (10.0 * percent).round() / 10.0 + 0.0);
+    format!("{mean:+.1} % ({least:.1} to {most:.1})")
+}
+
+/// What the drive files are based on.
+pub(super) fn evidence(rig: &Rig) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for group in &rig.resolved().drive {
+        let basis = match group.spec.evidence {
+            Evidence::Validated => "was compared with the response times of a real one",
+            Evidence::Fitted => "was fitted to measurements of a real one",
+            Evidence::DataSheet => "is from its data sheet",
+            Evidence::Derived => "has figures inferred from other drives",
+        };
+        let line = format!("the drive file {} {basis}", group.spec.name);
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all.join("; ")
+}

@@ -1,0 +1,88 @@
+//! *What should be set?* Searches among a Linux system's settings for those that serve a workload best.
+
+mod goal;
+mod knobs;
+mod search;
+
+pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
+pub use knobs::{KNOBS, Knob, NOT_TUNED};
+pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
+
+use crate::error::Error;
+use crate::load::Workload;
+use crate::simulation::Simulation;
+use headstack_sim::rig::Rig;
+
+/// The values that a system can take and does not have.
+pub fn candidates(rig: &Rig) -> Vec<SettingChoice> {
+    let mut all = Vec::new();
+    for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig)) {
+        let now = one.value_in(rig);
+        for (value, text) in one.values.iter().enumerate() {
+            let fits = one.set(&mut rig.clone(), text).is_ok();
+            if fits && *text != now {
+                all.push(SettingChoice { knob, value });
+            }
+        }
+    }
+    all
+}
+
+/// The rig with other settings.
+///
+/// *Errors:* the rig refuses one of them.
+pub fn with_choices(rig: &Rig, choices: &[SettingChoice]) -> Result<Rig, Error> {
+    let mut rig = rig.clone();
+    for choice in choices {
+        KNOBS[choice.knob].set(&mut rig, choice.text())?;
+    }
+    Ok(rig)
+}
+
+/// The figures of a run that ends with the workload, or after this many requests since its warm-up.
+///
+/// *Errors:* those of [`Simulation`].
+pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> Result<TuneFigures, Error> {
+    let mut simulation = Simulation::new(rig, workload, seed)?;
+    while simulation.progress().completed == 0 && simulation.step() {}
+    simulation.run_until(simulation.warm_up_end());
+    let last = simulation.progress().completed.saturating_add(requests);
+    // A completion takes a few steps, so the count is looked at seldom.
+    const STEPS: u32 = 64;
+    while simulation.progress().completed < last {
+        if !(0..STEPS).all(|_| simulation.step()) {
+            break;
+        }
+    }
+    Ok(TuneFigures::from_results(&simulation.finish()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::NoFiles;
+    use crate::rig::load_rig;
+
+    #[test]
+    fn candidates_leave_out_what_the_rig_has_already() {
+        let rig = load_rig("workstation", &NoFiles).expect("it ships");
+        let of = |name: &str| {
+            let all = candidates(&rig).into_iter().filter(|choice| KNOBS[choice.knob].name == name);
+            all.map(|choice| choice.text()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("scheduler"), ["none", "bfq", "kyber"]);
+        assert_eq!(of("read_ahead_kb"), ["0", "32", "512", "1024", "4096"]);
+    }
+
+    #[test]
+    fn measured_run_ends_at_its_requests_and_repeats_with_its_seed() {
+        let rig = load_rig("st2000dm006", &NoFiles).expect("it ships");
+        let job = "[reads]\nrw=randread\nbs=4k\nsize=8g\nioengine=libaio\niodepth=8\nnumber_ios=100000";
+        let run = |seed| {
+            let workload = Workload::fio_job(job, "reads.fio", &NoFiles).expect("it is well formed");
+            measure(&rig, workload, seed, 500).expect("it fits on the drive")
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+}

@@ -1,0 +1,447 @@
+//! The search: each value alone on short runs, the best together, then the finalists on seeds that chose nothing.
+//!
+//! All runs of a seed ask for the same blocks (common random numbers), so settings are compared by the differences within a seed.
+//! *Source:* A. M. Law, "Simulation Modeling and Analysis", chapter 11; K. Jamieson and A. Talwalkar, "Non-stochastic best arm
+//! identification and hyperparameter optimization" (2016), successive halving.
+
+use super::goal::{TuneFigures, TuneGoal, TuneMetric, log_gain};
+use super::knobs::KNOBS;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::BTreeMap;
+
+/// A value of a knob, by their places in [`KNOBS`] and its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SettingChoice {
+    /// The knob.
+    pub knob: usize,
+    /// Its value.
+    pub value: usize,
+}
+
+impl SettingChoice {
+    /// The value as text.
+    pub fn text(&self) -> &'static str {
+        KNOBS[self.knob].values[self.value]
+    }
+}
+
+/// A run that the search asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TuneTrial {
+    /// The settings that differ from the system as it is, by knob.
+    pub choices: Vec<SettingChoice>,
+    /// The seed.
+    pub seed: u64,
+    /// The share of the whole run, in parts of [`TuneTrial::WHOLE`].
+    pub parts: u64,
+}
+
+impl TuneTrial {
+    /// Parts of a whole run.
+    pub const WHOLE: u64 = 4;
+}
+
+/// Runs trials, in any order, and returns their figures in the order of the trials.
+pub type RunTuneTrials<'a> = dyn FnMut(&[TuneTrial]) -> Result<Vec<TuneFigures>, String> + 'a;
+
+/// A relative gain with its interval. It is a logarithm: 0.1 is 10.5 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Mean of the logarithms of the ratios.
+    pub log: f64,
+    /// Half the width of its confidence interval.
+    pub half_width: f64,
+}
+
+impl Gain {
+    /// Of paired logarithms, with this confidence. There are at least two.
+    fn from_logs(logs: &[f64], confidence: f64) -> Gain {
+        let count = logs.len() as f64;
+        let log = logs.iter().sum::<f64>() / count;
+        let squares: f64 = logs.iter().map(|one| (one - log) * (one - log)).sum();
+        let error = (squares / (count - 1.0) / count).sqrt();
+        let student = StudentsT::new(0.0, 1.0, count - 1.0).expect("a positive number of degrees of freedom");
+        Gain { log, half_width: student.inverse_cdf(0.5 + confidence / 2.0) * error }
+    }
+
+    /// Whether it is better than chance explains, and worth a change: more than half a percent.
+    pub fn is_real(&self) -> bool {
+        self.log - self.half_width > 0.0 && self.log > LEAST_GAIN
+    }
+
+    /// Whether it is worse than chance explains.
+    pub fn is_loss(&self) -> bool {
+        self.log + self.half_width < 0.0 && self.log < -LEAST_GAIN
+    }
+
+    /// The change of the figure in percent, and the ends of its interval, the lower first. A time that gets better changes by less than 0.
+    pub fn change_percent(&self, metric: TuneMetric) -> [f64; 3] {
+        let log = if metric.grows() { self.log } else { -self.log };
+        [log, log - self.half_width, log + self.half_width].map(|log| 100.0 * log.exp_m1())
+    }
+}
+
+/// A smaller gain is not worth a setting, however certain it is.
+const LEAST_GAIN: f64 = 0.005;
+/// Seeds of the short runs, and of the finalists.
+const SCREENING_SEEDS: u64 = 2;
+const FINAL_SEEDS: u64 = 8;
+/// Confidence of all of an answer's comparisons together (Bonferroni).
+const CONFIDENCE: f64 = 0.95;
+
+/// A setting that is advised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdvisedSetting {
+    /// The setting.
+    pub choice: SettingChoice,
+    /// What the goal's figure loses without it while the others stay. It is negative for a setting that keeps a limit at the figure's cost.
+    pub gain: Gain,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneOutcome {
+    /// The advised settings, the one with the largest gain first; none where nothing is better than chance explains.
+    pub advised: Vec<AdvisedSetting>,
+    /// What the goal's figure gains by all of them together.
+    pub whole: Gain,
+    /// The gain of each figure with all of them.
+    pub by_metric: Vec<(TuneMetric, Gain)>,
+    /// Means of the figures over the last seeds, before and after.
+    pub before: TuneFigures,
+    /// As `before`.
+    pub after: TuneFigures,
+    /// Runs, and how many whole ones they were worth.
+    pub runs: u64,
+    /// The work of the runs, in whole runs.
+    pub whole_runs: f64,
+    /// Whole runs that all combinations of the tried values would take, with one seed each.
+    pub combinations: f64,
+}
+
+struct SettingSearch<'a> {
+    goal: &'a TuneGoal,
+    run: &'a mut RunTuneTrials<'a>,
+    seed: u64,
+    runs: u64,
+    parts: u64,
+    /// Scores by settings, seed and length, so that none runs twice.
+    known: BTreeMap<(Vec<SettingChoice>, u64, u64), TuneFigures>,
+}
+
+impl SettingSearch<'_> {
+    /// The figures of each of these settings with each seed.
+    fn figures(
+        &mut self,
+        settings: &[Vec<SettingChoice>],
+        seeds: std::ops::Range<u64>,
+        parts: u64,
+    ) -> Result<Vec<Vec<TuneFigures>>, String> {
+        let key = |choices: &Vec<SettingChoice>, seed: u64| (choices.clone(), seed, parts);
+        let mut trials = Vec::new();
+        for seed in seeds.clone() {
+            for choices in settings {
+                let trial = TuneTrial { choices: choices.clone(), seed: self.seed.wrapping_add(seed), parts };
+                if !self.known.contains_key(&key(choices, seed)) && !trials.contains(&(seed, trial.clone())) {
+                    trials.push((seed, trial));
+                }
+            }
+        }
+        let (numbers, wanted): (Vec<u64>, Vec<TuneTrial>) = trials.into_iter().unzip();
+        let found = (self.run)(&wanted)?;
+        self.runs += wanted.len() as u64;
+        self.parts += parts * wanted.len() as u64;
+        for ((seed, trial), figures) in numbers.into_iter().zip(wanted).zip(found) {
+            self.known.insert((trial.choices, seed, parts), figures);
+        }
+        let of = |choices: &Vec<SettingChoice>| {
+            let one = |seed| self.known[&key(choices, seed)];
+            seeds.clone().map(one).collect()
+        };
+        Ok(settings.iter().map(of).collect())
+    }
+
+    /// Mean gains of settings over a base on short runs.
+    fn screen(
+        &mut self,
+        base: &[SettingChoice],
+        settings: &[Vec<SettingChoice>],
+        parts: u64,
+    ) -> Result<Vec<f64>, String> {
+        let mut all = vec![base.to_vec()];
+        all.extend_from_slice(settings);
+        let figures = self.figures(&all, 0..SCREENING_SEEDS, parts)?;
+        let (base, others) = figures.split_first().expect("the base is the first");
+        let mean = |runs: &Vec<TuneFigures>| {
+            let pairs = base.iter().zip(runs);
+            let sum: f64 =
+                pairs.map(|(before, after)| self.goal.score(after) - self.goal.score(before)).sum();
+            sum / SCREENING_SEEDS as f64
+        };
+        Ok(others.iter().map(mean).collect())
+    }
+}
+
+/// Settings with one of them replaced or added.
+fn with(choices: &[SettingChoice], choice: SettingChoice) -> Vec<SettingChoice> {
+    let mut changed: Vec<SettingChoice> =
+        choices.iter().copied().filter(|one| one.knob != choice.knob).collect();
+    changed.push(choice);
+    changed.sort_unstable();
+    changed
+}
+
+fn without(choices: &[SettingChoice], knob: usize) -> Vec<SettingChoice> {
+    choices.iter().copied().filter(|one| one.knob != knob).collect()
+}
+
+/// The best gains first.
+fn by_gain<T: Copy>(candidates: &[T], gains: Vec<f64>) -> Vec<(T, f64)> {
+    let mut sorted: Vec<(T, f64)> = candidates.iter().copied().zip(gains).collect();
+    sorted.sort_by(|one, other| other.1.total_cmp(&one.1));
+    sorted
+}
+
+/// Searches among `candidates`, the values that the system can take and does not have. Seeds are `seed` and those after it.
+///
+/// *Errors:* the first run that fails.
+pub fn search<'a>(
+    goal: &'a TuneGoal,
+    candidates: &[SettingChoice],
+    seed: u64,
+    run: &'a mut RunTuneTrials<'a>,
+) -> Result<TuneOutcome, String> {
+    let mut search = SettingSearch { goal, run, seed, runs: 0, parts: 0, known: BTreeMap::new() };
+    let best = search.climb(candidates)?;
+    search.judge(best, candidates)
+}
+
+impl SettingSearch<'_> {
+    /// Adds the best value of each knob to those that were better alone, for as long as the whole gets better.
+    fn climb(&mut self, candidates: &[SettingChoice]) -> Result<Vec<SettingChoice>, String> {
+        let alone: Vec<Vec<SettingChoice>> = candidates.iter().map(|choice| vec![*choice]).collect();
+        let gains = self.screen(&[], &alone, 1)?;
+        let ranked = by_gain(candidates, gains);
+        // A value that has an effect only with another scheduler changes nothing alone: it is tried with the scheduler that was chosen.
+        let mut best: Vec<SettingChoice> = Vec::new();
+        for (choice, gain) in &ranked {
+            let is_new = best.iter().all(|one| one.knob != choice.knob);
+            if *gain > LEAST_GAIN && is_new && self.improves(&best, *choice)? {
+                best = with(&best, *choice);
+            }
+        }
+        let scheduler = best.iter().find(|choice| KNOBS[choice.knob].name == "scheduler").copied();
+        for choice in candidates {
+            let belongs = KNOBS[choice.knob].scheduler;
+            let is_active = scheduler.is_some_and(|scheduler| belongs == Some(scheduler.text()));
+            if is_active && self.improves(&best, *choice)? {
+                best = with(&best, *choice);
+            }
+        }
+        Ok(best)
+    }
+
+    fn improves(&mut self, best: &[SettingChoice], choice: SettingChoice) -> Result<bool, String> {
+        let gains = self.screen(best, &[with(best, choice)], TuneTrial::WHOLE / 2)?;
+        Ok(gains[0] > LEAST_GAIN)
+    }
+
+    /// Compares the best with the system as it is, and with itself without each of its settings, on seeds that chose nothing. A setting without which
+    /// nothing is lost beyond chance is dropped.
+    fn judge(
+        &mut self,
+        best: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<TuneOutcome, String> {
+        let first = SCREENING_SEEDS;
+        let mut best = best;
+        loop {
+            let mut finalists = vec![Vec::new(), best.clone()];
+            finalists.extend(best.iter().map(|choice| without(&best, choice.knob)));
+            let figures = self.figures(&finalists, first..first + FINAL_SEEDS, TuneTrial::WHOLE)?;
+            let comparisons = best.len() + 1;
+            let confidence = 1.0 - (1.0 - CONFIDENCE) / comparisons as f64;
+            let over = |runs: &[TuneFigures], gain: &dyn Fn(&TuneFigures, &TuneFigures) -> f64| {
+                let pairs = runs.iter().zip(&figures[1]);
+                Gain::from_logs(
+                    &pairs.map(|(before, after)| gain(before, after)).collect::<Vec<_>>(),
+                    confidence,
+                )
+            };
+            let score =
+                |before: &TuneFigures, after: &TuneFigures| self.goal.score(after) - self.goal.score(before);
+            let of_goal =
+                |before: &TuneFigures, after: &TuneFigures| log_gain(self.goal.metric, before, after);
+            let scores: Vec<Gain> = figures[2..].iter().map(|runs| over(runs, &score)).collect();
+            let least = (0..best.len())
+                .filter(|index| !scores[*index].is_real())
+                .min_by(|one, other| scores[*one].log.total_cmp(&scores[*other].log));
+            if let Some(index) = least {
+                best.remove(index);
+                continue;
+            }
+            let one = |(choice, runs): (&SettingChoice, &Vec<TuneFigures>)| AdvisedSetting {
+                choice: *choice,
+                gain: over(runs, &of_goal),
+            };
+            let mut advised: Vec<AdvisedSetting> = best.iter().zip(&figures[2..]).map(one).collect();
+            advised.sort_by(|one, other| other.gain.log.total_cmp(&one.gain.log));
+            let whole = over(&figures[0], &of_goal);
+            return Ok(self.outcome(advised, whole, &figures, candidates));
+        }
+    }
+
+    fn outcome(
+        &self,
+        advised: Vec<AdvisedSetting>,
+        whole: Gain,
+        figures: &[Vec<TuneFigures>],
+        candidates: &[SettingChoice],
+    ) -> TuneOutcome {
+        let (before, after) = (&figures[0], &figures[1]);
+        let of_metric = |metric| {
+            let pairs = before.iter().zip(after);
+            let logs: Vec<f64> = pairs.map(|(before, after)| log_gain(metric, before, after)).collect();
+            (metric, Gain::from_logs(&logs, CONFIDENCE))
+        };
+        let of_knob = |knob: usize| 1 + candidates.iter().filter(|choice| choice.knob == knob).count();
+        TuneOutcome {
+            advised,
+            whole,
+            by_metric: TuneMetric::ALL.into_iter().map(of_metric).collect(),
+            before: TuneFigures::mean(before),
+            after: TuneFigures::mean(after),
+            runs: self.runs,
+            whole_runs: self.parts as f64 / TuneTrial::WHOLE as f64,
+            combinations: (0..KNOBS.len()).map(|knob| of_knob(knob) as f64).product(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goal() -> TuneGoal {
+        TuneGoal { metric: TuneMetric::Iops, bounds: Vec::new() }
+    }
+
+    /// All values of some knobs but the first of each.
+    fn candidates(knobs: &[usize]) -> Vec<SettingChoice> {
+        let mut all = Vec::new();
+        for knob in knobs {
+            all.extend((1..KNOBS[*knob].values.len()).map(|value| SettingChoice { knob: *knob, value }));
+        }
+        all
+    }
+
+    /// A number from 0 to 1 that depends on all of these. *Source:* G. Steele and others, SplitMix64 (2014).
+    fn drawn(numbers: impl IntoIterator<Item = u64>) -> f64 {
+        let mix = |state: u64, number: u64| {
+            let mut mixed = (state ^ number).wrapping_add(0x9E37_79B9_7F4A_7C15);
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            mixed ^ (mixed >> 31)
+        };
+        (numbers.into_iter().fold(0, mix) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Searches a made-up system by its effect on the logarithm of the rate. Noise of 0.2 is the same for all settings of a seed, and `noise` is
+    /// each run's own.
+    fn outcome_with(
+        seed: u64,
+        effect: fn(&[SettingChoice]) -> f64,
+        knobs: &[usize],
+        noise: f64,
+    ) -> TuneOutcome {
+        let mut run = |trials: &[TuneTrial]| {
+            let one = |trial: &TuneTrial| {
+                let choices =
+                    trial.choices.iter().flat_map(|choice| [choice.knob as u64, choice.value as u64]);
+                let own = drawn([trial.seed, trial.parts].into_iter().chain(choices)) - 0.5;
+                let shared = drawn([trial.seed]) - 0.5;
+                let rate = 100.0 * (effect(&trial.choices) + 0.2 * shared + noise * own).exp();
+                TuneFigures::for_test(rate, 1000.0 / rate)
+            };
+            Ok(trials.iter().map(one).collect())
+        };
+        search(&goal(), &candidates(knobs), seed, &mut run).expect("no run fails")
+    }
+
+    fn outcome(effect: fn(&[SettingChoice]) -> f64, knobs: &[usize], noise: f64) -> TuneOutcome {
+        outcome_with(5, effect, knobs, noise)
+    }
+
+    fn chosen(outcome: &TuneOutcome) -> Vec<(usize, usize)> {
+        let mut all: Vec<_> = outcome.advised.iter().map(|one| (one.choice.knob, one.choice.value)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn value_of(choices: &[SettingChoice], knob: usize) -> usize {
+        choices.iter().find(|choice| choice.knob == knob).map_or(0, |choice| choice.value)
+    }
+
+    #[test]
+    fn best_values_of_independent_knobs_are_found_in_a_twentieth_of_the_runs() {
+        let effect = |choices: &[SettingChoice]| {
+            let depth = [0.0, 0.05, 0.1, 0.2, 0.15, 0.1][value_of(choices, 1)];
+            let requests = [0.0, 0.0, 0.03, 0.0, 0.0, 0.0][value_of(choices, 2)];
+            depth + requests - 0.01 * value_of(choices, 0) as f64
+        };
+        let outcome = outcome(effect, &[0, 1, 2, 4], 0.004);
+        assert_eq!(chosen(&outcome), [(1, 3), (2, 2)]);
+        assert!((outcome.whole.log - 0.23).abs() < 0.01, "{:?}", outcome.whole);
+        assert!((outcome.advised[0].gain.log - 0.2).abs() < 0.01);
+        assert_eq!(outcome.combinations, 576.0);
+        assert!(outcome.whole_runs < outcome.combinations / 10.0, "{}", outcome.whole_runs);
+    }
+
+    #[test]
+    fn advice_from_chance_alone_is_as_rare_as_the_confidence_says() {
+        assert_eq!(chosen(&outcome(|_| 0.0, &[0, 1, 2], 0.0)), []);
+        let is_advised = |seed: &u64| !outcome_with(1000 * seed, |_| 0.0, &[0, 1, 2], 0.1).advised.is_empty();
+        let wrong = (0..400).filter(is_advised).count();
+        // Half of the 5 % are losses, which are not advised; three standard deviations of 400 draws are 2.5 points.
+        assert!(wrong <= 20, "{wrong} of 400");
+    }
+
+    #[test]
+    fn gain_that_another_setting_makes_superfluous_is_dropped() {
+        // Either of the two helps; both together help no more.
+        let effect = |choices: &[SettingChoice]| {
+            f64::from(u8::from(value_of(choices, 1) == 2 || value_of(choices, 2) == 1)) * 0.3
+        };
+        let outcome = outcome(effect, &[1, 2], 0.003);
+        assert_eq!(outcome.advised.len(), 1, "{:?}", outcome.advised);
+    }
+
+    #[test]
+    fn parameter_of_a_scheduler_is_tried_with_the_scheduler_that_was_chosen() {
+        // bfq helps, and without idling more.
+        let effect = |choices: &[SettingChoice]| {
+            let is_bfq = value_of(choices, 0) == 2;
+            if is_bfq { 0.2 + 0.1 * f64::from(u8::from(value_of(choices, 7) == 1)) } else { 0.0 }
+        };
+        assert_eq!(chosen(&outcome(effect, &[0, 5, 7], 0.003)), [(0, 2), (7, 1)]);
+    }
+
+    #[test]
+    fn failed_run_ends_the_search_with_its_error() {
+        let mut run = |_: &[TuneTrial]| Err("disk1: no such volume".to_string());
+        let goal = goal();
+        let found = search(&goal, &candidates(&[0]), 1, &mut run);
+        assert_eq!(found, Err("disk1: no such volume".to_string()));
+    }
+
+    #[test]
+    fn interval_of_a_gain_is_students() {
+        let gain = Gain::from_logs(&[0.04, 0.05, 0.06], 0.95);
+        assert!((gain.log - 0.05).abs() < 1e-12);
+        assert!((gain.half_width - 4.303 * 0.01 / 3f64.sqrt()).abs() < 1e-5, "{gain:?}");
+        assert!(gain.is_real() && !gain.is_loss());
+        let rounded = |metric| gain.change_percent(metric).map(|percent| (10.0 * percent).round() / 10.0);
+        assert_eq!(rounded(TuneMetric::Iops), [5.1, 2.5, 7.8]);
+        assert_eq!(rounded(TuneMetric::P99), [-4.9, -7.2, -2.5]);
+    }
+}
