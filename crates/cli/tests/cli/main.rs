@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
+mod benchmarks;
 mod command;
 mod common;
 mod compare;
