@@ -1,4 +1,5 @@
 //! Simulated requests without and with block rearrangement in front of the drive: random ones, and skewed ones most of which copies serve.
+//! A period has 100,000 requests or more, as a day of the study `rearrangement`, so that copies are a few percent of the disk's accesses.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 
@@ -32,7 +33,7 @@ fn simulate(criterion: &mut Criterion) {
     for drive in ["hp-c2247a", "atlas-10k"] {
         let plain = Rig::from_drive(drives::load(drive).expect("the drive ships"));
         let mut with = plain.clone();
-        with.set("rearrange.period_s", "100").expect("it is a key");
+        with.set("rearrange.period_s", "1000").expect("it is a key");
         with.set("rearrange.when", "at-once").expect("it is a key");
         for (name, rig) in [("without", &plain), ("with", &with)] {
             for (kind, exponent) in [("random", 0.01), ("skewed", 1.2)] {

@@ -13,14 +13,25 @@ use std::hint::black_box;
 /// References in one measurement.
 const REFERENCES: usize = 1 << 16;
 
-/// Skewed references: the block's number is the product of two evenly distributed ones.
-fn references(blocks: u64) -> Vec<u64> {
+/// Numbers from 0 to 1.
+fn draws() -> impl FnMut() -> f64 {
     let mut random = 1u64;
-    let mut draw = || {
+    move || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as f64 / (1u64 << 31) as f64
-    };
+    }
+}
+
+/// Skewed references: the block's number is the product of three evenly distributed ones.
+fn references(blocks: u64) -> Vec<u64> {
+    let mut draw = draws();
     (0..REFERENCES).map(|_| (draw() * draw() * draw() * blocks as f64) as u64).collect()
+}
+
+/// References to blocks that are all alike.
+fn even_references(blocks: u64) -> Vec<u64> {
+    let mut draw = draws();
+    (0..REFERENCES).map(|_| (draw() * blocks as f64) as u64).collect()
 }
 
 fn analyze(criterion: &mut Criterion) {
@@ -30,12 +41,26 @@ fn analyze(criterion: &mut Criterion) {
     for counters in [1000, 4000, 100_000] {
         for replacement in [CounterReplacement::SpaceSaving, CounterReplacement::FirstCome] {
             let mut analyzer = replacement.analyzer(counters);
+            // A full analyzer is the slower one, and the first run of the references fills it.
+            blocks.iter().for_each(|block| analyzer.observe(*block));
             let name = BenchmarkId::new(format!("{replacement:?}"), counters);
             group.bench_function(name, |bencher| {
                 bencher.iter(|| blocks.iter().for_each(|block| analyzer.observe(black_box(*block))));
             });
         }
     }
+    let even = even_references(1_000_000);
+    for (name, blocks) in [("skewed", &blocks), ("even", &even)] {
+        let mut analyzer = CounterReplacement::Exact.analyzer(1);
+        blocks.iter().for_each(|block| analyzer.observe(*block));
+        group.bench_function(BenchmarkId::new("Exact", name), |bencher| {
+            bencher.iter(|| blocks.iter().for_each(|block| analyzer.observe(black_box(*block))));
+        });
+    }
+    let mut analyzer = CounterReplacement::SpaceSaving.analyzer(4000);
+    group.bench_function(BenchmarkId::new("SpaceSaving, even", 4000), |bencher| {
+        bencher.iter(|| even.iter().for_each(|block| analyzer.observe(black_box(*block))));
+    });
     group.finish();
 }
 

@@ -35,6 +35,9 @@ use tree::{LayerTree, NodeId};
 /// The sender of a request.
 const LOAD: u32 = u32::MAX;
 
+/// A request that no layer passed down.
+const NOT_PASSED: u32 = u32::MAX;
+
 /// A request in flight between two nodes, or from the load to a volume.
 #[derive(Clone, Copy, Debug)]
 struct RequestTicket {
@@ -47,6 +50,9 @@ struct RequestTicket {
     /// The number among the sender's children, or of the volume.
     to: u32,
     source: u32,
+    /// The layer that passed it down, or `NOT_PASSED`, and that layer's number for it.
+    passed_by: u32,
+    passed_key: u32,
 }
 
 /// A part of a request that a device's queue has answered, for observers that see parts.

@@ -72,6 +72,15 @@ pub enum Effect {
     },
 }
 
+/// A request that a layer passed down; see [`Layer::pass_down`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassedRequest {
+    /// The layer's number for it.
+    pub key: u32,
+    /// What child 0 gets.
+    pub below: Request,
+}
+
 /// A layer's view of its children, for a choice among them.
 pub trait Below {
     /// Requests that a child has not answered.
@@ -84,6 +93,18 @@ pub trait Below {
 pub trait Layer: Any + Debug + Send {
     /// Accepts a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
     fn submit(&mut self, now: Instant, port: u32, submission: Submission, below: &dyn Below);
+
+    /// Accepts a request in place of [`Layer::submit`], if one request to child 0 is all that it needs, the answer to that goes up as it
+    /// is, and [`Layer::next_event`] stays the same. This saves a record of the request and both effects, where a layer does so with
+    /// nearly all requests. `None`: the request was not accepted.
+    fn pass_down(&mut self, _now: Instant, _request: &Request) -> Option<PassedRequest> {
+        None
+    }
+
+    /// A request that the layer passed down is answered. Returns whether the layer has effects, or another next event.
+    fn passed_up(&mut self, _now: Instant, _key: u32, _request: &Request, _completion: &Completion) -> bool {
+        false
+    }
 
     /// Accepts the answer to a request that was submitted to a child.
     fn complete(&mut self, now: Instant, child: u32, answer: &Completed);

@@ -6,7 +6,7 @@
 //! *Time:* a request has the time split of the command that brought its answer.
 
 use crate::device::{Completion, Drive, Outcome};
-use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use crate::layer::{Below, Completed, Effect, Layer, PassThrough, PassedRequest, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, PeriodRecord, RearrangeAction, RearrangeView,
@@ -184,15 +184,16 @@ impl RearrangeLayer {
         if let Err(error) = result {
             completion.outcome = outcome(error);
         }
-        if completion.travel.is_some() && request.op != Op::Flush {
-            self.note_home(&request);
-        }
+        self.note_answer(&request, &completion);
         self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
     }
 
-    /// Counts the seek from the home of the last request to that of this one.
-    fn note_home(&mut self, request: &Request) {
-        let Some(drive) = &self.drive else { return };
+    /// Counts the seek from the home of the last request that needed the arm to that of this one, if it did.
+    fn note_answer(&mut self, request: &Request, completion: &Completion) {
+        let Some(drive) = self.drive.as_ref().filter(|_| completion.travel.is_some()) else { return };
+        if request.op == Op::Flush {
+            return;
+        }
         let (home, _) = self.rearranger.region().home(request.lbn);
         let place = drive.geometry.locate(home);
         let track = TrackPlace { cylinder: place.cylinder, head: place.head };
@@ -231,19 +232,33 @@ impl RearrangeLayer {
 }
 
 impl Layer for RearrangeLayer {
+    fn pass_down(&mut self, now: Instant, request: &Request) -> Option<PassedRequest> {
+        if !self.serves(request) {
+            return None;
+        }
+        let Request { op, lbn, sectors, .. } = *request;
+        let (key, lbn) = self.rearranger.submit_direct(now, access(op), lbn, sectors)?;
+        Some(PassedRequest { key, below: Request { lbn, ..*request } })
+    }
+
+    fn passed_up(&mut self, now: Instant, key: u32, request: &Request, completion: &Completion) -> bool {
+        self.note_command(false, completion);
+        let may_copy = self.rearranger.end_direct(now, key);
+        self.note_answer(request, completion);
+        if may_copy {
+            self.act(now, None, None);
+        }
+        may_copy
+    }
+
     fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
         if !self.serves(&submission.request) {
             let refused = self.refused(submission);
             return self.effects.push_back(self.bypass.submit(refused));
         }
         let Request { op, lbn, sectors, .. } = submission.request;
-        let access = match op {
-            Op::Read => BlockAccess::Read,
-            Op::Write => BlockAccess::Write,
-            Op::Flush => BlockAccess::Flush,
-        };
         let ticket = self.submissions.insert(submission) as u64;
-        self.rearranger.submit(now, BlockRequest { ticket, access, lbn, sectors });
+        self.rearranger.submit(now, BlockRequest { ticket, access: access(op), lbn, sectors });
         self.act(now, Some(below), None);
     }
 
@@ -280,6 +295,14 @@ impl Layer for RearrangeLayer {
 
     fn next_event(&self) -> Instant {
         self.rearranger.poll_timeout().unwrap_or(Instant::MAX)
+    }
+}
+
+fn access(op: Op) -> BlockAccess {
+    match op {
+        Op::Read => BlockAccess::Read,
+        Op::Write => BlockAccess::Write,
+        Op::Flush => BlockAccess::Flush,
     }
 }
 

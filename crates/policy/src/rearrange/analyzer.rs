@@ -8,7 +8,6 @@
 //! none is lost.
 
 use super::index::BlockIndex;
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// A block with the number of references to it.
@@ -65,80 +64,42 @@ pub(super) fn ranked(mut list: Vec<HotBlock>, most: usize) -> Vec<HotBlock> {
     list
 }
 
-/// A counter for every block that was referenced.
-#[derive(Clone, Debug, Default)]
-pub struct ExactCounts {
-    counts: BTreeMap<u64, u64>,
-}
-
-impl ExactCounts {
-    /// References to a block.
-    pub fn count(&self, block: u64) -> u64 {
-        self.counts.get(&block).copied().unwrap_or(0)
-    }
-
-    /// References to all blocks.
-    pub fn references(&self) -> u64 {
-        self.counts.values().sum()
-    }
-}
-
-impl ReferenceAnalyzer for ExactCounts {
-    fn observe(&mut self, block: u64) {
-        *self.counts.entry(block).or_default() += 1;
-    }
-
-    fn hot_list(&self, most: usize) -> Vec<HotBlock> {
-        let all = self.counts.iter().map(|(&block, &count)| HotBlock { block, count, error: 0 });
-        ranked(all.collect(), most)
-    }
-
-    fn age(&mut self, carried: CarriedShare) {
-        self.counts.values_mut().for_each(|count| *count = carried.of_count(*count));
-        self.counts.retain(|_, count| *count > 0);
-    }
-
-    fn restore(&mut self, list: &[HotBlock]) {
-        self.counts = list.iter().map(|hot| (hot.block, hot.count)).collect();
-    }
-
-    fn counters(&self) -> usize {
-        self.counts.len()
-    }
-}
-
-/// A bounded number of counters, which belong to the blocks that were referenced first.
+/// Counters in the order in which their blocks came.
 #[derive(Clone, Debug)]
-pub struct FirstCome {
-    most: usize,
+struct CounterList {
     counts: Vec<(u64, u64)>,
     index: BlockIndex,
 }
 
-impl FirstCome {
-    /// With at most this number of counters.
-    pub fn new(counters: usize) -> FirstCome {
-        FirstCome { most: counters, counts: Vec::with_capacity(counters), index: BlockIndex::new(counters) }
+impl CounterList {
+    /// With room for this number of counters; more make it grow.
+    fn new(counters: usize) -> CounterList {
+        CounterList { counts: Vec::with_capacity(counters), index: BlockIndex::new(counters) }
     }
 
-    fn set(&mut self, counts: impl Iterator<Item = (u64, u64)>) {
-        self.counts = counts.take(self.most).collect();
-        self.index.clear();
-        for (place, (block, _)) in self.counts.iter().enumerate() {
-            self.index.insert(*block, place as u32);
-        }
+    fn count(&self, block: u64) -> u64 {
+        self.index.get(block).map_or(0, |place| self.counts[place as usize].1)
     }
-}
 
-impl ReferenceAnalyzer for FirstCome {
-    fn observe(&mut self, block: u64) {
+    /// Counts a reference, with a counter of its own for each of the first `most` blocks.
+    #[inline]
+    fn observe(&mut self, block: u64, most: usize) {
         match self.index.get(block) {
             Some(place) => self.counts[place as usize].1 += 1,
-            None if self.counts.len() < self.most => {
-                self.index.insert(block, self.counts.len() as u32);
-                self.counts.push((block, 1));
-            }
+            None if self.counts.len() < most => self.push(block, 1),
             None => {}
+        }
+    }
+
+    fn push(&mut self, block: u64, count: u64) {
+        let place = self.counts.len();
+        self.counts.push((block, count));
+        if place < self.index.most() {
+            return self.index.insert(block, place as u32);
+        }
+        self.index = BlockIndex::new(2 * self.counts.len());
+        for (place, (block, _)) in self.counts.iter().enumerate() {
+            self.index.insert(*block, place as u32);
         }
     }
 
@@ -153,11 +114,91 @@ impl ReferenceAnalyzer for FirstCome {
         self.set(aged.into_iter().filter(|(_, count)| *count > 0));
     }
 
+    fn set(&mut self, counts: impl Iterator<Item = (u64, u64)>) {
+        self.counts.clear();
+        self.index.clear();
+        counts.for_each(|(block, count)| self.push(block, count));
+    }
+}
+
+/// A counter for every block that was referenced.
+#[derive(Clone, Debug)]
+pub struct ExactCounts {
+    list: CounterList,
+}
+
+impl Default for ExactCounts {
+    fn default() -> ExactCounts {
+        ExactCounts { list: CounterList::new(0) }
+    }
+}
+
+impl ExactCounts {
+    /// References to a block.
+    pub fn count(&self, block: u64) -> u64 {
+        self.list.count(block)
+    }
+
+    /// References to all blocks.
+    pub fn references(&self) -> u64 {
+        self.list.counts.iter().map(|(_, count)| count).sum()
+    }
+}
+
+impl ReferenceAnalyzer for ExactCounts {
+    fn observe(&mut self, block: u64) {
+        self.list.observe(block, usize::MAX);
+    }
+
+    fn hot_list(&self, most: usize) -> Vec<HotBlock> {
+        self.list.hot_list(most)
+    }
+
+    fn age(&mut self, carried: CarriedShare) {
+        self.list.age(carried);
+    }
+
     fn restore(&mut self, list: &[HotBlock]) {
-        self.set(list.iter().map(|hot| (hot.block, hot.count)));
+        self.list.set(list.iter().map(|hot| (hot.block, hot.count)));
     }
 
     fn counters(&self) -> usize {
-        self.counts.len()
+        self.list.counts.len()
+    }
+}
+
+/// A bounded number of counters, which belong to the blocks that were referenced first.
+#[derive(Clone, Debug)]
+pub struct FirstCome {
+    most: usize,
+    list: CounterList,
+}
+
+impl FirstCome {
+    /// With at most this number of counters.
+    pub fn new(counters: usize) -> FirstCome {
+        FirstCome { most: counters, list: CounterList::new(counters) }
+    }
+}
+
+impl ReferenceAnalyzer for FirstCome {
+    fn observe(&mut self, block: u64) {
+        self.list.observe(block, self.most);
+    }
+
+    fn hot_list(&self, most: usize) -> Vec<HotBlock> {
+        self.list.hot_list(most)
+    }
+
+    fn age(&mut self, carried: CarriedShare) {
+        self.list.age(carried);
+    }
+
+    fn restore(&mut self, list: &[HotBlock]) {
+        self.list.set(list.iter().take(self.most).map(|hot| (hot.block, hot.count)));
+    }
+
+    fn counters(&self) -> usize {
+        self.list.counts.len()
     }
 }

@@ -5,6 +5,7 @@ use super::error::RearrangeError;
 use super::placement::HotPlacement;
 use super::replacement::CounterReplacement;
 use headstack_model::Nanos;
+use rand::{Rng, RngExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +135,25 @@ impl Default for RearrangeSpec {
 const MOST: u64 = 1 << 26;
 
 impl RearrangeSpec {
+    /// Keys drawn from a generator, for simulations that try every combination: the period is a second, so that copies and requests meet
+    /// all the time. The region, the block, the counters and the selection are the defaults.
+    pub fn drawn(random: &mut impl Rng) -> RearrangeSpec {
+        RearrangeSpec {
+            period_s: 1.0,
+            replacement: CounterReplacement::all()[random.random_range(0..3)],
+            carried_ratio: [0.0, 0.5][random.random_range(0..2)],
+            least_references: random.random_range(1..3),
+            longest_blocks: random.random_range(1..5),
+            placement: HotPlacement::all()[random.random_range(0..3)],
+            when: [CopyTime::Idle, CopyTime::Share, CopyTime::AtOnce][random.random_range(0..3)],
+            idle_ms: [0.001, 20.0][random.random_range(0..2)],
+            share: [0.2, 1.0][random.random_range(0..2)],
+            parallel_copies: random.random_range(1..4),
+            read_from: [ReadSource::Copy, ReadSource::Nearest][random.random_range(0..2)],
+            ..RearrangeSpec::default()
+        }
+    }
+
     /// Checks that each value is in its range.
     ///
     /// *Errors:* the first value that is not.

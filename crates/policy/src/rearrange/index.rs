@@ -25,6 +25,12 @@ impl BlockIndex {
         BlockIndex { places: vec![empty; places], shift: u64::BITS - places.trailing_zeros() }
     }
 
+    /// Blocks for which it has room.
+    #[inline]
+    pub(super) fn most(&self) -> usize {
+        self.places.len() / 2
+    }
+
     /// The place where the search for a block begins. Fibonacci hashing: neighbours lie far apart.
     #[inline]
     fn start(&self, block: u64) -> usize {

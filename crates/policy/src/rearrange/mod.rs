@@ -66,6 +66,8 @@ enum CommandPurpose {
     Whole(u64),
     /// It is a part of a request, with this key.
     Part(u32),
+    /// It is a whole request, which its owner answers.
+    Direct,
     CopyRead(u32),
     CopyWrite(u32),
 }
@@ -222,7 +224,7 @@ impl Rearranger {
         self.now = now;
         self.pace.request_begins();
         if request.access != BlockAccess::Flush {
-            self.count(&request);
+            self.count(self.blocks_of(request.lbn, request.sectors));
         }
         self.route(request);
     }
@@ -234,7 +236,9 @@ impl Rearranger {
         match command.purpose {
             CommandPurpose::CopyRead(copy) => self.end_copy_read(copy, result),
             CommandPurpose::CopyWrite(copy) => self.end_copy_write(copy, result),
-            CommandPurpose::Whole(_) | CommandPurpose::Part(_) => self.end_request_command(command, result),
+            CommandPurpose::Whole(_) | CommandPurpose::Part(_) | CommandPurpose::Direct => {
+                self.end_request_command(command, result);
+            }
         }
         self.pump();
     }

@@ -3,7 +3,7 @@
 use super::messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, RearrangeAction};
 use super::table::CopyState;
 use super::{CommandPurpose, InFlightCommand, ReadSource, Rearranger};
-use headstack_model::{BlockError, Lbn};
+use headstack_model::{BlockError, Instant, Lbn};
 
 /// A request that became several commands.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +59,83 @@ impl RequestPiece {
 
 impl Rearranger {
     /// The first and last block of a run of visible sectors.
-    fn blocks_of(&self, lbn: Lbn, sectors: u32) -> (u64, u64) {
+    #[inline]
+    pub(super) fn blocks_of(&self, lbn: Lbn, sectors: u32) -> (u64, u64) {
         let first = lbn.0 / self.block_sectors;
-        let last = (lbn.0 + u64::from(sectors) - 1) / self.block_sectors;
-        (first, last)
+        let last = lbn.0 + u64::from(sectors) - 1;
+        // Most requests end in the block where they begin, and a division is slow.
+        let is_one = last - first * self.block_sectors < self.block_sectors;
+        (first, if is_one { first } else { last / self.block_sectors })
     }
 
-    /// Counts the references of a request.
-    pub(super) fn count(&mut self, request: &BlockRequest) {
-        let (first, last) = self.blocks_of(request.lbn, request.sectors);
+    /// Takes a request in place of [`Rearranger::submit`], if one command serves it, no copy is planned, and its owner needs no answer
+    /// but the command's. Returns the command's number and its first sector. `None`: the request was not taken. [`Rearranger::poll_timeout`] is
+    /// as before.
+    #[inline]
+    pub fn submit_direct(
+        &mut self,
+        now: Instant,
+        access: BlockAccess,
+        lbn: Lbn,
+        sectors: u32,
+    ) -> Option<(u32, Lbn)> {
+        let is_plain = access != BlockAccess::Flush && self.spec.read_from == ReadSource::Copy;
+        if !is_plain || !self.plan.is_empty() {
+            return None;
+        }
+        let blocks = self.blocks_of(lbn, sectors);
+        let (slot, lbn) = self.only_place(access == BlockAccess::Write, blocks, (lbn, sectors))?;
+        self.now = now;
+        self.pace.request_begins();
+        self.count(blocks);
+        self.counters.hits += u64::from(slot.is_some());
+        let slots = slot.map(|slot| (slot, slot));
+        Some((self.begin_request(CommandPurpose::Direct, access, blocks, slots), lbn))
+    }
+
+    /// Takes the end of such a command; returns whether actions or another timeout may follow.
+    #[inline]
+    pub fn end_direct(&mut self, now: Instant, id: u32) -> bool {
+        self.now = now;
+        let command = self.commands.remove(id as usize);
+        debug_assert_eq!(command.purpose, CommandPurpose::Direct);
+        self.end_uses(&command);
+        self.pace.request_ends(now);
+        let may_copy = !self.plan.is_empty();
+        if may_copy {
+            self.pump();
+        }
+        may_copy
+    }
+
+    /// The place of a request that has only one: the slot of its only block, or the homes of blocks without copies. `None` if it has
+    /// more, or must be held.
+    #[inline]
+    fn only_place(
+        &self,
+        is_write: bool,
+        (first, last): (u64, u64),
+        (lbn, sectors): (Lbn, u32),
+    ) -> Option<(Option<u32>, Lbn)> {
+        if first == last {
+            match self.location(first, is_write) {
+                BlockLocation::Held => return None,
+                BlockLocation::Home => {}
+                BlockLocation::Slot(slot) => {
+                    let within = lbn.0 - first * self.block_sectors;
+                    return Some((Some(slot), self.slots[slot as usize].lbn + within));
+                }
+            }
+        } else if (first..=last).any(|block| self.table.slot_of(block).is_some()) {
+            return None;
+        }
+        let (home, contiguous) = self.region.home(lbn);
+        (contiguous >= u64::from(sectors)).then_some((None, home))
+    }
+
+    /// Counts a request and its references to blocks.
+    #[inline]
+    pub(super) fn count(&mut self, (first, last): (u64, u64)) {
         self.counters.requests += 1;
         if last - first < u64::from(self.spec.longest_blocks) {
             self.counters.references += last - first + 1;
@@ -161,16 +229,35 @@ impl Rearranger {
 
     fn start_piece(&mut self, request: &BlockRequest, piece: &RequestPiece, purpose: CommandPurpose) {
         let RequestPiece { lbn, sectors, skipped, blocks, slots } = *piece;
-        let is_write = request.access == BlockAccess::Write;
-        if is_write {
+        let id = self.begin_request(purpose, request.access, blocks, slots);
+        let buffer = CommandBuffer::Request { ticket: request.ticket, skipped };
+        self.push_start(id, request.access, (lbn, sectors), buffer);
+    }
+
+    /// Notes a command of a request as in flight, and returns its number.
+    #[inline]
+    fn begin_request(
+        &mut self,
+        purpose: CommandPurpose,
+        access: BlockAccess,
+        blocks: (u64, u64),
+        slots: Option<(u32, u32)>,
+    ) -> u32 {
+        let is_write = access == BlockAccess::Write;
+        if is_write && !self.copies.is_empty() {
             self.spoil_copies(blocks);
         }
         if let Some((first, last)) = slots {
             (first..=last).for_each(|slot| self.table.begin_use(slot, is_write));
         }
-        let command = InFlightCommand { purpose, is_write, blocks, slots };
-        let buffer = CommandBuffer::Request { ticket: request.ticket, skipped };
-        self.start(command, request.access, (lbn, sectors), buffer);
+        self.commands.insert(InFlightCommand { purpose, is_write, blocks, slots }) as u32
+    }
+
+    #[inline]
+    fn end_uses(&mut self, command: &InFlightCommand) {
+        if let Some((first, last)) = command.slots {
+            (first..=last).for_each(|slot| self.table.end_use(slot, command.is_write));
+        }
     }
 
     /// Begins a command.
@@ -178,11 +265,21 @@ impl Rearranger {
         &mut self,
         command: InFlightCommand,
         access: BlockAccess,
+        run: (Lbn, u32),
+        buffer: CommandBuffer,
+    ) {
+        let id = self.commands.insert(command) as u32;
+        self.push_start(id, access, run, buffer);
+    }
+
+    fn push_start(
+        &mut self,
+        id: u32,
+        access: BlockAccess,
         (lbn, sectors): (Lbn, u32),
         buffer: CommandBuffer,
     ) {
-        let other_lbn = self.other_lbn(&command, lbn, sectors);
-        let id = self.commands.insert(command) as u32;
+        let other_lbn = self.other_lbn(&self.commands[id as usize], lbn, sectors);
         let command = BlockCommand { id, access, lbn, sectors, buffer, other_lbn };
         self.actions.push_back(RearrangeAction::Start(command));
     }
@@ -204,9 +301,7 @@ impl Rearranger {
 
     /// A command of a request has ended.
     pub(super) fn end_request_command(&mut self, command: InFlightCommand, result: Result<(), BlockError>) {
-        if let Some((first, last)) = command.slots {
-            (first..=last).for_each(|slot| self.table.end_use(slot, command.is_write));
-        }
+        self.end_uses(&command);
         match command.purpose {
             CommandPurpose::Whole(ticket) => self.answer(ticket, result),
             CommandPurpose::Part(key) => {
@@ -218,8 +313,8 @@ impl Rearranger {
                     self.answer(ticket, result);
                 }
             }
-            CommandPurpose::CopyRead(_) | CommandPurpose::CopyWrite(_) => {
-                unreachable!("commands of copies end elsewhere")
+            CommandPurpose::Direct | CommandPurpose::CopyRead(_) | CommandPurpose::CopyWrite(_) => {
+                unreachable!("these end elsewhere")
             }
         }
     }

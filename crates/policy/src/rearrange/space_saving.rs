@@ -47,7 +47,7 @@ impl SpaceSaving {
             most,
             counters: Vec::with_capacity(most),
             by_rank: Vec::with_capacity(most),
-            buckets: Slab::new(),
+            buckets: Slab::with_capacity(most),
             index: BlockIndex::new(most),
         }
     }
@@ -92,6 +92,9 @@ impl SpaceSaving {
     }
 
     fn swap_ranks(&mut self, one: u32, other: u32) {
+        if one == other {
+            return;
+        }
         self.by_rank.swap(one as usize, other as usize);
         for rank in [one, other] {
             self.counters[self.by_rank[rank as usize] as usize].rank = rank;

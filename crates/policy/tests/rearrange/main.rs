@@ -2,9 +2,7 @@
 
 mod world;
 
-use headstack_policy::rearrange::{
-    CopyTime, CounterReplacement, HotPlacement, HotSelection, ReadSource, RearrangeSpec,
-};
+use headstack_policy::rearrange::{CounterReplacement, HotSelection, RearrangeSpec};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use world::{Fault, World};
@@ -14,22 +12,9 @@ const STEPS: u32 = 3000;
 
 /// Keys drawn from a seed, with periods so short that copies and requests meet all the time.
 fn drawn_spec(random: &mut impl Rng) -> RearrangeSpec {
-    let spec = RearrangeSpec {
-        block_bytes: 512 * world::BLOCK_SECTORS,
-        period_s: 1.0,
-        counters: Some(random.random_range(1..40)),
-        replacement: CounterReplacement::all()[random.random_range(0..3)],
-        carried_ratio: [0.0, 0.5][random.random_range(0..2)],
-        least_references: random.random_range(1..3),
-        longest_blocks: random.random_range(1..5),
-        placement: HotPlacement::all()[random.random_range(0..3)],
-        when: [CopyTime::Idle, CopyTime::Share, CopyTime::AtOnce][random.random_range(0..3)],
-        idle_ms: [0.001, 20.0][random.random_range(0..2)],
-        share: [0.2, 1.0][random.random_range(0..2)],
-        parallel_copies: random.random_range(1..4),
-        read_from: [ReadSource::Copy, ReadSource::Nearest][random.random_range(0..2)],
-        ..RearrangeSpec::default()
-    };
+    let counters = Some(random.random_range(1..40));
+    let spec =
+        RearrangeSpec { block_bytes: 512 * world::BLOCK_SECTORS, counters, ..RearrangeSpec::drawn(random) };
     // Drawn last, so that the other keys of a seed are as before.
     match random.random_range(0..3) {
         0 => RearrangeSpec {
@@ -65,6 +50,7 @@ fn reads_return_what_was_last_written_in_a_hundred_worlds() {
         ("clean copies that left", sum(|world| world.counters().left_clean)),
         ("copies that failed", sum(|world| world.counters().failed)),
         ("writes held until the table's record", sum(|world| world.held_writes)),
+        ("requests that one command serves", sum(|world| world.direct_requests)),
     ];
     assert!(met.iter().all(|(_, count)| *count > 100), "{met:?}");
 }
@@ -90,5 +76,15 @@ fn every_planted_loss_is_noticed() {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).is_err()
         });
         assert!(noticed, "{fault:?}");
+    }
+}
+
+#[test]
+fn bounded_analyzers_use_no_more_counters_than_they_have() {
+    for replacement in [CounterReplacement::SpaceSaving, CounterReplacement::FirstCome] {
+        let mut analyzer = replacement.analyzer(64);
+        (0..100_000u64).for_each(|reference| analyzer.observe(reference * reference % 7919));
+        assert_eq!(analyzer.counters(), 64, "{replacement:?}");
+        assert_eq!(analyzer.hot_list(usize::MAX).len(), 64, "{replacement:?}");
     }
 }

@@ -60,6 +60,9 @@ pub(crate) struct World {
     copies_fail: bool,
     pub(crate) fault: Option<Fault>,
     pub(crate) held_writes: u64,
+    /// Commands that are whole requests, which the world answers.
+    direct: BTreeMap<u32, u64>,
+    pub(crate) direct_requests: u64,
 }
 
 impl World {
@@ -90,6 +93,8 @@ impl World {
             copies_fail: true,
             fault: None,
             held_writes: 0,
+            direct: BTreeMap::new(),
+            direct_requests: 0,
         }
     }
 
@@ -158,11 +163,29 @@ impl World {
             new.allow(lbn.0, sectors, write.content[0]);
         }
         self.requests.insert(self.tickets, new);
+        if self.tickets % 2 == 1 && self.submit_direct(&request) {
+            return;
+        }
         let before = self.commands.len();
         self.rearranger.submit(self.now, request);
         self.carry_out();
         let is_held = self.commands.len() == before && access == BlockAccess::Write;
         self.held_writes += u64::from(is_held);
+    }
+
+    /// Submits a request for which the rearranger keeps no answer; returns whether it took it.
+    fn submit_direct(&mut self, request: &BlockRequest) -> bool {
+        let BlockRequest { ticket, access, lbn, sectors } = *request;
+        let Some((id, lbn)) = self.rearranger.submit_direct(self.now, access, lbn, sectors) else {
+            return false;
+        };
+        let buffer = CommandBuffer::Request { ticket, skipped: 0 };
+        let command = BlockCommand { id, access, lbn, sectors, buffer, other_lbn: None };
+        let running = RunningCommand { command, has_happened: false };
+        assert!(self.commands.insert(id, running).is_none(), "a number is used once");
+        self.direct.insert(id, ticket);
+        self.direct_requests += 1;
+        true
     }
 
     fn wait(&mut self) {
@@ -198,7 +221,13 @@ impl World {
             return self.happen(&command);
         }
         self.commands.remove(&id);
-        self.rearranger.handle_end(self.now, id, Ok(()));
+        match self.direct.remove(&id) {
+            Some(ticket) => {
+                self.rearranger.end_direct(self.now, id);
+                self.answered(ticket);
+            }
+            None => self.rearranger.handle_end(self.now, id, Ok(())),
+        }
     }
 
     fn happen(&mut self, command: &BlockCommand) {

@@ -1,7 +1,7 @@
 //! How requests walk through the tree: down from the load, and answers up.
 
 use super::tree::{Branch, ChildPort, LayerTree, NodeId};
-use super::{Engine, LOAD, RequestTicket, ServedPart};
+use super::{Engine, LOAD, NOT_PASSED, RequestTicket, ServedPart};
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Submission};
 use crate::link::{HostLink, ProcessorWork, WorkKind};
@@ -65,7 +65,16 @@ impl Engine {
         // Field by field: a copy in wide words would wait for the load's narrow stores.
         let Request { op, lbn, sectors, fua } = request;
         let request = Request { op, lbn, sectors, fua };
-        let ticket = RequestTicket { issued: self.now, request, id, from: LOAD, to: volume, source };
+        let ticket = RequestTicket {
+            issued: self.now,
+            request,
+            id,
+            from: LOAD,
+            to: volume,
+            source,
+            passed_by: NOT_PASSED,
+            passed_key: 0,
+        };
         let id = self.tickets.insert(ticket) as u32;
         (self.outstanding, self.done) = (self.outstanding + 1, false);
         let root = self.tree.volumes[volume as usize].root;
@@ -88,6 +97,10 @@ impl Engine {
         let number = node as usize - self.tree.devices.len();
         let branch = &mut self.tree.branches[number];
         branch.in_flight += 1;
+        if self.pass_down(number, &submission) {
+            return;
+        }
+        let branch = &mut self.tree.branches[number];
         let mut layer = branch.layer.take().expect("a layer takes one request at a time");
         let LayerTree { devices, branches, .. } = &self.tree;
         let children = &branches[number].children;
@@ -120,8 +133,16 @@ impl Engine {
         let ChildPort { node, port } = self.tree.branches[number].children[child as usize];
         let Submission { id, request, source, .. } = submission;
         let (from, id) = (number as u32, u64::from(id));
-        let id =
-            self.tickets.insert(RequestTicket { issued: self.now, request, id, from, to: child, source });
+        let id = self.tickets.insert(RequestTicket {
+            issued: self.now,
+            request,
+            id,
+            from,
+            to: child,
+            source,
+            passed_by: NOT_PASSED,
+            passed_key: 0,
+        });
         self.submit(node, port, Submission { id: id as u32, ..submission });
         if (node as usize) < self.tree.devices.len() {
             self.touch(node);
@@ -148,10 +169,14 @@ impl Engine {
     /// A request was answered as `finished` says: passes that to its sender. Returns whether that was the load.
     #[inline]
     pub(super) fn finish(&mut self, ticket: u32, finished: &mut Finished) -> bool {
-        let RequestTicket { issued, request, id, from, to, source } = self.tickets.remove(ticket as usize);
+        let RequestTicket { issued, request, id, from, to, source, passed_by, passed_key } =
+            self.tickets.remove(ticket as usize);
         let completion = &mut finished.completion;
         completion.parts.queued += completion.submitted - issued;
         (completion.submitted, completion.request) = (issued, request);
+        if passed_by != NOT_PASSED {
+            self.passed_up(passed_by as usize, passed_key, completion);
+        }
         if from != LOAD {
             let answer = Completed { id: id as u32, completion: *completion, cached: finished.cached };
             self.complete(from as usize, to, &answer);
@@ -160,6 +185,29 @@ impl Engine {
         (finished.volume, finished.id, finished.source) = (to, id, source);
         self.outstanding -= 1;
         true
+    }
+
+    /// Submits a request to the child of a layer that passes it down; returns whether it does. The request keeps its ticket.
+    fn pass_down(&mut self, number: usize, submission: &Submission) -> bool {
+        let ticket = &mut self.tickets[submission.id as usize];
+        if ticket.passed_by != NOT_PASSED {
+            return false;
+        }
+        let Some(passed) = self.tree.layer(number).pass_down(self.now, &submission.request) else {
+            return false;
+        };
+        (ticket.passed_by, ticket.passed_key) = (number as u32, passed.key);
+        let ChildPort { node, port } = self.tree.branches[number].children[0];
+        self.submit(node, port, Submission { request: passed.below, ..*submission });
+        true
+    }
+
+    /// A request that a layer passed down is answered.
+    fn passed_up(&mut self, number: usize, key: u32, completion: &Completion) {
+        self.tree.branches[number].in_flight -= 1;
+        if self.tree.layer(number).passed_up(self.now, key, &completion.request, completion) {
+            self.drain(number);
+        }
     }
 
     #[inline(never)]
