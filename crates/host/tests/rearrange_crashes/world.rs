@@ -7,7 +7,7 @@ use headstack_host::node::{
 };
 use headstack_host::{BlockError, Operation, StatusExtent};
 use headstack_model::{Instant, Lbn, Nanos};
-use headstack_policy::rearrange::{CopyTime, CounterReplacement, HotPlacement, ReadSource, RearrangeSpec};
+use headstack_policy::rearrange::RearrangeSpec;
 use headstack_policy::rearrange_table::{RecoveredTable, RegionLabel, RegionRequest, SECTOR_BYTES};
 use headstack_policy::streams::Config;
 use rand::{RngExt, SeedableRng};
@@ -74,23 +74,6 @@ pub(crate) struct World {
     pub(crate) events: Events,
 }
 
-fn drawn_spec(random: &mut Pcg64Mcg) -> RearrangeSpec {
-    RearrangeSpec {
-        period_s: 1.0,
-        replacement: CounterReplacement::all()[random.random_range(0..3)],
-        carried_ratio: [0.0, 0.5][random.random_range(0..2)],
-        least_references: random.random_range(1..3),
-        longest_blocks: random.random_range(1..5),
-        placement: HotPlacement::all()[random.random_range(0..3)],
-        when: [CopyTime::Idle, CopyTime::Share, CopyTime::AtOnce][random.random_range(0..3)],
-        idle_ms: [0.001, 20.0][random.random_range(0..2)],
-        share: [0.2, 1.0][random.random_range(0..2)],
-        parallel_copies: random.random_range(1..4),
-        read_from: [ReadSource::Copy, ReadSource::Nearest][random.random_range(0..2)],
-        ..RearrangeSpec::default()
-    }
-}
-
 /// A formatted disk: a region of 12 blocks, or of 600, for which the table has two pages.
 fn formatted(random: &mut Pcg64Mcg) -> (CachedDisk, RegionLabel) {
     let slots = [12, 600][random.random_range(0..2)];
@@ -142,7 +125,7 @@ fn core(spec: &RearrangeSpec, table: &RecoveredTable, schedules: bool) -> NodeCo
 impl World {
     pub(crate) fn new(seed: u64) -> World {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let spec = drawn_spec(&mut random);
+        let spec = RearrangeSpec::drawn(&mut random);
         let (disk, label) = formatted(&mut random);
         let schedules = random.random_range(0..4) == 0;
         let core = core(&spec, &load(&disk), schedules);
