@@ -7,7 +7,7 @@ use crate::results::{DeviceResult, EarlyStop, GuardUse, PhaseWatch, Results, Rig
 use headstack_model::{DriveSpec, Instant};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
-use headstack_sim::{Device, DeviceOptions, Engine, Observer};
+use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, NewDrives, Observer};
 use headstack_workload::{Load, VolumeInfo};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -56,6 +56,19 @@ impl<'a> Simulation<'a> {
     ///
     /// *Errors:* a part of the rig cannot be built; the workload does not fit on the rig, with the line and key of its file.
     pub fn new(rig: &Rig, workload: Workload<'a>, seed: u64) -> Result<Simulation<'a>, Error> {
+        Simulation::with_drives(rig, workload, seed, &NewDrives)
+    }
+
+    /// As [`Simulation::new`], with the fixed parts of the drives from `source`: many runs on drives of one kind can share them,
+    /// because for a large drive they take longer to build than a short run. The results are the same.
+    ///
+    /// *Errors:* as [`Simulation::new`].
+    pub fn with_drives(
+        rig: &Rig,
+        workload: Workload<'a>,
+        seed: u64,
+        source: &dyn DriveSource,
+    ) -> Result<Simulation<'a>, Error> {
         let keys = serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON");
         let names = RigNames {
             rig: RigInfo { name: rig.origin().to_string(), title: rig.title(), keys },
@@ -63,7 +76,7 @@ impl<'a> Simulation<'a> {
             volume_devices: rig.volume_drives(),
             devices: rig.resolved().drives().map(|drive| drive.name).collect(),
         };
-        let engine = rig.build(seed)?;
+        let engine = rig.build_with(seed, source)?;
         let built = workload.build(&engine, &names.volumes, rig.trace_devices(), seed)?;
         Ok(Simulation::start(engine, names, built, seed))
     }

@@ -19,8 +19,8 @@ mod stream_layer;
 pub use array::ArrayVolume;
 pub use device::{
     Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
-    DeviceView, Drive, Fault, FaultError, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute,
-    TimeSplit, Travel,
+    DeviceView, Drive, DriveShape, DriveSource, Fault, FaultError, MediaWrite, NewDrives, Outcome, QueueFull,
+    SeekDistances, Tag, TaskAttribute, TimeSplit, Travel,
 };
 pub use engine::{Engine, LayerPlace};
 pub use headstack_policy::rearrange::RearrangeCounters;

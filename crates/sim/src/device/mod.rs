@@ -37,7 +37,7 @@ mod waiting;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
-pub use drive::Drive;
+pub use drive::{Drive, DriveShape, DriveSource, NewDrives};
 pub use faults::{Fault, FaultError};
 pub(crate) use media::Arm;
 pub use options::{DeviceError, DeviceOptions};
@@ -54,7 +54,7 @@ use disk::DiskArm;
 use faults::Health;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Tagging;
-use headstack_model::{DriveSpec, Geometry, Instant, Lbn, Mechanics, Nanos};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos};
 use headstack_policy::order::{self, Order};
 use job::Job;
 use media_cache::MediaCache;
@@ -89,8 +89,7 @@ impl Device {
     ///
     /// *Errors:* an invalid spec, an unknown order policy, a queue depth outside 1 to 1,024.
     pub fn new(spec: &DriveSpec, options: &DeviceOptions) -> Result<Device, DeviceError> {
-        let drive = Drive { geometry: Geometry::new(spec)?, mechanics: Mechanics::new(spec) };
-        Device::with_drive(Arc::new(drive), spec, options)
+        Device::with_drive(NewDrives.drive(spec)?, spec, options)
     }
 
     /// A device whose geometry and mechanics are shared with others of the same kind.

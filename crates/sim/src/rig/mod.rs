@@ -25,12 +25,12 @@ pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
 use crate::array::ArrayVolume;
-use crate::device::{Device, DeviceError, DeviceOptions, Drive};
+use crate::device::{Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
 use crate::engine::Engine;
 use crate::os::HostError;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
-use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
+use headstack_model::{DriveSpec, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::VolumeInfo;
 use resolve::{node_fault, resolve};
@@ -192,13 +192,20 @@ impl Rig {
     ///
     /// *Errors:* a drive, or the host, that cannot be built.
     pub fn build(&self, seed: u64) -> Result<Engine, RigError> {
+        self.build_with(seed, &NewDrives)
+    }
+
+    /// As [`Rig::build`], with the fixed parts of the drives from `source`, which may share them between rigs.
+    ///
+    /// *Errors:* as [`Rig::build`].
+    pub fn build_with(&self, seed: u64, source: &dyn DriveSource) -> Result<Engine, RigError> {
         let located = |fault: Fault| document::locate(fault, &self.text, &self.document, &self.origin);
         let mut devices = Vec::new();
         for (index, group) in self.resolved.drive.iter().enumerate() {
             let fault =
                 |error: DeviceError| located(Fault::new(format!("drive[{index}]"), error.to_string()));
             let spec = attach::attached(&self.resolved, index);
-            let drive = Arc::new(Drive { geometry: Geometry::new(&spec)?, mechanics: Mechanics::new(&spec) });
+            let drive = source.drive(&spec)?;
             for _ in 0..group.keys.count {
                 // The first drive has the seed itself, so that a rig of one is that drive.
                 let place = self.seed_place(devices.len()) as u64;
