@@ -29,6 +29,7 @@ mod signal;
 mod sim;
 mod stripe;
 mod survey;
+mod sweep;
 mod top;
 mod trace;
 mod tune;
@@ -69,6 +70,7 @@ enum Command {
     Sim(sim::Sim),
     #[command(subcommand)]
     Stripe(stripe::Command),
+    Sweep(sweep::SweepCommand),
     Top(top::Top),
     #[command(subcommand)]
     Trace(trace::Command),
@@ -92,6 +94,7 @@ impl Command {
             Command::Serve(command) => command.run(out),
             Command::Sim(command) => command.run(out),
             Command::Stripe(command) => command.run(out),
+            Command::Sweep(command) => command.run(out),
             Command::Top(command) => command.run(out),
             Command::Trace(command) => command.run(out),
             Command::Tune(command) => command.run(out),

@@ -22,6 +22,7 @@ mod run;
 mod serve;
 mod sim;
 mod stripe;
+mod sweep;
 #[path = "../emulate/tools.rs"]
 #[allow(dead_code, reason = "tests of emulated disks use all of it")]
 mod tools;

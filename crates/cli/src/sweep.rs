@@ -1,0 +1,117 @@
+//! `headstack sweep`: many runs from one definition, as rows of Parquet files.
+
+use crate::failure::Failure;
+use crate::files::{self, SystemFiles};
+use crate::interrupt::Interrupt;
+use crate::sim::JsonOutput;
+use crate::units::grouped;
+use headstack_sweep::{MODEL_VERSION, SweepFile, SweepPart, SweepPlan, SweepRun, SweepSummary};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Failed cells that are printed; the column `error` has all.
+const FAILED_SHOWN: usize = 5;
+
+/// Run every rig with every load, setting and seed of a sweep file, and write a row of figures for each into Parquet files. Finished
+/// runs are not repeated: the same command continues a sweep that was stopped.
+#[derive(clap::Args)]
+pub(crate) struct SweepCommand {
+    /// The sweep file.
+    #[arg(value_name = "FILE.toml")]
+    file: String,
+    /// Write the rows into this folder; it is created if absent.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Run only part I of N, from 1 on, as for an array of batch jobs. All parts write into the same folder.
+    #[arg(long, value_name = "I/N", value_parser = part)]
+    part: Option<SweepPart>,
+    /// Write the summary as JSON; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn part(text: &str) -> Result<SweepPart, String> {
+    text.parse().map_err(|_| "must be I/N with I from 1 to N, such as 3/16".to_string())
+}
+
+impl SweepCommand {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        files::check_apart(&[Path::new(&self.file)], &[("--json", self.json.as_deref())])?;
+        let text = files::read_text(Path::new(&self.file))?;
+        let file = SweepFile::parse(&text, &self.file).map_err(Failure::input)?;
+        let json = JsonOutput::new(self.json.as_deref())?;
+        let interrupt = Interrupt::watch()?;
+        let plan = SweepPlan::new(&file, &self.file, MODEL_VERSION, &SystemFiles).map_err(Failure::input)?;
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} cells, {elapsed}");
+        bar.set_style(style.expect("the template is well formed"));
+        let progress = |done: usize, of: usize| {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        };
+        let stops = || interrupt.received().is_some();
+        let run = SweepRun::new(&plan, &self.out, &SystemFiles).stop_if(&stops).report(&progress);
+        let run = self.part.into_iter().fold(run, SweepRun::part);
+        let ended = run.run();
+        bar.finish_and_clear();
+        let summary = ended.map_err(Failure::input)?;
+        if !json.write(|| self.to_json(&plan, &summary), out)? {
+            self.print(&summary, out)?;
+        }
+        match interrupt.received().filter(|_| summary.is_stopped) {
+            Some(signal) => Err(Failure::Stopped(signal)),
+            None => verdict(&summary),
+        }
+    }
+
+    fn print(&self, summary: &SweepSummary, out: &mut dyn Write) -> Result<(), Failure> {
+        let part = self.part.map_or(String::new(), |part| format!("part {} of {}: ", part.number, part.of));
+        writeln!(
+            out,
+            "{part}{} cells: {} run now, {} had rows, {} failed",
+            grouped(summary.cells as u64),
+            grouped(summary.ran as u64),
+            grouped(summary.reused as u64),
+            grouped(summary.failed.len() as u64),
+        )?;
+        if summary.is_stopped {
+            let left = summary.cells - summary.ran - summary.reused;
+            writeln!(out, "{} cells are left; the same command runs them", grouped(left as u64))?;
+        }
+        for (label, error) in summary.failed.iter().take(FAILED_SHOWN) {
+            writeln!(out, "failed: {label}: {error}")?;
+        }
+        writeln!(out, "rows: {}", self.out.join("parts").display())?;
+        Ok(())
+    }
+
+    fn to_json(&self, plan: &SweepPlan, summary: &SweepSummary) -> String {
+        let failed = summary.failed.iter().map(|(cell, error)| json!({"cell": cell, "error": error}));
+        let document = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "model_version": plan.model_version(),
+            "folder": self.out,
+            "part": self.part.map(|part| json!({"number": part.number, "of": part.of})),
+            "cells": summary.cells,
+            "ran": summary.ran,
+            "reused": summary.reused,
+            "left": summary.cells - summary.ran - summary.reused,
+            "failed": failed.collect::<Vec<_>>(),
+        });
+        serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON") + "\n"
+    }
+}
+
+/// Fails if a cell failed.
+fn verdict(summary: &SweepSummary) -> Result<(), Failure> {
+    match summary.failed.first() {
+        None => Ok(()),
+        Some((label, error)) => Err(Failure::Check(format!(
+            "{} of {} cells failed, and their rows have the reason in the column `error`; the first is {label}: {error}",
+            summary.failed.len(),
+            summary.cells
+        ))),
+    }
+}

@@ -1,0 +1,58 @@
+//! `headstack sweep`: its folder, its summary, parts, and what it says of bad input.
+
+use crate::common::{headstack, json, printed, refused};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+const SWEEP: &str =
+    "rigs = [\"atlas-10k\"]\nloads = [\"load.fio\"]\nseeds = 2\n[grid]\ndrive.order = [\"fcfs\", \"sptf\"]\n";
+
+fn sweep_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let job = "[load]\nrw=randread\nbs=4k\nsize=1g\nioengine=libaio\niodepth=8\nnumber_ios=200\n";
+    fs::write(folder.path().join("load.fio"), job).expect("the folder is writable");
+    fs::write(folder.path().join("sweep.toml"), SWEEP).expect("the folder is writable");
+    folder
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).to_string_lossy().into_owned()
+}
+
+#[test]
+fn sweep_is_continued_by_the_same_command() {
+    let folder = sweep_folder();
+    let (file, out) = (path(folder.path(), "sweep.toml"), path(folder.path(), "out"));
+    let part = |part: &str| json(&["sweep", &file, "--out", &out, "--part", part, "--json", "-"]);
+    let first = part("1/2");
+    assert_eq!((&first["cells"], &first["ran"], &first["left"]), (&2.into(), &2.into(), &0.into()));
+    assert_eq!(part("1/2")["reused"], 2);
+    let whole = printed(&["sweep", &file, "--out", &out]);
+    assert!(whole.starts_with("4 cells: 2 run now, 2 had rows, 0 failed\nrows: "), "{whole}");
+    assert!(folder.path().join("out/sweep.json").exists());
+}
+
+#[test]
+fn failed_cell_makes_exit_code_1_and_keeps_the_others() {
+    let folder = sweep_folder();
+    let (file, out) = (path(folder.path(), "sweep.toml"), path(folder.path(), "out"));
+    let text = SWEEP.replace("drive.order = [\"fcfs\", \"sptf\"]", "drive.queue_depth = [0, 8]");
+    fs::write(&file, text).expect("the folder is writable");
+    let done = headstack(&["sweep", &file, "--out", &out]);
+    assert_eq!(done.code, 1, "{}", done.err);
+    assert!(done.out.starts_with("4 cells: 4 run now, 0 had rows, 2 failed\n"), "{}", done.out);
+    assert!(done.err.contains("2 of 4 cells failed"), "{}", done.err);
+}
+
+#[test]
+fn bad_input_is_one_line_with_its_place() {
+    let folder = sweep_folder();
+    let (file, out) = (path(folder.path(), "sweep.toml"), path(folder.path(), "out"));
+    let said = refused(&["sweep", &file, "--out", &out, "--part", "3/2"], 2);
+    assert!(said.contains("must be I/N with I from 1 to N"), "{said}");
+    fs::write(&file, "rigs = [\"atlas-10k\"]\nloads = [\"load.fio\"]\nseed = 2\n").expect("it is writable");
+    let said = refused(&["sweep", &file, "--out", &out], 2);
+    assert!(said.contains("sweep.toml:3: seed: ") && said.contains("did you mean `seeds`?"), "{said}");
+    assert!(!folder.path().join("out").exists());
+}

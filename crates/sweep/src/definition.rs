@@ -1,0 +1,217 @@
+//! The sweep file: rigs, loads, settings and seeds.
+
+use crate::draw;
+use crate::settings::{CELLS_MAX, RandomSettings, SettingValues, leaves, word};
+use headstack::TraceOptions;
+use headstack_model::SpecError;
+use headstack_workload::trace;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+/// A definition: the runs are `rigs` × `loads` × settings × seeds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepFile {
+    /// Title of the sweep, for people.
+    #[serde(default)]
+    pub title: String,
+    /// Shipped rigs or drives, or files relative to the sweep file.
+    pub rigs: Vec<String>,
+    /// Fio job files, load files or traces, relative to the sweep file.
+    pub loads: Vec<String>,
+    /// Number of seeds.
+    #[serde(default = "one")]
+    pub seeds: u64,
+    /// The first seed; the others follow it.
+    #[serde(default)]
+    pub first_seed: u64,
+    /// How loads that are traces are read.
+    #[serde(default)]
+    pub trace: TraceKeys,
+    /// Keys of the rigs, each with a list of values: every combination is run.
+    #[serde(default)]
+    grid: Table,
+    /// Settings one by one: each is a table of keys and values.
+    #[serde(default)]
+    list: Vec<Table>,
+    /// Settings drawn at random.
+    #[serde(default)]
+    random: Option<RandomSettings>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// How loads that are traces are read.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceKeys {
+    /// The format, where the first bytes do not determine it.
+    pub format: Option<String>,
+    /// Factor of the times: 0.5 is twice as fast.
+    pub time_scale: Option<f64>,
+    /// Whether blocks beyond the end of a volume wrap around.
+    #[serde(default)]
+    pub wrap: bool,
+    /// The volume for all devices of the trace, from 0 on.
+    pub all_to: Option<u32>,
+    /// Maximum number of malformed records that are skipped.
+    #[serde(default)]
+    pub skip_bad: u64,
+}
+
+impl SweepFile {
+    /// Parses and checks a sweep file. `origin` (the file's name) goes into errors.
+    ///
+    /// *Errors:* the first fault, with its line, its key and what is allowed.
+    pub fn parse(text: &str, origin: &str) -> Result<SweepFile, SpecError> {
+        let file: SweepFile =
+            toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
+        file.check().map_err(|(key, message)| located(text, origin, &key, message))?;
+        Ok(file)
+    }
+
+    fn check(&self) -> Result<(), (String, String)> {
+        let fault = |key: &str, message: &str| Err((key.to_string(), message.to_string()));
+        if self.rigs.is_empty() {
+            return fault("rigs", "is empty; name at least one rig or drive");
+        }
+        if self.loads.is_empty() {
+            return fault("loads", "is empty; name at least one load");
+        }
+        if !(1..=1_000_000).contains(&self.seeds) {
+            return fault("seeds", &format!("{} is outside 1 to 1000000", self.seeds));
+        }
+        let scale = self.trace.time_scale.unwrap_or(1.0);
+        if !(1e-6..=1e6).contains(&scale) {
+            return fault("time_scale", &format!("{scale} is outside 0.000001 to 1000000"));
+        }
+        if let Some(name) = self.trace.format.as_deref().filter(|name| trace::named(name).is_none()) {
+            let names: Vec<&str> = trace::all().iter().map(|format| format.name).collect();
+            return fault("format", &format!("`{name}` is none of {}", names.join(", ")));
+        }
+        let settings = self.settings()?.len() as u64;
+        let names = (self.rigs.len() * self.loads.len()) as u64;
+        let cells = names.checked_mul(settings).and_then(|cells| cells.checked_mul(self.seeds));
+        if cells.is_none_or(|cells| cells > CELLS_MAX as u64) {
+            return fault("seeds", &format!("more than {CELLS_MAX} cells; divide the sweep"));
+        }
+        Ok(())
+    }
+
+    /// How its traces are read.
+    pub(crate) fn trace_options(&self) -> TraceOptions {
+        TraceOptions {
+            format: self.trace.format.as_deref().and_then(trace::named),
+            time_scale: self.trace.time_scale.unwrap_or(1.0),
+            wrap: self.trace.wrap,
+            all_to: self.trace.all_to,
+            malformed_max: self.trace.skip_bad,
+        }
+    }
+
+    /// All combinations of settings in order: every combination of the grid with each of the list and each draw.
+    ///
+    /// *Errors:* a key and what is wrong with its values.
+    pub(crate) fn settings(&self) -> Result<Vec<SettingValues>, (String, String)> {
+        let mut combinations = vec![SettingValues::new()];
+        for (key, values) in leaves(&self.grid) {
+            let Value::Array(values) = values else {
+                return Err((key, "must be a list of values, such as [1, 8, 32]".to_string()));
+            };
+            if values.is_empty() {
+                return Err((key, "is an empty list; name at least one value".to_string()));
+            }
+            if combinations.len().saturating_mul(values.len()) > CELLS_MAX {
+                return Err((key, format!("the grid has more than {CELLS_MAX} combinations")));
+            }
+            let with = |settings: &SettingValues| {
+                let one = |value: &Value| joined(settings, &[(key.clone(), word(value))].into());
+                values.iter().map(one).collect::<Vec<_>>()
+            };
+            combinations = combinations.iter().flat_map(with).collect();
+        }
+        let list = self.list.iter().map(single).collect::<Result<Vec<_>, _>>()?;
+        let drawn = self.random.as_ref().map(draw::settings).transpose()?.unwrap_or_default();
+        let others: Vec<SettingValues> = list.into_iter().chain(drawn).collect();
+        if others.is_empty() {
+            return Ok(combinations);
+        }
+        if combinations.len().saturating_mul(others.len()) > CELLS_MAX {
+            return Err(("grid".to_string(), format!("more than {CELLS_MAX} combinations of settings")));
+        }
+        let all = |grid: &SettingValues| others.iter().map(|other| joined(grid, other)).collect::<Vec<_>>();
+        Ok(combinations.iter().flat_map(all).collect())
+    }
+}
+
+fn joined(one: &SettingValues, other: &SettingValues) -> SettingValues {
+    one.iter().chain(other).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The settings of one table of the list.
+fn single(table: &Table) -> Result<SettingValues, (String, String)> {
+    let leaf = |(key, value): (String, &Value)| match value {
+        Value::Table(_) => Err((key, "is an empty table; give a value".to_string())),
+        _ => Ok((key, word(value))),
+    };
+    leaves(table).into_iter().map(leaf).collect()
+}
+
+/// An error at the line where the key is written.
+fn located(text: &str, origin: &str, key: &str, message: String) -> SpecError {
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let is_key = |line: &str| {
+        let left = line.split('=').next().unwrap_or_default();
+        left.split(['.', '"', '\'', '[', ']']).any(|part| part.trim() == last)
+    };
+    let line = text.lines().position(is_key).map_or(0, |index| index + 1);
+    SpecError { origin: origin.to_string(), line, key: key.to_string(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "rigs = [\"atlas-10k\"]\nloads = [\"a.fio\"]\n";
+
+    fn settings(text: &str) -> Vec<String> {
+        let file = SweepFile::parse(&format!("{HEAD}{text}"), "s.toml").unwrap_or_else(|e| panic!("{e}"));
+        let all = file.settings().unwrap_or_else(|(key, message)| panic!("{key}: {message}"));
+        let line = |(key, value): (&String, &String)| format!("{key}={value}");
+        all.iter().map(|one| one.iter().map(line).collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    fn refused(text: &str) -> String {
+        SweepFile::parse(text, "s.toml").expect_err("the file is invalid").to_string()
+    }
+
+    #[test]
+    fn grid_combines_with_each_entry_of_the_list() {
+        let text = "[grid]\ndrive.order = [\"fcfs\", \"sptf\"]\n[[list]]\ndrive.queue_depth = 4\n[[list]]\n";
+        let found = settings(text);
+        assert_eq!(
+            found,
+            [
+                "drive.order=fcfs drive.queue_depth=4",
+                "drive.order=fcfs",
+                "drive.order=sptf drive.queue_depth=4",
+                "drive.order=sptf"
+            ]
+        );
+        assert_eq!(settings(""), [""], "without settings there is one run for each rig, load and seed");
+    }
+
+    #[test]
+    fn invalid_definition_names_line_key_and_cure() {
+        assert_eq!(
+            refused("rigs = []\nloads = [\"a\"]"),
+            "s.toml:1: rigs: is empty; name at least one rig or drive"
+        );
+        let found = refused(&format!("{HEAD}[grid]\ndrive.order = 4\n"));
+        assert_eq!(found, "s.toml:4: drive.order: must be a list of values, such as [1, 8, 32]");
+        assert!(refused(&format!("{HEAD}sedes = 4\n")).contains("did you mean `seeds`?"));
+        assert!(refused(&format!("{HEAD}seeds = 0\n")).contains("0 is outside 1 to 1000000"));
+    }
+}

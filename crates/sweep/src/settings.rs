@@ -1,0 +1,43 @@
+//! Settings of a rig as a sweep file has them.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// Settings drawn at random.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomSettings {
+    /// Number of draws.
+    pub count: u32,
+    /// Seed of the draws.
+    #[serde(default)]
+    pub seed: u64,
+    /// Keys of the rigs, each with the values to draw from: a list, or a range `{ from, to, scale }`.
+    pub(crate) keys: Table,
+}
+
+/// Keys of a rig and their values: one combination.
+pub(crate) type SettingValues = BTreeMap<String, String>;
+
+/// Maximum number of combinations of settings, and of cells.
+pub(crate) const CELLS_MAX: usize = 1_000_000;
+
+/// The values of a table by dotted path. A table with the key `from` is a range, not a part of the path.
+pub(crate) fn leaves(table: &Table) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) if !inner.is_empty() && !inner.contains_key("from") => {
+                found.extend(leaves(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
+            }
+            _ => found.push((key.clone(), value)),
+        }
+    }
+    found
+}
+
+/// A value as it is set on a rig.
+pub(crate) fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
