@@ -4,7 +4,7 @@ use crate::study::{Length, Setting, StudyError};
 use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_workload::trace::{DeviceMap, OutOfRange, Replay, ReplayOptions, Trace};
 use headstack_workload::{
-    Distribution, DriftShape, Drifting, Load, Open, Pick, Popularity, Region, VolumeInfo,
+    Closed, Distribution, DriftShape, Drifting, Load, Open, Pick, Popularity, Region, VolumeInfo,
 };
 
 /// The trace of the week: HP workstation, part of DiskSim's examples.
@@ -123,7 +123,23 @@ impl LoadCase {
             };
             return Ok(Box::new(Replay::new(trace, volumes, options)));
         }
-        let ServerShape { exponent, spread, gap_ms, day_requests } = self.shape;
+        let gaps = Distribution::exponential(Nanos::from_ms(self.shape.gap_ms));
+        let requests = length.pick(6, 3) * self.shape.day_requests;
+        Ok(Box::new(Open::from_pick(self.blocks(volumes)?, &gaps, requests, 2)?))
+    }
+
+    /// The requests of a server from this many clients, each of which waits for its answer.
+    pub(super) fn closed(
+        &self,
+        volumes: &[VolumeInfo],
+        clients: u32,
+        requests: u64,
+    ) -> Result<Closed<SpreadBlocks>, StudyError> {
+        Ok(Closed::from_pick(self.blocks(volumes)?, clients, requests)?)
+    }
+
+    fn blocks(&self, volumes: &[VolumeInfo]) -> Result<SpreadBlocks, StudyError> {
+        let ServerShape { exponent, spread, .. } = self.shape;
         let (change, read_share) = self.load.change_and_reads();
         let block = u64::from(BLOCK_SECTORS);
         let popularity = if exponent > 0.0 { Popularity::Zipf { exponent } } else { Popularity::Even };
@@ -136,14 +152,12 @@ impl LoadCase {
             read_share,
             drift_per_hour: change * 3600.0 / self.day_s(),
         };
-        let blocks = SpreadBlocks { blocks: Drifting::new(shape, 1)?, spread };
-        let gaps = Distribution::exponential(Nanos::from_ms(gap_ms));
-        Ok(Box::new(Open::from_pick(blocks, &gaps, length.pick(6, 3) * day_requests, 2)?))
+        Ok(SpreadBlocks { blocks: Drifting::new(shape, 1)?, spread })
     }
 }
 
 /// Requests to blocks at the start of a disk, moved apart so that they cover it evenly.
-struct SpreadBlocks {
+pub(super) struct SpreadBlocks {
     blocks: Drifting,
     spread: u64,
 }

@@ -1,18 +1,21 @@
 //! Adaptive block rearrangement: seek time saved by load, placement, counters and order.
 //!
 //! Modelled: analyzer, arranger, hot block table and region in the middle of a disk without zones, on a week of an HP workstation and on
-//! loads that drift. Not modelled: the study's four traces, which cannot be obtained, and its file systems.
+//! loads that drift; the place of the region on a disk with zones; orders on long queues. Not modelled: the study's four traces, which
+//! cannot be obtained, and its file systems.
 //! *Source:* R. S. Gray, "A study of disk performance optimization" (thesis, 2000), chapter 4, on S. Akyürek, K. Salem, "Adaptive block
 //! rearrangement" (ACM TOCS 13(2), 1995).
 
 mod forecast;
 mod loads;
+mod orders;
+mod regions;
 mod seeks;
 mod shuffling;
 mod trials;
 
 use crate::judge::Measured;
-use crate::report::{Section, Table};
+use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Length, Setting, Study, StudyError};
 use loads::{LoadCase, RearrangedLoad};
 use seeks::{SavedSeeks, correlation, measure, saved};
@@ -61,7 +64,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         ["load", "variant", "seek ms", "saved %", "hits %", "response ms", "copying %", "mean queue"],
     )
     .with_words(2);
-    let (mut gains, mut at_hand) = (Vec::new(), Vec::new());
+    let (mut gains, mut at_hand, mut chart) = (Vec::new(), Vec::new(), saved_chart());
     for load in RearrangedLoad::ALL {
         let trace = load.trace(setting)?;
         if load.is_trace() && trace.is_none() {
@@ -77,6 +80,11 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         for ((variant, _), seeks) in variants.iter().zip(&runs) {
             show(load, variant, seeks, &runs[0], &mut table);
         }
+        let place = chart.x.names.len() as f64;
+        chart.x.names.push(load.name().to_string());
+        for (line, run) in chart.series.iter_mut().zip(&runs[1..]) {
+            line.points.push((place, saved(run, &runs[0])));
+        }
         gains.push((runs[1].drift, saved(&runs[1], &runs[0])));
         found.measured.extend(rows_of(load, &runs));
         at_hand.push((load, trace, saved(&runs[1], &runs[0])));
@@ -86,11 +94,24 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         Some(drift) => Measured::new("drift against gain", drift),
         None => Measured::left_out("drift against gain", "fewer than two loads"),
     });
-    found.sections.push(Section::new("Seek time").with_table(table));
+    found.sections.push(Section::new("Seek time").with_chart(chart).with_table(table));
     if setting.length == Length::Full {
         found.sections.push(trials::section(setting)?);
     }
-    Ok(Findings::join([found, shuffling::run(setting, &at_hand)?, forecast::run(setting)?]))
+    Ok(Findings::join([
+        found,
+        shuffling::run(setting, &at_hand)?,
+        forecast::run(setting)?,
+        regions::run(setting)?,
+        orders::run(setting)?,
+    ]))
+}
+
+/// The chart of saved seek time without loads: a series for each variant that copies.
+fn saved_chart() -> Chart {
+    let names = VARIANTS.iter().skip(1).chain([&EXACT]).map(|(name, _)| *name);
+    let series = names.enumerate().map(|(hue, name)| Series::new(name, hue, []).with_draw(Draw::Marks));
+    Chart::new("Seek time saved", Axis::of_names("load", []), Axis::linear("saved (%)"), series)
 }
 
 /// The values of a load's rows, from its runs in the order of the variants.
