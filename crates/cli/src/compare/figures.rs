@@ -150,6 +150,8 @@ pub(super) struct Ran {
 pub(super) struct Difference {
     /// As a share of the baseline.
     pub(super) share: f64,
+    /// Half the width of its 95 % interval over the seeds, as a share of the baseline; none with one seed.
+    pub(super) half_width: Option<f64>,
     /// Whether chance explains it; none if unknown.
     pub(super) by_chance: Option<bool>,
 }
@@ -179,15 +181,18 @@ impl Ran {
         if from <= 0.0 {
             return None;
         }
-        let by_chance = if self.runs.len() > 1 {
+        let share = self.value(metric) / from - 1.0;
+        if self.runs.len() > 1 {
             let pairs = self.values(metric).into_iter().zip(base.values(metric));
             let differences: Vec<f64> = pairs.map(|(own, other)| own - other).collect();
-            Interval::of_values(&differences).map(|found| !found.excludes_zero())
-        } else {
-            let both = self.interval(metric).zip(base.interval(metric));
-            both.map(|(own, other)| !own.differs_from(&other))
-        };
-        Some(Difference { share: self.value(metric) / from - 1.0, by_chance })
+            let interval = Interval::of_values(&differences);
+            let half_width = interval.map(|found| found.half_width / from);
+            let by_chance = interval.map(|found| !found.excludes_zero());
+            return Some(Difference { share, half_width, by_chance });
+        }
+        let both = self.interval(metric).zip(base.interval(metric));
+        let by_chance = both.map(|(own, other)| !own.differs_from(&other));
+        Some(Difference { share, half_width: None, by_chance })
     }
 
     pub(super) fn requests(&self) -> (u64, u64) {

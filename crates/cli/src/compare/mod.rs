@@ -22,7 +22,7 @@ use crate::units::significant;
 use figures::Ran;
 use goal::Goal;
 use headstack_sim::rig::Rig;
-use runs::Load;
+use runs::{FailedCell, Load};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -89,9 +89,13 @@ impl Compare {
         let seed = self.options.seed;
         let options = &self.load_options;
         let one = Load { name: load, options, seed, seeds: self.repeat, outputs: &outputs };
-        let ran = runs::run_all(cells, one, &interrupt)?;
+        let (ran, mut failed) = runs::run_all(cells, one, &interrupt);
+        // Where all fail there is nothing to compare.
+        if ran.is_empty() && !failed.is_empty() {
+            return Err(failed.swap_remove(0).failure);
+        }
         // A signal after the last run has no effect.
-        let partial = interrupt.received().filter(|_| ran.len() < wanted);
+        let partial = interrupt.received().filter(|_| ran.len() + failed.len() < wanted);
         let partial = partial.map(|signal| Partial { signal, wanted });
         let comparison = Comparison {
             load: load.clone(),
@@ -102,6 +106,7 @@ impl Compare {
             rigs,
             varied,
             ran,
+            failed,
             partial,
         };
         if let Some(page) = page.filter(|_| !comparison.ran.is_empty()) {
@@ -137,6 +142,8 @@ struct Comparison {
     varied: Vec<grid::Varied>,
     /// Completed cells, in the order of the grid.
     ran: Vec<Ran>,
+    /// Cells that failed, in the order of the grid.
+    failed: Vec<FailedCell>,
     partial: Option<Partial>,
 }
 
@@ -162,8 +169,12 @@ impl Comparison {
         }
     }
 
-    /// Fails if no run meets the goal.
+    /// Fails if a cell failed, or if no run meets the goal.
     fn verdict(&self) -> Result<(), Failure> {
+        if let Some(first) = self.failed.first() {
+            let (failed, all) = (self.failed.len(), self.failed.len() + self.ran.len());
+            return Err(Failure::Input(format!("{failed} of {all} cells failed: {}", first.failure)));
+        }
         let Some(goal) = self.goal.filter(|goal| !self.ran.iter().any(|ran| goal.is_met(ran))) else {
             return Ok(());
         };

@@ -20,6 +20,9 @@ pub(super) fn to_json(comparison: &Comparison) -> String {
             json!({"signal": partial.signal.name(), "runs": comparison.ran.len(), "of": partial.wanted})
         }),
         "rigs": rigs.collect::<Vec<_>>(),
+        "failed": comparison.failed.iter().map(|cell| {
+            json!({"label": cell.label, "error": cell.failure.to_string()})
+        }).collect::<Vec<_>>(),
         "runs": comparison.ran.iter().map(|ran| run(comparison, ran)).collect::<Vec<_>>(),
     });
     let text = serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
@@ -50,6 +53,7 @@ fn figures(comparison: &Comparison, ran: &Ran) -> Map<String, Value> {
             "mean": ran.value(metric),
             "plus_minus": ran.interval(metric).map(|interval| interval.half_width),
             "difference_share": difference.map(|difference| difference.share),
+            "difference_plus_minus": difference.and_then(|difference| difference.half_width),
             "by_chance": difference.and_then(|difference| difference.by_chance),
         });
         (metric.name().to_string(), value)

@@ -22,10 +22,18 @@ pub(super) struct Load<'a> {
     pub(super) outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
-/// Runs all cells with every seed; returns them in their order, without those that `interrupt` prevented.
-///
-/// *Errors:* that of the first cell in this order that fails.
-pub(super) fn run_all(cells: Vec<Cell>, load: Load<'_>, interrupt: &Interrupt) -> Result<Vec<Ran>, Failure> {
+/// A cell that did not run to its end.
+pub(super) struct FailedCell {
+    pub(super) label: String,
+    pub(super) failure: Failure,
+}
+
+/// Runs all cells with every seed; returns those that ran and those that failed, both in their order, without those that `interrupt` prevented.
+pub(super) fn run_all(
+    cells: Vec<Cell>,
+    load: Load<'_>,
+    interrupt: &Interrupt,
+) -> (Vec<Ran>, Vec<FailedCell>) {
     let (bars, seeds) = (MultiProgress::new(), load.seeds as usize);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}");
     let all = bars.add(ProgressBar::new((cells.len() * seeds) as u64));
@@ -39,14 +47,16 @@ pub(super) fn run_all(cells: Vec<Cell>, load: Load<'_>, interrupt: &Interrupt) -
     let mut done: Vec<Option<Result<Figures, Failure>>> =
         (0..cells.len() * seeds).into_par_iter().map(one).collect();
     all.finish_and_clear();
-    let mut ran = Vec::new();
+    let (mut ran, mut failed) = (Vec::new(), Vec::new());
     for cell in cells {
-        let runs: Option<Vec<_>> = done.drain(..seeds).collect();
-        if let Some(runs) = runs {
-            ran.push(Ran { cell, runs: runs.into_iter().collect::<Result<_, _>>()? });
+        let runs: Option<Result<Vec<_>, Failure>> = done.drain(..seeds).collect();
+        match runs {
+            Some(Ok(runs)) => ran.push(Ran { cell, runs }),
+            Some(Err(failure)) => failed.push(FailedCell { label: cell.label(), failure }),
+            None => {}
         }
     }
-    Ok(ran)
+    (ran, failed)
 }
 
 /// Runs a cell with a seed; none if interrupted.

@@ -39,6 +39,9 @@ pub(super) fn print(
     if let Some(text) = goal_line(comparison) {
         writeln!(out, "{text}")?;
     }
+    for cell in &comparison.failed {
+        writeln!(out, "Failed: {}", cell.failure)?;
+    }
     Ok(())
 }
 

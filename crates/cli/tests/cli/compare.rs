@@ -255,3 +255,27 @@ fn page_shows_12_distributions_and_hides_the_others() {
     assert!(html.contains("The first 12 of 14 runs are shown; a click on a name shows or hides its line."));
     assert_eq!(html.matches("\"visible\":\"legendonly\"").count(), 2);
 }
+
+#[test]
+fn failed_cell_loses_none_of_the_others() {
+    let folder = folder();
+    let path = folder.path().join("large.fio");
+    std::fs::write(
+        &path,
+        "[reads]\nrw=randread\nbs=4k\nsize=5g\nnumber_ios=200\nioengine=libaio\ndirect=1\n",
+    )
+    .expect("there is room");
+    let load = path.to_str().expect("its name is UTF-8");
+    // The DEC RZ26 has one gigabyte.
+    let rigs = ["compare", "atlas-10k", "dec-rz26", "wd800jd", load];
+    let done = headstack(&[&rigs[..], &["--json", "-"]].concat());
+    assert_eq!(done.code, 2, "{}", done.err);
+    assert!(done.err.starts_with("headstack: 1 of 3 cells failed: dec-rz26: "), "{}", done.err);
+    let compared: Value = serde_json::from_str(&done.out).expect("it is JSON");
+    let labels: Vec<&Value> =
+        compared["runs"].as_array().expect("a list").iter().map(|run| &run["label"]).collect();
+    assert_eq!(labels, ["atlas-10k", "wd800jd"]);
+    assert_eq!(compared["failed"][0]["label"], "dec-rz26");
+    let done = headstack(&rigs);
+    assert!(done.out.contains("\nFailed: dec-rz26: "), "{}", done.out);
+}
