@@ -442,10 +442,6 @@ mod tests {
                 "host.page_cache.copy_us_per_page: inf us is outside 0 to 1000000 us",
             ),
             ("queue.cfq.quantum = 0", "host.queue.cfq.quantum: 0 is outside 1 to 1000000"),
-            (
-                "queue.kyber.read_lat_nsec = 0",
-                "host.queue.kyber.read_lat_nsec: 0 ns is outside 1 to 1000000000000 ns",
-            ),
             ("queue.bfq.weights = [100, 0]", "host.queue.bfq.weights: 0 is outside 1 to 1000"),
             (
                 "queue.deadline.read_expire = -3",
