@@ -244,8 +244,7 @@ impl<'a> Simulation<'a> {
 
     /// Processes all events up to and at `time`; returns whether any remain.
     pub fn run_until(&mut self, time: Instant) -> bool {
-        while self.step_until(time) {}
-        !self.is_done && self.stop_reason.is_none()
+        self.run_until_while(time, &mut |_| ControlFlow::Continue(()))
     }
 
     /// Runs until the workload is done, or until `report` breaks with a reason; it is called with the progress every few thousand

@@ -14,8 +14,9 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     let mut text = String::new();
     let metric = tuned.goal.metric;
     if outcome.advised.is_empty() {
-        let _ =
-            writeln!(text, "No setting improves {} beyond chance: leave all as they are.\n", metric.name());
+        let within = if tuned.goal.bounds.is_empty() { "" } else { " within the limits" };
+        let name = metric.name();
+        let _ = writeln!(text, "No setting improves {name} beyond chance{within}: leave all as they are.\n");
     } else {
         let _ = writeln!(text, "{}", settings(tuned));
         let _ = writeln!(text, "Together: {} {}.\n", metric.name(), percent(metric, &outcome.whole));

@@ -97,26 +97,27 @@ fn log(metric: TuneMetric, value: f64) -> f64 {
     if metric.grows() { log } else { -log }
 }
 
-/// How many times the goal's own gain a violated limit weighs.
-const PENALTY: f64 = 10.0;
+/// Weight of the relative excess over a limit against the goal's relative gain: an excess of 1 % outweighs a gain of 100 %.
+const PENALTY: f64 = 100.0;
 
 impl TuneGoal {
-    /// A score of which differences are relative gains (0.1 is some 10 %). A violated limit costs ten times its relative excess.
+    /// A score of which differences are relative gains (0.1 is some 10 %). A violated limit costs a hundred times its relative excess.
     pub(super) fn score(&self, figures: &TuneFigures) -> f64 {
-        let excess = |bound: &TuneBound| {
+        log(self.metric, figures.get(self.metric)) - PENALTY * self.excess(figures)
+    }
+
+    /// The logarithms by which the figures exceed the limits, summed; 0 if they keep all.
+    pub(super) fn excess(&self, figures: &TuneFigures) -> f64 {
+        let one = |bound: &TuneBound| {
             let over = log(bound.metric, bound.limit) - log(bound.metric, figures.get(bound.metric));
             over.max(0.0)
         };
-        log(self.metric, figures.get(self.metric)) - PENALTY * self.bounds.iter().map(excess).sum::<f64>()
+        self.bounds.iter().map(one).sum()
     }
 
     /// Whether the figures keep all limits.
     pub fn is_kept_by(&self, figures: &TuneFigures) -> bool {
-        let keeps = |bound: &TuneBound| {
-            let value = figures.get(bound.metric);
-            if bound.metric.grows() { value >= bound.limit } else { value <= bound.limit }
-        };
-        self.bounds.iter().all(keeps)
+        self.excess(figures) == 0.0
     }
 }
 
