@@ -196,7 +196,7 @@ fn out_of_order_delivery_hides_the_bus_of_a_whole_track() {
     for rig in all_plain() {
         for rule in [ZeroLatency::WithinTrack, ZeroLatency::PerFragment] {
             let rig = rig.zero_latency(rule);
-            for track in rig.whole_tracks(20) {
+            for track in rig.whole_tracks(8) {
                 // The bus needs nine tenths of a turn for a track.
                 let us = 0.9 * rig.turn() / 1e3 / f64::from(track.sectors);
                 let bus = |delivery| {
