@@ -19,5 +19,6 @@ mod st2000dm006;
 mod streams;
 mod striping;
 pub mod study;
+mod today;
 mod traxtents;
 pub mod validation;

@@ -7,8 +7,8 @@ use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};
 use crate::report::Section;
 use crate::{
-    interfaces, modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping, traxtents,
-    validation,
+    interfaces, modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping, today,
+    traxtents, validation,
 };
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
@@ -32,7 +32,7 @@ pub struct Study {
     pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
 }
 
-const ALL: [Study; 10] = [
+const ALL: [Study; 11] = [
     interfaces::STUDY,
     modern_drives::STUDY,
     ncq::STUDY,
@@ -41,6 +41,7 @@ const ALL: [Study; 10] = [
     st2000dm006::STUDY,
     streams::STUDY,
     striping::STUDY,
+    today::STUDY,
     traxtents::STUDY,
     validation::STUDY,
 ];

@@ -86,6 +86,12 @@ fn modern_drives_study_misses_no_row() {
     assert_eq!(misses("modern-drives"), Vec::<String>::new());
 }
 
+/// The reason stands in `expect.tsv`.
+#[test]
+fn today_study_misses_only_a_known_row() {
+    assert_eq!(misses("today"), ["exos-2x18-sata.random_read_qd16_iops"]);
+}
+
 #[test]
 fn striping_study_misses_only_known_rows() {
     // What is known of these stands with the rows in studies/striping/expect.tsv.
