@@ -61,6 +61,7 @@ pub(crate) fn plain(rpm: f64, seek: SeekSpec) -> MechanicsSpec {
         recalibration: None,
         retries: None,
         lost_turns: None,
+        slow_periods: Vec::new(),
     }
 }
 

@@ -36,6 +36,12 @@ turns_max = 3
 [mechanics.recalibration]
 interval_s = 10.0
 duration_ms = 40.0
+[[mechanics.slow_periods]]
+from_s = 1.0
+length_s = 2.0
+every_s = 3.0
+share = 0.5
+delay_ms = 100.0
 [bus]
 read_us_per_sector = 1
 write_us_per_sector = 1

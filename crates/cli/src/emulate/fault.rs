@@ -24,12 +24,13 @@ enum What {
 }
 
 /// The name of each, and its syntax.
-const FORMS: [(&str, &str); 5] = [
+const FORMS: [(&str, &str); 6] = [
     ("power-cut", "power-cut@TIME"),
     ("ignore-flush", "ignore-flush"),
     ("dead", "dead@TIME"),
     ("medium-error", "medium-error@LBN[+COUNT]"),
     ("slow", "slow@LBN[+COUNT]:TURNS"),
+    ("slow-drive", "slow-drive@TIME+LENGTH:SHARE%:DELAY"),
 ];
 
 impl FromStr for Fault {
@@ -78,9 +79,29 @@ impl FromStr for What {
                 let turns = number(turns)?;
                 Ok(What::Drive(DriveFault::Slow { start, end, turns }))
             }
+            ("slow-drive", Some(value)) => slow_drive(value).ok_or_else(|| wrong(name))?,
             _ => Err(wrong(name)),
         }
     }
+}
+
+/// A period such as `60s+30s:2%:800ms`; none where a part is missing.
+fn slow_drive(text: &str) -> Option<Result<What, String>> {
+    let (period, effect) = text.split_once(':')?;
+    let ((from, length), (share, delay)) = (period.split_once('+')?, effect.split_once(':')?);
+    let percent = share.strip_suffix('%')?;
+    let parse = || {
+        let percent: f64 =
+            percent.trim().parse().map_err(|_| format!("`{share}` is no share (such as 2%)"))?;
+        let duration = |text| Ok::<_, String>(time(text)?.since_start());
+        Ok(What::Drive(DriveFault::SlowDrive {
+            from: time(from)?,
+            length: duration(length)?,
+            share_ppm: (percent * 1e4).round() as u32,
+            delay: duration(delay)?,
+        }))
+    };
+    Some(parse())
 }
 
 fn wrong(name: &str) -> String {
@@ -199,6 +220,13 @@ mod tests {
         assert_eq!(fault("medium-error@7").what, What::Drive(medium));
         let slow = DriveFault::Slow { start: Lbn(7), end: Lbn(17), turns: 4 };
         assert_eq!(fault("slow@7+10:4"), Fault { drive: None, what: What::Drive(slow) });
+        let late = DriveFault::SlowDrive {
+            from: seconds(60),
+            length: Nanos::from_ms(30e3),
+            share_ppm: 25_000,
+            delay: Nanos::from_ms(800.0),
+        };
+        assert_eq!(fault("slow-drive@60s+30s:2.5%:800ms").what, What::Drive(late));
     }
 
     #[test]
@@ -214,5 +242,11 @@ mod tests {
         assert!(error("medium-error@-7").contains("`-7` is no whole number"));
         assert!(error("medium-error@18446744073709551615").contains("beyond block 2^64"));
         assert!(error("slow@7:many").contains("`many`"));
+        assert_eq!(
+            error("slow-drive@60s:2%:800ms"),
+            "must be written as slow-drive@TIME+LENGTH:SHARE%:DELAY"
+        );
+        assert!(error("slow-drive@60s+30s:few%:800ms").contains("`few%` is no share"));
+        assert!(error("slow-drive@60s+30s:2%:long").contains("such as 30s"));
     }
 }

@@ -51,8 +51,8 @@ pub(crate) struct Emulate {
     /// Let other users use the mount.
     #[arg(long, requires = "mount")]
     allow_other: bool,
-    /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), ignore-flush, dead@TIME, medium-error@LBN[+COUNT] or
-    /// slow@LBN[+COUNT]:TURNS; of one drive with its name and a colon before it. May be repeated.
+    /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), ignore-flush, dead@TIME, medium-error@LBN[+COUNT],
+    /// slow@LBN[+COUNT]:TURNS or slow-drive@TIME+LENGTH:SHARE%:DELAY; of one drive with its name and a colon before it. May be repeated.
     #[arg(long, value_name = "[DRIVE:]FAULT")]
     fault: Vec<Fault>,
     /// How many times faster than real ones the disks run: 0.001 to 5000.

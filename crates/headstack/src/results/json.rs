@@ -230,9 +230,16 @@ fn devices(results: &Results) -> Vec<Value> {
                 "read_ahead": activity.read_ahead.as_secs(),
                 "recalibration": activity.recalibration.as_secs(),
             },
+            "slowed": slowed(activity),
         })
     };
     results.devices.iter().map(device).collect()
+}
+
+/// Accesses that slow periods delayed; none where none was.
+fn slowed(activity: &Activity) -> Option<Value> {
+    let slowed = activity.slowed;
+    (slowed.count > 0).then(|| json!({"accesses": slowed.count, "lost_s": slowed.lost.as_secs()}))
 }
 
 fn links(results: &Results) -> Vec<Value> {

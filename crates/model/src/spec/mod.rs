@@ -21,7 +21,7 @@ pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
 pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{
     LostTurns, MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek,
-    ZeroLatency,
+    SlowPeriodSpec, ZeroLatency,
 };
 pub use media_cache::MediaCacheSpec;
 

@@ -181,6 +181,7 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
         recalibration: None,
         retries: None,
         lost_turns: None,
+        slow_periods: Vec::new(),
     }
 }
 

@@ -143,6 +143,25 @@ pub struct Activity {
     pub flushes: u64,
     /// The seeks to the accesses of commands and destages.
     pub seeks: SeekDistances,
+    /// Accesses that slow periods delayed.
+    pub slowed: SlowedAccesses,
+}
+
+/// Accesses that slow periods delayed, and the time that they lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlowedAccesses {
+    /// Number of such accesses.
+    pub count: u64,
+    /// The sum of the time that they lost.
+    pub lost: Nanos,
+}
+
+impl SlowedAccesses {
+    /// Counts an access that lost this time; none if it is 0.
+    pub(super) fn add(&mut self, lost: Nanos) {
+        self.count += u64::from(lost > Nanos::ZERO);
+        self.lost += lost;
+    }
 }
 
 impl Activity {

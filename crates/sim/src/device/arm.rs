@@ -241,7 +241,7 @@ impl Device {
         let arm = Arm { place: self.disk.arm.place, at: begins };
         let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, request.end() - start, false);
         let mut span = self.disk.drive.read(arm, pass, request.end(), &mut delivered);
-        let lost = self.disk.retry_time(job.found_idle, start);
+        let lost = self.disk.retry_time(job.found_idle, start, begins);
         span.delay(lost + self.disk.slow_time(start, request.end()), &mut delivered);
         let travel = self.disk.travel_to(pass.place());
         self.disk.account(job, &span, travel);
@@ -407,7 +407,7 @@ impl Device {
             }
             _ => {
                 let run = request.lbn..request.end();
-                let lost = self.disk.retry_time(job.found_idle, run.start);
+                let lost = self.disk.retry_time(job.found_idle, run.start, begins);
                 let room = self.config.buffer.room;
                 let (mut span, travel) = self.disk.write_span(begins, run, job.arriving, room);
                 self.disk.put_off(&mut span, lost);

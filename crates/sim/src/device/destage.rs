@@ -234,6 +234,8 @@ impl Destage {
             record.begin(List::Run(id), begins);
         }
         let (mut span, travel) = disk.write_span(begins, run.start..run.end, run.arriving, Room::ENDLESS);
+        let lost = disk.slow_period_time(begins);
+        disk.put_off(&mut span, lost);
         disk.activity.destage(&span, travel);
         span.end += self.extra;
         disk.arm.at = span.end;

@@ -7,6 +7,7 @@ use super::faults::BadBlocks;
 use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
 use super::record::{List, Record};
+use super::slow::SlowPeriods;
 use super::view::ArmWork;
 use headstack_model::{DriveSpec, Extent, Instant, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::order::Edge;
@@ -93,6 +94,9 @@ pub(super) struct DiskArm {
     pub(super) last_lbn: Lbn,
     chance: Chance,
     pub(super) bad_blocks: BadBlocks,
+    pub(super) slow: SlowPeriods,
+    /// Seed of the drive's draws.
+    pub(super) seed: u64,
     /// The media-write log, if it is enabled.
     pub(super) record: Option<Box<Record>>,
     pub(super) activity: Activity,
@@ -101,7 +105,7 @@ pub(super) struct DiskArm {
 }
 
 impl DiskArm {
-    pub(super) fn new(drive: Arc<Drive>, spec: &DriveSpec, chance: Chance) -> DiskArm {
+    pub(super) fn new(drive: Arc<Drive>, spec: &DriveSpec, chance: Chance, seed: u64) -> DiskArm {
         DiskArm {
             sectors: drive.geometry.sectors(),
             drive,
@@ -113,6 +117,8 @@ impl DiskArm {
             last_lbn: Lbn(0),
             chance,
             bad_blocks: BadBlocks::default(),
+            slow: SlowPeriods::new(&spec.mechanics.slow_periods, seed),
+            seed,
             record: None,
             activity: Activity::default(),
             write_seek_min: Nanos::from_ms(spec.bus.write_seek_min_ms),
@@ -164,10 +170,21 @@ impl DiskArm {
         at
     }
 
-    /// Time that an access from `start` on loses to retries and to the drive's own work.
-    pub(super) fn retry_time(&mut self, found_idle: bool, start: Lbn) -> Nanos {
+    /// Time that an access from `start` on, which begins at `begins`, loses to retries, to the drive's own work and to slow periods.
+    pub(super) fn retry_time(&mut self, found_idle: bool, start: Lbn, begins: Instant) -> Nanos {
         let turns = self.chance.lost_turns(found_idle, start == self.last_lbn);
-        self.turns(turns)
+        self.turns(turns) + self.slow_period_time(begins)
+    }
+
+    /// Time that an access, which begins at `begins`, loses to slow periods.
+    #[inline(always)]
+    pub(super) fn slow_period_time(&mut self, begins: Instant) -> Nanos {
+        if self.slow.are_none() {
+            return Nanos::ZERO;
+        }
+        let lost = self.slow.lost_at(begins, self.drive.mechanics.spindle().period());
+        self.activity.slowed.add(lost);
+        lost
     }
 
     /// Plans a media write, from `begins` on: with the shortest seek of a write, unless it continues the last access without a

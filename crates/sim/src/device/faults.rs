@@ -1,4 +1,5 @@
-//! Faults of a disk: blocks that cannot be read, blocks that take several revolutions, a disk that dies.
+//! Faults of a disk: blocks that cannot be read, blocks that take several revolutions, a disk that is late for a while, a disk that
+//! dies.
 //!
 //! A read of a block that cannot be read is retried for some revolutions and ends with [`Outcome::MediumError`]; none of its data
 //! go to the host. A write to such a block moves it to a spare, as drives do, so that it is good again, unless the fault is
@@ -37,6 +38,15 @@ pub enum Fault {
         /// Further revolutions of an access that touches them.
         turns: u32,
     },
+    /// A period in which a share of the disk's accesses is late.
+    SlowDrive {
+        from: Instant,
+        length: Nanos,
+        /// Of a million accesses, how many are late.
+        share_ppm: u32,
+        /// The time that a late access loses, rounded up to whole revolutions.
+        delay: Nanos,
+    },
     /// The disk does nothing any more.
     Dead {
         from: Instant,
@@ -50,6 +60,8 @@ impl Fault {
     pub const USUAL_TURNS: u32 = 8;
     /// The most revolutions of a fault.
     pub const TURNS_MAX: u32 = 100_000;
+    /// The most time that an access of a slow drive loses: an hour.
+    pub const DELAY_MAX: Nanos = Nanos(3_600_000_000_000);
 }
 
 /// Why a disk cannot have a fault.
@@ -62,6 +74,12 @@ pub enum FaultError {
     /// No revolutions, or too many.
     #[error("{0} turns are outside 1 to {max}", max = Fault::TURNS_MAX)]
     Turns(u32),
+    /// No accesses, or more than all.
+    #[error("a share of {0} in a million accesses is outside 1 to 1,000,000")]
+    Share(u32),
+    /// No time, or too long a one.
+    #[error("a delay of {} ms is 0, or longer than an hour", .0.as_ms())]
+    Delay(Nanos),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +115,7 @@ impl BadBlocks {
         let (start, end, turns, readable, stays) = match fault {
             Fault::Medium { start, end, turns, stays } => (start, end, turns.unwrap_or(usual), false, stays),
             Fault::Slow { start, end, turns } => (start, end, turns, true, true),
-            Fault::Dead { .. } => return Ok(()),
+            Fault::Dead { .. } | Fault::SlowDrive { .. } => return Ok(()),
         };
         if start >= end || end.0 > sectors {
             return Err(FaultError::Blocks { start, end, sectors });

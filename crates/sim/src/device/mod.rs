@@ -7,7 +7,8 @@
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that continues until
 //! another command needs the arm; tagged queueing as on SCSI and SATA; write-through, immediate reporting and write-back with
 //! destaging; FLUSH and FUA; a log on the media for writes that must be safe; revolutions lost to retries. Not modelled: power states.
-//! A disk with two arms is two devices behind one queue (`rigs/exos-2x18-sata.toml`). The engine passes in the links that a drive shares with others on its way to the host.
+//! A disk with two arms is two devices behind one queue (`rigs/exos-2x18-sata.toml`). The engine passes in the links that a drive shares
+//! with others on its way to the host.
 
 mod activity;
 mod arm;
@@ -29,13 +30,14 @@ mod port;
 mod read_ahead;
 mod record;
 mod serving;
+mod slow;
 mod spares;
 mod split;
 mod unbuffered;
 mod view;
 mod waiting;
 
-pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
+pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, SlowedAccesses, Travel};
 pub use command::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 pub use drive::{Drive, DriveShape, DriveSource, NewDrives};
 pub use faults::{Fault, FaultError};
@@ -116,7 +118,7 @@ impl Device {
         Ok(Device {
             config: Config::new(spec),
             media_cache: MediaCache::of(spec, &drive)?,
-            disk: DiskArm::new(drive, spec, chance),
+            disk: DiskArm::new(drive, spec, chance, options.seed),
             cache,
             now: Instant::ZERO,
             commands: Commands::new(depth, spec.tagging(), waiting),
@@ -347,8 +349,10 @@ impl Device {
 
     /// Injects a fault into the disk, from its next access on.
     ///
-    /// *Errors:* blocks that it does not have, or revolutions outside 1 to [`Fault::TURNS_MAX`].
+    /// *Errors:* blocks that it does not have, revolutions outside 1 to [`Fault::TURNS_MAX`], a share of none or of more than all
+    /// accesses, a delay of 0 or beyond [`Fault::DELAY_MAX`].
     pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
+        self.disk.slow.inject(fault, self.disk.seed)?;
         if let Fault::Dead { from, timeout } = fault {
             self.health.die_at(from.max(self.now), timeout);
         }

@@ -48,7 +48,7 @@ impl PassingAccess {
             true => read_singly(&disk.drive, arm, pass, end, sector),
             false => disk.drive.read_in_order(arm.at, pass, end, &mut Delivered::nowhere()),
         };
-        let retries = disk.retry_time(job.found_idle, start);
+        let retries = disk.retry_time(job.found_idle, start, begins);
         let lost = retries + disk.slow_time(start, end);
         span.delay_media(lost);
         let travel = disk.travel_to(pass.place());
@@ -69,7 +69,7 @@ impl PassingAccess {
         let is_slow = pass.takes_time() && sector > pass.sector(&disk.drive);
         // Through a buffer of one sector the next one's data are always late: it is written a revolution later.
         let room = if is_slow { Room { sectors: 1, left: 0, reconnect: sector } } else { Room::ENDLESS };
-        let retries = disk.retry_time(job.found_idle, start);
+        let retries = disk.retry_time(job.found_idle, start, begins);
         let lost = retries + disk.write_delay(start, end);
         let (mut span, travel) = disk.write_span(begins, start..end, IN_TIME, room);
         disk.put_off(&mut span, retries);

@@ -1,9 +1,9 @@
 //! Retries, recalibrations and part-written physical sectors cost whole turns.
 
 use crate::support::*;
-use headstack_model::spec::{LostTurns, Recalibration, Retries};
+use headstack_model::spec::{LostTurns, Recalibration, Retries, SlowPeriodSpec};
 use headstack_model::{Instant, Lbn, Nanos, Request};
-use headstack_sim::DeviceOptions;
+use headstack_sim::{Device, DeviceOptions, Fault, FaultError};
 
 /// Turns by which `found` is longer than `usual`, which must be whole ones.
 fn whole_turns(rig: &Rig, usual: Nanos, found: Nanos) -> u64 {
@@ -180,4 +180,65 @@ fn partial_physical_sector_write_costs_one_more_turn() {
             }
         }
     }
+}
+
+/// One random read of 4 KiB after the other: when each completes.
+fn completions(device: &mut Device, rig: &Rig, count: usize) -> Vec<Instant> {
+    let (mut random, mut now) = (seeded(11), Instant::ZERO);
+    let mut one = || {
+        now = serve(device, now, Request::read(any_lbn(&mut random, rig, 8), 8)).completed;
+        now
+    };
+    (0..count).map(|_| one()).collect()
+}
+
+#[test]
+fn slow_period_delays_its_share_of_reads_and_nothing_before_it() {
+    for rig in all_plain() {
+        let usual = completions(&mut rig.device(), &rig, 400);
+        let from = usual[99];
+        let length = Nanos::from_ms(1e9);
+        let delay = Nanos::from_ms(100.0);
+        let mut slow = rig.device();
+        slow.inject(Fault::SlowDrive { from, length, share_ppm: 250_000, delay }).expect("it is a fault");
+        let found = completions(&mut slow, &rig, 400);
+        assert_eq!(usual[..99], found[..99], "{}", rig.name());
+        let slowed = slow.activity().slowed;
+        // Some reads are answered by the cache; a quarter of the others is 75, give or take four standard deviations.
+        assert!((30..=105).contains(&slowed.count), "{}: {}", rig.name(), slowed.count);
+        let each = slowed.lost.as_ms() / slowed.count as f64;
+        assert!((100.0..100.0 + rig.turn() / 1e6).contains(&each), "{}: {each} ms", rig.name());
+        assert!(found[399] - usual[399] >= Nanos(slowed.lost.0 / 2), "{}", rig.name());
+    }
+}
+
+#[test]
+fn repeated_slow_period_ends_and_returns() {
+    let rig = shipped().into_iter().find(|rig| rig.name() == "wd800jd").expect("it ships");
+    let slow = rig.with(|spec| {
+        let (length_s, every_s) = (Some(1.0), Some(3.0));
+        let period = SlowPeriodSpec { from_s: 2.0, length_s, every_s, share: 1.0, delay_ms: 50.0 };
+        spec.mechanics.slow_periods = vec![period];
+    });
+    let (mut device, mut random, mut now) = (slow.device(), seeded(12), Instant::ZERO);
+    while now < Instant::from_secs(12) {
+        let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 8), 8));
+        let begins = now.as_secs();
+        let is_slow = begins > 2.0 && (begins - 2.0) % 3.0 < 0.999;
+        let is_quick = begins < 1.99 || (1.0..2.99).contains(&((begins - 2.0) % 3.0));
+        let retries = done.parts.retries.as_ms();
+        assert!(!is_slow || retries >= 50.0, "at {begins} s: {retries} ms");
+        assert!(!is_quick || retries < 50.0, "at {begins} s: {retries} ms");
+        now = done.completed;
+    }
+}
+
+#[test]
+fn slow_drive_without_share_or_delay_is_refused() {
+    let mut device = all_plain()[0].device();
+    let fault =
+        |share_ppm, delay| Fault::SlowDrive { from: Instant::ZERO, length: Nanos(1), share_ppm, delay };
+    assert_eq!(device.inject(fault(0, Nanos(1))), Err(FaultError::Share(0)));
+    assert_eq!(device.inject(fault(1_000_001, Nanos(1))), Err(FaultError::Share(1_000_001)));
+    assert_eq!(device.inject(fault(1, Nanos::ZERO)), Err(FaultError::Delay(Nanos::ZERO)));
 }
