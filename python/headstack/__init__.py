@@ -21,6 +21,7 @@ from ._requests import RequestTable
 from ._results import Responses, Results
 from ._rig import Rig
 from ._simulation import Progress, Simulation
+from ._sweep import Sweep, SweepCell, SweepSummary
 
 __version__ = _version()
 
@@ -43,6 +44,9 @@ __all__ = [
     "Server",
     "Simulation",
     "StoppedWarning",
+    "Sweep",
+    "SweepCell",
+    "SweepSummary",
     "Trace",
     "command",
     "drives",

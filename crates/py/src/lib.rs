@@ -16,6 +16,7 @@ mod order;
 mod results;
 mod rig;
 mod simulation;
+mod sweep;
 mod trace;
 mod worker;
 
@@ -40,6 +41,8 @@ mod _native {
     use crate::rig::NativeRig;
     #[pymodule_export]
     use crate::simulation::NativeSimulation;
+    #[pymodule_export]
+    use crate::sweep::NativeSweep;
     #[pymodule_export]
     use crate::trace::{read_trace, write_trace};
 }
