@@ -45,6 +45,7 @@ fn every_shipped_drive_has_the_tags_of_its_interface() {
         }
     }
     let wanted = [
+        "exos-2x18-half",
         "exos-x16",
         "exos-x18",
         "samsung-hd103sj",

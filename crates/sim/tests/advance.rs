@@ -107,7 +107,8 @@ fn step(random: &mut Pcg64Mcg) -> Nanos {
 }
 
 /// The rigs with something between load and disks that keeps data.
-const BEHIND: [&str; 6] = ["mirror", "raid5", "smart-controller", "stream-node", "workstation", "busy"];
+const BEHIND: [&str; 7] =
+    ["exos-2x18-sata", "mirror", "raid5", "smart-controller", "stream-node", "workstation", "busy"];
 
 /// What a page cache, an array that fills a spare, and a bus shared by both would do by themselves.
 const BUSY: &str = "[[drive]]\npreset = \"hp-c3323a\"\ncount = 3\nvolume = \"d\"\n\

@@ -38,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "studies",
         ],
     ),
-    ("py", &["policy", "headstack"]),
+    ("py", &["policy", "headstack", "sweep"]),
     ("tidy", &[]),
     ("prerequisites", &[]),
 ];
