@@ -91,17 +91,27 @@ fn slow_drive(text: &str) -> Option<Result<What, String>> {
     let ((from, length), (share, delay)) = (period.split_once('+')?, effect.split_once(':')?);
     let percent = share.strip_suffix('%')?;
     let parse = || {
-        let percent: f64 =
-            percent.trim().parse().map_err(|_| format!("`{share}` is no share (such as 2%)"))?;
-        let duration = |text| Ok::<_, String>(time(text)?.since_start());
+        let duration = |text| match time(text)? {
+            Instant::ZERO => Err(format!("`{text}`: a time above 0s is allowed")),
+            time => Ok(time.since_start()),
+        };
         Ok(What::Drive(DriveFault::SlowDrive {
             from: time(from)?,
             length: duration(length)?,
-            share_ppm: (percent * 1e4).round() as u32,
+            share_ppm: share_ppm(percent)?,
             delay: duration(delay)?,
         }))
     };
     Some(parse())
+}
+
+/// A share of the accesses, of a million.
+fn share_ppm(percent: &str) -> Result<u32, String> {
+    let share: f64 = percent.trim().parse().map_err(|_| format!("`{percent}%` is no share (such as 2%)"))?;
+    match (0.0001..=100.0).contains(&share) {
+        true => Ok((share * 1e4).round() as u32),
+        false => Err(format!("`{percent}%` is outside 0.0001% to 100%")),
+    }
 }
 
 fn wrong(name: &str) -> String {
@@ -248,5 +258,11 @@ mod tests {
         );
         assert!(error("slow-drive@60s+30s:few%:800ms").contains("`few%` is no share"));
         assert!(error("slow-drive@60s+30s:2%:long").contains("such as 30s"));
+        for share in ["200%", "-5%", "nan%", "0%"] {
+            let found = error(&format!("slow-drive@60s+30s:{share}:800ms"));
+            assert_eq!(found, format!("`{share}` is outside 0.0001% to 100%"));
+        }
+        assert_eq!(error("slow-drive@1s+0s:2%:800ms"), "`0s`: a time above 0s is allowed");
+        assert_eq!(error("slow-drive@1s+9s:2%:0ms"), "`0ms`: a time above 0s is allowed");
     }
 }

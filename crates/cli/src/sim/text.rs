@@ -92,7 +92,10 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
         let share = if times.mean_ms() > 0.0 { 100.0 * mean / times.mean_ms() } else { 0.0 };
         lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
     }
-    lines.extend(tail_line(&totals).map(|value| ("tail".to_string(), value)));
+    let late = late_line(results);
+    let causes = if late.is_some() { "retries and slow periods" } else { "retries" };
+    lines.extend(tail_line(&totals, causes).map(|value| ("tail".to_string(), value)));
+    lines.extend(late.map(|value| ("late".to_string(), value)));
     if let [device] = &results.devices[..] {
         lines.extend(device_lines(results, device));
     }
@@ -106,12 +109,20 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     lines
 }
 
-/// Share of the tail due to turns lost to retries; none if none were lost.
-pub(crate) fn tail_line(totals: &Totals) -> Option<String> {
+/// Accesses that slow periods delayed, over all devices; none if none were.
+fn late_line(results: &Results) -> Option<String> {
+    let slowed = || results.devices.iter().map(|device| device.activity.slowed);
+    let count: u64 = slowed().map(|slowed| slowed.count).sum();
+    let lost: f64 = slowed().map(|slowed| slowed.lost.as_secs()).sum();
+    (count > 0).then(|| format!("{} accesses lost {} s to slow periods", grouped(count), figure(lost)))
+}
+
+/// Share of the tail due to turns lost to these causes; none if none were lost.
+fn tail_line(totals: &Totals, causes: &str) -> Option<String> {
     let retried = totals.retried.as_ref()?;
     let percent = |share: f64| significant(100.0 * share, 3);
     Some(format!(
-        "{} % of the requests lost turns to retries: {} % of the slowest hundredth, {} % of the slowest thousandth",
+        "{} % of the requests lost turns to {causes}: {} % of the slowest hundredth, {} % of the slowest thousandth",
         percent(retried.count() as f64 / totals.responses.count().max(1) as f64),
         percent(totals.retried_of_slowest(0.01)),
         percent(totals.retried_of_slowest(0.001)),

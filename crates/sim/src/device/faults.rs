@@ -74,8 +74,11 @@ pub enum FaultError {
     /// No revolutions, or too many.
     #[error("{0} turns are outside 1 to {max}", max = Fault::TURNS_MAX)]
     Turns(u32),
+    /// A period that ends as it begins.
+    #[error("a period of no length has no accesses")]
+    Length,
     /// No accesses, or more than all.
-    #[error("a share of {0} in a million accesses is outside 1 to 1,000,000")]
+    #[error("a share of {} % of the accesses is outside 0.0001 to 100 %", f64::from(*.0) / 1e4)]
     Share(u32),
     /// No time, or too long a one.
     #[error("a delay of {} ms is 0, or longer than an hour", .0.as_ms())]

@@ -4,13 +4,18 @@
 //! rounded up to whole revolutions, because the sector must come round again. Not modelled: read-ahead, emptying of the media cache,
 //! late answers from the cache.
 //!
-//! The draws have a generator of their own, so that a run does not change before its first period.
+//! The draws have a generator of their own, so that a run does not change before its first period. Its seed is another than that of
+//! retries and lost turns (`chance.rs`): with the same seed both would draw the same numbers, and the late accesses would be those
+//! that lose turns.
 
 use super::{Fault, FaultError};
 use headstack_model::spec::SlowPeriodSpec;
 use headstack_model::{Instant, Nanos};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+
+/// What tells the seed of these draws from that of the drive's other draws.
+const SEED: u64 = 0x510_77ed;
 
 /// A period, or a series of them.
 #[derive(Clone, Copy, Debug)]
@@ -65,9 +70,12 @@ impl SlowPeriods {
 
     /// Adds that of a fault; other faults have none.
     ///
-    /// *Errors:* a share or a delay outside its range.
+    /// *Errors:* a length of 0, a share or a delay outside its range.
     pub(super) fn inject(&mut self, fault: Fault, seed: u64) -> Result<(), FaultError> {
         let Fault::SlowDrive { from, length, share_ppm, delay } = fault else { return Ok(()) };
+        if length == Nanos::ZERO {
+            return Err(FaultError::Length);
+        }
         if !(1..=1_000_000).contains(&share_ppm) {
             return Err(FaultError::Share(share_ppm));
         }
@@ -81,7 +89,7 @@ impl SlowPeriods {
 
     fn add(&mut self, period: SlowPeriod, seed: u64) {
         let drawn = self.0.get_or_insert_with(|| {
-            Box::new(Drawn { periods: Vec::new(), random: Pcg64Mcg::seed_from_u64(seed) })
+            Box::new(Drawn { periods: Vec::new(), random: Pcg64Mcg::seed_from_u64(seed ^ SEED) })
         });
         drawn.periods.push(period);
     }

@@ -3,7 +3,7 @@
 use crate::support::*;
 use headstack_model::spec::{LostTurns, Recalibration, Retries, SlowPeriodSpec};
 use headstack_model::{Instant, Lbn, Nanos, Request};
-use headstack_sim::{Device, DeviceOptions, Fault, FaultError};
+use headstack_sim::{CacheUse, Device, DeviceOptions, Fault, FaultError};
 
 /// Turns by which `found` is longer than `usual`, which must be whole ones.
 fn whole_turns(rig: &Rig, usual: Nanos, found: Nanos) -> u64 {
@@ -233,11 +233,50 @@ fn repeated_slow_period_ends_and_returns() {
     }
 }
 
+/// Two causes of late reads on one drive: its own lost turns (a quarter of the accesses, one turn each) and a slow period (a quarter,
+/// ten turns each).
 #[test]
-fn slow_drive_without_share_or_delay_is_refused() {
+fn lost_turns_do_not_predict_late_accesses() {
+    let rig = shipped().into_iter().find(|rig| rig.name() == "st2000dm006").expect("it ships");
+    let rig = rig.with(|spec| {
+        let turns_shares = vec![(1, 0.25)];
+        spec.mechanics.lost_turns = Some(LostTurns { turns_shares, from_idle_only: false });
+        spec.mechanics.retries = None;
+        let period =
+            SlowPeriodSpec { from_s: 0.0, length_s: None, every_s: None, share: 0.25, delay_ms: 80.0 };
+        spec.mechanics.slow_periods = vec![period];
+    });
+    let (mut device, mut random, mut now) = (rig.device(), seeded(13), Instant::ZERO);
+    // Reads that lost a turn of their own and were late, that only lost a turn, were only late, or neither.
+    let mut counts = [[0u32; 2]; 2];
+    let mut lost_before = false;
+    let mut follow = [[0u32; 2]; 2];
+    for _ in 0..2000 {
+        let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 8), 8));
+        now = done.completed;
+        if done.cache != CacheUse::Miss {
+            continue;
+        }
+        let turns = (done.parts.retries.0 as f64 / rig.turn()).round() as u32;
+        let (lost, late) = (turns % 10 == 1, turns >= 10);
+        counts[usize::from(lost)][usize::from(late)] += 1;
+        follow[usize::from(lost_before)][usize::from(late)] += 1;
+        lost_before = lost;
+    }
+    for [on_time, late] in counts.into_iter().chain(follow) {
+        let share = f64::from(late) / f64::from(on_time + late);
+        // A quarter; four standard deviations of 500 draws are 0.08.
+        assert!((share - 0.25).abs() < 0.08, "{counts:?} {follow:?}");
+    }
+}
+
+#[test]
+fn slow_drive_without_length_share_or_delay_is_refused() {
     let mut device = all_plain()[0].device();
-    let fault =
-        |share_ppm, delay| Fault::SlowDrive { from: Instant::ZERO, length: Nanos(1), share_ppm, delay };
+    let from = Instant::ZERO;
+    let fault = |share_ppm, delay| Fault::SlowDrive { from, length: Nanos(1), share_ppm, delay };
+    let nothing = Fault::SlowDrive { from, length: Nanos::ZERO, share_ppm: 1, delay: Nanos(1) };
+    assert_eq!(device.inject(nothing), Err(FaultError::Length));
     assert_eq!(device.inject(fault(0, Nanos(1))), Err(FaultError::Share(0)));
     assert_eq!(device.inject(fault(1_000_001, Nanos(1))), Err(FaultError::Share(1_000_001)));
     assert_eq!(device.inject(fault(1, Nanos::ZERO)), Err(FaultError::Delay(Nanos::ZERO)));
