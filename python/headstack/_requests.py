@@ -16,14 +16,21 @@ __all__ = ["RequestTable"]
 CODED = {"op": _native.operations(), "cache": _native.cache_uses(), "outcome": _native.outcomes()}
 
 #: Types of columns that the recorder leaves out while all their values are zero.
-SPARSE = {"urgent": np.bool_, "source": np.uint32, "volume": np.uint32, "device": np.uint32, "outcome": np.uint8}
+SPARSE = {
+    "urgent": np.bool_,
+    "limit": np.uint8,
+    "source": np.uint32,
+    "volume": np.uint32,
+    "device": np.uint32,
+    "outcome": np.uint8,
+}
 
 
 class RequestTable:
     """A row for each completed request, in the order of completion, as NumPy columns that the simulator filled: no copy is made.
 
-    Columns: `lbn`, `sectors`, `op`, `urgent` (the class of the request), `source` (job or process), `volume`, `device`,
-    `outcome`, `submitted_ns`, `completed_ns`, the parts of the response time `queued_ns`, `overhead_ns`, `seek_ns`,
+    Columns: `lbn`, `sectors`, `op`, `urgent` (the class of the request), `limit` (the number of its command duration limit),
+    `source` (job or process), `volume`, `device`, `outcome`, `submitted_ns`, `completed_ns`, the parts of the response time `queued_ns`, `overhead_ns`, `seek_ns`,
     `rotational_latency_ns`, `retries_ns`, `media_ns`, `bus_ns`, `cache_ns`, then `cache`, `from_cylinder`, `to_cylinder` (-1 without an
     access). `op`, `cache` and `outcome` are codes; `names("op")` has their names. Also `response_ns` and `started_ns`
     (submitted and queued), which are computed.

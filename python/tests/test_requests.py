@@ -28,7 +28,7 @@ def test_parts_add_up_to_the_response(table: hs.RequestTable) -> None:
 def test_columns_have_one_type_whatever_their_values(table: hs.RequestTable) -> None:
     types = {name: str(values.dtype) for name, values in table.to_dict().items()}
     assert types.pop("urgent") == "bool"
-    assert {types.pop(name) for name in ("op", "cache", "outcome")} == {"uint8"}
+    assert {types.pop(name) for name in ("op", "cache", "outcome", "limit")} == {"uint8"}
     assert {types.pop(name) for name in ("sectors", "source", "volume", "device")} == {"uint32"}
     assert {types.pop(name) for name in ("from_cylinder", "to_cylinder")} == {"int32"}
     assert set(types.values()) == {"int64"}

@@ -3,7 +3,7 @@
 use headstack_model::Op;
 use headstack_sim::{Finished, Outcome, TimeSplit};
 use headstack_workload::Issue;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Cylinder of a request that needed no access of its own.
 const NO_CYLINDER: i32 = -1;
@@ -55,13 +55,15 @@ pub struct KeptRequests {
     pub outcome: SparseColumn<u8>,
     /// Whether it goes before others where priorities are obeyed.
     pub urgent: SparseColumn<bool>,
+    /// The number of its command duration limit; 0 for none.
+    pub limit: SparseColumn<u8>,
     /// The number of the process, job or stream that issued it.
     pub source: SparseColumn<u32>,
     pub volume: SparseColumn<u32>,
     /// The device that served it, or the last part of it.
     pub device: SparseColumn<u32>,
-    /// The outstanding urgent requests, by the load's number.
-    urgent_ids: BTreeSet<u64>,
+    /// The outstanding requests that are urgent or have a duration limit, by the load's number.
+    priorities: BTreeMap<u64, (bool, u8)>,
 }
 
 impl KeptRequests {
@@ -69,7 +71,7 @@ impl KeptRequests {
     pub const OPS: [&'static str; 3] = ["read", "write", "flush"];
 
     /// Names of the outcomes.
-    pub const OUTCOMES: [&'static str; 4] = ["done", "out-of-range", "medium-error", "dead"];
+    pub const OUTCOMES: [&'static str; 5] = ["done", "out-of-range", "medium-error", "dead", "aborted"];
 
     /// The index of an operation in [`KeptRequests::OPS`].
     #[inline]
@@ -93,8 +95,8 @@ impl KeptRequests {
 
     #[inline]
     pub(crate) fn issued(&mut self, issue: &Issue) {
-        if issue.urgent {
-            self.urgent_ids.insert(issue.id);
+        if issue.urgent || issue.limit > 0 {
+            self.priorities.insert(issue.id, (issue.urgent, issue.limit));
         }
     }
 
@@ -121,10 +123,13 @@ impl KeptRequests {
                 Outcome::OutOfRange => 1,
                 Outcome::MediumError => 2,
                 Outcome::Dead => 3,
+                Outcome::Aborted => 4,
             },
         );
-        let is_urgent = !self.urgent_ids.is_empty() && self.urgent_ids.remove(&finished.id);
+        let priority = if self.priorities.is_empty() { None } else { self.priorities.remove(&finished.id) };
+        let (is_urgent, limit) = priority.unwrap_or_default();
         self.urgent.push(rows, is_urgent);
+        self.limit.push(rows, limit);
         self.source.push(rows, finished.source);
         self.volume.push(rows, finished.volume);
         self.device.push(rows, finished.device);

@@ -42,6 +42,10 @@ length_s = 2.0
 every_s = 3.0
 share = 0.5
 delay_ms = 100.0
+[queue.duration_limits]
+performance_percent = 20.0
+reads = [{ inactive_ms = 30.0, inactive_policy = "continue", active_ms = 40.0, active_policy = "abort", guideline_ms = 50.0, guideline_policy = "complete-earliest" }]
+writes = [{ guideline_ms = 500.0 }]
 [bus]
 read_us_per_sector = 1
 write_us_per_sector = 1
@@ -331,6 +335,28 @@ fn invalid_lost_turns_shares_are_rejected() {
         );
         let error = parse(&text).expect_err("no distribution is so");
         assert_eq!(error.key, "mechanics.lost_turns.turns_shares", "{shares}");
+    }
+}
+
+#[test]
+fn duration_limit_out_of_range_is_rejected_by_key() {
+    let error = |limits: &str| {
+        let text = changed("wd800jd", "[queue]", &format!("[queue.duration_limits]\n{limits}\n[queue]"));
+        let error = parse(&text).expect_err("no drive has such limits");
+        format!("{}: {}", error.key, error.message)
+    };
+    let place = "queue.duration_limits.";
+    for (limits, said) in [
+        ("performance_percent = 101.0", "performance_percent: 101 is outside 0 to 100 %"),
+        ("reads = [{ guideline_ms = 10.0 }]", "reads[0].guideline_ms: 10 is outside 20 to 655350 ms"),
+        ("writes = [{}, { inactive_ms = 1e6 }]", "writes[1].inactive_ms: 1000000 is outside 20 to 655350 ms"),
+        ("reads = [{}, {}, {}, {}, {}, {}, {}, {}]", "reads: 8 is outside 0 to 7 limits"),
+        (
+            "writes = [{ guideline_policy = \"abort\" }]",
+            "writes[0].guideline_policy: `abort` is not modelled for writes; \"complete-earliest\" and \"continue\" are",
+        ),
+    ] {
+        assert_eq!(error(limits), format!("{place}{said}"));
     }
 }
 

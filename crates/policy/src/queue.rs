@@ -23,6 +23,8 @@ pub struct Slot {
     pub head: u32,
     /// Whether it goes before others.
     pub urgent: bool,
+    /// The number of its duration limit, 1 to 7; 0 without one.
+    pub limit: u8,
     /// Its deadline; [`Instant::MAX`] without one.
     pub deadline: Instant,
     /// Number of requests that the queue accepted before it.
@@ -32,7 +34,17 @@ pub struct Slot {
 impl Slot {
     /// A request like any other: not urgent, without a deadline.
     pub fn new(id: SlotId, request: Request, arrived: Instant, cylinder: u32, head: u32) -> Slot {
-        Slot { id, request, arrived, cylinder, head, urgent: false, deadline: Instant::MAX, number: 0 }
+        Slot {
+            id,
+            request,
+            arrived,
+            cylinder,
+            head,
+            urgent: false,
+            limit: 0,
+            deadline: Instant::MAX,
+            number: 0,
+        }
     }
 }
 

@@ -147,6 +147,7 @@ fn columns<'py>(py: Python<'py>, table: KeptRequests) -> PyResult<Bound<'py, PyD
     dict.set_item("sectors", table.sectors.into_pyarray(py))?;
     dict.set_item("op", table.op.into_pyarray(py))?;
     dict.set_item("urgent", sparse(py, table.urgent))?;
+    dict.set_item("limit", sparse(py, table.limit))?;
     dict.set_item("source", sparse(py, table.source))?;
     dict.set_item("volume", sparse(py, table.volume))?;
     dict.set_item("device", sparse(py, table.device))?;

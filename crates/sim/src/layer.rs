@@ -27,6 +27,8 @@ pub struct Submission {
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed.
     pub urgent: bool,
+    /// The number of its command duration limit; 0 for none. Caches do not pass it on.
+    pub limit: u8,
     /// Whether a process waits for it, as for a read or for a flush; not for a write-back.
     pub sync: bool,
     /// Whether it bypasses the host's page cache (`O_DIRECT`).
@@ -36,7 +38,7 @@ pub struct Submission {
 impl Submission {
     /// A request that a process waits for, of no source, which bypasses the page cache.
     pub fn new(id: u32, request: Request) -> Submission {
-        Submission { id, request, source: u32::MAX, urgent: false, sync: true, direct: true }
+        Submission { id, request, source: u32::MAX, urgent: false, limit: 0, sync: true, direct: true }
     }
 }
 

@@ -274,7 +274,7 @@ impl Layer for RearrangeLayer {
         let result = match answer.completion.outcome {
             Outcome::Done => Ok(()),
             Outcome::OutOfRange => Err(BlockError::Invalid),
-            Outcome::MediumError => Err(BlockError::Medium),
+            Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
             Outcome::Dead => Err(BlockError::Dead),
         };
         self.rearranger.handle_end(now, id, result);

@@ -94,15 +94,15 @@ impl StreamLayer {
         // A flush has no blocks.
         let (lbn, sectors) = (Lbn(offset / self.sector_bytes), (bytes / self.sector_bytes) as u32);
         let request = if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
-        let (source, urgent) = match place {
+        let (source, urgent, limit) = match place {
             TransferBuffer::Request(ticket) => {
-                let Submission { source, urgent, .. } = self.clients[ticket as usize].submission;
-                (source, urgent)
+                let Submission { source, urgent, limit, .. } = self.clients[ticket as usize].submission;
+                (source, urgent, limit)
             }
             // Read-ahead and coalesced data belong to no single request.
-            TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false),
+            TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false, 0),
         };
-        let submission = Submission { id, request, source, urgent, sync: true, direct: true };
+        let submission = Submission { id, request, source, urgent, limit, sync: true, direct: true };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 
@@ -152,7 +152,7 @@ impl Layer for StreamLayer {
         let result = match answer.completion.outcome {
             Outcome::Done => Ok(()),
             Outcome::OutOfRange => Err(BlockError::Invalid),
-            Outcome::MediumError => Err(BlockError::Medium),
+            Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
             Outcome::Dead => Err(BlockError::Dead),
         };
         self.streams.handle_end(now, answer.id, result);

@@ -47,6 +47,8 @@ pub struct Issue {
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
     pub urgent: bool,
+    /// The number of its command duration limit, 1 to 7 (Linux's hint in its priority); 0 for none.
+    pub limit: u8,
     /// Whether it bypasses the page cache of the host, if the rig has one (as with `O_DIRECT`).
     pub direct: bool,
 }
@@ -54,7 +56,7 @@ pub struct Issue {
 impl Issue {
     /// A request of source 0 without priority, past the page cache.
     pub fn new(device: u32, request: Request, id: u64) -> Issue {
-        Issue { device, request, id, source: 0, urgent: false, direct: true }
+        Issue { device, request, id, source: 0, urgent: false, limit: 0, direct: true }
     }
 }
 

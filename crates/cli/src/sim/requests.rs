@@ -86,6 +86,7 @@ impl Requests {
             Outcome::Done => "done",
             Outcome::OutOfRange => "out-of-range",
             Outcome::MediumError => "medium-error",
+            Outcome::Aborted => "aborted",
             Outcome::Dead => "dead",
         };
         write!(self.file, ",{outcome}")?;

@@ -190,8 +190,12 @@ fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String
     lines
 }
 
-fn priority_name(priority: Priority) -> &'static str {
-    if priority == Priority::default() { "no priority" } else { "high priority" }
+fn priority_name(Priority { class, hint }: Priority) -> String {
+    match (class, hint) {
+        (0, 0) => "no priority".to_string(),
+        (1, 0) => "high priority".to_string(),
+        _ => format!("duration limit {hint}"),
+    }
 }
 
 /// A row per job, kind of request and priority, if there are several. Jobs that report as a group are one.

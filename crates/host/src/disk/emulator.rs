@@ -365,7 +365,7 @@ fn refusal(ending: Ending) -> Option<BlockError> {
     match ending {
         Ending::Done => None,
         Ending::OutOfRange => Some(BlockError::Invalid),
-        Ending::MediumError => Some(BlockError::Medium),
+        Ending::MediumError | Ending::Aborted => Some(BlockError::Medium),
         Ending::Dead => Some(BlockError::Dead),
     }
 }

@@ -59,7 +59,33 @@ fn queue(spec: &QueueSpec, tagging: Tagging) -> Checked {
     if let Some(window) = spec.window {
         within("queue.window", f64::from(window), 1.0, 1024.0, "commands")?;
     }
-    spec.age_limit_ms.map_or(Ok(()), |limit| within("queue.age_limit_ms", limit, 1.0, 1e7, "ms"))
+    spec.age_limit_ms.map_or(Ok(()), |limit| within("queue.age_limit_ms", limit, 1.0, 1e7, "ms"))?;
+    spec.duration_limits.as_ref().map_or(Ok(()), duration_limits)
+}
+
+fn duration_limits(spec: &DurationLimits) -> Checked {
+    let place = |name: &str| format!("queue.duration_limits.{name}");
+    within(&place("performance_percent"), spec.performance_percent, 0.0, 100.0, "%")?;
+    for (name, limits) in [("reads", &spec.reads), ("writes", &spec.writes)] {
+        within(&place(name), limits.len() as f64, 0.0, DurationLimits::MOST as f64, "limits")?;
+        for (index, limit) in limits.iter().enumerate() {
+            let key = |part: &str| place(&format!("{name}[{index}].{part}"));
+            let times = [
+                ("inactive", limit.inactive_ms, limit.inactive_policy),
+                ("active", limit.active_ms, limit.active_policy),
+                ("guideline", limit.guideline_ms, limit.guideline_policy),
+            ];
+            for (part, ms, policy) in times {
+                ms.map_or(Ok(()), |ms| within(&key(&format!("{part}_ms")), ms, 20.0, 655_350.0, "ms"))?;
+                if name == "writes" && policy == LimitPolicy::Abort {
+                    let text =
+                        "`abort` is not modelled for writes; \"complete-earliest\" and \"continue\" are";
+                    return Err(Fault::new(key(&format!("{part}_policy")), text));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A number must lie in a range; not-a-number lies in none.

@@ -1,5 +1,6 @@
 //! Keys of `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
 
+use super::limits::DurationLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -421,6 +422,9 @@ pub struct QueueSpec {
     pub tagging: Option<Tagging>,
     /// Whether urgent commands go before others, as those of high NCQ priority.
     pub urgent_first: bool,
+    /// Command duration limits; none if the drive does not have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_limits: Option<DurationLimits>,
     /// Whether the drive reads ahead after queued reads. A drive with a `depth` of more than 1 gets all its reads queued, one with 1 none.
     /// Without it: some drives of about 2007, the WD Raptor among them.
     pub read_ahead: bool,
@@ -454,6 +458,7 @@ impl Default for QueueSpec {
             age_limit_ms: None,
             tagging: None,
             urgent_first: false,
+            duration_limits: None,
             read_ahead: true,
         }
     }

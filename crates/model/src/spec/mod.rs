@@ -8,6 +8,7 @@ mod electronics;
 mod error;
 mod extents;
 mod geometry;
+mod limits;
 mod mechanics;
 mod media_cache;
 mod notes;
@@ -19,6 +20,7 @@ pub use electronics::{
 pub use error::{Fault, SpecError, did_you_mean, is_near, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
 pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
+pub use limits::{DurationLimit, DurationLimits, LimitPolicy};
 pub use mechanics::{
     LostTurns, MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek,
     SlowPeriodSpec, ZeroLatency,

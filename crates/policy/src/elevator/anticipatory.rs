@@ -311,7 +311,8 @@ mod tests {
 
         fn read(&mut self, now: Instant, source: u32, lbn: u64) {
             let request = Request::read(Lbn(lbn), 8);
-            let added = self.0.add(now, ElevatorRequest { request, source, urgent: false, sync: true });
+            let added =
+                self.0.add(now, ElevatorRequest { request, source, urgent: false, limit: 0, sync: true });
             assert!(matches!(added, Added::Queued(_)));
         }
 

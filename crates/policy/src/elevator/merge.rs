@@ -69,7 +69,7 @@ pub(super) fn takes_at_front(rule: MergeRule, entry: &Entry, ask: &Request) -> b
 
 /// Whether two requests are of one kind, so that nothing is lost when they are one.
 pub(super) fn alike(entry: &Entry, ask: &ElevatorRequest) -> bool {
-    entry.request.fua == ask.request.fua && entry.urgent == ask.urgent
+    entry.request.fua == ask.request.fua && (entry.urgent, entry.limit) == (ask.urgent, ask.limit)
 }
 
 pub(super) fn join(pool: &mut Pool, id: u32, other: &Request) {

@@ -54,6 +54,8 @@ pub struct ElevatorRequest {
     pub source: u32,
     /// Whether it belongs to the real-time class.
     pub urgent: bool,
+    /// The number of its command duration limit; 0 for none.
+    pub limit: u8,
     /// Whether a process waits for it: reads, and writes that are not the page cache's own.
     pub sync: bool,
 }
@@ -240,8 +242,8 @@ impl Elevator {
         if let Some(merged) = self.merge(&ask) {
             return merged;
         }
-        let ElevatorRequest { request, source, urgent, sync } = ask;
-        let id = self.pool.insert(Entry { request, source, urgent, sync, added: now, turn: 0 });
+        let ElevatorRequest { request, source, urgent, limit, sync } = ask;
+        let id = self.pool.insert(Entry { request, source, urgent, limit, sync, added: now, turn: 0 });
         if self.rule != MergeRule::NONE {
             self.starts.insert(id, self.pool.get(id));
         }
@@ -314,6 +316,7 @@ impl Elevator {
             request: gone.request,
             source: gone.source,
             urgent: gone.urgent,
+            limit: gone.limit,
             sync: gone.sync,
         };
         if !self.takes(id, &ask, merge::takes_at_back) {

@@ -151,6 +151,7 @@ impl Device {
             return;
         }
         while !(self.destage_first() && self.start_destage()) {
+            self.abort_overdue();
             let Some(slot) = self.choose() else {
                 let destages = self.destage.due() <= self.now && self.start_destage();
                 let is_at_work = destages || self.log_due() <= self.now && self.start_emptying();
@@ -176,6 +177,18 @@ impl Device {
             Op::Read => self.start_read(slot),
             _ if self.commands.jobs[slot as usize].defers_data => self.reserve_arm(slot),
             _ => self.start_write(slot),
+        }
+    }
+
+    /// Ends the waiting commands that have exceeded a duration limit whose policy is to abort them.
+    #[inline]
+    fn abort_overdue(&mut self) {
+        while let Some(SlotId(slot)) = self.commands.waiting.take_aborted(self.now) {
+            let now = self.now;
+            let job = self.job(slot);
+            job.outcome = Outcome::Aborted;
+            job.wait_until(now);
+            self.port.want(now, slot, Wanted::Finish);
         }
     }
 
@@ -256,7 +269,11 @@ impl Device {
                 self.cache.set_start(index, self.disk.bad_blocks.sound_from(landed, start));
             }
         }
-        self.send_from_media(slot, request.end() - unsent, ready, delivered.bound);
+        if self.commands.is_aborted_at(slot, begins, span.end) {
+            self.port.want(span.end, slot, Wanted::Finish);
+        } else {
+            self.send_from_media(slot, request.end() - unsent, ready, delivered.bound);
+        }
         self.disk.move_to_end(&span, request.end());
         self.destage.last_was_destage = false;
         self.disk.occupy(Work::Reading { segment, start: request.lbn, end: request.end() }, span.end);

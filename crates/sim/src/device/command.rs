@@ -28,13 +28,15 @@ pub struct Command {
     pub attribute: TaskAttribute,
     /// Whether it goes before others, where the drive heeds that or its order does.
     pub urgent: bool,
+    /// The number of its duration limit, 1 to 7, where the drive has limits; 0 for none.
+    pub limit: u8,
     /// Its deadline, for orders that use deadlines.
     pub deadline: Option<Instant>,
 }
 
 impl From<Request> for Command {
     fn from(request: Request) -> Command {
-        Command { request, attribute: TaskAttribute::Simple, urgent: false, deadline: None }
+        Command { request, attribute: TaskAttribute::Simple, urgent: false, limit: 0, deadline: None }
     }
 }
 
@@ -73,6 +75,8 @@ pub enum Outcome {
     OutOfRange,
     /// One of its blocks cannot be read.
     MediumError,
+    /// It exceeded a duration limit whose policy is to abort it.
+    Aborted,
     /// The disk is dead.
     Dead,
 }

@@ -89,6 +89,7 @@ impl Commands {
         let Job { command, submitted, place, .. } = *job;
         let entry = Slot {
             urgent: command.urgent,
+            limit: command.limit,
             deadline: command.deadline.unwrap_or(Instant::MAX),
             ..Slot::new(SlotId(slot), command.request, submitted, place.cylinder, place.head)
         };
@@ -96,6 +97,17 @@ impl Commands {
             TaskAttribute::HeadOfQueue => self.waiting.add_at_head(entry),
             _ => self.waiting.add(entry),
         }
+    }
+
+    /// Whether a read exceeds a duration limit whose policy is to abort it, with its access from `begins` to `ends`. It then ends so.
+    #[inline]
+    pub(super) fn is_aborted_at(&mut self, slot: u32, begins: Instant, ends: Instant) -> bool {
+        let job = &mut self.jobs[slot as usize];
+        let is_aborted = job.command.limit > 0 && self.waiting.ends_aborted(job, begins, ends);
+        if is_aborted {
+            job.outcome = Outcome::Aborted;
+        }
+        is_aborted
     }
 
     pub(super) fn complete(&mut self, slot: u32, at: Instant, activity: &mut Activity) {

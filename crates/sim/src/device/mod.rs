@@ -22,6 +22,7 @@ mod disk;
 mod drive;
 mod faults;
 mod job;
+mod limits;
 mod media;
 mod media_cache;
 mod options;

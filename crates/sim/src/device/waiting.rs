@@ -2,13 +2,15 @@
 //!
 //! 1. commands for the head of the queue, the youngest first;
 //! 2. a command older than `age_limit_ms`;
-//! 3. urgent commands, with `urgent_first`;
+//! 3. urgent commands, with `urgent_first`, or commands with a duration limit that presses (`limits.rs`);
 //! 4. the drive's order, over the `window` oldest commands.
 
 use super::cost::{Cost, ReadBuffer, Target};
-use headstack_model::{DriveSpec, Lbn, Nanos};
+use super::job::Job;
+use super::limits::Limited;
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos};
 use headstack_policy::order::{self, Edge, Order, OrderError, QueueOrder};
-use headstack_policy::{Queue, Slot, SlotId};
+use headstack_policy::{AccessCost, Queue, Slot, SlotId};
 use std::collections::VecDeque;
 use std::ops::Index;
 
@@ -22,6 +24,8 @@ pub(super) struct Waiting {
     overflow: VecDeque<Slot>,
     /// Urgent commands, with `urgent_first`.
     urgent: Option<Queue>,
+    /// Commands with a duration limit, of a drive that has them.
+    limited: Option<Box<Limited>>,
     head: Vec<Slot>,
     age_limit: Option<Nanos>,
     /// Which order made the last choice.
@@ -39,15 +43,18 @@ impl Waiting {
     /// *Errors:* an unknown order among the commands that are not urgent.
     pub(super) fn new(spec: &DriveSpec, order: QueueOrder, depth: usize) -> Result<Waiting, OrderError> {
         let others = spec.queue.others_order.as_deref().filter(|_| spec.queue.urgent_first);
+        let limits = spec.queue.duration_limits.as_ref().filter(|_| !spec.queue.urgent_first);
         let window = spec.queue.window.map_or(depth, |window| (window as usize).min(depth));
+        let age_limit = spec.queue.age_limit_ms.map(Nanos::from_ms);
         Ok(Waiting {
             order,
             others_order: others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?,
             window: Queue::new(window),
             overflow: VecDeque::with_capacity(depth),
             urgent: spec.queue.urgent_first.then(|| Queue::new(depth)),
+            limited: limits.map(|limits| Box::new(Limited::new(limits, age_limit))),
             head: Vec::new(),
-            age_limit: spec.queue.age_limit_ms.map(Nanos::from_ms),
+            age_limit,
             chooser: Chooser::None,
         })
     }
@@ -58,7 +65,10 @@ impl Waiting {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.window.is_empty() && self.head.is_empty() && self.urgent.as_ref().is_none_or(Queue::is_empty)
+        self.window.is_empty()
+            && self.head.is_empty()
+            && self.urgent.as_ref().is_none_or(Queue::is_empty)
+            && self.limited.as_ref().is_none_or(|limited| limited.is_empty())
     }
 
     /// Whether the order must be called even for a single waiting command.
@@ -69,10 +79,19 @@ impl Waiting {
 
     pub(super) fn begins_at(&self, lbn: Lbn) -> bool {
         let begins = |queue: &Queue| queue.slots().iter().any(|slot| slot.request.lbn == lbn);
-        begins(&self.window) || self.urgent.as_ref().is_some_and(begins)
+        begins(&self.window)
+            || self.urgent.as_ref().is_some_and(begins)
+            || self.limited.iter().any(|limited| limited.slots().any(|slot| slot.request.lbn == lbn))
     }
 
     pub(super) fn add(&mut self, slot: Slot) {
+        let slot = match self.limited.as_mut() {
+            Some(limited) if slot.limit > 0 => match limited.add(slot) {
+                Some(without) => without,
+                None => return,
+            },
+            _ => slot,
+        };
         let queue = match &mut self.urgent {
             Some(urgent) if slot.urgent => urgent,
             _ if self.window.is_full() => return self.overflow.push_back(slot),
@@ -105,15 +124,23 @@ impl Waiting {
             (_, Some(others)) => (&mut self.window, others, Chooser::Others),
             _ => (&mut self.window, &mut self.order, Chooser::Order),
         };
+        let late = is_late(queue);
         let index = match queue.len() {
-            0 => return None,
-            _ if is_late(queue) => 0,
+            0 => return self.limited.as_mut()?.choose(cost, now, None),
+            _ if late => 0,
             1 if !order.is_always_consulted() => 0,
             _ => {
                 self.chooser = chooser;
                 order.pick(&queue.view(now), cost)?
             }
         };
+        if let Some(limited) = self.limited.as_mut().filter(|limited| !limited.is_empty() && !late) {
+            let other = cost.positioning(&queue.slots()[index]);
+            if let Some(id) = limited.choose(cost, now, Some(other)) {
+                self.chooser = Chooser::None;
+                return Some(id);
+            }
+        }
         let slot = queue.remove(index);
         if !self.window.is_full()
             && let Some(next) = self.overflow.pop_front()
@@ -121,6 +148,16 @@ impl Waiting {
             self.window.insert(next).expect("it was seen to have room");
         }
         Some(slot.id)
+    }
+
+    /// Removes a command whose duration limit is exceeded and whose policy is to abort it.
+    pub(super) fn take_aborted(&mut self, now: Instant) -> Option<SlotId> {
+        self.limited.as_mut()?.take_aborted(now)
+    }
+
+    /// Whether an access from `begins` to `ends` exceeds a limit of its command whose policy is to abort it.
+    pub(super) fn ends_aborted(&self, job: &Job, begins: Instant, ends: Instant) -> bool {
+        self.limited.as_ref().is_some_and(|limited| limited.ends_aborted(job, begins, ends))
     }
 
     /// The edges of the disk that the arm visits on its way to the command returned last.

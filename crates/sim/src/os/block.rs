@@ -196,6 +196,11 @@ impl BlockQueue {
         links.any(|link| self.links[link as usize].part.urgent)
     }
 
+    /// The duration limit of a chain: requests with different ones are not merged.
+    fn limit(&self, chain: Chain) -> u8 {
+        self.links[chain.first as usize].part.limit
+    }
+
     fn append(&mut self, EntryId(into): EntryId, chain: Chain) {
         let whole = &mut self.chains[into as usize];
         self.links[whole.last as usize].next = chain.first;
@@ -237,7 +242,8 @@ impl BlockQueue {
         sent: Sent,
     ) {
         // A request that was merged with an urgent one goes with it.
-        let command = Command { urgent: self.is_urgent(sent.chain), ..request.into() };
+        let (urgent, limit_number) = (self.is_urgent(sent.chain), self.limit(sent.chain));
+        let command = Command { urgent, limit: limit_number, ..request.into() };
         let tag = device.submit(now, command).expect("the device was seen to have room");
         limit.issued(now, tag);
         *at_tag(&mut self.sent, tag.0, sent) = sent;
@@ -304,6 +310,6 @@ impl BlockQueue {
 }
 
 fn elevator_request(part: &Submission) -> ElevatorRequest {
-    let Submission { request, source, urgent, sync, .. } = *part;
-    ElevatorRequest { request, source, urgent, sync }
+    let Submission { request, source, urgent, limit, sync, .. } = *part;
+    ElevatorRequest { request, source, urgent, limit, sync }
 }

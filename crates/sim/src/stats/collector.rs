@@ -257,8 +257,8 @@ impl Collector {
         self.outstanding += 1;
         self.most_outstanding = self.most_outstanding.max(self.outstanding);
         self.timeline.issued(now);
-        if issue.urgent {
-            self.priorities.insert(issue.id, Priority::of(true));
+        if issue.urgent || issue.limit > 0 {
+            self.priorities.insert(issue.id, Priority::of(issue.urgent, issue.limit));
         }
         let waiting = &mut self.waiting[issue.device as usize];
         if waiting.0 == 0 {

@@ -125,16 +125,23 @@ impl Rates {
 /// The priority that a request was sent with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Priority {
-    /// Linux's I/O priority class: 1 is real time, which is ATA's high priority; 0 is none.
+    /// Linux's I/O priority class: 1 is real time, which is ATA's high priority, 2 is best effort; 0 is none.
     pub class: u8,
     /// Linux's hint in the priority, as a duration limit's number; 0 is none.
     pub hint: u8,
 }
 
 impl Priority {
-    /// That of a request that is urgent or not.
-    pub fn of(urgent: bool) -> Priority {
-        Priority { class: u8::from(urgent), hint: 0 }
+    /// Linux's class of requests that are not urgent.
+    const BEST_EFFORT: u8 = 2;
+
+    /// That of a request that is urgent or not, with the number of its duration limit.
+    pub fn of(urgent: bool, limit: u8) -> Priority {
+        match (urgent, limit) {
+            (true, hint) => Priority { class: 1, hint },
+            (false, 0) => Priority::default(),
+            (false, hint) => Priority { class: Priority::BEST_EFFORT, hint },
+        }
     }
 }
 
@@ -293,13 +300,13 @@ mod tests {
     #[test]
     fn responses_are_split_by_priority_once_one_is_set() {
         let mut stats = SourceStats::new(Instant::ZERO);
-        let high = Priority::of(true);
+        let high = Priority::of(true, 0);
         for (ms, priority) in
-            [(9.0, Priority::of(false)), (1.0, high), (8.0, Priority::of(false)), (2.0, high)]
+            [(9.0, Priority::of(false, 0)), (1.0, high), (8.0, Priority::of(false, 0)), (2.0, high)]
         {
             stats.completed(Instant::from_ms(ms), Op::Read, 512, Nanos::from_ms(ms), priority);
         }
-        stats.completed(Instant::from_ms(9.0), Op::Write, 512, Nanos::from_ms(9.0), Priority::of(false));
+        stats.completed(Instant::from_ms(9.0), Op::Write, 512, Nanos::from_ms(9.0), Priority::of(false, 0));
         let reads = stats.reads.as_ref().expect("there were reads").priorities();
         let found: Vec<(Priority, u64, f64)> =
             reads.iter().map(|(priority, times)| (*priority, times.count(), times.mean_ms())).collect();

@@ -11,6 +11,7 @@ mod faults;
 mod flushes;
 mod guard;
 mod history;
+mod limits;
 mod links;
 mod media;
 mod media_cache;

@@ -7,7 +7,7 @@ use headstack_model::Instant;
 
 use super::logged::Logged;
 use super::pace::Term;
-use super::process::{Process, Step};
+use super::process::{FioRequest, Process, Step};
 use crate::trace::ReplayError;
 use crate::{Issue, Load, Poll};
 
@@ -273,8 +273,8 @@ impl FioLoad {
                 let id = self.issued * self.members.len() as u64 + u64::from(source);
                 self.issued += 1;
                 let direct = self.members[index].gate.direct;
-                let (device, request, urgent) = (requested.volume, requested.request, requested.urgent);
-                return Some(Issue { device, request, id, source, urgent, direct });
+                let FioRequest { volume: device, request, urgent, limit, .. } = requested;
+                return Some(Issue { device, request, id, source, urgent, limit, direct });
             }
             Step::Later(at) => {
                 self.standing[index] = Standing::Asleep;

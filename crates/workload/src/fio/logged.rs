@@ -91,7 +91,7 @@ impl Logged {
                 let mut request = issue.request;
                 request.fua = self.fua && request.op == Op::Write;
                 let more = self.out < self.depth;
-                Step::Issue(FioRequest { volume: issue.device, request, urgent: false, more })
+                Step::Issue(FioRequest { volume: issue.device, request, urgent: false, limit: 0, more })
             }
             Poll::Later(at) => {
                 Step::Later(self.term.until(self.term.started.saturating_add(at.since_start())))

@@ -243,8 +243,12 @@ const HONOURED: &[FioOption] = honoured! {
         "Percentage of requests with high priority";
     Count "cmdprio_class" => store priority.by_percent, |v| v.count(0, 3).map(|class| class == 1),
         "Class of those requests: 1 (default) is high priority, others none";
+    Count "cmdprio_hint" => store priority.limit_by_percent, |v| v.count(0, 7),
+        "Duration limit of those requests, 1 to 7; 0 (default) is none";
     Count "prioclass" => store priority.whole_job, |v| v.count(0, 3).map(|class| class == 1),
         "Class of the job: with 1 all its requests have high priority";
+    Count "priohint" => store priority.limit_of_job, |v| v.count(0, 7),
+        "Duration limit of the job's requests, 1 to 7; 0 (default) is none";
     // When, and how many.
     Word "ioengine" => store queue.engine, Engine::named,
         "Whether `iodepth` requests are outstanding (libaio, io_uring, posixaio, nbd, null, …) or one \

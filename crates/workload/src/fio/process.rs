@@ -11,7 +11,7 @@ use super::dice::Dice;
 use super::file::{Extent, Pattern, Run};
 use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
 use super::service::Files;
-use super::settings::{READ, Settings, WRITE};
+use super::settings::{JobPriority, READ, Settings, WRITE};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
@@ -26,6 +26,8 @@ pub(super) struct FioRequest {
     pub(super) volume: u32,
     pub(super) request: Request,
     pub(super) urgent: bool,
+    /// The number of its duration limit; 0 for none.
+    pub(super) limit: u8,
     /// Whether more may follow before a completion.
     pub(super) more: bool,
 }
@@ -184,7 +186,7 @@ pub(super) struct Process {
     arrivals: Option<Arrivals>,
     flushes: FlushState,
     fua: bool,
-    urgent_percent: [u64; 2],
+    priority: JobPriority,
     draws: Draws,
     pub(super) term: Term,
     hold: Hold,
@@ -213,7 +215,7 @@ impl Process {
             arrivals: Arrivals::new(settings),
             flushes: FlushState::new(settings),
             fua: settings.flushes.fua,
-            urgent_percent: settings.priority.percents(),
+            priority: settings.priority,
             draws: Draws::new(&pattern),
             term: Term::new(&settings.life),
             hold: Hold::Open,
@@ -342,7 +344,7 @@ impl Process {
         self.out += 1;
         self.hold = Hold::Flush;
         let volume = self.files.file_at(file).volume;
-        Step::Issue(FioRequest { volume, request: Request::flush(), urgent: false, more: false })
+        Step::Issue(FioRequest { volume, request: Request::flush(), urgent: false, limit: 0, more: false })
     }
 
     /// The direction of the next request; `None` if it is not due yet.
@@ -402,8 +404,9 @@ impl Process {
         let op = if at == READ { Op::Read } else { Op::Write };
         let request =
             Request { op, lbn: Lbn(first), sectors: (end - first) as u32, fua: self.fua && at == WRITE };
-        let percent = self.urgent_percent[at];
-        let urgent = percent == 100 || percent > 0 && self.dice.urgent.random_range(1..=100) <= percent;
+        let percent = self.priority.percent(at);
+        let is_drawn = percent == 100 || percent > 0 && self.dice.urgent.random_range(1..=100) <= percent;
+        let (urgent, limit) = self.priority.of_request(is_drawn);
         let volume = file.volume;
         self.work.count(at, run.bytes);
         self.out += 1;
@@ -416,7 +419,7 @@ impl Process {
         if !more {
             self.hold = Hold::Full;
         }
-        FioRequest { volume, request, urgent, more }
+        FioRequest { volume, request, urgent, limit, more }
     }
 
     fn next_pass(&mut self) {

@@ -365,7 +365,7 @@ impl PageCache {
         }
         let key = self.requests.begin_transfer(purpose);
         assert_eq!(key, number, "pages were promised to the next transfer");
-        let submission = Submission { id: number, request, source, urgent, sync, direct: true };
+        let submission = Submission { id: number, request, source, urgent, limit: 0, sync, direct: true };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 

@@ -1,0 +1,60 @@
+//! Keys of `[queue.duration_limits]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[queue.duration_limits]`: command duration limits, as ATA and SCSI have them. A command names one of up to seven limits of its
+/// direction, numbered from 1; a command without a number has none. NCQ priority excludes them: with `urgent_first` they are off.
+///
+/// The drive weighs the positioning time of a limited command by the share of its limit that is left. It prefers that command once
+/// this product is below the positioning time of the command that `order` chooses, and as long as `performance_percent` allows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DurationLimits {
+    /// Share of its time that the drive may lose by preferring limited commands, as the standards' *performance versus command
+    /// duration guidelines*. With 0 it prefers one only where that costs nothing, or once its limit is exceeded.
+    pub performance_percent: f64,
+    /// The limits of reads, number 1 first.
+    pub reads: Vec<DurationLimit>,
+    /// The limits of writes, number 1 first. A write that is done once its data are in the cache never waits long enough.
+    pub writes: Vec<DurationLimit>,
+}
+
+/// One limit: times, counted from the command's arrival, and what the drive does with a command that exceeds one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DurationLimit {
+    /// Longest time until the drive starts the command's access.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inactive_ms: Option<f64>,
+    /// What follows when it is exceeded.
+    pub inactive_policy: LimitPolicy,
+    /// Longest time from the start of the access to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<f64>,
+    /// What follows when it is exceeded. The access has begun then: only `abort` makes a difference.
+    pub active_policy: LimitPolicy,
+    /// Time in which the command should be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guideline_ms: Option<f64>,
+    /// What follows when it is exceeded.
+    pub guideline_policy: LimitPolicy,
+}
+
+/// What a drive does with a command that exceeds a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitPolicy {
+    /// It goes before all others.
+    #[default]
+    CompleteEarliest,
+    /// From then on it is a command without a limit.
+    Continue,
+    /// It ends with an error when the drive next chooses a command, or at the end of its access.
+    Abort,
+}
+
+impl DurationLimits {
+    /// The most limits of a direction.
+    pub const MOST: usize = 7;
+}
