@@ -10,6 +10,7 @@ pub mod sheet;
 pub mod spec;
 mod spindle;
 mod units;
+pub mod zones;
 
 pub use geometry::{Extent, Geometry, Place, Track};
 pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
