@@ -36,6 +36,7 @@ mod tune;
 mod units;
 mod validate;
 mod value_parser;
+mod zones;
 
 use clap::Parser;
 use failure::Failure;
@@ -76,6 +77,7 @@ enum Command {
     Trace(trace::Command),
     Tune(tune::Tune),
     Validate(validate::Validate),
+    Zones(zones::ShowZones),
 }
 
 impl Command {
@@ -99,6 +101,7 @@ impl Command {
             Command::Trace(command) => command.run(out),
             Command::Tune(command) => command.run(out),
             Command::Validate(command) => command.run(out),
+            Command::Zones(command) => command.run(out),
         }
     }
 }

@@ -137,6 +137,7 @@ pub(crate) fn with_default_electronics(
         overhead: OverheadSpec::default(),
         cache: CacheSpec::default(),
         media_cache: None,
+        zones: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     }

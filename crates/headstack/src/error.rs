@@ -1,6 +1,7 @@
 //! Errors in the input of a run, with their place.
 
 use headstack_model::SpecError;
+use headstack_model::zones::ZoneRefusal;
 use headstack_sim::{DeviceError, RigError};
 use headstack_workload::ShapeError;
 use headstack_workload::trace::{ReplayError, TraceError};
@@ -35,6 +36,13 @@ pub enum Error {
     /// A trace holds no request.
     #[error("{file}: the trace has no request")]
     EmptyTrace { file: String },
+    /// A host-managed disk refused writes.
+    #[error(
+        "{device}: the disk refused {count} writes, the first of {sectors} sectors at block {lbn}: {reason}; write each zone in sequence \
+         from its first block on, as `rw=write` does"
+    )]
+    #[allow(missing_docs, reason = "the names say it")]
+    Zones { device: String, count: u64, sectors: u32, lbn: u64, reason: ZoneRefusal },
     /// The parts of a pattern contradict each other, or it does not fit on the volume.
     #[error(transparent)]
     Pattern(#[from] PatternError),

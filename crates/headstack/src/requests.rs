@@ -71,7 +71,8 @@ impl KeptRequests {
     pub const OPS: [&'static str; 3] = ["read", "write", "flush"];
 
     /// Names of the outcomes.
-    pub const OUTCOMES: [&'static str; 5] = ["done", "out-of-range", "medium-error", "dead", "aborted"];
+    pub const OUTCOMES: [&'static str; 6] =
+        ["done", "out-of-range", "medium-error", "dead", "aborted", "zone-refused"];
 
     /// The index of an operation in [`KeptRequests::OPS`].
     #[inline]
@@ -124,6 +125,7 @@ impl KeptRequests {
                 Outcome::MediumError => 2,
                 Outcome::Dead => 3,
                 Outcome::Aborted => 4,
+                Outcome::ZoneRefused => 5,
             },
         );
         let priority = if self.priorities.is_empty() { None } else { self.priorities.remove(&finished.id) };

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, PhaseWatch, Results, RigInfo, VolumeResult};
-use headstack_model::{DriveSpec, Instant};
+use headstack_model::{DriveSpec, Instant, Lbn, Request};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
 use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, NewDrives, Observer};
@@ -255,7 +255,8 @@ impl<'a> Simulation<'a> {
 
     /// Runs until the workload is done.
     ///
-    /// *Errors:* what ended the workload early: a malformed trace, or one that does not fit on the volumes.
+    /// *Errors:* what ended the workload early: a malformed trace, or one that does not fit on the volumes; a host-managed disk that
+    /// refused writes.
     pub fn run(mut self) -> Result<Results, Error> {
         while self.step() {}
         self.finish()
@@ -268,7 +269,22 @@ impl<'a> Simulation<'a> {
         if self.is_done {
             self.info.remarks.extend(self.load.finish()?);
         }
+        self.check_zones()?;
         Ok(self.into_results())
+    }
+
+    /// Checks that no host-managed disk refused a write, as [`Simulation::finish`] does.
+    ///
+    /// *Errors:* one did.
+    pub fn check_zones(&self) -> Result<(), Error> {
+        for (index, device) in self.names.devices.iter().enumerate() {
+            let Some((count, request, reason)) = self.engine.device(index).refused_by_zones() else {
+                continue;
+            };
+            let Request { sectors, lbn: Lbn(lbn), .. } = request;
+            return Err(Error::Zones { device: device.clone(), count, sectors, lbn, reason });
+        }
+        Ok(())
     }
 
     fn into_results(self) -> Results {

@@ -1,7 +1,7 @@
 //! Zones of a shingled disk: their states, their write pointers, and the commands of ZBC and ZAC. No clock and no data.
 //!
 //! Modelled: conventional zones and zones that are written in sequence, host-managed and host-aware; explicit and implicit open with a
-//! limit of open zones, a limit of zones that are open or closed; reads beyond the write pointer, which are allowed (URSWRZ). Not
+//! limit of open zones, a limit of zones that are open or closed; reads anywhere, beyond the write pointer and across zones too (URSWRZ). Not
 //! modelled: zones that are read-only or offline, conversion between kinds of zones.
 //!
 //! *Source:* Zoned Block Commands (INCITS 536-2016), zone conditions and their transitions.
@@ -92,7 +92,7 @@ impl ZoneState {
 
 /// A zone as a report shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct DiskZone {
     /// Its first block.
     pub start: Lbn,
     /// Its number of blocks.
@@ -126,11 +126,8 @@ pub enum ZoneRefusal {
     /// ZBC: write boundary violation.
     #[error("the write ends beyond its zone, whose last block is {}", .end.0 - 1)]
     AcrossZones { end: Lbn },
-    #[error("the zone from block {} on is full; reset it first", .start.0)]
+    #[error("the zone from block {} on is full", .start.0)]
     Full { start: Lbn },
-    /// ZBC: read boundary violation.
-    #[error("the read has blocks of conventional zones and of others")]
-    AcrossKinds,
     /// ZBC: insufficient zone resources.
     #[error("{open} zones are explicitly open, the most that can be; close one first")]
     TooManyOpen { open: u32 },
@@ -168,21 +165,30 @@ impl Zones {
         }
     }
 
+    /// The same with all zones full but for the conventional ones.
+    pub fn full(mut self) -> Zones {
+        for zone in self.layout.conventional..self.layout.zones() {
+            self.pointers[zone as usize] = self.end(zone);
+            self.states[zone as usize] = ZoneState::Full;
+        }
+        self
+    }
+
     /// How the disk is divided.
     pub fn layout(&self) -> &ZoneLayout {
         &self.layout
     }
 
     /// All zones, by their first block.
-    pub fn iter(&self) -> impl Iterator<Item = Zone> {
+    pub fn iter(&self) -> impl Iterator<Item = DiskZone> {
         (0..self.states.len() as u32).map(|zone| self.zone(zone))
     }
 
     /// The zone of this number. Panics if there is none.
-    pub fn zone(&self, zone: u32) -> Zone {
+    pub fn zone(&self, zone: u32) -> DiskZone {
         let (state, write_pointer) = (self.states[zone as usize], self.pointers[zone as usize]);
         let (start, end) = (self.start(zone), self.end(zone));
-        Zone { start, sectors: end - start, state, write_pointer }
+        DiskZone { start, sectors: end - start, state, write_pointer }
     }
 
     /// The number of a block's zone.
@@ -213,16 +219,9 @@ impl Zones {
     /// *Errors:* it is not allowed.
     pub fn accept(&mut self, request: &Request) -> Result<(), ZoneRefusal> {
         match request.op {
-            Op::Flush => Ok(()),
-            Op::Read => self.check_read(request),
+            Op::Flush | Op::Read => Ok(()),
             Op::Write => self.write(request),
         }
-    }
-
-    fn check_read(&self, request: &Request) -> Result<(), ZoneRefusal> {
-        let [first, last] = [request.lbn, Lbn(request.end().0 - 1)].map(|lbn| self.number_at(lbn));
-        let conventional = |zone| zone < self.layout.conventional;
-        if conventional(first) == conventional(last) { Ok(()) } else { Err(ZoneRefusal::AcrossKinds) }
     }
 
     /// The first blocks of a read that have been written, or may have been: beyond them it needs no access.
@@ -316,7 +315,7 @@ impl Zones {
 
     /// The disk lost its power. Open zones are closed. `kept` gives the write pointer of a zone that was open or closed: what of it
     /// was on the media, from the start of the zone to the former pointer.
-    pub fn lose_power(&mut self, mut kept: impl FnMut(&Zone) -> Lbn) {
+    pub fn lose_power(&mut self, mut kept: impl FnMut(&DiskZone) -> Lbn) {
         for zone in 0..self.states.len() as u32 {
             if self.states[zone as usize].is_active() {
                 let before = self.zone(zone);

@@ -42,6 +42,13 @@ length_s = 2.0
 every_s = 3.0
 share = 0.5
 delay_ms = 100.0
+[zones]
+model = "host-aware"
+zone_sectors = 8
+conventional = 1
+open_max = 1
+active_max = 1
+full_at_first = false
 [queue.duration_limits]
 performance_percent = 20.0
 reads = [{ inactive_ms = 30.0, inactive_policy = "continue", active_ms = 40.0, active_policy = "abort", guideline_ms = 50.0, guideline_policy = "complete-earliest" }]

@@ -151,7 +151,7 @@ impl Layer for StreamLayer {
         }
         let result = match answer.completion.outcome {
             Outcome::Done => Ok(()),
-            Outcome::OutOfRange => Err(BlockError::Invalid),
+            Outcome::OutOfRange | Outcome::ZoneRefused => Err(BlockError::Invalid),
             Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
             Outcome::Dead => Err(BlockError::Dead),
         };

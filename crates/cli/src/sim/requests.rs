@@ -87,6 +87,7 @@ impl Requests {
             Outcome::OutOfRange => "out-of-range",
             Outcome::MediumError => "medium-error",
             Outcome::Aborted => "aborted",
+            Outcome::ZoneRefused => "zone-refused",
             Outcome::Dead => "dead",
         };
         write!(self.file, ",{outcome}")?;

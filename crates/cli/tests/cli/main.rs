@@ -29,3 +29,4 @@ mod tools;
 mod trace;
 mod tune;
 mod validate;
+mod zones;

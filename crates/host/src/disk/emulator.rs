@@ -364,7 +364,7 @@ fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) {
 fn refusal(ending: Ending) -> Option<BlockError> {
     match ending {
         Ending::Done => None,
-        Ending::OutOfRange => Some(BlockError::Invalid),
+        Ending::OutOfRange | Ending::ZoneRefused => Some(BlockError::Invalid),
         Ending::MediumError | Ending::Aborted => Some(BlockError::Medium),
         Ending::Dead => Some(BlockError::Dead),
     }

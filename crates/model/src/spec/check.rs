@@ -24,6 +24,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
     spec.media_cache.as_ref().map_or(Ok(()), |log| media_cache(log, spec.cache.buffered))?;
+    spec.zones.as_ref().map_or(Ok(()), |zones| host_zones(zones, spec))?;
     bus(&spec.bus)?;
     tags(spec)?;
     queue(&spec.queue, spec.tagging())
@@ -417,6 +418,25 @@ fn media_cache(spec: &MediaCacheSpec, is_buffered: bool) -> Checked {
     within(&key("empty_from_records"), f64::from(spec.empty_from_records), 1.0, most, "writes")?;
     within(&key("empty_run_records"), f64::from(spec.empty_run_records), 1.0, most, "writes")?;
     within(&key("idle_ms"), spec.idle_ms, 0.1, 1e6, "ms")
+}
+
+fn host_zones(zones: &ZoneSpec, spec: &DriveSpec) -> Checked {
+    let capacity = spec.capacity_sectors;
+    let physical = u64::from(spec.physical_sector_bytes / spec.sector_bytes);
+    within("zones.zone_sectors", zones.zone_sectors as f64, physical as f64, capacity as f64, "sectors")?;
+    if !zones.zone_sectors.is_multiple_of(physical) {
+        let message =
+            format!("{} is no multiple of the {physical} sectors of a physical one", zones.zone_sectors);
+        return Err(Fault::new("zones.zone_sectors", message));
+    }
+    let count = capacity.div_ceil(zones.zone_sectors);
+    within("zones", count as f64, 1.0, 1e7, "zones")?;
+    within("zones.conventional", f64::from(zones.conventional), 0.0, (count - 1) as f64, "zones")?;
+    within("zones.open_max", f64::from(zones.open_max), 1.0, count as f64, "zones")?;
+    let least = f64::from(zones.open_max);
+    zones
+        .active_max
+        .map_or(Ok(()), |most| within("zones.active_max", f64::from(most), least, count as f64, "zones"))
 }
 
 fn bus(spec: &BusSpec) -> Checked {

@@ -12,6 +12,7 @@ mod limits;
 mod mechanics;
 mod media_cache;
 mod notes;
+mod zones;
 
 pub use electronics::{
     BusSpec, CacheSpec, Delivery, Interface, JoinedWrites, OverheadSet, OverheadSpec, QueueSpec, ReadAhead,
@@ -26,6 +27,8 @@ pub use mechanics::{
     SlowPeriodSpec, ZeroLatency,
 };
 pub use media_cache::MediaCacheSpec;
+
+pub use zones::ZoneSpec;
 
 use crate::Geometry;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -83,6 +86,9 @@ pub struct DriveSpec {
     /// A log on the media for writes that must be on the media before they are acknowledged; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_cache: Option<MediaCacheSpec>,
+    /// Zones that the host writes in sequence; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<ZoneSpec>,
     /// The host's bus.
     pub bus: BusSpec,
     /// The command queue.

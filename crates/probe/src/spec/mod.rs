@@ -80,6 +80,7 @@ pub fn mechanics_file(
         overhead: OverheadSpec::default(),
         cache: CacheSpec::default(),
         media_cache: None,
+        zones: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     };

@@ -75,6 +75,8 @@ pub enum Outcome {
     OutOfRange,
     /// One of its blocks cannot be read.
     MediumError,
+    /// The zones of the disk do not allow it.
+    ZoneRefused,
     /// It exceeded a duration limit whose policy is to abort it.
     Aborted,
     /// The disk is dead.

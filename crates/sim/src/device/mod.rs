@@ -21,6 +21,7 @@ mod destage;
 mod disk;
 mod drive;
 mod faults;
+mod host_zones;
 mod job;
 mod limits;
 mod media;
@@ -57,8 +58,10 @@ use disk::DiskArm;
 use faults::Health;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Tagging;
-use headstack_model::{DriveSpec, Instant, Lbn, Nanos};
+use headstack_model::zones::{ZoneRefusal, Zones};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
 use headstack_policy::order::{self, Order};
+use host_zones::HostZones;
 use job::Job;
 use media_cache::MediaCache;
 use port::Port;
@@ -84,6 +87,7 @@ pub struct Device {
     /// The access that waits for the bus, of a drive without a buffer.
     passing: Option<PassingAccess>,
     media_cache: Option<Box<MediaCache>>,
+    zones: Option<Box<HostZones>>,
     health: Health,
 }
 
@@ -128,6 +132,7 @@ impl Device {
             last: LastCommand::NONE,
             destage: Destage::new(spec)?,
             passing: None,
+            zones: HostZones::from_spec(spec),
             health: Health::default(),
         })
     }
@@ -167,6 +172,17 @@ impl Device {
     /// Geometry and mechanics.
     pub fn drive(&self) -> &Arc<Drive> {
         &self.disk.drive
+    }
+
+    /// The zones that its host writes in sequence; none if it has none.
+    pub fn zones(&self) -> Option<&Zones> {
+        self.zones.as_ref().map(|host| &host.zones)
+    }
+
+    /// The number of requests that the zones did not allow, and the first of them with the reason; none if there was none.
+    pub fn refused_by_zones(&self) -> Option<(u64, Request, ZoneRefusal)> {
+        let host = self.zones.as_ref()?;
+        host.first_refused.map(|(request, refusal)| (host.refused, request, refusal))
     }
 
     /// Its counters.

@@ -233,9 +233,18 @@ impl Device {
         let request = job.command.request;
         let end = request.lbn.0.checked_add(u64::from(request.sectors));
         let is_inside = request.sectors > 0 && end.is_some_and(|end| end <= self.disk.sectors);
-        if request.op != Op::Flush && !is_inside {
+        let refused = match request.op {
+            Op::Flush => None,
+            _ if !is_inside => Some(Outcome::OutOfRange),
+            Op::Read => None,
+            Op::Write => {
+                let allowed = self.zones.as_mut().is_none_or(|zones| zones.allow(&request));
+                (!allowed).then_some(Outcome::ZoneRefused)
+            }
+        };
+        if let Some(outcome) = refused {
             let done = link.report(now + self.config.overheads(self.last.was_write, false).read_miss);
-            self.job(slot).outcome = Outcome::OutOfRange;
+            self.job(slot).outcome = outcome;
             return self.end(link, slot, done);
         }
         let arrived = link.command(now, self.port.bytes(u64::from(request.sectors)));
@@ -257,7 +266,8 @@ impl Device {
         let disconnected = start + overheads.read_miss + self.port.bus.disconnect_read(self.last.was_write);
         self.follow_read_ahead();
         let hit = if request.fua { Hit::Miss } else { self.cache.find(request.lbn, request.end()) };
-        if !request.fua && self.destage.holds(request.lbn, request.end()) {
+        let is_unwritten = || self.zones.as_ref().is_some_and(|host| host.zones.written(&request) == 0);
+        if !request.fua && self.destage.holds(request.lbn, request.end()) || is_unwritten() {
             return self.send_hit(link, slot, begins);
         }
         if self.config.hits_take_arm && (self.disk.work.is_fixed() || !self.commands.waiting.is_empty()) {

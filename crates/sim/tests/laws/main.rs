@@ -28,3 +28,4 @@ mod time;
 mod transfer;
 mod unbuffered;
 mod writes;
+mod zones;

@@ -1,0 +1,158 @@
+//! `headstack zones`: the zones of a shingled disk, before and after a load.
+
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::rig;
+use crate::sim::load::{self, LoadArgs};
+use crate::sim::setup::RigArgs;
+use crate::units::grouped;
+use headstack::{Rig, Simulation};
+use headstack_model::zones::{DiskZone, ZoneState, Zones};
+use headstack_sim::Engine;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Show the zones of a shingled disk: how many are in which state, or each of them; with a load, as they are after it.
+#[derive(clap::Args)]
+pub(crate) struct ShowZones {
+    /// A rig file, a shipped rig or a shipped drive.
+    #[arg(value_name = "RIG")]
+    rig: String,
+    /// A fio job file (.fio), a load file (.toml) or a trace in any format, which is run first.
+    #[arg(value_name = "LOAD")]
+    load: Option<String>,
+    #[command(flatten)]
+    options: RigArgs,
+    #[command(flatten)]
+    load_options: LoadArgs,
+    /// List the zones from this number on, one a line.
+    #[arg(long, value_name = "ZONE")]
+    from: Option<u32>,
+    /// Number of zones that are listed.
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "from")]
+    count: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl ShowZones {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut rig = rig::load::load(&self.rig)?;
+        self.options.apply(&mut rig)?;
+        let Some(load) = &self.load else {
+            let engine = rig.build(self.options.seed).map_err(|error| Failure::Input(error.to_string()))?;
+            return self.print_all(&engine, &rig, out);
+        };
+        let workload = self.load_options.open(load)?;
+        let mut simulation = Simulation::new(&rig, workload, self.options.seed).map_err(load::failure)?;
+        while simulation.step() {}
+        simulation.check_zones().map_err(load::failure)?;
+        self.print_all(simulation.engine(), &rig, out)
+    }
+
+    fn print_all(&self, engine: &Engine, rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut shown = Vec::new();
+        for (index, drive) in rig.resolved().drives().enumerate() {
+            if let Some(zones) = engine.device(index).zones() {
+                shown.push((drive.name.clone(), zones));
+            }
+        }
+        if shown.is_empty() {
+            return Err(Failure::Input(format!(
+                "{}: no disk of it has zones; `ultrastar-hc620` has, and `[zones]` in a drive file makes them",
+                self.rig
+            )));
+        }
+        if self.json {
+            let disks: Vec<Value> = shown.iter().map(|(name, zones)| self.to_json(name, zones)).collect();
+            return Ok(writeln!(out, "{:#}", json!({ "disks": disks }))?);
+        }
+        for (number, (name, zones)) in shown.iter().enumerate() {
+            if number > 0 {
+                writeln!(out)?;
+            }
+            self.print(name, zones, out)?;
+        }
+        Ok(())
+    }
+
+    fn listed<'a>(&self, zones: &'a Zones) -> impl Iterator<Item = (u32, DiskZone)> + use<'a> {
+        let first = self.from.unwrap_or(u32::MAX);
+        let count = zones.layout().zones();
+        let end = first.saturating_add(self.count).min(count);
+        (first.min(count)..end).map(|number| (number, zones.zone(number)))
+    }
+
+    fn print(&self, name: &str, zones: &Zones, out: &mut dyn Write) -> Result<(), Failure> {
+        let layout = zones.layout();
+        let count = grouped(u64::from(layout.zones()));
+        writeln!(out, "{name}: {count} zones of {} sectors", grouped(layout.zone_sectors))?;
+        let mut table = match self.from {
+            None => Table::new("States", ["state", "zones"]),
+            Some(_) => Table::new("Zones", ["zone", "state", "first sector", "write pointer", "written"])
+                .with_words(2),
+        };
+        match self.from {
+            None => {
+                for (state, count) in counts(zones).filter(|(_, count)| *count > 0) {
+                    table.row([state.name().to_string(), grouped(count)]);
+                }
+            }
+            Some(_) => {
+                for (number, zone) in self.listed(zones) {
+                    let written = zone.write_pointer - zone.start;
+                    let (pointer, share) = match zone.state {
+                        ZoneState::Conventional => ("-".to_string(), "-".to_string()),
+                        _ => (
+                            grouped(zone.write_pointer.0),
+                            format!("{:.1} %", 100.0 * written as f64 / zone.sectors as f64),
+                        ),
+                    };
+                    let state = zone.state.name().to_string();
+                    table.row([number.to_string(), state, grouped(zone.start.0), pointer, share]);
+                }
+            }
+        }
+        writeln!(out, "\n{}", table.to_text().trim_end())?;
+        let active = layout.active_max.map_or(String::new(), |most| {
+            format!("; open or closed: {} of {} at most", zones.active(), grouped(u64::from(most)))
+        });
+        writeln!(out, "\nopen: {} of {} at most{active}", zones.open(), grouped(u64::from(layout.open_max)))?;
+        Ok(())
+    }
+
+    fn to_json(&self, name: &str, zones: &Zones) -> Value {
+        let layout = zones.layout();
+        let states: serde_json::Map<String, Value> =
+            counts(zones).map(|(state, count)| (state.name().to_string(), count.into())).collect();
+        let zone = |(number, zone): (u32, DiskZone)| {
+            json!({
+                "zone": number,
+                "state": zone.state.name(),
+                "start": zone.start.0,
+                "sectors": zone.sectors,
+                "write_pointer": zone.write_pointer.0,
+            })
+        };
+        json!({
+            "disk": name,
+            "model": layout.model,
+            "zone_sectors": layout.zone_sectors,
+            "zones": layout.zones(),
+            "states": states,
+            "open": zones.open(),
+            "open_max": layout.open_max,
+            "active": zones.active(),
+            "active_max": layout.active_max,
+            "listed": self.listed(zones).map(zone).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The number of zones in each state.
+fn counts(zones: &Zones) -> impl Iterator<Item = (ZoneState, u64)> {
+    ZoneState::ALL
+        .map(|state| (state, zones.iter().filter(|zone| zone.state == state).count() as u64))
+        .into_iter()
+}
