@@ -4,6 +4,7 @@
 //! performance against duration 20 %.
 //! *Source:* westerndigitalcorporation/cdl-tools, benchmark/README.md, for 50 ms.
 
+use super::SEED;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Setting, StudyError};
@@ -13,7 +14,6 @@ use headstack_sim::stats::TimeHistogram;
 
 const DRIVE: &str = "ultrastar-hc570";
 const COUNT: u64 = 60_000;
-const SEED: u64 = 1;
 
 /// The guideline of the published run, in milliseconds.
 const PUBLISHED: u32 = 50;

@@ -1,18 +1,22 @@
 //! Drives of today that are more than one arm over plain tracks and one order.
 //!
-//! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits. Not modelled: what
+//! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits; zones written in sequence. Not modelled: what
 //! one arm's movement does to the other's.
 //! *Source:* each row of `studies/today/expect.tsv` names its own.
 
 mod limits;
 mod two_arms;
+mod zoned;
 
+use crate::runs::Responses;
 use crate::study::{Findings, Setting, Study, StudyError};
+use headstack::{NoFiles, Simulation, Workload};
+use headstack_sim::rig::shipped;
 
 pub(crate) const STUDY: Study = Study {
     id: "today",
-    title: "Drives of today: two arms, duration limits",
-    summary: "Rates of disks with two arms over queue depth, compared with the makers' sheets, and what a second arm gains where the load lies; response times under command duration limits, compared with a published run.",
+    title: "Drives of today: two arms, duration limits, zones",
+    summary: "Rates of disks with two arms over queue depth, compared with the makers' sheets, and what a second arm gains where the load lies; response times under command duration limits, compared with a published run; rates of a host-managed disk.",
     expect: include_str!("../../../../studies/today/expect.tsv"),
     run,
 };
@@ -21,5 +25,15 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let (mut measured, arms) = two_arms::measure(setting)?;
     let (of_limits, limits) = limits::measure(setting)?;
     measured.extend(of_limits);
+    measured.extend(zoned::measure(setting)?);
     Ok(Findings { measured, sections: vec![arms, limits] })
+}
+
+const SEED: u64 = 1;
+
+/// A run of a fio job on a shipped rig or drive.
+fn run_job(rig: &str, job: &str) -> Result<Responses, StudyError> {
+    let workload = Workload::fio_job(job, "job", &NoFiles)?;
+    let simulation = Simulation::new(&shipped::load(rig)?, workload, SEED)?;
+    Ok(Responses::from_results(simulation.keep_response_times().run()?))
 }

@@ -4,11 +4,10 @@
 //! of 32. Random reads of 4 KiB, a fixed number outstanding; reads in sequence from the start of both halves.
 //! *Source:* the makers' sheets, as the rows of `studies/today/expect.tsv` name them.
 
+use super::run_job;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
-use crate::runs::Responses;
 use crate::study::{Setting, StudyError};
-use headstack::{NoFiles, Simulation, Workload};
 use headstack_sim::rig::shipped;
 
 /// The disk that is two logical units, the one that is a single unit, and a disk of the same size with one arm.
@@ -25,16 +24,8 @@ const PLACES: [(&str, &str, u32); 3] = [
     ("one arm (Exos X18), whole disk", ONE_ARM, 100),
 ];
 
-const SEED: u64 = 1;
 const RANDOM_COUNT: u64 = 20_000;
 const SEQUENTIAL_COUNT: u64 = 4_000;
-
-/// A run of a fio job on a shipped rig or drive.
-fn run(rig: &str, job: &str) -> Result<Responses, StudyError> {
-    let workload = Workload::fio_job(job, "job", &NoFiles)?;
-    let simulation = Simulation::new(&shipped::load(rig)?, workload, SEED)?;
-    Ok(Responses::from_results(simulation.keep_response_times().run()?))
-}
 
 /// A job of random reads of 4 KiB on a share of each of these volumes, with `depth` outstanding on each.
 fn random_job(volumes: &[&str], percent: u32, depth: u32, count: u64) -> String {
@@ -48,7 +39,7 @@ fn random_job(volumes: &[&str], percent: u32, depth: u32, count: u64) -> String 
 fn sequential_mb_s(rig: &str, jobs: &str, count: u64) -> Result<f64, StudyError> {
     let job =
         format!("[global]\nrw=read\nbs=1m\nioengine=libaio\niodepth=4\nnumber_ios={}\n{jobs}", count / 2);
-    Ok(run(rig, &job)?.rate() * f64::from(1 << 20) / 1e6)
+    Ok(run_job(rig, &job)?.rate() * f64::from(1 << 20) / 1e6)
 }
 
 /// The rows of both disks, and a section with the rates over queue depth.
@@ -57,7 +48,7 @@ pub(super) fn measure(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section),
     let runs: Vec<_> = PLACES.iter().flat_map(|place| DEPTHS.map(|depth| (*place, depth))).collect();
     let rates = setting.map(&runs, |((_, rig, percent), depth)| {
         let volume = shipped::load(rig)?.volumes().swap_remove(0).name;
-        Ok(run(rig, &random_job(&[&volume], *percent, *depth, count))?.rate())
+        Ok(run_job(rig, &random_job(&[&volume], *percent, *depth, count))?.rate())
     })?;
     let places: Vec<&[f64]> = rates.chunks(DEPTHS.len()).collect();
     let measured = rows(&places, count, setting)?;
@@ -66,7 +57,7 @@ pub(super) fn measure(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section),
 
 fn rows(places: &[&[f64]], count: u64, setting: &Setting<'_>) -> Result<Vec<Measured>, StudyError> {
     let sequential = setting.length.pick(SEQUENTIAL_COUNT, SEQUENTIAL_COUNT / 4);
-    let units = run(TWO_UNITS, &random_job(&["unit0", "unit1"], 100, 16, count / 2))?;
+    let units = run_job(TWO_UNITS, &random_job(&["unit0", "unit1"], 100, 16, count / 2))?;
     let at = |place: usize, depth: u32| {
         places[place][DEPTHS.iter().position(|known| *known == depth).expect("it is a depth of the table")]
     };
