@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
+.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -65,6 +65,10 @@ rearrange-full:
 	$(CARGO) test --release --package headstack-policy --test rearrange -- --ignored
 	$(CARGO) test --release --package headstack-host --test rearrange_crashes -- --ignored
 	$(CARGO) test --release --package headstack-cli --test serve -- --ignored rearrange::
+
+# The translation layer of shingled disks in ten thousand worlds with power cuts.
+shingled-full:
+	$(CARGO) test --release --package headstack-policy --test shingled -- --ignored
 
 # Learns all shipped drives from outside, and says how well.
 probe-full:

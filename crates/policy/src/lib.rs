@@ -10,6 +10,7 @@ mod queue;
 pub mod rearrange;
 pub mod rearrange_table;
 pub mod rounds;
+pub mod shingled;
 pub mod streams;
 pub mod stripe;
 

@@ -1,0 +1,124 @@
+//! Cleaning a band: read, merge, save to the scratch area, write over the band.
+
+use super::extents::CachedExtent;
+use super::layout::ShingleLayout;
+use super::messages::{CleaningStep, ScratchHeader};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CleaningPhase {
+    ReadBand,
+    ReadLog,
+    WriteScratch,
+    Commit,
+    ReadScratch,
+    WriteBand,
+}
+
+/// What comes next.
+pub(super) enum CleaningPlan {
+    Step(CleaningStep),
+    /// The record that the band is clean.
+    Done(ScratchHeader),
+}
+
+/// The band that is being cleaned.
+#[derive(Clone, Debug)]
+pub(super) struct BandCleaning {
+    header: ScratchHeader,
+    first: u64,
+    end: u64,
+    /// Its cached extents, in the order of their places.
+    cached: Vec<CachedExtent>,
+    phase: CleaningPhase,
+    /// Block, or index of the extent, with which the phase continues.
+    next: u64,
+}
+
+impl BandCleaning {
+    /// *Shapes:* `cached` are all extents of the band that the map has, in the order of the blocks.
+    pub(super) fn new(
+        layout: &ShingleLayout,
+        header: ScratchHeader,
+        mut cached: Vec<CachedExtent>,
+    ) -> BandCleaning {
+        let (first, end) = layout.band(header.band);
+        let sectors: u64 = cached.iter().map(|extent| extent.sectors).sum();
+        cached.sort_unstable_by_key(|extent| extent.place);
+        // No old data are left in a band whose blocks are all in the cache.
+        let (phase, next) = if sectors == end - first {
+            (CleaningPhase::ReadLog, 0)
+        } else {
+            (CleaningPhase::ReadBand, first)
+        };
+        BandCleaning { header, first, end, cached, phase, next }
+    }
+
+    /// The scratch area has the merged band already; the buffer has nothing.
+    pub(super) fn from_scratch(layout: &ShingleLayout, header: ScratchHeader) -> BandCleaning {
+        let (first, end) = layout.band(header.band);
+        BandCleaning {
+            header,
+            first,
+            end,
+            cached: Vec::new(),
+            phase: CleaningPhase::ReadScratch,
+            next: first,
+        }
+    }
+
+    pub(super) fn band(&self) -> u64 {
+        self.header.band
+    }
+
+    /// The blocks of the band while they are to be read from the scratch area.
+    pub(super) fn scratch_band(&self) -> Option<(u64, u64)> {
+        matches!(self.phase, CleaningPhase::ReadScratch | CleaningPhase::WriteBand)
+            .then_some((self.first, self.end))
+    }
+
+    pub(super) fn next_step(&mut self, layout: &ShingleLayout) -> CleaningPlan {
+        if self.phase == CleaningPhase::ReadLog {
+            if let Some(extent) = self.cached.get(self.next as usize) {
+                self.next += 1;
+                let CachedExtent { lbn, sectors, place, .. } = *extent;
+                return CleaningPlan::Step(CleaningStep::ReadLog { place, lbn, sectors });
+            }
+            (self.phase, self.next) = (CleaningPhase::WriteScratch, self.first);
+        }
+        if self.phase == CleaningPhase::Commit {
+            (self.phase, self.next) = (CleaningPhase::WriteBand, self.first);
+            return CleaningPlan::Step(CleaningStep::CommitScratch(self.header));
+        }
+        if self.next == self.end {
+            return CleaningPlan::Done(self.header);
+        }
+        let lbn = self.next;
+        let sectors = layout.step_sectors.min(self.end - lbn);
+        let place = layout.scratch_first() + (lbn - self.first);
+        let step = match self.phase {
+            CleaningPhase::ReadBand => CleaningStep::ReadBand { lbn, sectors },
+            CleaningPhase::ReadScratch => CleaningStep::ReadScratch { place, lbn, sectors },
+            CleaningPhase::WriteBand => CleaningStep::WriteBand { lbn, sectors },
+            CleaningPhase::WriteScratch | CleaningPhase::ReadLog | CleaningPhase::Commit => {
+                CleaningStep::WriteScratch { place, lbn, sectors }
+            }
+        };
+        self.next += sectors;
+        if self.next == self.end {
+            self.enter_next_phase();
+        }
+        CleaningPlan::Step(step)
+    }
+
+    /// The blocks of the phase are done.
+    fn enter_next_phase(&mut self) {
+        (self.phase, self.next) = match self.phase {
+            CleaningPhase::ReadBand => (CleaningPhase::ReadLog, 0),
+            CleaningPhase::WriteScratch => (CleaningPhase::Commit, 0),
+            CleaningPhase::ReadScratch => (CleaningPhase::WriteBand, self.first),
+            CleaningPhase::WriteBand | CleaningPhase::ReadLog | CleaningPhase::Commit => {
+                (self.phase, self.next)
+            }
+        };
+    }
+}

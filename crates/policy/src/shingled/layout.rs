@@ -1,0 +1,121 @@
+//! Sizes of a shingled disk's bands and of its persistent cache, and where in the cache each thing lies.
+
+use thiserror::Error;
+
+/// Sizes, in sectors. The cache has, in this order: two anchors, the scratch area with its header, the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShingleLayout {
+    /// Blocks that the host can address.
+    pub sectors: u64,
+    /// Blocks of a band; the last band may be shorter.
+    pub band_sectors: u64,
+    /// Size of the persistent cache.
+    pub cache_sectors: u64,
+    /// Size of a header: of a record, an anchor, the scratch area.
+    pub header_sectors: u64,
+    /// Most extents that a record has.
+    pub record_extents_max: usize,
+    /// Most extents that the map has.
+    pub map_entries_max: usize,
+    /// Most sectors that a step of cleaning moves.
+    pub step_sectors: u64,
+}
+
+/// Sizes that do not fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ShingleLayoutError {
+    /// A size of 0.
+    #[error("a band, a header, a record and a step of cleaning need at least one sector or extent each")]
+    Nothing,
+    /// The cache is too small for the bands and records.
+    #[error(
+        "the persistent cache has {cache} sectors (at least {least} for its scratch area and its log); enlarge it"
+    )]
+    SmallCache {
+        /// Its sectors.
+        cache: u64,
+        /// The fewest allowed.
+        least: u64,
+    },
+    /// The map is too small for the records.
+    #[error("the map has {entries} extents (at least {least}, four times those of a record); enlarge it")]
+    SmallMap {
+        /// Its extents.
+        entries: usize,
+        /// The fewest allowed.
+        least: usize,
+    },
+}
+
+impl ShingleLayout {
+    /// Checks that the cache and the map have room for what every state needs.
+    ///
+    /// *Errors:* a size of 0; a log that cannot hold eight of its largest records; a map of fewer extents than four records.
+    pub fn check(&self) -> Result<(), ShingleLayoutError> {
+        let least_sizes = [self.sectors, self.band_sectors, self.header_sectors, self.step_sectors];
+        if least_sizes.contains(&0) || self.record_extents_max == 0 {
+            return Err(ShingleLayoutError::Nothing);
+        }
+        let least = self.log_first() + 8 * (self.reserve() + self.step_sectors);
+        if self.cache_sectors < least {
+            return Err(ShingleLayoutError::SmallCache { cache: self.cache_sectors, least });
+        }
+        let least = 4 * self.record_extents_max;
+        if self.map_entries_max < least {
+            return Err(ShingleLayoutError::SmallMap { entries: self.map_entries_max, least });
+        }
+        Ok(())
+    }
+
+    /// Band of a block.
+    pub fn band_of(&self, lbn: u64) -> u64 {
+        lbn / self.band_sectors
+    }
+
+    /// First block of a band and the block after its last.
+    pub fn band(&self, band: u64) -> (u64, u64) {
+        let first = band * self.band_sectors;
+        (first, (first + self.band_sectors).min(self.sectors))
+    }
+
+    /// Number of bands.
+    pub fn bands(&self) -> u64 {
+        self.sectors.div_ceil(self.band_sectors)
+    }
+
+    /// Place of the anchor of a generation: the two places alternate.
+    pub fn anchor_place(&self, generation: u64) -> u64 {
+        generation % 2 * self.header_sectors
+    }
+
+    /// Place of the scratch area's header.
+    pub fn scratch_header(&self) -> u64 {
+        2 * self.header_sectors
+    }
+
+    /// Place of the scratch area's first sector, which has the band's first block.
+    pub fn scratch_first(&self) -> u64 {
+        3 * self.header_sectors
+    }
+
+    /// Place of the log's first sector.
+    pub fn log_first(&self) -> u64 {
+        self.scratch_first() + self.band_sectors
+    }
+
+    /// Sectors of the log.
+    pub fn log_sectors(&self) -> u64 {
+        self.cache_sectors - self.log_first()
+    }
+
+    /// Most sectors of data that a record has.
+    pub fn record_sectors_max(&self) -> u64 {
+        self.log_sectors() / 8 - self.header_sectors
+    }
+
+    /// Room of the log that only the records of cleaned bands may use. The oldest record has extents of that many bands at most, and
+    /// its space is free once they are clean.
+    pub(super) fn reserve(&self) -> u64 {
+        (self.record_extents_max as u64 + 4) * self.header_sectors
+    }
+}

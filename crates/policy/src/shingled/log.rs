@@ -1,0 +1,137 @@
+//! The log of the persistent cache: its write head, its records, and the anchor behind which its space is free.
+
+use super::layout::ShingleLayout;
+use super::messages::{LoggedExtent, ShingleAnchor, ShingleRecord};
+use std::collections::VecDeque;
+
+/// A record that counts, or that lies behind one that does.
+#[derive(Clone, Debug)]
+struct KeptRecord {
+    place: u64,
+    /// Sectors of data that the map names.
+    live: u64,
+    extents: Vec<LoggedExtent>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ShingleLog {
+    first: u64,
+    end: u64,
+    header: u64,
+    /// Where the next record begins, if it fits before the end.
+    head: u64,
+    next_sequence: u64,
+    /// The anchor on the media.
+    anchor: ShingleAnchor,
+    /// The records from the anchor on.
+    records: VecDeque<KeptRecord>,
+    /// Sectors from the anchor to the head.
+    used: u64,
+    /// The map names no data of the records before this one.
+    oldest: u64,
+}
+
+impl ShingleLog {
+    pub(super) fn new(layout: &ShingleLayout, anchor: ShingleAnchor) -> ShingleLog {
+        ShingleLog {
+            first: layout.log_first(),
+            end: layout.cache_sectors,
+            header: layout.header_sectors,
+            head: anchor.place,
+            next_sequence: anchor.sequence,
+            anchor,
+            records: VecDeque::new(),
+            used: 0,
+            oldest: anchor.sequence,
+        }
+    }
+
+    /// The anchor of a cache that was never used.
+    pub(super) fn first_anchor(layout: &ShingleLayout) -> ShingleAnchor {
+        ShingleAnchor { generation: 0, place: layout.log_first(), sequence: 1 }
+    }
+
+    pub(super) fn head(&self) -> u64 {
+        self.head
+    }
+
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    pub(super) fn free(&self) -> u64 {
+        self.end - self.first - self.used
+    }
+
+    /// Where a record with `data` sectors of data goes, and how much of the log it takes: more where it does not fit before the end.
+    fn room_for(&self, data: u64) -> (u64, u64) {
+        let sectors = self.header + data;
+        match self.head + sectors <= self.end {
+            true => (self.head, sectors),
+            false => (self.first, self.end - self.head + sectors),
+        }
+    }
+
+    /// Whether a record fits and leaves `rest` sectors free.
+    pub(super) fn fits(&self, data: u64, rest: u64) -> bool {
+        self.room_for(data).1 + rest <= self.free()
+    }
+
+    /// Place of the next record, with `data` sectors of data.
+    pub(super) fn place_for(&self, data: u64) -> u64 {
+        self.room_for(data).0
+    }
+
+    /// Adds a record, which is the next one; none of its data count yet.
+    pub(super) fn push(&mut self, record: &ShingleRecord) {
+        let data = record.data_sectors();
+        let skipped = if record.place == self.head { 0 } else { self.end - self.head };
+        self.used += skipped + self.header + data;
+        assert!(record.sequence == self.next_sequence && self.used <= self.end - self.first, "a record fits");
+        self.head = record.place + self.header + data;
+        self.next_sequence += 1;
+        self.records.push_back(KeptRecord { place: record.place, live: 0, extents: record.extents.clone() });
+    }
+
+    fn record(&mut self, sequence: u64) -> &mut KeptRecord {
+        &mut self.records[(sequence - self.anchor.sequence) as usize]
+    }
+
+    /// The map names these sectors of a record from now on.
+    pub(super) fn add_live(&mut self, sequence: u64, sectors: u64) {
+        self.record(sequence).live += sectors;
+    }
+
+    /// The map no longer names these sectors of a record.
+    pub(super) fn drop_live(&mut self, sequence: u64, sectors: u64) {
+        self.record(sequence).live -= sectors;
+    }
+
+    /// Number and extents of the oldest record of which the map names data.
+    pub(super) fn oldest(&mut self) -> Option<(u64, &[LoggedExtent])> {
+        let dead = (self.oldest - self.anchor.sequence) as usize;
+        let more = self.records.iter().skip(dead).take_while(|record| record.live == 0).count();
+        self.oldest += more as u64;
+        let record = self.records.get(dead + more)?;
+        Some((self.oldest, &record.extents))
+    }
+
+    /// Moves the anchor to the oldest record that counts; `sees` gets the extents of the records before it. None where it stays.
+    pub(super) fn advance(&mut self, sees: &mut impl FnMut(&LoggedExtent)) -> Option<ShingleAnchor> {
+        if self.records.front().is_none_or(|record| record.live > 0) {
+            return None;
+        }
+        let count = self.records.iter().take_while(|record| record.live == 0).count();
+        self.records.drain(..count).for_each(|record| record.extents.iter().for_each(&mut *sees));
+        self.anchor.sequence += count as u64;
+        self.oldest = self.oldest.max(self.anchor.sequence);
+        self.anchor.generation += 1;
+        self.anchor.place = self.records.front().map_or(self.head, |record| record.place);
+        let log = self.end - self.first;
+        self.used = match self.records.is_empty() {
+            true => 0,
+            false => (self.head + log - self.anchor.place - 1) % log + 1,
+        };
+        Some(self.anchor)
+    }
+}
