@@ -138,6 +138,7 @@ pub(crate) fn with_default_electronics(
         cache: CacheSpec::default(),
         media_cache: None,
         zones: None,
+        shingled: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     }

@@ -66,7 +66,7 @@ seek_delay_ms = 0.1
 
 /// The files that are spoilt: zoned, serpentine, banded, extents; with tables of seeks, pieces and the physical curve.
 fn files() -> Vec<(&'static str, &'static str)> {
-    let shipped = ["atlas-10k", "cheetah-4lp", "hp-c2247a", "hp-97560", "wd800jd", "exos-x16"];
+    let shipped = ["atlas-10k", "cheetah-4lp", "hp-c2247a", "hp-97560", "wd800jd", "exos-x16", "wd40efax"];
     let known = drives::all().iter().filter(|(name, _)| shipped.contains(name)).copied();
     known.chain([("tiny", EXTENTS)]).collect()
 }

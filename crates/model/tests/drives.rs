@@ -49,6 +49,7 @@ fn every_shipped_drive_has_the_tags_of_its_interface() {
         "exos-x16",
         "exos-x18",
         "samsung-hd103sj",
+        "seagate-archive-8tb",
         "st2000dm006",
         "toshiba-mg06",
         "toshiba-x300",
@@ -56,6 +57,7 @@ fn every_shipped_drive_has_the_tags_of_its_interface() {
         "ultrastar-7k8",
         "ultrastar-hc570",
         "ultrastar-hc620",
+        "wd40efax",
     ];
     assert_eq!(queued_sata, wanted);
 }

@@ -20,7 +20,7 @@ pub use array::ArrayVolume;
 pub use device::{
     Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
     DeviceView, Drive, DriveShape, DriveSource, Fault, FaultError, MediaWrite, NewDrives, Outcome, QueueFull,
-    SeekDistances, SlowedAccesses, Tag, TaskAttribute, TimeSplit, Travel,
+    SeekDistances, ShingleActivity, SlowedAccesses, Tag, TaskAttribute, TimeSplit, Travel,
 };
 pub use engine::{Engine, LayerPlace};
 pub use headstack_policy::rearrange::RearrangeCounters;

@@ -246,12 +246,14 @@ fn arm_time(results: &Results) -> Chart {
             activity.destages.total(),
             activity.read_ahead,
             activity.recalibration,
+            activity.shingled.cleaning.total(),
         ];
         times.map(|time| 100.0 * ratio(time.as_secs(), results.end.as_secs()))
     };
-    let names = ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration"];
+    let names =
+        ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration", "cleaning"];
     // The colours of the parts of a response time that have one.
-    let hues = [2, 3, 5, 1, 7, 0];
+    let hues = [2, 3, 5, 1, 7, 0, 4];
     let series = names.iter().enumerate().map(|(kind, name)| {
         Series::new(
             *name,

@@ -179,6 +179,19 @@ fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String
             format!("{:.1} % of the reads without an access of their own", 100.0 * activity.read_hit_share());
         lines.push(("cache".to_string(), value));
     }
+    let shingled = &activity.shingled;
+    if shingled.records + shingled.bands_streamed > 0 {
+        let value = format!(
+            "{} records to the cache, {} bands streamed, {} cleaned ({} GB moved); {} stalls of {} s in all",
+            grouped(shingled.records),
+            grouped(shingled.bands_streamed),
+            grouped(shingled.bands_cleaned),
+            figure(shingled.bytes_moved as f64 / 1e9),
+            grouped(shingled.full_stalls),
+            figure(shingled.stalled.as_secs())
+        );
+        lines.push(("shingled".to_string(), value));
+    }
     if let Some(guard) = &device.guard {
         let value = format!(
             "{} holds, a command overtaken {} times at most",

@@ -7,7 +7,7 @@ use headstack_model::Nanos;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{
     Activity, ArmTime, CacheUse, LinkUse, ProcessorUse, RearrangeActivity, RearrangeCounters,
-    RearrangePeriod, RearrangeTimes, TimeSplit,
+    RearrangePeriod, RearrangeTimes, ShingleActivity, TimeSplit,
 };
 use serde_json::{Map, Value, json};
 
@@ -231,6 +231,7 @@ fn devices(results: &Results) -> Vec<Value> {
                 "recalibration": activity.recalibration.as_secs(),
             },
             "slowed": slowed(activity),
+            "shingled": shingled(activity),
         })
     };
     results.devices.iter().map(device).collect()
@@ -240,6 +241,22 @@ fn devices(results: &Results) -> Vec<Value> {
 fn slowed(activity: &Activity) -> Option<Value> {
     let slowed = activity.slowed;
     (slowed.count > 0).then(|| json!({"accesses": slowed.count, "lost_s": slowed.lost.as_secs()}))
+}
+
+/// The persistent cache and the bands of a shingled disk; none where nothing was written to either.
+fn shingled(activity: &Activity) -> Option<Value> {
+    let shingled = activity.shingled;
+    (shingled != ShingleActivity::default()).then(|| {
+        json!({
+            "records": shingled.records,
+            "bands_streamed": shingled.bands_streamed,
+            "bands_cleaned": shingled.bands_cleaned,
+            "bytes_moved": shingled.bytes_moved,
+            "full_stalls": shingled.full_stalls,
+            "stalled_s": shingled.stalled.as_secs(),
+            "cleaning_s": arm_s(&shingled.cleaning),
+        })
+    })
 }
 
 fn links(results: &Results) -> Vec<Value> {

@@ -25,6 +25,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     cache(&spec.cache)?;
     spec.media_cache.as_ref().map_or(Ok(()), |log| media_cache(log, spec.cache.buffered))?;
     spec.zones.as_ref().map_or(Ok(()), |zones| host_zones(zones, spec))?;
+    spec.shingled.as_ref().map_or(Ok(()), |bands| shingled(bands, spec))?;
     bus(&spec.bus)?;
     tags(spec)?;
     queue(&spec.queue, spec.tagging())
@@ -437,6 +438,40 @@ fn host_zones(zones: &ZoneSpec, spec: &DriveSpec) -> Checked {
     zones
         .active_max
         .map_or(Ok(()), |most| within("zones.active_max", f64::from(most), least, count as f64, "zones"))
+}
+
+fn shingled(bands: &ShingledSpec, spec: &DriveSpec) -> Checked {
+    if !spec.cache.buffered {
+        let message =
+            "false: a shingled drive merges bands in its cache; set it to true, or remove `shingled`";
+        return Err(Fault::new("cache.buffered", message));
+    }
+    if spec.media_cache.is_some() {
+        let message = "it has a log of its own; remove the section `media_cache`";
+        return Err(Fault::new("shingled", message));
+    }
+    if !matches!(spec.cache.write_cache, WriteCache::Full | WriteCache::None) {
+        let message = "a shingled drive needs `full` or `none`; correct it, or remove `shingled`";
+        return Err(Fault::new("cache.write_cache", message));
+    }
+    let key = |name: &str| format!("shingled.{name}");
+    let capacity = spec.capacity_sectors as f64;
+    within(&key("band_sectors"), f64::from(bands.band_sectors), 8.0, capacity.min(4e6), "sectors")?;
+    within(&key("header_sectors"), f64::from(bands.header_sectors), 1.0, 1024.0, "sectors")?;
+    within(&key("record_extents_max"), f64::from(bands.record_extents_max), 1.0, 1024.0, "extents")?;
+    within(&key("record_max_sectors"), f64::from(bands.record_max_sectors), 1.0, 65_536.0, "sectors")?;
+    within(&key("clean_step_sectors"), f64::from(bands.clean_step_sectors), 8.0, 65_536.0, "sectors")?;
+    within(&key("pieces"), f64::from(bands.pieces), 1.0, 1000.0, "pieces")?;
+    if bands.pieces > 1 && bands.cache_placement == CachePlacement::Outer {
+        return Err(Fault::new(key("pieces"), "a cache at the outer diameter has one; leave it out"));
+    }
+    // Eight of the largest writes, and the records of bands that cleaning needs room for.
+    let records = u64::from(bands.header_sectors) * (u64::from(bands.record_extents_max) + 8);
+    let least = u64::from(bands.band_sectors) + 16 * (65_536 + records);
+    within(&key("cache_sectors"), bands.cache_sectors as f64, least as f64, capacity / 2.0, "sectors")?;
+    let least = 16.0 * f64::from(bands.record_extents_max);
+    within(&key("map_entries_max"), f64::from(bands.map_entries_max), least, 1e7, "extents")?;
+    within(&key("idle_ms"), bands.idle_ms, 0.1, 1e6, "ms")
 }
 
 fn bus(spec: &BusSpec) -> Checked {

@@ -12,6 +12,7 @@ mod limits;
 mod mechanics;
 mod media_cache;
 mod notes;
+mod shingled;
 mod zones;
 
 pub use electronics::{
@@ -27,6 +28,7 @@ pub use mechanics::{
     SlowPeriodSpec, ZeroLatency,
 };
 pub use media_cache::MediaCacheSpec;
+pub use shingled::{CachePlacement, ShingledSpec};
 
 pub use zones::ZoneSpec;
 
@@ -89,6 +91,9 @@ pub struct DriveSpec {
     /// Zones that the host writes in sequence; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<ZoneSpec>,
+    /// Bands of shingled tracks that the drive manages; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shingled: Option<ShingledSpec>,
     /// The host's bus.
     pub bus: BusSpec,
     /// The command queue.

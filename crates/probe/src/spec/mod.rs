@@ -81,6 +81,7 @@ pub fn mechanics_file(
         cache: CacheSpec::default(),
         media_cache: None,
         zones: None,
+        shingled: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     };

@@ -145,6 +145,27 @@ pub struct Activity {
     pub seeks: SeekDistances,
     /// Accesses that slow periods delayed.
     pub slowed: SlowedAccesses,
+    /// The persistent cache and the bands of a shingled disk.
+    pub shingled: ShingleActivity,
+}
+
+/// What a shingled disk did with its persistent cache and its bands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShingleActivity {
+    /// Records that were appended to the log.
+    pub records: u64,
+    /// Bands that were written as a whole with new data.
+    pub bands_streamed: u64,
+    /// Bands that were cleaned.
+    pub bands_cleaned: u64,
+    /// Bytes that cleaning read and wrote.
+    pub bytes_moved: u64,
+    /// Writes that found the cache full.
+    pub full_stalls: u64,
+    /// Time for which they waited.
+    pub stalled: Nanos,
+    /// The arm's time for cleaning.
+    pub cleaning: ArmTime,
 }
 
 /// Accesses that slow periods delayed, and the time that they lost.
@@ -165,9 +186,9 @@ impl SlowedAccesses {
 }
 
 impl Activity {
-    /// Time that the arm was at work for commands and destages.
+    /// Time that the arm was at work for commands, for destages and for cleaning bands.
     pub fn busy(&self) -> Nanos {
-        self.commands.total() + self.destages.total()
+        self.commands.total() + self.destages.total() + self.shingled.cleaning.total()
     }
 
     /// Commands that the device ended.
@@ -178,7 +199,8 @@ impl Activity {
     /// Mean time that an access of a command or a destage takes of the arm, in milliseconds; 0 where there was none.
     pub fn head_time_ms(&self) -> f64 {
         let accesses = self.commands.accesses + self.destages.accesses;
-        if accesses > 0 { self.busy().as_ms() / accesses as f64 } else { 0.0 }
+        let busy = self.commands.total() + self.destages.total();
+        if accesses > 0 { busy.as_ms() / accesses as f64 } else { 0.0 }
     }
 
     /// Share of the reads that needed no access of their own; 0 where there were none.
@@ -202,6 +224,12 @@ impl Activity {
     pub(super) fn destage(&mut self, span: &Span, travel: Travel) {
         self.destages.add(span);
         self.seeks.add(travel.distance());
+    }
+
+    /// Counts an access of cleaning that moves `bytes`.
+    pub(super) fn clean(&mut self, span: &Span, bytes: u64) {
+        self.shingled.cleaning.add(span);
+        self.shingled.bytes_moved += bytes;
     }
 
     /// Counts a command that joined a read-ahead.

@@ -7,6 +7,7 @@ use super::job::Job;
 use super::media::{Arm, Delivered};
 use super::port::Wanted;
 use super::record::List;
+use super::shingled;
 use super::split::Part;
 use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device, Outcome};
@@ -73,7 +74,7 @@ impl Device {
     }
 
     fn log_due(&self) -> Instant {
-        self.media_cache.as_ref().map_or(Instant::MAX, |log| log.due())
+        self.media_cache.as_ref().map_or(self.disk.cleaning_due(), |log| log.due())
     }
 
     fn start_destage(&mut self) -> bool {
@@ -81,7 +82,10 @@ impl Device {
     }
 
     fn start_emptying(&mut self) -> bool {
-        self.media_cache.as_mut().is_some_and(|log| log.start_emptying(&mut self.disk, self.now))
+        match &mut self.media_cache {
+            Some(log) => log.start_emptying(&mut self.disk, self.now),
+            None => self.disk.start_cleaning(self.now),
+        }
     }
 
     #[inline(always)]
@@ -244,7 +248,7 @@ impl Device {
                 Found::Nothing => self.job(slot).cache = CacheUse::Miss,
             }
         }
-        if self.start_unreadable(slot) {
+        if self.start_unreadable(slot) || shingled::start_read(self, slot) {
             return true;
         }
         let begins = self.access_begins(slot);
@@ -415,6 +419,7 @@ impl Device {
         }
         let job = &mut self.commands.jobs[slot as usize];
         let end = match &mut self.media_cache {
+            _ if self.disk.shingled.is_some() => self.disk.log_command(job, begins),
             Some(log) if is_logged => {
                 let (span, place) = log.span(&self.disk, job, begins);
                 let travel = self.disk.travel_to(place);
@@ -455,6 +460,7 @@ impl Device {
             }
         }
         self.disk.work = Work::Idle;
+        self.disk.finish_logged(self.now);
         match slot {
             Some(slot) => {
                 let Job { command, segment, .. } = self.commands.jobs[slot as usize];

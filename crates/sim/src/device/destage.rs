@@ -1,6 +1,7 @@
 //! Destaging: written data on their way from the cache to the media.
 
 mod joined;
+mod shingled;
 
 use super::TaskAttribute;
 use super::cost::{Cost, Target};
@@ -47,6 +48,8 @@ pub(super) struct Destage {
     /// Writes for which room in the queue is reserved until their data have arrived.
     reserved: usize,
     current: Option<Run>,
+    /// Runs that are being written together, to a shingled disk.
+    batch: Vec<Run>,
     /// Whether the head passes over the blocks of a write that joined the run and has its own destage later.
     goes_over: bool,
     sectors: u64,
@@ -81,6 +84,7 @@ impl Destage {
             runs: Slab::with_capacity(room),
             queue: Queue::new(room),
             current: None,
+            batch: Vec::new(),
             goes_over: false,
             reserved: 0,
             sectors: 0,
@@ -101,16 +105,16 @@ impl Destage {
         }
         let holds = |run: &Run| run.start <= start && end <= run.end;
         let waits = self.queue.slots().iter().any(|slot| holds(&self.runs[slot.id.0 as usize]));
-        waits || self.current.as_ref().is_some_and(holds)
+        waits || self.current.iter().chain(&self.batch).any(holds)
     }
 
     pub(super) fn dirty_sectors(&self) -> u64 {
         let waiting = self.queue.slots().iter().map(|slot| &self.runs[slot.id.0 as usize]);
-        waiting.chain(&self.current).map(|run| run.end - run.start).sum()
+        waiting.chain(&self.current).chain(&self.batch).map(|run| run.end - run.start).sum()
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.queue.is_empty() && self.current.is_none() && self.reserved == 0
+        self.queue.is_empty() && self.current.is_none() && self.batch.is_empty() && self.reserved == 0
     }
 
     /// Whether the head has passed over the joined blocks; resets the flag.
@@ -217,6 +221,9 @@ impl Destage {
         if self.queue.is_empty() {
             return false;
         }
+        if disk.shingled.is_some() {
+            return self.start_shingled(disk, now);
+        }
         let arm = disk.arm_from(now);
         let index = match self.policy {
             WriteCache::Full => {
@@ -244,6 +251,9 @@ impl Destage {
     }
 
     pub(super) fn finish(&mut self, cache: &mut Cache) {
+        if !self.batch.is_empty() {
+            return self.finish_batch();
+        }
         let run = self.current.take().expect("a run was being written");
         if self.policy == WriteCache::Full {
             self.sectors -= run.end - run.start;

@@ -6,6 +6,7 @@ use super::drive::Drive;
 use super::faults::BadBlocks;
 use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
+use super::persistent_cache::PersistentCache;
 use super::record::{List, Record};
 use super::slow::SlowPeriods;
 use super::view::ArmWork;
@@ -95,6 +96,8 @@ pub(super) struct DiskArm {
     chance: Chance,
     pub(super) bad_blocks: BadBlocks,
     pub(super) slow: SlowPeriods,
+    /// The persistent cache of a shingled disk.
+    pub(super) shingled: Option<Box<PersistentCache>>,
     /// Seed of the drive's draws.
     pub(super) seed: u64,
     /// The media-write log, if it is enabled.
@@ -117,6 +120,7 @@ impl DiskArm {
             last_lbn: Lbn(0),
             chance,
             bad_blocks: BadBlocks::default(),
+            shingled: None,
             slow: SlowPeriods::new(&spec.mechanics.slow_periods, seed),
             seed,
             record: None,
@@ -124,6 +128,11 @@ impl DiskArm {
             write_seek_min: Nanos::from_ms(spec.bus.write_seek_min_ms),
             physical_sectors: u64::from(spec.physical_sector_bytes / spec.sector_bytes),
         }
+    }
+
+    /// The disk with the persistent cache of a shingled one.
+    pub(super) fn with_shingles(self, shingled: Option<Box<PersistentCache>>) -> DiskArm {
+        DiskArm { shingled, ..self }
     }
 
     pub(super) fn turns(&self, turns: u32) -> Nanos {

@@ -43,7 +43,7 @@ impl Span {
         self.end = end;
     }
 
-    fn append(&mut self, part: &Span) {
+    pub(crate) fn append(&mut self, part: &Span) {
         self.seek += part.seek;
         self.rotation += part.rotation;
         self.media += part.media;

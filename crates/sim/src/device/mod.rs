@@ -6,7 +6,8 @@
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that continues until
 //! another command needs the arm; tagged queueing as on SCSI and SATA; write-through, immediate reporting and write-back with
-//! destaging; FLUSH and FUA; a log on the media for writes that must be safe; revolutions lost to retries. Not modelled: power states.
+//! destaging; FLUSH and FUA; a log on the media for writes that must be safe; drive-managed shingled bands; revolutions lost to retries.
+//! Not modelled: power states.
 //! A disk with two arms is two devices behind one queue (`rigs/exos-2x18-sata.toml`). The engine passes in the links that a drive shares
 //! with others on its way to the host.
 
@@ -28,10 +29,12 @@ mod media;
 mod media_cache;
 mod options;
 mod pass;
+mod persistent_cache;
 mod port;
 mod read_ahead;
 mod record;
 mod serving;
+mod shingled;
 mod slow;
 mod spares;
 mod split;
@@ -39,7 +42,7 @@ mod unbuffered;
 mod view;
 mod waiting;
 
-pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, SlowedAccesses, Travel};
+pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, ShingleActivity, SlowedAccesses, Travel};
 pub use command::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 pub use drive::{Drive, DriveShape, DriveSource, NewDrives};
 pub use faults::{Fault, FaultError};
@@ -64,6 +67,7 @@ use headstack_policy::order::{self, Order};
 use host_zones::HostZones;
 use job::Job;
 use media_cache::MediaCache;
+use persistent_cache::PersistentCache;
 use port::Port;
 use rand::RngExt;
 use read_ahead::ReadAheadControl;
@@ -123,7 +127,7 @@ impl Device {
         Ok(Device {
             config: Config::new(spec),
             media_cache: MediaCache::of(spec, &drive)?,
-            disk: DiskArm::new(drive, spec, chance, options.seed),
+            disk: DiskArm::new(drive, spec, chance, options.seed).with_shingles(PersistentCache::new(spec)?),
             cache,
             now: Instant::ZERO,
             commands: Commands::new(depth, spec.tagging(), waiting),
@@ -335,6 +339,9 @@ impl Device {
 
     /// Reports a command done at `at`.
     fn complete(&mut self, slot: u32, at: Instant) {
+        if let Some(shingles) = &mut self.disk.shingled {
+            shingles.note_command(at);
+        }
         self.commands.complete(slot, at, &mut self.disk.activity);
     }
 

@@ -2,6 +2,7 @@
 
 use headstack_model::SpecError;
 use headstack_policy::order;
+use headstack_policy::shingled::ShingleLayoutError;
 
 /// Options of a device in addition to its drive file.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,9 @@ pub enum DeviceError {
     /// No such order policy.
     #[error(transparent)]
     Order(#[from] order::OrderError),
+    /// Bands and a persistent cache that do not fit together.
+    #[error("shingled: {0}")]
+    Shingles(#[from] ShingleLayoutError),
     /// Queue depth outside 1 to 1,024.
     #[error("queue depth {0} is outside 1 to 1024")]
     Depth(u32),

@@ -154,6 +154,7 @@ impl ReadAheadControl {
         let limit = self.rule.limit(&disk.drive, &disk.last_extent, held_from, start, end);
         let limit = cache.extend_read_ahead(segment, limit);
         let limit = disk.bad_blocks.sound_to(from_end, limit);
+        let limit = disk.in_bands_to(from_end, limit);
         let keep_to = (end + self.rule.least).min(limit);
         let front = self.rule.front(&disk.drive, &disk.last_extent, end);
         let front = front.map(|front| disk.bad_blocks.sound_from(front, held_from));
@@ -316,6 +317,7 @@ impl ReadAheadControl {
         disk.work.is_read_ahead()
             && (!others_wait || blocks.end <= self.current.keep_to)
             && disk.bad_blocks.is_sound(blocks.start, blocks.end)
+            && disk.in_bands_to(blocks.start, blocks.end) == blocks.end
     }
 
     /// A read from `start` on, whose first blocks are being read ahead, joins the read-ahead. Returns when all its blocks have left
@@ -360,7 +362,8 @@ impl ReadAheadControl {
         let extent = &self.current.pass.extent;
         let limit = self.rule.limit(&disk.drive, extent, from, blocks.start, blocks.end);
         let limit = cache.extend_read_ahead(segment, limit);
-        self.current.limit = self.current.limit.max(disk.bad_blocks.sound_to(end, limit));
+        self.current.limit =
+            self.current.limit.max(disk.in_bands_to(end, disk.bad_blocks.sound_to(end, limit)));
         self.hold_back(disk, now);
     }
 }

@@ -15,6 +15,7 @@ use super::job::Job;
 use super::pass::Pass;
 use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Blocks written to the media one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,15 @@ impl Record {
 
     /// The access for what waits in `list` begins.
     pub(super) fn begin(&mut self, list: List, begins: Instant) {
+        self.begin_younger(begins);
+        let mut bears = std::mem::take(&mut self.bears);
+        bears.clear();
+        std::mem::swap(&mut bears, self.list(list));
+        self.bears = bears;
+    }
+
+    /// Gives blocks to the younger writes whose data are here when an access begins.
+    fn begin_younger(&mut self, begins: Instant) {
         let Record { runs, commands, younger, .. } = self;
         younger.retain(|one| {
             let waits = one.here > begins;
@@ -116,9 +126,27 @@ impl Record {
         });
         self.passes.clear();
         self.delay = Nanos::ZERO;
+    }
+
+    /// The access for what waits in several lists begins: [`Record::bear`] names them.
+    pub(super) fn begin_several(&mut self, begins: Instant) {
+        self.begin_younger(begins);
+        self.bears.clear();
+    }
+
+    /// The access also writes the blocks `blocks` of what waits in `list`; the rest continues to wait.
+    pub(super) fn bear(&mut self, list: List, blocks: Range<Lbn>) {
         let mut bears = std::mem::take(&mut self.bears);
-        bears.clear();
-        std::mem::swap(&mut bears, self.list(list));
+        let waiting = self.list(list);
+        for piece in std::mem::take(waiting) {
+            let (start, end) = (piece.start.max(blocks.start), piece.end.min(blocks.end));
+            let parts = [
+                Piece { end: piece.end.min(blocks.start), ..piece },
+                Piece { start: piece.start.max(blocks.end), ..piece },
+            ];
+            waiting.extend(parts.into_iter().filter(|part| part.start < part.end));
+            bears.extend((start < end).then_some(Piece { start, end, ..piece }));
+        }
         self.bears = bears;
     }
 

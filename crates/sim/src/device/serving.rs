@@ -227,6 +227,9 @@ impl Device {
     fn receive(&mut self, link: &mut HostLink<'_>, slot: u32) {
         let now = self.now;
         self.commands.begin(slot);
+        if let Some(shingles) = &mut self.disk.shingled {
+            shingles.note_command(now);
+        }
         let alone = self.outstanding() == 1;
         let job = self.job(slot);
         job.account(Part::Queued, now);

@@ -343,6 +343,25 @@ fn drive_on_unknown_bus_or_in_two_arrays_is_rejected() {
     reader.must_refuse(&text, "spares  =", "array[1].spares: `d0` is in another array, too");
 }
 
+#[test]
+fn shingled_bands_that_do_not_fit_their_drive_are_rejected() {
+    let mut reader = Reader::default();
+    let mut refused = |key: &str, names: &str| {
+        let text = format!("[drive]\npreset = \"wd40efax\"\n{key}");
+        reader.must_refuse(&text, key, names);
+    };
+    refused("shingled.cache_sectors = 60000", "shingled.cache_sectors: 60000 is outside ");
+    refused("shingled.band_sectors = 0", "shingled.band_sectors: 0 is outside 8 to 4000000 sectors");
+    refused(
+        "shingled.map_entries_max = 100",
+        "shingled.map_entries_max: 100 is outside 256 to 10000000 extents",
+    );
+    refused("shingled.pieces = 3", "shingled.pieces: a cache at the outer diameter has one");
+    refused("shingled.cache_placement = \"inner\"", "shingled.cache_placement");
+    refused("cache.buffered = false", "cache.buffered: false: a shingled drive");
+    refused("cache.write_cache = \"segment\"", "cache.write_cache: a shingled drive needs");
+}
+
 /// Keys that count for nothing beside what else the array says.
 #[test]
 fn inapplicable_array_key_is_rejected() {

@@ -21,6 +21,7 @@ mod processor;
 mod queueing;
 mod rotation;
 mod seek;
+mod shingled;
 mod streams;
 mod support;
 mod tags;

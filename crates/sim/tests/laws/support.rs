@@ -107,6 +107,7 @@ impl Rig {
             spec.mechanics.retries = None;
             spec.mechanics.lost_turns = None;
             spec.media_cache = None;
+            spec.shingled = None;
             spec.mechanics.recalibration = None;
             // Below zero, writes would be on track sooner than reads.
             spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);
@@ -178,14 +179,22 @@ impl Rig {
     }
 }
 
-/// Every shipped drive, without a log on the media: most laws are about writes that go home at once.
+/// Every shipped drive, without a log on the media or shingled bands: most laws are about writes that go home at once.
 pub(crate) fn shipped() -> Vec<Rig> {
-    shipped_as_they_are().iter().map(|rig| rig.with(|spec| spec.media_cache = None)).collect()
+    let plain = |rig: &Rig| rig.with(|spec| (spec.media_cache, spec.shingled) = (None, None));
+    shipped_as_they_are().iter().map(plain).collect()
 }
 
 /// Every shipped drive with a log on the media.
 pub(crate) fn shipped_with_logs() -> Vec<Rig> {
     shipped_as_they_are().into_iter().filter(|rig| rig.spec.media_cache.is_some()).collect()
+}
+
+/// Every shipped drive with shingled bands.
+pub(crate) fn shipped_shingled() -> Vec<Rig> {
+    let shingled = drives::all().iter().filter(|(_, text)| text.contains("[shingled]"));
+    let load = |name: &str| Rig::new(drives::load(name).unwrap_or_else(|error| panic!("{error}")));
+    shingled.map(|(name, _)| load(name)).collect()
 }
 
 fn shipped_as_they_are() -> Vec<Rig> {

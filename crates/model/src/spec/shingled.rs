@@ -1,0 +1,48 @@
+//! Keys of `[shingled]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the persistent cache of a shingled drive lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CachePlacement {
+    /// In one piece on the outermost tracks.
+    Outer,
+    /// In equal pieces, spread evenly over the blocks.
+    Spread,
+}
+
+/// `[shingled]`: bands of shingled tracks that the drive itself manages. Writes go to a log in a persistent cache on the media; a map of
+/// extents says where the newest data of a block are. Later the drive cleans the band of the oldest extent in the log (FIFO): it
+/// reads the band, merges its cached extents, saves the result in the cache, and writes the band. A band of which the volatile
+/// cache holds new data for all blocks is written at its own place at once. The blocks of a band have fixed places.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShingledSpec {
+    /// Blocks of a band.
+    pub band_sectors: u32,
+    /// Size of the persistent cache: the log and one band, where cleaning saves its work.
+    pub cache_sectors: u64,
+    /// Where the persistent cache lies.
+    pub cache_placement: CachePlacement,
+    /// Pieces of a cache that is spread.
+    #[serde(default = "default_pieces")]
+    pub pieces: u32,
+    /// Largest number of extents in the map.
+    pub map_entries_max: u32,
+    /// Sectors of a record's header in the log.
+    pub header_sectors: u32,
+    /// Largest number of extents in a record.
+    pub record_extents_max: u32,
+    /// Size of a record from which on no more extents are added. A longer write has a record of its own.
+    pub record_max_sectors: u32,
+    /// Time without a command after which a band is cleaned.
+    pub idle_ms: f64,
+    /// Most that one access of cleaning moves: a command that arrives meanwhile waits for it.
+    pub clean_step_sectors: u32,
+}
+
+fn default_pieces() -> u32 {
+    1
+}

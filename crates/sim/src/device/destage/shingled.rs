@@ -1,0 +1,105 @@
+//! Destaging of a shingled drive: whole bands at their own places, everything else to the log.
+
+use super::{Destage, Run};
+use crate::device::activity::Travel;
+use crate::device::disk::{DiskArm, Work};
+use crate::device::media::Arriving;
+use crate::device::shingled::bear;
+use headstack_model::{Instant, Lbn};
+use std::ops::Range;
+
+impl Destage {
+    /// Starts to write dirty runs: the band of the oldest, if all its blocks are dirty, else the oldest runs in one record of the log.
+    pub(super) fn start_shingled(&mut self, disk: &mut DiskArm, now: Instant) -> bool {
+        let oldest = self.runs[self.queue.slots()[0].id.0 as usize];
+        let shingles = disk.shingled.as_ref().expect("the caller has asked");
+        let band = shingles.band(oldest.start);
+        let is_streamed = self.covers(&band) && shingles.may_write_band(oldest.start);
+        let (extents, sectors) = (shingles.record_extents_max, shingles.record_max_sectors);
+        let ids = match is_streamed {
+            true => self.take_band(&band),
+            false => self.take_record(extents, sectors),
+        };
+        let arrives = |run: &Run| run.arriving.time_of(run.end - run.start).max(run.not_before);
+        let here = self.batch.iter().map(arrives).max().unwrap_or(now);
+        let begins = disk.access_from(now).max(here);
+        let blocks = |run: &Run| run.start..run.end;
+        let written = self.batch.iter().map(blocks);
+        bear(disk, begins, ids.into_iter().zip(written.clone()));
+        let lost = disk.slow_period_time(begins);
+        let from = disk.arm.place;
+        let mut span = match is_streamed {
+            true => disk.write_whole_band(begins + lost, band),
+            false => disk.log_runs(begins + lost, written, Arriving::default()).1,
+        };
+        disk.activity.destage(&span, Travel { from: from.cylinder, to: disk.arm.place.cylinder });
+        span.end += self.extra;
+        disk.arm.at = span.end;
+        self.last_was_destage = true;
+        disk.occupy(Work::Writing { slot: None }, span.end);
+        true
+    }
+
+    /// Whether the dirty runs have all blocks of a band. A stream's runs wait in the order of its blocks.
+    fn covers(&self, band: &Range<Lbn>) -> bool {
+        if self.sectors < band.end - band.start {
+            return false;
+        }
+        let mut runs = self.queue.slots().iter().map(|slot| &self.runs[slot.id.0 as usize]);
+        // Of a run that goes beyond both ends, two parts would be left.
+        if runs.clone().any(|run| run.start < band.start && band.end < run.end) {
+            return false;
+        }
+        let extend = |next: Lbn, run: &Run| if run.start <= next { next.max(run.end) } else { next };
+        runs.by_ref().fold(band.start, extend) >= band.end
+    }
+
+    /// Takes the dirty blocks of a band. Returns the numbers of their runs.
+    fn take_band(&mut self, band: &Range<Lbn>) -> Vec<u32> {
+        let (mut ids, mut index) = (Vec::new(), 0);
+        while let Some(slot) = self.queue.slots().get(index) {
+            let id = slot.id.0;
+            let run = self.runs[id as usize];
+            let (start, end) = (run.start.max(band.start), run.end.min(band.end));
+            if start >= end {
+                index += 1;
+                continue;
+            }
+            ids.push(id);
+            self.batch.push(Run { start, end, ..run });
+            match (run.start < start, end < run.end) {
+                (true, _) => (self.runs[id as usize].end, index) = (start, index + 1),
+                (_, true) => (self.runs[id as usize].start, index) = (end, index + 1),
+                _ => {
+                    self.queue.remove(index);
+                    self.runs.remove(id as usize);
+                }
+            }
+        }
+        ids
+    }
+
+    /// Takes the oldest runs that fit in a record, at least one. Returns their numbers.
+    fn take_record(&mut self, extents: usize, sectors: u64) -> Vec<u32> {
+        let (mut ids, mut total) = (Vec::with_capacity(extents), 0);
+        while let Some(slot) = self.queue.slots().first() {
+            let id = slot.id.0;
+            let run = self.runs[id as usize];
+            total += run.end - run.start;
+            if !ids.is_empty() && (total > sectors || ids.len() == extents) {
+                break;
+            }
+            self.queue.remove(0);
+            self.runs.remove(id as usize);
+            self.batch.push(run);
+            ids.push(id);
+        }
+        ids
+    }
+
+    /// The access ended: what it wrote is clean.
+    pub(super) fn finish_batch(&mut self) {
+        self.sectors -= self.batch.iter().map(|run| run.end - run.start).sum::<u64>();
+        self.batch.clear();
+    }
+}

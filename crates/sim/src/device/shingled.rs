@@ -1,0 +1,308 @@
+//! Drive-managed shingled disks: writes go to a log in the persistent cache, reads follow the map, and the drive cleans bands when it is
+//! idle or the cache is full.
+//!
+//! Modelled: every access to the log, the scratch area and the bands; the cache's tracks are those of the blocks at its place. A write that
+//! finds the cache full waits until cleaning has made room, and so do all other commands. Idle cleaning stops after the access
+//! in progress when a command arrives. Not modelled: the search for the log's end at power-on, blocks that a torn band leaves
+//! unreadable, the order of commands by places in the cache (they are sorted by their own places).
+//!
+//! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015; see [`headstack_policy::shingled`].
+
+use super::disk::{DiskArm, Work};
+use super::job::Job;
+use super::media::{Arriving, Delivered, Room, Span};
+use super::persistent_cache::PersistentCache;
+use super::record::List;
+use super::split::Part;
+use super::{CacheUse, Device, Travel};
+use headstack_model::{Instant, Lbn, Op};
+use headstack_policy::shingled::{CleaningStep, LoggedExtent, MediaPlace};
+use std::ops::Range;
+
+/// Accesses one after the other, each where the last one left the arm.
+struct Accesses<'a> {
+    disk: &'a mut DiskArm,
+    span: Span,
+}
+
+impl<'a> Accesses<'a> {
+    /// The first begins at `begins`.
+    fn new(disk: &'a mut DiskArm, begins: Instant) -> Accesses<'a> {
+        disk.arm.at = begins;
+        let last = super::pass::Pass { extent: disk.last_extent, ..Default::default() };
+        Accesses { disk, span: Span { end: begins, last, ..Span::default() } }
+    }
+
+    fn add(&mut self, span: &Span) {
+        self.span.append(span);
+        (self.disk.arm, self.disk.last_extent) = (span.arm(), span.last.extent);
+    }
+
+    fn read(&mut self, run: Range<Lbn>) {
+        let (drive, arm) = (self.disk.drive.clone(), self.disk.arm);
+        let pass = drive.plan(&self.disk.last_extent, arm, run.start, run.end - run.start, false);
+        let span = drive.read(arm, pass, run.end, &mut Delivered::nowhere());
+        self.add(&span);
+    }
+
+    fn write(&mut self, run: Range<Lbn>, arriving: Arriving) {
+        let (near, arm) = (&self.disk.last_extent, self.disk.arm);
+        let span = self.disk.drive.write_in_parts(near, arm, run, arriving, Room::ENDLESS, &mut |_| {});
+        self.add(&span);
+    }
+
+    fn write_cache(&mut self, shingles: &PersistentCache, place: u64, sectors: u64, arriving: Arriving) {
+        shingles.runs(place, sectors).for_each(|run| self.write(run, arriving));
+    }
+
+    fn read_cache(&mut self, shingles: &PersistentCache, place: u64, sectors: u64) {
+        shingles.runs(place, sectors).for_each(|run| self.read(run));
+    }
+
+    /// Carries out a step of cleaning.
+    fn clean(&mut self, shingles: &mut PersistentCache, step: &CleaningStep) {
+        let (header, before, here) = (shingles.layer.layout().header_sectors, self.span, Arriving::default());
+        self.span = Span { end: before.end, last: before.last, ..Span::default() };
+        let band = |lbn: u64, sectors: u64| Lbn(lbn)..Lbn(lbn + sectors);
+        let sectors = match *step {
+            CleaningStep::ReadBand { lbn, sectors } => {
+                self.read(band(lbn, sectors));
+                sectors
+            }
+            CleaningStep::ReadLog { place, sectors, .. }
+            | CleaningStep::ReadScratch { place, sectors, .. } => {
+                self.read_cache(shingles, place, sectors);
+                sectors
+            }
+            CleaningStep::WriteScratch { place, sectors, .. } => {
+                self.write_cache(shingles, place, sectors, here);
+                sectors
+            }
+            CleaningStep::WriteBand { lbn, sectors } => {
+                self.write(band(lbn, sectors), here);
+                sectors
+            }
+            CleaningStep::CommitScratch(_) => {
+                self.write_cache(shingles, shingles.layer.layout().scratch_header(), header, here);
+                header
+            }
+            CleaningStep::WriteRecord(ref record) => {
+                self.disk.activity.shingled.bands_cleaned += 1;
+                self.write_cache(shingles, record.place, header, here);
+                header
+            }
+            CleaningStep::WriteAnchor(anchor) => {
+                let place = shingles.layer.layout().anchor_place(anchor.generation);
+                self.write_cache(shingles, place, header, here);
+                header
+            }
+        };
+        self.disk.activity.clean(&self.span, sectors * shingles.sector_bytes);
+        let done = self.span;
+        self.span = before;
+        self.span.append(&done);
+    }
+}
+
+impl DiskArm {
+    /// When a band should be cleaned if no command needs the arm; `Instant::MAX` when the cache has no data that count.
+    #[inline]
+    pub(super) fn cleaning_due(&self) -> Instant {
+        match &self.shingled {
+            Some(shingles) if !shingles.layer.is_clean() => shingles.quiet_since + shingles.idle,
+            _ => Instant::MAX,
+        }
+    }
+
+    /// Starts the next access of cleaning; false if the cache has no data that count.
+    pub(super) fn start_cleaning(&mut self, now: Instant) -> bool {
+        let Some(mut shingles) = self.shingled.take() else { return false };
+        let step = shingles.layer.clean();
+        if let Some(step) = &step {
+            let begins = self.arm.at.max(now);
+            let mut accesses = Accesses::new(self, begins);
+            accesses.clean(&mut shingles, step);
+            let end = accesses.span.end;
+            self.occupy(Work::Emptying, end);
+        }
+        self.shingled = Some(shingles);
+        step.is_some()
+    }
+
+    /// Up to where blocks before `end` can be read from their bands, from `start` on.
+    #[inline]
+    pub(super) fn in_bands_to(&self, start: Lbn, end: Lbn) -> Lbn {
+        let Some(shingles) = &self.shingled else { return end };
+        if start >= end {
+            return end;
+        }
+        shingles.layer.first_cached(start.0, end.0).map_or(end, Lbn)
+    }
+
+    /// The accesses for a read of which the cache has blocks, from `begins` on: one for each piece.
+    fn read_pieces(&mut self, begins: Instant, blocks: Range<Lbn>) -> Span {
+        let shingles = self.shingled.take().expect("the caller has found cached blocks");
+        let mut accesses = Accesses::new(self, begins);
+        shingles.layer.read(blocks.start.0, blocks.end.0, &mut |lbn, sectors, place| match place {
+            MediaPlace::Band => accesses.read(Lbn(lbn)..Lbn(lbn + sectors)),
+            MediaPlace::Cache(place) => accesses.read_cache(&shingles, place, sectors),
+        });
+        let span = accesses.span;
+        self.shingled = Some(shingles);
+        self.last_lbn = blocks.end;
+        span
+    }
+
+    /// Cleans bands until the log has room for the extents, from `begins` on, and appends them. Returns when there was room, and the
+    /// accesses for the record.
+    fn log_record(
+        &mut self,
+        shingles: &mut PersistentCache,
+        begins: Instant,
+        extents: &[LoggedExtent],
+        arriving: Arriving,
+    ) -> (Instant, Span) {
+        let mut room = begins;
+        let record = loop {
+            if let Ok(record) = shingles.layer.append(extents) {
+                break record;
+            }
+            let step = shingles.layer.clean().expect("a full cache has data that count");
+            let mut accesses = Accesses::new(self, room);
+            accesses.clean(shingles, &step);
+            room = accesses.span.end;
+        };
+        if room > begins {
+            self.activity.shingled.full_stalls += 1;
+            self.activity.shingled.stalled += room - begins;
+        }
+        self.activity.shingled.records += 1;
+        let sectors = shingles.layer.layout().header_sectors + record.data_sectors();
+        let mut accesses = Accesses::new(self, room);
+        accesses.write_cache(shingles, record.place, sectors, arriving);
+        let span = accesses.span;
+        (room, span)
+    }
+
+    /// Appends runs of blocks to the log, from `begins` on, in one record, or in several where a run is larger than one. Returns when
+    /// the first had room, and the accesses.
+    pub(super) fn log_runs(
+        &mut self,
+        begins: Instant,
+        runs: impl Iterator<Item = Range<Lbn>>,
+        arriving: Arriving,
+    ) -> (Instant, Span) {
+        let mut shingles = self.shingled.take().expect("the caller has asked");
+        let mut extents = std::mem::take(&mut shingles.extents);
+        extents.clear();
+        let most = shingles.layer.layout().record_sectors_max().min(u64::from(u32::MAX));
+        for Range { mut start, end } in runs {
+            while start < end {
+                let sectors = (end - start).min(most);
+                extents.push(LoggedExtent { lbn: start.0, sectors: sectors as u32 });
+                start = start + sectors;
+            }
+        }
+        let (mut first, mut total) = (None, Span { end: begins, ..Span::default() });
+        let is_one = extents.iter().map(|extent| u64::from(extent.sectors)).sum::<u64>() <= most;
+        for record in extents.chunks(if is_one { shingles.record_extents_max } else { 1 }) {
+            let (room, span) = self.log_record(&mut shingles, total.end, record, arriving);
+            first = first.or(Some(room));
+            total.append(&span);
+        }
+        for extent in &extents {
+            let blocks = Lbn(extent.lbn)..Lbn(extent.lbn + u64::from(extent.sectors));
+            if !self.bad_blocks.is_sound(blocks.start, blocks.end) {
+                self.bad_blocks.cure(&blocks);
+            }
+        }
+        (shingles.extents, shingles.is_writing) = (extents, true);
+        self.shingled = Some(shingles);
+        (first.unwrap_or(begins), total)
+    }
+
+    /// Writes a whole band at its own place, from `begins` on.
+    pub(super) fn write_whole_band(&mut self, begins: Instant, band: Range<Lbn>) -> Span {
+        let mut shingles = self.shingled.take().expect("the caller has asked");
+        let mut accesses = Accesses::new(self, begins);
+        accesses.write(band.clone(), Arriving::default());
+        let index = shingles.layer.layout().band_of(band.start.0);
+        if let Some(record) = shingles.layer.supersede_band(index) {
+            let header = shingles.layer.layout().header_sectors;
+            accesses.write_cache(&shingles, record.place, header, Arriving::default());
+        }
+        let span = accesses.span;
+        if !self.bad_blocks.is_sound(band.start, band.end) {
+            self.bad_blocks.cure(&band);
+        }
+        self.activity.shingled.bands_streamed += 1;
+        shingles.is_writing = true;
+        self.shingled = Some(shingles);
+        span
+    }
+
+    /// A command's write to the log, from `begins` on; returns its end.
+    pub(super) fn log_command(&mut self, job: &mut Job, begins: Instant) -> Instant {
+        let blocks = job.command.request.lbn..job.command.request.end();
+        let lost = self.slow_period_time(begins);
+        let from = self.arm.place;
+        let (room, mut span) = self.log_runs(begins + lost, std::iter::once(blocks), job.arriving);
+        job.account(Part::Cache, room);
+        let travel = Travel { from: from.cylinder, to: span.last.place().cylinder };
+        span.rotation += span.end.since(room).saturating_sub(span.seek + span.rotation + span.media);
+        self.account(job, &span, travel);
+        span.end
+    }
+
+    /// The media write in progress ended at `now`: what went to the log or to a whole band is safe.
+    pub(super) fn finish_logged(&mut self, now: Instant) {
+        if let Some(shingles) = &mut self.shingled
+            && std::mem::take(&mut shingles.is_writing)
+            && let Some(record) = &mut self.record
+        {
+            record.tell_logged(now);
+        }
+    }
+}
+
+/// Starts a read of which the persistent cache has blocks; false if all its blocks are in their bands.
+#[inline]
+pub(super) fn start_read(device: &mut Device, slot: u32) -> bool {
+    // Most disks are not shingled: the check costs a call otherwise.
+    device.disk.shingled.is_some() && start_scattered(device, slot)
+}
+
+#[cold]
+fn start_scattered(device: &mut Device, slot: u32) -> bool {
+    let Job { command, media_from: start, sent_to, sent_at, .. } = device.commands.jobs[slot as usize];
+    let end = command.request.end();
+    if command.request.op != Op::Read || device.disk.in_bands_to(start, end) == end {
+        return false;
+    }
+    let free = device.disk.access_from(device.now);
+    let job = &mut device.commands.jobs[slot as usize];
+    let begins = job.begin_access(free);
+    let lost = device.disk.retry_time(job.found_idle, start, begins) + device.disk.slow_time(start, end);
+    let from = device.disk.arm.place;
+    let mut span = device.disk.read_pieces(begins, start..end);
+    span.delay_media(lost);
+    device.disk.arm.at = span.end;
+    let travel = Travel { from: from.cylinder, to: span.last.place().cylinder };
+    device.disk.account(job, &span, travel);
+    job.account_retries(lost);
+    if job.cache != CacheUse::Part {
+        job.cache = CacheUse::Miss;
+    }
+    let (unsent, ready) = (start.min(sent_to), span.end.max(sent_at));
+    device.send_from_media(slot, end - unsent, ready, ready);
+    device.destage.last_was_destage = false;
+    device.disk.occupy(Work::Reading { segment: None, start: command.request.lbn, end }, span.end);
+    true
+}
+
+/// The writes whose data an access to the log or to a band has.
+pub(super) fn bear(disk: &mut DiskArm, begins: Instant, runs: impl Iterator<Item = (u32, Range<Lbn>)>) {
+    let Some(record) = &mut disk.record else { return };
+    record.begin_several(begins);
+    runs.for_each(|(id, blocks)| record.bear(List::Run(id), blocks));
+}
