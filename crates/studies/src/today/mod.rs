@@ -1,10 +1,12 @@
 //! Drives of today that are more than one arm over plain tracks and one order.
 //!
-//! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits; zones written in sequence. Not modelled: what
-//! one arm's movement does to the other's.
+//! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits; shingled disks whose
+//! zones the host writes in sequence, and such that manage their bands themselves. Not modelled: what one arm's movement does to the
+//! other's.
 //! *Source:* each row of `studies/today/expect.tsv` names its own.
 
 mod limits;
+mod shingled;
 mod two_arms;
 mod zoned;
 
@@ -15,8 +17,10 @@ use headstack_sim::rig::shipped;
 
 pub(crate) const STUDY: Study = Study {
     id: "today",
-    title: "Drives of today: two arms, duration limits, zones",
-    summary: "Rates of disks with two arms over queue depth, compared with the makers' sheets, and what a second arm gains where the load lies; response times under command duration limits, compared with a published run; rates of a host-managed disk.",
+    title: "Drives of today: two arms, duration limits, shingled tracks",
+    summary: "Rates of disks with two arms over queue depth, compared with the makers' sheets, and what a second arm gains where the load \
+              lies; response times under command duration limits, compared with a published run; rates of a host-managed disk; random \
+              writes to a drive-managed disk over time.",
     expect: include_str!("../../../../studies/today/expect.tsv"),
     run,
 };
@@ -24,9 +28,11 @@ pub(crate) const STUDY: Study = Study {
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let (mut measured, arms) = two_arms::measure(setting)?;
     let (of_limits, limits) = limits::measure(setting)?;
+    let (of_bands, writes) = shingled::measure(setting)?;
     measured.extend(of_limits);
     measured.extend(zoned::measure(setting)?);
-    Ok(Findings { measured, sections: vec![arms, limits] })
+    measured.extend(of_bands);
+    Ok(Findings { measured, sections: vec![arms, limits, writes] })
 }
 
 const SEED: u64 = 1;
