@@ -5,7 +5,8 @@ use crate::media::Run;
 use crate::support::*;
 use headstack_model::spec::{ShingledSpec, WriteCache};
 use headstack_model::{Instant, Lbn, Nanos, Request, TrackPlace};
-use headstack_sim::Device;
+use headstack_sim::{Device, Engine};
+use headstack_workload::{Closed, Pattern, Region, Shape};
 use rand::RngExt;
 
 /// The shipped shingled drives.
@@ -111,6 +112,22 @@ fn stream_of_writes_runs_at_the_rate_of_the_media() {
         assert!((0.95..1.1).contains(&ratio), "{}: {ratio}", rig.name());
         let shingled = one.activity().shingled;
         assert!(shingled.bands_streamed == 20 && shingled.records == 0, "{}: {shingled:?}", rig.name());
+    }
+}
+
+#[test]
+fn stream_with_several_writes_outstanding_bypasses_the_cache() {
+    for rig in shingled() {
+        let sectors = u64::from(keys(&rig).band_sectors) * 20;
+        let region = Region { first: Lbn(0), sectors };
+        let shape =
+            Shape { region, pattern: Pattern::Sequential, sectors: 2048, alignment: 1, read_share: 0.0 };
+        let mut load = Closed::new(shape, 4, sectors / 2048, 1).expect("the load fits");
+        let mut engine = Engine::new(vec![rig.device()]);
+        engine.run(&mut load, &mut |_| {});
+        let shingled = engine.device(0).activity().shingled;
+        // The volatile cache still has the last ones.
+        assert!(shingled.bands_streamed >= 16 && shingled.records == 0, "{}: {shingled:?}", rig.name());
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Destage, Run};
 use crate::device::activity::Travel;
 use crate::device::disk::{DiskArm, Work};
 use crate::device::media::Arriving;
+use crate::device::persistent_cache::PersistentCache;
 use crate::device::shingled::bear;
 use headstack_model::{Instant, Lbn};
 use std::ops::Range;
@@ -13,8 +14,9 @@ impl Destage {
     pub(super) fn start_shingled(&mut self, disk: &mut DiskArm, now: Instant) -> bool {
         let oldest = self.runs[self.queue.slots()[0].id.0 as usize];
         let shingles = disk.shingled.as_ref().expect("the caller has asked");
-        let band = shingles.band(oldest.start);
-        let is_streamed = self.covers(&band) && shingles.may_write_band(oldest.start);
+        let whole = self.whole_band(shingles);
+        let is_streamed = whole.is_some();
+        let band = whole.unwrap_or(oldest.start..oldest.end);
         let (extents, sectors) = (shingles.record_extents_max, shingles.record_max_sectors);
         let ids = match is_streamed {
             true => self.take_band(&band),
@@ -40,18 +42,41 @@ impl Destage {
         true
     }
 
-    /// Whether the dirty runs have all blocks of a band. A stream's runs wait in the order of its blocks.
+    /// A band of which all blocks are dirty, and which may be written now: that of the oldest runs.
+    fn whole_band(&self, cache: &PersistentCache) -> Option<Range<Lbn>> {
+        let mut last = Lbn(0)..Lbn(0);
+        for slot in self.queue.slots() {
+            let start = self.runs[slot.id.0 as usize].start;
+            let band = cache.band(start);
+            if band == last {
+                continue;
+            }
+            if self.sectors < band.end - band.start {
+                return None;
+            }
+            if self.covers(&band) && cache.may_write_band(start) {
+                return Some(band);
+            }
+            last = band;
+        }
+        None
+    }
+
+    /// Whether the dirty runs have all blocks of a band. With several writes outstanding, a stream's runs wait in another order than
+    /// that of its blocks.
     fn covers(&self, band: &Range<Lbn>) -> bool {
         if self.sectors < band.end - band.start {
             return false;
         }
-        let mut runs = self.queue.slots().iter().map(|slot| &self.runs[slot.id.0 as usize]);
+        let runs = self.queue.slots().iter().map(|slot| &self.runs[slot.id.0 as usize]);
+        let mut runs: Vec<&Run> = runs.filter(|run| run.start < band.end && band.start < run.end).collect();
         // Of a run that goes beyond both ends, two parts would be left.
-        if runs.clone().any(|run| run.start < band.start && band.end < run.end) {
+        if runs.iter().any(|run| run.start < band.start && band.end < run.end) {
             return false;
         }
+        runs.sort_unstable_by_key(|run| run.start);
         let extend = |next: Lbn, run: &Run| if run.start <= next { next.max(run.end) } else { next };
-        runs.by_ref().fold(band.start, extend) >= band.end
+        runs.into_iter().fold(band.start, extend) >= band.end
     }
 
     /// Takes the dirty blocks of a band. Returns the numbers of their runs.
