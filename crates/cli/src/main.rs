@@ -5,6 +5,7 @@
 
 mod catalog;
 mod compare;
+mod completions;
 mod demo;
 mod drive;
 mod emulate;
@@ -14,6 +15,7 @@ mod interrupt;
 mod keys;
 mod layout;
 mod list;
+mod man;
 mod parameters;
 mod plain;
 mod probe;
@@ -38,7 +40,7 @@ mod validate;
 mod value_parser;
 mod zones;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -54,12 +56,14 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Compare(compare::Compare),
+    Completions(completions::CompletionScript),
     Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
     Emulate(emulate::Emulate),
     #[command(subcommand)]
     Layout(layout::Command),
+    Man(man::Man),
     Probe(probe::Probe),
     #[command(subcommand)]
     Rearrange(rearrange::RearrangeCommand),
@@ -84,10 +88,12 @@ impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Compare(command) => command.run(out),
+            Command::Completions(command) => command.run(Cli::command(), out),
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
             Command::Layout(command) => command.run(out),
+            Command::Man(command) => command.run(Cli::command(), out),
             Command::Probe(command) => command.run(out),
             Command::Rearrange(command) => command.run(out),
             Command::Reproduce(command) => command.run(out),

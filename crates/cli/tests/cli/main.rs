@@ -12,6 +12,7 @@ mod files;
 mod install;
 mod interrupt;
 mod keys;
+mod man;
 mod node;
 mod page;
 mod probe;
