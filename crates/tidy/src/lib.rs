@@ -92,7 +92,8 @@ pub fn sources() -> Vec<Source> {
 /// The Markdown files of the root, of `docs/`, of `studies/`, and each crate's README.
 pub fn pages() -> Vec<PathBuf> {
     let mut folders = vec![root().join("docs"), root().join("studies")];
-    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
+    let mut found: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name)).into();
     found.extend(crate_readmes());
     while let Some(folder) = folders.pop() {
         for path in entries(&folder) {
