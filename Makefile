@@ -179,6 +179,16 @@ deny:
 	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
 	$(CARGO) deny check licenses bans sources
 
+# The Debian package: command, manual pages, completions, units of systemd, a system user. Installs cargo-deb where it is missing.
+.PHONY: deb test-deb
+deb:
+	CARGO="$(CARGO)" scripts/build-deb $(OUT)
+
+# What is in the package, and how it is installed, runs and is removed; the last in a Debian of its own, with root and mmdebstrap. Not in
+# `make test`, because it needs a release build: minutes.
+test-deb: deb
+	for package in $(OUT)/headstack_*.deb; do scripts/test-deb $$package || exit 1; done
+
 clean:
 	$(CARGO) clean
 	rm -rf $(OUT)

@@ -1,5 +1,6 @@
 //! `make install`: the command, and the units of systemd that start it.
 
+use crate::common::printed;
 use crate::tools::{have, output, run, text};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -51,4 +52,32 @@ fn systemd_accepts_the_installed_units() {
     let reported = String::from_utf8_lossy(&verified.stderr);
     let wrong: Vec<&str> = reported.lines().filter(|line| line.contains("headstack")).collect();
     assert!(verified.status.success() && wrong.is_empty(), "{reported}");
+}
+
+#[test]
+fn example_node_file_of_the_package_is_valid() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/debian/node.toml");
+    let checked = printed(&["serve", text(&example), "--check"]);
+    assert!(checked.starts_with("ok: 1 disk and 1 export\n"), "{checked}");
+}
+
+#[test]
+fn systemd_accepts_the_units_of_the_package() {
+    if !have(&["systemd-analyze"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for name in ["headstack-serve", "headstack-emulate"] {
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../contrib/debian/{name}@.service"));
+        let unit = fs::read_to_string(source).expect("it is there");
+        // systemd requires that the command exists.
+        let unit = unit.replace("/usr/bin/headstack", env!("CARGO_BIN_EXE_headstack"));
+        let path = folder.path().join(format!("{name}@example.service"));
+        fs::write(&path, unit).expect("the folder is writable");
+        let verified = output("systemd-analyze", &["verify", "--man=no", text(&path)]);
+        // Unknown keys and unreadable values are reported on standard error alone.
+        let reported = String::from_utf8_lossy(&verified.stderr);
+        assert!(verified.status.success() && !reported.contains("headstack"), "{reported}");
+    }
 }
