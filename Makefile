@@ -179,6 +179,12 @@ deny:
 	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
 	$(CARGO) deny check licenses bans sources
 
+# The crates as crates.io would have them, each built from its package alone: minutes. Nothing is published. The links to `drives/`, `rigs/`
+# and `studies/` are folders in the packages.
+.PHONY: package
+package:
+	$(CARGO) package --workspace --allow-dirty --exclude headstack-bench --exclude headstack-prerequisites --exclude headstack-py --exclude headstack-tidy $(PACKAGE)
+
 # The Debian package: command, manual pages, completions, units of systemd, a system user. Installs cargo-deb where it is missing.
 .PHONY: deb test-deb
 deb:

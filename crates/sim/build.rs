@@ -2,7 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a build script reads files")]
 
-#[path = "../model/build/list.rs"]
+// A link to the list of `headstack-model`, which a published crate has inside.
+#[path = "build/list.rs"]
 mod list;
 
 fn main() {

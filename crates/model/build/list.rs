@@ -1,4 +1,5 @@
-//! Lists the TOML files of a folder of the workspace, so that one added there is built in.
+//! Lists the TOML files of a folder of the crate, so that one added there is built in. The folder is a link into the workspace, and a
+//! folder in a published crate.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,9 +8,9 @@ use std::{env, fs};
 /// Writes the names and texts of the TOML files in `folder`, by name, as a list of pairs to the generated file `out`.
 pub(crate) fn write(folder: &str, out: &str) {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo names the crate's folder");
-    let folder = Path::new(&root).join("../..").join(folder);
+    let folder = Path::new(&root).join(folder);
     println!("cargo::rerun-if-changed={}", folder.display());
-    let entries = fs::read_dir(&folder).expect("the workspace has the folder");
+    let entries = fs::read_dir(&folder).expect("the crate has the folder");
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.expect("the folder can be listed").file_name().into_string().ok())
         .filter_map(|file| file.strip_suffix(".toml").map(str::to_string))

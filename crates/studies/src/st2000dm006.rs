@@ -15,7 +15,7 @@ pub(crate) const STUDY: Study = Study {
     id: "st2000dm006",
     title: "Seagate ST2000DM006: a consumer drive of today",
     summary: "Random reads over queue depth, their distribution, sequential rates, random writes and FLUSH of one drive, compared with measurements.",
-    expect: include_str!("../../../studies/st2000dm006/expect.tsv"),
+    expect: include_str!("../studies/st2000dm006/expect.tsv"),
     run,
 };
 

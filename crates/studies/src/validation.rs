@@ -18,7 +18,7 @@ pub(crate) const STUDY: Study = Study {
     id: "validation",
     title: "Seven real drives, request by request",
     summary: "Traces of measured response times, replayed, compared with DiskSim 4.0; needs the traces (--traces).",
-    expect: include_str!("../../../studies/validation/expect.tsv"),
+    expect: include_str!("../studies/validation/expect.tsv"),
     run,
 };
 

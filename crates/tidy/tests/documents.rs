@@ -1,6 +1,6 @@
 //! The documents: their links lead somewhere, the table of crates is the manifest's, the README is short.
 
-use headstack_tidy::{pages, read, root};
+use headstack_tidy::{entries, pages, read, root};
 use std::collections::BTreeSet;
 
 /// Where the links of a page lead: what stands in the parentheses of `](…)`.
@@ -63,4 +63,48 @@ fn crate_table_matches_the_workspace_dependencies() {
 #[test]
 fn readme_stays_below_130_lines() {
     assert!(read(&root().join("README.md")).lines().count() < 130);
+}
+
+/// The manifests of the crates that are published.
+fn published() -> Vec<(String, toml::Table)> {
+    let manifests = entries(&root().join("crates")).into_iter().map(|folder| folder.join("Cargo.toml"));
+    let parsed = manifests.map(|path| read(&path).parse::<toml::Table>().expect("a manifest is TOML"));
+    let named = parsed.map(|manifest| {
+        let package = manifest["package"].as_table().expect("a package is a table").clone();
+        (package["name"].as_str().expect("a name is text").to_string(), package)
+    });
+    named.filter(|(_, package)| package.get("publish").is_none()).collect()
+}
+
+#[test]
+fn published_crates_say_what_they_are_and_hold_the_licence() {
+    let published = published();
+    assert!(published.len() > 10, "only {} published crates", published.len());
+    for (name, package) in published {
+        for key in ["description", "readme", "keywords", "categories", "license"] {
+            assert!(package.contains_key(key), "{name} has no {key}");
+        }
+        let keywords = package["keywords"].as_array().expect("keywords are a list");
+        assert!(
+            (1..=5).contains(&keywords.len()),
+            "{name} has {} keywords, where 5 are allowed",
+            keywords.len()
+        );
+        let folder = root().join("crates").join(name.strip_prefix("headstack-").unwrap_or(&name));
+        for file in ["LICENSE", package["readme"].as_str().expect("a path is text")] {
+            assert!(folder.join(file).exists(), "{name} has no {file}");
+        }
+    }
+}
+
+#[test]
+fn workspace_crates_name_each_other_with_the_version_of_all() {
+    let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().expect("a manifest is TOML");
+    let version = &manifest["workspace"]["package"]["version"];
+    let all = manifest["workspace"]["dependencies"].as_table().expect("the workspace has dependencies");
+    for (name, _) in published() {
+        // Nothing depends on the command.
+        let Some(used) = all.get(&name) else { continue };
+        assert_eq!(used.get("version"), Some(version), "{name}");
+    }
 }

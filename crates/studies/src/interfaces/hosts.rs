@@ -50,9 +50,9 @@ impl StudyHost {
 
     fn rig(self) -> (&'static str, &'static str) {
         match self {
-            StudyHost::Pio => ("studies/desk/pio.toml", include_str!("../../../../studies/desk/pio.toml")),
-            StudyHost::Dma => ("studies/desk/dma.toml", include_str!("../../../../studies/desk/dma.toml")),
-            StudyHost::Scsi => ("studies/desk/scsi.toml", include_str!("../../../../studies/desk/scsi.toml")),
+            StudyHost::Pio => ("studies/desk/pio.toml", include_str!("../../studies/desk/pio.toml")),
+            StudyHost::Dma => ("studies/desk/dma.toml", include_str!("../../studies/desk/dma.toml")),
+            StudyHost::Scsi => ("studies/desk/scsi.toml", include_str!("../../studies/desk/scsi.toml")),
         }
     }
 
@@ -81,15 +81,15 @@ impl BenchmarkLoad {
 
     /// The load file, with files of `bytes` bytes in all.
     fn text(self, bytes: u64) -> String {
-        let bonnie = include_str!("../../../../studies/desk/bonnie.toml");
+        let bonnie = include_str!("../../studies/desk/bonnie.toml");
         let bonnie = bonnie.replace(&FILE_BYTES.to_string(), &bytes.to_string());
         match self {
             BenchmarkLoad::Bonnie => bonnie,
             BenchmarkLoad::BonnieByThesis => format!("{bonnie}children = 4\nseeks = 16000\n"),
             BenchmarkLoad::BonnieBlocks4K => format!("{bonnie}ext2 = {{ block_bytes = 4096 }}\n"),
-            BenchmarkLoad::Hdparm => include_str!("../../../../studies/desk/hdparm.toml").to_string(),
+            BenchmarkLoad::Hdparm => include_str!("../../studies/desk/hdparm.toml").to_string(),
             BenchmarkLoad::Iozone(processes) => {
-                let text = include_str!("../../../../studies/desk/iozone.toml");
+                let text = include_str!("../../studies/desk/iozone.toml");
                 let text = text.replace("processes = 1\n", &format!("processes = {processes}\n"));
                 format!("{text}total_bytes = {bytes}\n")
             }

@@ -17,7 +17,7 @@ pub(crate) const STUDY: Study = Study {
     id: "modern-drives",
     title: "Drives from 1985 to today: sheets and single measurements",
     summary: "Mean seeks, sequential rates, track counts and random accesses of thirteen drives, compared with makers' sheets and measurements.",
-    expect: include_str!("../../../../studies/modern-drives/expect.tsv"),
+    expect: include_str!("../../studies/modern-drives/expect.tsv"),
     run,
 };
 

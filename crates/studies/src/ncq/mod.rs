@@ -25,7 +25,7 @@ pub(crate) const STUDY: Study = Study {
     id: "ncq",
     title: "New (old) problems of disks: layout, two schedulers in a row, starvation",
     summary: "Ordering by LBN and by true position on four drives, elevators before a drive that reorders, delays over queue depth, and what a guard against starvation costs.",
-    expect: include_str!("../../../../studies/ncq/expect.tsv"),
+    expect: include_str!("../../studies/ncq/expect.tsv"),
     run,
 };
 

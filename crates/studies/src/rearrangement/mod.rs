@@ -24,7 +24,7 @@ pub(crate) const STUDY: Study = Study {
     id: "rearrangement",
     title: "Adaptive block rearrangement",
     summary: "Seek time that copies of hot blocks save, by load, placement, counters and order; one load needs a trace (--traces).",
-    expect: include_str!("../../../../studies/rearrangement/expect.tsv"),
+    expect: include_str!("../../studies/rearrangement/expect.tsv"),
     run,
 };
 

@@ -13,7 +13,7 @@ use headstack_workload::{Closed, Pick, Region};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-const ZONED_DISK: &str = include_str!("../../../../studies/rearrangement/zoned.toml");
+const ZONED_DISK: &str = include_str!("../../studies/rearrangement/zoned.toml");
 
 /// Centres of the region in percent of the stroke from the outer edge. The edges are as near as the region permits.
 const CENTRES: [f64; 15] =

@@ -8,7 +8,7 @@ use headstack_policy::rearrange::{CounterReplacement, ReferenceAnalysis};
 use headstack_sim::{RearrangeActivity, Rig};
 
 /// The study's disk.
-pub(super) const DISK: &str = include_str!("../../../../studies/rearrangement/disk.toml");
+pub(super) const DISK: &str = include_str!("../../studies/rearrangement/disk.toml");
 
 /// Requests of a day that counts.
 pub(super) const LEAST_REQUESTS: u64 = 500;

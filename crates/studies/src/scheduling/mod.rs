@@ -17,7 +17,7 @@ pub(crate) const STUDY: Study = Study {
     id: "scheduling",
     title: "The order of requests, from the Eagle to a zoned drive",
     summary: "Every order over queues of 1 to 1,000 on a Fujitsu Eagle and an Exos X16; what knowledge of mapping and cache is worth.",
-    expect: include_str!("../../../../studies/scheduling/expect.tsv"),
+    expect: include_str!("../../studies/scheduling/expect.tsv"),
     run,
 };
 

@@ -25,7 +25,7 @@ pub(crate) const STUDY: Study = Study {
     id: "streams",
     title: "Large numbers of sequential streams: disk, controller, storage node",
     summary: "Throughput of up to 100 streams over the caches of drive and controller, then through a storage node that gives each a long turn; with values of its own choice, writers and random readers.",
-    expect: include_str!("../../../../studies/streams/expect.tsv"),
+    expect: include_str!("../../studies/streams/expect.tsv"),
     run,
 };
 

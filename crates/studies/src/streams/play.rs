@@ -15,7 +15,7 @@ pub(super) const DRIVE: &str = "wd800jd";
 
 /// The simulated disk of chapters 1 and 3. It is not shipped, because it is no product.
 pub(super) const CHAPTER_3: &str = "streams-chapter-3";
-const CHAPTER_3_FILE: &str = include_str!("../../../../studies/streams/chapter-3.toml");
+const CHAPTER_3_FILE: &str = include_str!("../../studies/streams/chapter-3.toml");
 
 /// Bytes in a KiB, and in a MiB.
 pub(super) const KIB: u64 = 1 << 10;

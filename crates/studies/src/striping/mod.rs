@@ -27,7 +27,7 @@ pub(crate) const STUDY: Study = Study {
     id: "striping",
     title: "Striping on a loop of four SSA disks",
     summary: "The best stripe unit over request size, MPL, think time, reads and writes, compared with stripe-unit advisors; then buffers on, more disks, RAID-5.",
-    expect: include_str!("../../../../studies/striping/expect.tsv"),
+    expect: include_str!("../../studies/striping/expect.tsv"),
     run,
 };
 

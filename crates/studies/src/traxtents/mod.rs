@@ -23,7 +23,7 @@ pub(crate) const STUDY: Study = Study {
     id: "traxtents",
     title: "Track-aligned extents: disks, file systems, video servers",
     summary: "Requests of a track's length, aligned to tracks and not, on disks of 2000 and 2020: alone, in FFS, in a log-structured file system and in a video server; what it takes to find the tracks.",
-    expect: include_str!("../../../../studies/traxtents/expect.tsv"),
+    expect: include_str!("../../studies/traxtents/expect.tsv"),
     run,
 };
 

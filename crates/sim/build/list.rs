@@ -1,0 +1,1 @@
+../../model/build/list.rs
