@@ -7,6 +7,7 @@ mod catalog;
 mod compare;
 mod completions;
 mod demo;
+mod doctor;
 mod drive;
 mod emulate;
 mod failure;
@@ -58,6 +59,7 @@ enum Command {
     Compare(compare::Compare),
     Completions(completions::CompletionScript),
     Demo(demo::Demo),
+    Doctor(doctor::Doctor),
     #[command(subcommand)]
     Drive(drive::Command),
     Emulate(emulate::Emulate),
@@ -90,6 +92,7 @@ impl Command {
             Command::Compare(command) => command.run(out),
             Command::Completions(command) => command.run(Cli::command(), out),
             Command::Demo(command) => command.run(out),
+            Command::Doctor(command) => command.run(out),
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
             Command::Layout(command) => command.run(out),

@@ -10,6 +10,7 @@ mod disk_thread;
 mod event_loop;
 pub mod ext4;
 pub mod extents;
+pub mod facilities;
 mod fair;
 pub mod fuse;
 mod lateness;

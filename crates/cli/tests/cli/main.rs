@@ -6,6 +6,7 @@ mod benchmarks;
 mod command;
 mod common;
 mod compare;
+mod doctor;
 mod drive;
 mod emulate;
 mod files;

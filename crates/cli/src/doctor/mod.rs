@@ -1,0 +1,51 @@
+//! `headstack doctor`: what of the system works, what for, and how to get the rest.
+
+mod checks;
+mod system;
+
+use crate::failure::Failure;
+use crate::report::Table;
+use checks::SystemCheck;
+use serde_json::json;
+use std::io::Write;
+use system::SystemState;
+
+/// Say what of this system Headstack can use, what for, and how to get the rest.
+///
+/// Tries FUSE, io_uring and real-time priority, and looks for access to block devices, modules of the kernel, the clock and other
+/// programs. Simulations need none of them. It changes nothing and exits with 0, whatever is missing.
+#[derive(clap::Args)]
+pub(crate) struct Doctor {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let checks = checks::all(&SystemState::read());
+        if self.json {
+            let object = json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks });
+            let text = serde_json::to_string_pretty(&object).expect("checks are JSON");
+            writeln!(out, "{text}")?;
+            return Ok(());
+        }
+        print(&checks, out)
+    }
+}
+
+fn print(checks: &[SystemCheck], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new("", &["", "", "found", "used by"]);
+    table.words = 4;
+    for check in checks {
+        let row = [check.state.word(), check.name, &check.found, check.used_by];
+        table.row(row.map(str::to_string));
+    }
+    write!(out, "{}", table.to_text())?;
+    for check in checks {
+        if let Some(remedy) = &check.remedy {
+            writeln!(out, "\n{}: {}\n  {remedy}", check.name, check.consequence)?;
+        }
+    }
+    Ok(())
+}
