@@ -40,6 +40,7 @@ mod units;
 mod validate;
 mod value_parser;
 mod zones;
+mod versioned;
 
 use clap::{CommandFactory, Parser};
 use failure::Failure;

@@ -6,6 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::units::{parse_bytes, parse_whole, significant};
 use crate::value_parser::ListedName;
+use crate::versioned;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use cpu_time::ThreadTime;
@@ -146,9 +147,7 @@ impl Run {
         let outcome =
             Outcome { drive: &spec.name, pattern: self.pattern, order, seed: self.seed, partial, figures };
         if self.json {
-            let text =
-                serde_json::to_string_pretty(&outcome).expect("numbers and words are expressible in JSON");
-            writeln!(out, "{text}")?;
+            versioned::print(&outcome, out)?;
         } else {
             print(&outcome, &spec, out)?;
         }

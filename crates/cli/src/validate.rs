@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
 use crate::units::significant;
+use crate::versioned;
 use headstack_model::{DriveSpec, Nanos, Op};
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
 use headstack_studies::validation;
@@ -56,8 +57,7 @@ impl Validate {
         }
         if self.json {
             let outcome = Outcome { drive: &spec.name, agreement: &agreement };
-            let text = serde_json::to_string_pretty(&outcome).expect("numbers are expressible in JSON");
-            writeln!(out, "{text}")?;
+            versioned::print(&outcome, out)?;
         } else {
             write!(out, "{}", table.to_text())?;
         }

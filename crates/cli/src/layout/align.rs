@@ -2,6 +2,7 @@
 
 use super::partition::{MapArgs, Mapped, Span};
 use crate::failure::Failure;
+use crate::versioned;
 use serde_json::json;
 use std::io::Write;
 
@@ -61,7 +62,7 @@ impl Align {
                 "left_before": start - mapped.span.start,
                 "left_behind": mapped.span.start + mapped.span.sectors - start - sectors,
             });
-            writeln!(out, "{reported:#}")?;
+            versioned::print(&reported, out)?;
         } else {
             writeln!(out, "{found}")?;
         }

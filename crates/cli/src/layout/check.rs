@@ -5,6 +5,7 @@ use super::show;
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped};
+use crate::versioned;
 use headstack_ext4::{Inode, InodeKind};
 use headstack_host::ext4::{Ext4Error, HIDDEN_FILE, inodes};
 use headstack_model::Lbn;
@@ -64,7 +65,7 @@ impl Check {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let findings = self.find()?;
         match self.json {
-            true => writeln!(out, "{:#}", findings.to_json())?,
+            true => versioned::print(&findings.to_json(), out)?,
             false => write!(out, "{}", findings.to_text())?,
         }
         match findings.crossing.len() {

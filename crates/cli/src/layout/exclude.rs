@@ -4,6 +4,7 @@ use super::partition::{MapArgs, Mapped};
 use crate::failure::{self, Failure};
 use crate::files::{self, NewFile};
 use crate::units::{capacity, grouped, memory, parse_bytes, significant};
+use crate::versioned;
 use headstack_tracks::exclude::{Boundaries, Exclusion};
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
@@ -71,7 +72,7 @@ impl Exclude {
         }
         let given_up = GivenUp::reason_for(&exclusion, self.block);
         match self.json {
-            true => writeln!(out, "{:#}", given_up.to_json())?,
+            true => versioned::print(&given_up.to_json(), out)?,
             false => failure::print_line(&given_up.to_string()),
         }
         Ok(())

@@ -4,6 +4,7 @@ use super::partition::{MapArgs, Mapped};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, memory, parse_bytes, significant};
+use crate::versioned;
 use headstack_tracks::unit::{self, Fit};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -62,7 +63,7 @@ impl Xfs {
         let step = self.step(&mapped)?;
         let shown = self.shown(&mapped, step)?;
         match self.json {
-            true => writeln!(out, "{:#}", to_json(&mapped, &shown))?,
+            true => versioned::print(&to_json(&mapped, &shown), out)?,
             false => write!(out, "{}", to_text(&mapped, &shown, self.block))?,
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::partition::{MapArgs, Span};
 use crate::failure::{self, Failure};
 use crate::service::events::Events;
 use crate::units::{capacity, grouped, memory, parse_bytes, significant};
+use crate::versioned;
 use headstack_host::ext4::{self, Ext4Error, HIDDEN_FILE, Made, Place, Plan, Reason};
 use serde_json::json;
 use std::io::Write;
@@ -98,7 +99,7 @@ impl Ext4 {
             _ => Failure::input(error),
         })?;
         match self.json {
-            true => writeln!(out, "{:#}", self.to_json(&mapped.span, &made))?,
+            true => versioned::print(&self.to_json(&mapped.span, &made), out)?,
             false => self.print(&mapped.span, &made, out)?,
         }
         if let Some(warning) = inodes_lost(&made) {

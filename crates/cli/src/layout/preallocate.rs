@@ -5,6 +5,7 @@ use super::reorganize::{bar, check, failure};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::units::{capacity, count, grouped, parse_bytes};
+use crate::versioned;
 use headstack_host::ext4::online::{Mover, OnlineError};
 use headstack_host::extents;
 use headstack_tracks::crossings::Crossings;
@@ -75,7 +76,7 @@ impl Preallocate {
                 "crossings": crossings,
                 "extents_on_track": on_track,
             });
-            writeln!(out, "{reported:#}")?;
+            versioned::print(&reported, out)?;
         } else {
             writeln!(out, "partition  {} ({source})", mapped.span)?;
             let (size, extents) = (capacity(self.size), count(extents as usize, "extent"));

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped, significant};
+use crate::versioned;
 use headstack_host::extents::{self, FileExtents};
 use headstack_model::Lbn;
 use headstack_tracks::crossings::Crossings;
@@ -72,7 +73,7 @@ impl Show {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let findings = self.find()?;
         match self.json {
-            true => writeln!(out, "{:#}", self.to_json(&findings))?,
+            true => versioned::print(&self.to_json(&findings), out)?,
             false => write!(out, "{}", self.to_text(&findings))?,
         }
         match findings.total.crossings {

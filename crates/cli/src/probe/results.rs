@@ -9,7 +9,7 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
     let Outcome { disk, found, .. } = outcome;
     let time = if disk.is_simulated { "simulated_s" } else { "seconds" };
     let mut document = json!({
-        "disk": disk.name,
+        "version": env!("CARGO_PKG_VERSION"), "disk": disk.name,
         "sectors": disk.info.sectors,
         "sector_bytes": disk.info.sector_bytes,
         "physical_sectors": disk.info.physical_sectors,

@@ -5,6 +5,7 @@ use crate::report::Table;
 use crate::trace::formats;
 use crate::trace::input::Input;
 use crate::units::{capacity, grouped, parse_bytes};
+use crate::versioned;
 use headstack_model::Nanos;
 use headstack_policy::rearrange::{
     CaughtShares, CounterReplacement, HotBlock, PeriodAnalysis, RearrangeSpec, ReferenceAnalysis,
@@ -101,8 +102,7 @@ impl Analyze {
             return Err(Failure::Input(message));
         }
         if self.json {
-            let text = serde_json::to_string_pretty(&self.object(&labels[&chosen], &periods));
-            writeln!(out, "{}", text.expect("numbers are expressible in JSON"))?;
+            versioned::print(&self.object(&labels[&chosen], &periods), out)?;
             return Ok(());
         }
         let share = 100.0 * references as f64 / total as f64;

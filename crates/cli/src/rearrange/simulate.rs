@@ -11,6 +11,7 @@ use crate::sim::setup::RigArgs;
 use crate::sim::text::figure;
 use crate::sim::{Run, page, rearrange};
 use crate::units::grouped;
+use crate::versioned;
 use headstack::{Results, Rig};
 use serde_json::json;
 use std::io::Write;
@@ -65,8 +66,7 @@ impl Simulate {
         }
         if self.json {
             let both = json!({"without": plain.to_object(), "with": rearranged.to_object()});
-            let text = serde_json::to_string_pretty(&both).expect("numbers are expressible in JSON");
-            writeln!(out, "{text}")?;
+            versioned::print(&both, out)?;
             return Ok(());
         }
         writeln!(out, "{} on {}", self.load, plain.rig.title)?;

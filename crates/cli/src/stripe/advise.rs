@@ -5,6 +5,7 @@ use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{parse_bytes, sectors, significant};
+use crate::versioned;
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
 use serde::Serialize;
 use std::io::Write;
@@ -127,9 +128,7 @@ impl Advise {
             commands,
         };
         if self.json {
-            let text =
-                serde_json::to_string_pretty(&advice).expect("numbers and words are expressible in JSON");
-            writeln!(out, "{text}")?;
+            versioned::print(&advice, out)?;
             return Ok(());
         }
         print(&advice, &spec.title, out)

@@ -6,6 +6,7 @@ use crate::report::Table;
 use crate::trace::formats;
 use crate::trace::input::Input;
 use crate::units::{grouped, parse_bytes, sectors, significant};
+use crate::versioned;
 use headstack_model::{Instant, Nanos};
 use headstack_policy::stripe::advise::{DiskTimes, OnLine};
 use headstack_workload::trace::{Kind, Record};
@@ -122,9 +123,7 @@ impl Follow {
             units,
         };
         if self.json {
-            let text =
-                serde_json::to_string_pretty(&followed).expect("numbers and words are expressible in JSON");
-            writeln!(out, "{text}")?;
+            versioned::print(&followed, out)?;
             return Ok(());
         }
         print(&followed, &spec.title, out)

@@ -5,6 +5,7 @@ use super::input::{Input, Opened};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{capacity, grouped, significant};
+use crate::versioned;
 use headstack_workload::trace::stat::{self, Quantiles, Summary};
 use serde::Serialize;
 use std::io::Write;
@@ -40,8 +41,7 @@ impl Stat {
             let malformed = opened.trace.skipped().0;
             let outcome =
                 Outcome { trace: self.input.name(), format: format.name, malformed, summary: &summary };
-            let text = serde_json::to_string_pretty(&outcome).expect("numbers are expressible in JSON");
-            writeln!(out, "{text}")?;
+            versioned::print(&outcome, out)?;
             return Ok(());
         }
         writeln!(out, "{}: {}", self.input.name(), format.title)?;

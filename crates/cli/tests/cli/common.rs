@@ -31,9 +31,51 @@ pub(crate) fn printed(args: &[&str]) -> String {
     done.out
 }
 
-/// Runs the command and reads what it printed as JSON.
+/// Runs the command and reads what it printed as JSON, which must say which version printed it.
 pub(crate) fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&printed(args)).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+    let found = serde_json::from_str(&printed(args)).unwrap_or_else(|error| panic!("{args:?}: {error}"));
+    // A JSON Schema has the version of its own format.
+    let is_known =
+        WITHOUT_VERSION.iter().any(|command| args.starts_with(command)) || args.contains(&"--json-schema");
+    assert!(is_known != has_version(&found), "{args:?}: {found}");
+    found
+}
+
+/// Commands that print a list, or a file in JSON's notation, whose keys are the file's own.
+pub(crate) const WITHOUT_VERSION: [&[&str]; 4] =
+    [&["drive", "list"], &["drive", "show"], &["rig", "list"], &["rig", "show"]];
+
+/// Whether an object names the version that made it; results in fio's shape do so in an object of their own, and of several studies each.
+pub(crate) fn has_version(found: &Value) -> bool {
+    match found {
+        Value::Array(several) => !several.is_empty() && several.iter().all(has_version),
+        found => found["version"].is_string() || found["headstack"]["version"].is_string(),
+    }
+}
+
+/// The names of the commands that a help lists, without `help` itself.
+fn listed(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = lines
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && line.as_bytes()[2] != b' ');
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_string)
+        .collect()
+}
+
+/// The words of every command, `[]` for `headstack` itself, as the helps list them.
+pub(crate) fn commands() -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    let mut index = 0;
+    while let Some(command) = all.get(index).cloned() {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        all.extend(listed(&printed(&args)).into_iter().map(|name| [&command[..], &[name]].concat()));
+        index += 1;
+    }
+    all
 }
 
 /// Runs the command, which must fail with this code and one line, and takes that line.

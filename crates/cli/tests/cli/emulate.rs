@@ -264,6 +264,7 @@ fn check_compares_every_job_simulated_and_real() {
     let done = headstack(&args);
     assert!(done.code == 0 || done.code == 1 && done.err.contains("cannot be trusted"), "{}", done.err);
     let found: serde_json::Value = serde_json::from_str(&done.out).expect("it is JSON");
+    assert!(found["version"].is_string(), "{found}");
     assert_eq!(found["speed"], 10.0);
     let jobs = found["jobs"].as_array().expect("there are jobs");
     assert_eq!(jobs.len(), 6);

@@ -12,6 +12,7 @@ mod emulate;
 mod files;
 mod install;
 mod interrupt;
+mod json;
 mod keys;
 mod man;
 mod node;

@@ -1,35 +1,10 @@
 //! Completion scripts and manual pages: both know every command.
 
-use crate::common::{printed, refused};
+use crate::common::{commands, printed, refused};
 use crate::tools::{attempt, folder, have, text};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-
-/// The names of the commands that a help lists, without `help` itself.
-fn listed(help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names = lines
-        .take_while(|line| !line.is_empty())
-        .filter(|line| line.starts_with("  ") && line.as_bytes()[2] != b' ');
-    names
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .map(str::to_string)
-        .collect()
-}
-
-/// The words of every command, `[]` for `headstack` itself, as the helps list them.
-fn commands() -> Vec<Vec<String>> {
-    let mut all = vec![Vec::new()];
-    let mut index = 0;
-    while let Some(command) = all.get(index).cloned() {
-        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
-        all.extend(listed(&printed(&args)).into_iter().map(|name| [&command[..], &[name]].concat()));
-        index += 1;
-    }
-    all
-}
 
 /// Writes all pages into a folder that does not exist yet.
 fn pages(folder: &Path) {

@@ -88,6 +88,7 @@ pub(super) fn json(comparison: &Comparison, verdict: &Verdict) -> String {
         Trust::None => "none",
     };
     let value = json!({
+        "version": env!("CARGO_PKG_VERSION"),
         "drive": comparison.drive,
         "seconds_a_job": comparison.seconds,
         "speed": comparison.speed,

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::interrupt::Interrupt;
 use crate::units::{grouped, parse_bytes};
+use crate::versioned;
 use headstack_host::ext4::online::{self, MovableFile, Mover, OnlineError, SwapFiles, Unmovable};
 use headstack_tracks::crossings::Crossings;
 use headstack_tracks::relocate::{BlockTracks, Mapping, TrackPlanner, applied};
@@ -82,7 +83,7 @@ impl Reorganize {
         let findings =
             Reorganized { mapped: &mapped, source, records, left_out, is_plan: self.dry_run, block_bytes };
         match self.json {
-            true => writeln!(out, "{:#}", findings.to_json())?,
+            true => versioned::print(&findings.to_json(), out)?,
             false => write!(out, "{}", findings.to_text())?,
         }
         ended?;
