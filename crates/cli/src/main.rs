@@ -39,8 +39,8 @@ mod tune;
 mod units;
 mod validate;
 mod value_parser;
-mod zones;
 mod versioned;
+mod zones;
 
 use clap::{CommandFactory, Parser};
 use failure::Failure;

@@ -6,6 +6,7 @@ use crate::rig;
 use crate::sim::load::{self, LoadArgs};
 use crate::sim::setup::RigArgs;
 use crate::units::grouped;
+use crate::versioned;
 use headstack::{Rig, Simulation};
 use headstack_model::zones::{DiskZone, ZoneState, Zones};
 use headstack_sim::Engine;
@@ -66,7 +67,7 @@ impl ShowZones {
         }
         if self.json {
             let disks: Vec<Value> = shown.iter().map(|(name, zones)| self.to_json(name, zones)).collect();
-            return Ok(writeln!(out, "{:#}", json!({ "disks": disks }))?);
+            return versioned::print(&json!({ "disks": disks }), out);
         }
         for (number, (name, zones)) in shown.iter().enumerate() {
             if number > 0 {
