@@ -290,6 +290,8 @@ proptest! {
         // Half the time with a cache that its makers never thought of.
         spec.cache = write_cache.unwrap_or(spec.cache);
         spec.media_cache = spec.media_cache.filter(|_| spec.cache.buffered);
+        // The writes lie anywhere.
+        spec.zones = None;
         let may_shingle = matches!(spec.cache.write_cache, WriteCache::Full | WriteCache::None);
         spec.shingled = spec.shingled.filter(|_| spec.cache.buffered && may_shingle);
         judge(&spec, &options, &asks, late_ns);

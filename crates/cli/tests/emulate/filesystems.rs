@@ -25,7 +25,7 @@ fn copied(kind: &str, make: &[&str], check: &[&str]) {
     mount.unmount();
     on_device(check);
     let mount = Mount::new(kind, device.device());
-    run("diff", &["-r", text(sources()), text(&mount.path().join("crates"))]);
+    run("diff", &["-r", "--no-dereference", text(sources()), text(&mount.path().join("crates"))]);
     mount.unmount();
     on_device(check);
 }

@@ -150,7 +150,7 @@ pub(crate) fn lay(disk: &Disk, device: &str, tree: &Path) -> Laid {
     mount.unmount();
     run("e2fsck", &["-fn", device]);
     let mount = Mount::new("ext4", device);
-    run("diff", &["-r", text(tree), text(&mount.path().join("copy"))]);
+    run("diff", &["-r", "--no-dereference", text(tree), text(&mount.path().join("copy"))]);
     let hidden = mount.path().join(".headstack-excluded");
     if hidden.exists() {
         assert!(!output("rm", &["-f", text(&hidden)]).status.success(), "it is removed by accident");

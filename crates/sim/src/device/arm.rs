@@ -155,7 +155,7 @@ impl Device {
             return;
         }
         while !(self.destage_first() && self.start_destage()) {
-            self.abort_overdue();
+            self.commands.abort_overdue(self.now, &mut self.port);
             let Some(slot) = self.choose() else {
                 let destages = self.destage.due() <= self.now && self.start_destage();
                 let is_at_work = destages || self.log_due() <= self.now && self.start_emptying();
@@ -181,18 +181,6 @@ impl Device {
             Op::Read => self.start_read(slot),
             _ if self.commands.jobs[slot as usize].defers_data => self.reserve_arm(slot),
             _ => self.start_write(slot),
-        }
-    }
-
-    /// Ends the waiting commands that have exceeded a duration limit whose policy is to abort them.
-    #[inline]
-    fn abort_overdue(&mut self) {
-        while let Some(SlotId(slot)) = self.commands.waiting.take_aborted(self.now) {
-            let now = self.now;
-            let job = self.job(slot);
-            job.outcome = Outcome::Aborted;
-            job.wait_until(now);
-            self.port.want(now, slot, Wanted::Finish);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::activity::Activity;
 use super::drive::Drive;
 use super::job::Job;
+use super::port::{Port, Wanted};
 use super::waiting::Waiting;
 use super::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 use headstack_model::spec::Tagging;
@@ -96,6 +97,17 @@ impl Commands {
         match command.attribute {
             TaskAttribute::HeadOfQueue => self.waiting.add_at_head(entry),
             _ => self.waiting.add(entry),
+        }
+    }
+
+    /// Ends the waiting commands that have exceeded a duration limit whose policy is to abort them.
+    #[inline]
+    pub(super) fn abort_overdue(&mut self, now: Instant, port: &mut Port) {
+        while let Some(SlotId(slot)) = self.waiting.take_aborted(now) {
+            let job = &mut self.jobs[slot as usize];
+            job.outcome = Outcome::Aborted;
+            job.wait_until(now);
+            port.want(now, slot, Wanted::Finish);
         }
     }
 

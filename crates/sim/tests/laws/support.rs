@@ -179,15 +179,17 @@ impl Rig {
     }
 }
 
-/// Every shipped drive, without a log on the media or shingled bands: most laws are about writes that go home at once.
+/// Every shipped drive, without a log on the media, shingled bands or zones: most laws are about writes that go home at once, anywhere.
 pub(crate) fn shipped() -> Vec<Rig> {
-    let plain = |rig: &Rig| rig.with(|spec| (spec.media_cache, spec.shingled) = (None, None));
+    let plain =
+        |rig: &Rig| rig.with(|spec| (spec.media_cache, spec.shingled, spec.zones) = (None, None, None));
     shipped_as_they_are().iter().map(plain).collect()
 }
 
-/// Every shipped drive with a log on the media.
+/// Every shipped drive with a log on the media, without zones.
 pub(crate) fn shipped_with_logs() -> Vec<Rig> {
-    shipped_as_they_are().into_iter().filter(|rig| rig.spec.media_cache.is_some()).collect()
+    let logs = shipped_as_they_are().into_iter().filter(|rig| rig.spec.media_cache.is_some());
+    logs.map(|rig| rig.with(|spec| spec.zones = None)).collect()
 }
 
 /// Every shipped drive with shingled bands.
