@@ -27,13 +27,15 @@ const INTERVAL: Nanos = Nanos::from_secs(10);
 const SMALL: u64 = 8;
 const LARGE: u64 = 2048;
 
+/// By interval, writes that ended in it, and the longest response in seconds.
+type Intervals = Vec<(u64, f64)>;
+
 /// A drive with one command at a time.
 struct OneByOne {
     device: Device,
     now: Instant,
     random: Pcg64Mcg,
-    /// By interval, writes that ended in it, and the longest response in seconds.
-    intervals: Vec<(u64, f64)>,
+    intervals: Intervals,
     /// The writes and the time of the part that is measured.
     count: u64,
     from: Instant,
@@ -100,7 +102,7 @@ impl OneByOne {
 }
 
 /// Writes before the cache is full, while it is, and after a pause.
-fn scattered() -> Result<(Vec<Pace>, Vec<(u64, f64)>), StudyError> {
+fn scattered() -> Result<(Vec<Pace>, Intervals), StudyError> {
     let mut disk = OneByOne::new(ARCHIVE)?;
     let mut paces = Vec::new();
     while !disk.is_full() {
