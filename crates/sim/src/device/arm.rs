@@ -155,7 +155,9 @@ impl Device {
             return;
         }
         while !(self.destage_first() && self.start_destage()) {
-            self.commands.abort_overdue(self.now, &mut self.port);
+            if self.commands.waiting.has_limits() {
+                self.commands.abort_overdue(self.now, &mut self.port);
+            }
             let Some(slot) = self.choose() else {
                 let destages = self.destage.due() <= self.now && self.start_destage();
                 let is_at_work = destages || self.log_due() <= self.now && self.start_emptying();

@@ -101,7 +101,7 @@ impl Commands {
     }
 
     /// Ends the waiting commands that have exceeded a duration limit whose policy is to abort them.
-    #[inline]
+    #[cold]
     pub(super) fn abort_overdue(&mut self, now: Instant, port: &mut Port) {
         while let Some(SlotId(slot)) = self.waiting.take_aborted(now) {
             let job = &mut self.jobs[slot as usize];

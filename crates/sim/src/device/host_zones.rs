@@ -23,6 +23,12 @@ impl HostZones {
         Some(Box::new(HostZones { zones, refused: 0, first_refused: None }))
     }
 
+    /// Whether a read lies beyond the write pointers.
+    #[cold]
+    pub(super) fn is_unwritten(&self, request: &Request) -> bool {
+        self.zones.written(request) == 0
+    }
+
     /// Whether the zones allow a write, which is inside the disk.
     #[cold]
     pub(super) fn allow(&mut self, request: &Request) -> bool {

@@ -269,8 +269,10 @@ impl Device {
         let disconnected = start + overheads.read_miss + self.port.bus.disconnect_read(self.last.was_write);
         self.follow_read_ahead();
         let hit = if request.fua { Hit::Miss } else { self.cache.find(request.lbn, request.end()) };
-        let is_unwritten = || self.zones.as_ref().is_some_and(|host| host.zones.written(&request) == 0);
-        if !request.fua && self.destage.holds(request.lbn, request.end()) || is_unwritten() {
+        if !request.fua && self.destage.holds(request.lbn, request.end()) {
+            return self.send_hit(link, slot, begins);
+        }
+        if self.zones.as_ref().is_some_and(|zones| zones.is_unwritten(&request)) {
             return self.send_hit(link, slot, begins);
         }
         if self.config.hits_take_arm && (self.disk.work.is_fixed() || !self.commands.waiting.is_empty()) {

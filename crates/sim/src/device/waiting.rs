@@ -150,6 +150,12 @@ impl Waiting {
         Some(slot.id)
     }
 
+    /// Whether the drive has duration limits.
+    #[inline(always)]
+    pub(super) fn has_limits(&self) -> bool {
+        self.limited.is_some()
+    }
+
     /// Removes a command whose duration limit is exceeded and whose policy is to abort it.
     pub(super) fn take_aborted(&mut self, now: Instant) -> Option<SlotId> {
         self.limited.as_mut()?.take_aborted(now)
