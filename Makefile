@@ -173,7 +173,7 @@ install:
 		chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; \
 	done
 
-# Licences of all outside crates, and versions of one crate beside each other: deny.toml. Installs cargo-deny where it is missing.
+# Licences of all outside crates, and two versions of one crate: deny.toml. Installs cargo-deny where it is missing.
 .PHONY: deny
 deny:
 	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked

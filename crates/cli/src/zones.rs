@@ -1,9 +1,12 @@
 //! `headstack zones`: the zones of a shingled disk, before and after a load.
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::report::Table;
 use crate::rig;
 use crate::sim::load::{self, LoadArgs};
+use crate::sim::run_watched;
 use crate::sim::setup::RigArgs;
 use crate::units::grouped;
 use crate::versioned;
@@ -47,9 +50,12 @@ impl ShowZones {
         };
         let workload = self.load_options.open(load)?;
         let mut simulation = Simulation::new(&rig, workload, self.options.seed).map_err(load::failure)?;
-        while simulation.step() {}
+        let (interrupt, mut progress) = (Interrupt::watch()?, Progress::alone());
+        let stopped = run_watched(&mut simulation, &interrupt, &mut progress);
+        progress.finish();
         simulation.check_zones().map_err(load::failure)?;
-        self.print_all(simulation.engine(), &rig, out)
+        self.print_all(simulation.engine(), &rig, out)?;
+        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }
 
     fn print_all(&self, engine: &Engine, rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
@@ -89,38 +95,29 @@ impl ShowZones {
         let layout = zones.layout();
         let count = grouped(u64::from(layout.zones()));
         writeln!(out, "{name}: {count} zones of {} sectors", grouped(layout.zone_sectors))?;
-        let mut table = match self.from {
-            None => Table::new("States", ["state", "zones"]),
-            Some(_) => Table::new("Zones", ["zone", "state", "first sector", "write pointer", "written"])
-                .with_words(2),
-        };
-        match self.from {
-            None => {
-                for (state, count) in counts(zones).filter(|(_, count)| *count > 0) {
-                    table.row([state.name().to_string(), grouped(count)]);
-                }
-            }
-            Some(_) => {
-                for (number, zone) in self.listed(zones) {
-                    let written = zone.write_pointer - zone.start;
-                    let (pointer, share) = match zone.state {
-                        ZoneState::Conventional => ("-".to_string(), "-".to_string()),
-                        _ => (
-                            grouped(zone.write_pointer.0),
-                            format!("{:.1} %", 100.0 * written as f64 / zone.sectors as f64),
-                        ),
-                    };
-                    let state = zone.state.name().to_string();
-                    table.row([number.to_string(), state, grouped(zone.start.0), pointer, share]);
-                }
-            }
-        }
+        let table = if self.from.is_none() { states(zones) } else { self.list(zones) };
         writeln!(out, "\n{}", table.to_text().trim_end())?;
         let active = layout.active_max.map_or(String::new(), |most| {
             format!("; open or closed: {} of {} at most", zones.active(), grouped(u64::from(most)))
         });
         writeln!(out, "\nopen: {} of {} at most{active}", zones.open(), grouped(u64::from(layout.open_max)))?;
         Ok(())
+    }
+
+    /// A row for each listed zone.
+    fn list(&self, zones: &Zones) -> Table {
+        let columns = ["zone", "state", "first sector", "write pointer", "written"];
+        let mut table = Table::new("Zones", columns).with_words(2);
+        for (number, zone) in self.listed(zones) {
+            let share = 100.0 * (zone.write_pointer - zone.start) as f64 / zone.sectors as f64;
+            let (pointer, written) = match zone.state {
+                ZoneState::Conventional => ("-".to_string(), "-".to_string()),
+                _ => (grouped(zone.write_pointer.0), format!("{share:.1} %")),
+            };
+            let state = zone.state.name().to_string();
+            table.row([number.to_string(), state, grouped(zone.start.0), pointer, written]);
+        }
+        table
     }
 
     fn to_json(&self, name: &str, zones: &Zones) -> Value {
@@ -156,4 +153,13 @@ fn counts(zones: &Zones) -> impl Iterator<Item = (ZoneState, u64)> {
     ZoneState::ALL
         .map(|state| (state, zones.iter().filter(|zone| zone.state == state).count() as u64))
         .into_iter()
+}
+
+/// A row for each state that zones are in.
+fn states(zones: &Zones) -> Table {
+    let mut table = Table::new("States", ["state", "zones"]);
+    for (state, count) in counts(zones).filter(|(_, count)| *count > 0) {
+        table.row([state.name().to_string(), grouped(count)]);
+    }
+    table
 }

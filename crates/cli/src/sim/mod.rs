@@ -145,12 +145,7 @@ impl Run<'_> {
             simulation = simulation.observe(requests);
         }
         let started = ThreadTime::now();
-        let mut stopped = None;
-        simulation.run_while(&mut |run| {
-            progress.show(run.now, run.completed, run.share);
-            stopped = interrupt.received();
-            stopped.map_or(ControlFlow::Continue(()), |signal| ControlFlow::Break(signal.name().to_string()))
-        });
+        let stopped = run_watched(&mut simulation, interrupt, progress);
         let cpu_s = started.elapsed().as_secs_f64();
         progress.finish();
         let mut results = simulation.finish().map_err(load::failure)?;
@@ -158,4 +153,19 @@ impl Run<'_> {
         results.rig.name = self.rig_name.to_string();
         Ok((results, stopped))
     }
+}
+
+/// Runs a simulation until it is done or `interrupt` stops it; returns the signal that did.
+pub(crate) fn run_watched(
+    simulation: &mut Simulation<'_>,
+    interrupt: &Interrupt,
+    progress: &mut Progress,
+) -> Option<Signal> {
+    let mut stopped = None;
+    simulation.run_while(&mut |run| {
+        progress.show(run.now, run.completed, run.share);
+        stopped = interrupt.received();
+        stopped.map_or(ControlFlow::Continue(()), |signal| ControlFlow::Break(signal.name().to_string()))
+    });
+    stopped
 }

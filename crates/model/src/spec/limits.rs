@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 /// `[queue.duration_limits]`: command duration limits, as ATA and SCSI have them. A command names one of up to seven limits of its
 /// direction, numbered from 1; a command without a number has none. NCQ priority excludes them: with `urgent_first` they are off.
 ///
-/// The drive weighs the positioning time of a limited command by the share of its limit that is left. It prefers that command once
-/// this product is below the positioning time of the command that `order` chooses, and as long as `performance_percent` allows.
+/// The drive multiplies the positioning time of a limited command by a weight that falls from 1 to 0.3 as its limit runs out. It prefers
+/// that command if the product is below the positioning time of the command that `order` chooses, as long as `performance_percent`
+/// allows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DurationLimits {
@@ -16,7 +17,7 @@ pub struct DurationLimits {
     pub performance_percent: f64,
     /// The limits of reads, number 1 first.
     pub reads: Vec<DurationLimit>,
-    /// The limits of writes, number 1 first. A write that is done once its data are in the cache never waits long enough.
+    /// The limits of writes, number 1 first. They change nothing for writes that are done once their data are in the cache.
     pub writes: Vec<DurationLimit>,
 }
 

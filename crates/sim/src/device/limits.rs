@@ -35,44 +35,56 @@ pub(super) struct Limited {
     age_limit: Option<Nanos>,
 }
 
+/// A time, and what follows when it is exceeded.
+#[derive(Clone, Copy, Debug)]
+struct TimeLimit {
+    time: Nanos,
+    policy: LimitPolicy,
+}
+
+impl TimeLimit {
+    fn new(ms: Option<f64>, policy: LimitPolicy) -> Option<TimeLimit> {
+        ms.map(|ms| TimeLimit { time: Nanos::from_ms(ms), policy })
+    }
+
+    /// The share that is left, in millionths; all of it once it is exceeded and the policy is to continue.
+    fn left(&self, age: Nanos) -> u64 {
+        match age >= self.time && self.policy == LimitPolicy::Continue {
+            true => MILLION,
+            false => self.time.saturating_sub(age).0 * MILLION / self.time.0,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Limit {
-    inactive: Option<Nanos>,
-    active: Option<Nanos>,
-    guideline: Option<Nanos>,
-    policies: [LimitPolicy; 3],
+    inactive: Option<TimeLimit>,
+    active: Option<TimeLimit>,
+    guideline: Option<TimeLimit>,
 }
 
 impl Limit {
     fn new(spec: &DurationLimit) -> Limit {
         Limit {
-            inactive: spec.inactive_ms.map(Nanos::from_ms),
-            active: spec.active_ms.map(Nanos::from_ms),
-            guideline: spec.guideline_ms.map(Nanos::from_ms),
-            policies: [spec.inactive_policy, spec.active_policy, spec.guideline_policy],
+            inactive: TimeLimit::new(spec.inactive_ms, spec.inactive_policy),
+            active: TimeLimit::new(spec.active_ms, spec.active_policy),
+            guideline: TimeLimit::new(spec.guideline_ms, spec.guideline_policy),
         }
     }
 
-    fn longest(&self) -> Nanos {
-        self.inactive.max(self.guideline).unwrap_or_default()
+    /// The limits of the time that a command waits.
+    fn of_waiting(&self) -> impl Iterator<Item = &TimeLimit> {
+        self.inactive.iter().chain(&self.guideline)
     }
 
-    /// The weight, in millionths, of a command of this age, by the limit of which less is left. It is 1 with a limit that is exceeded and
-    /// whose policy is to continue.
+    /// The weight, in millionths, of a command of this age, by the limit of which less is left.
     fn weight(&self, age: Nanos) -> u64 {
-        let left = |limit: Option<Nanos>, policy: LimitPolicy| match limit {
-            Some(limit) if age >= limit && policy == LimitPolicy::Continue => MILLION,
-            Some(limit) => limit.saturating_sub(age).0 * MILLION / limit.0,
-            None => MILLION,
-        };
-        let left = left(self.inactive, self.policies[0]).min(left(self.guideline, self.policies[2]));
+        let left = self.of_waiting().map(|limit| limit.left(age)).min().unwrap_or(MILLION);
         WEIGHT_LEAST + (MILLION - WEIGHT_LEAST) * (left * left / MILLION) / MILLION
     }
 
-    fn is_exceeded(&self, age: Nanos, with: LimitPolicy) -> bool {
-        let exceeded =
-            |limit: Option<Nanos>, policy| policy == with && limit.is_some_and(|limit| age >= limit);
-        exceeded(self.inactive, self.policies[0]) || exceeded(self.guideline, self.policies[2])
+    fn is_exceeded(&self, age: Nanos, policy: LimitPolicy) -> bool {
+        self.of_waiting().any(|limit| limit.policy == policy && age >= limit.time)
     }
 }
 
@@ -84,11 +96,13 @@ const WEIGHT_LEAST: u64 = 300_000;
 impl Limited {
     pub(super) fn new(spec: &DurationLimits, age_limit: Option<Nanos>) -> Limited {
         let limits = [&spec.reads, &spec.writes].map(|list| list.iter().map(Limit::new).collect::<Vec<_>>());
-        let credit_max = limits.iter().flatten().map(Limit::longest).max().unwrap_or_default();
+        let longest = limits.iter().flatten().flat_map(Limit::of_waiting).map(|limit| limit.time).max();
+        let loss_per_s = (spec.performance_percent * 1e7).round() as u64;
+        let credit_max = longest.filter(|_| loss_per_s > 0).unwrap_or_default();
         Limited {
             limits,
             waiting: Vec::new(),
-            loss_per_s: (spec.performance_percent * 1e7).round() as u64,
+            loss_per_s,
             credit: credit_max,
             credit_max,
             last_choice: Instant::ZERO,
@@ -129,11 +143,10 @@ impl Limited {
     /// Whether a command is over its limits when its access, from `begins`, ends at `ends`.
     pub(super) fn ends_aborted(&self, job: &Job, begins: Instant, ends: Instant) -> bool {
         let Some(limit) = self.limit(job.command.request.op, job.command.limit) else { return false };
-        let over = |time: Option<Nanos>, took: Nanos, policy| {
-            policy == LimitPolicy::Abort && time.is_some_and(|time| took > time)
+        let over = |limit: &Option<TimeLimit>, took: Nanos| {
+            limit.is_some_and(|limit| limit.policy == LimitPolicy::Abort && took > limit.time)
         };
-        over(limit.active, ends.since(begins), limit.policies[1])
-            || over(limit.guideline, ends.since(job.submitted), limit.policies[2])
+        over(&limit.active, ends.since(begins)) || over(&limit.guideline, ends.since(job.submitted))
     }
 
     fn grow_credit(&mut self, time: Nanos) {

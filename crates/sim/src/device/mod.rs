@@ -6,7 +6,8 @@
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that continues until
 //! another command needs the arm; tagged queueing as on SCSI and SATA; write-through, immediate reporting and write-back with
-//! destaging; FLUSH and FUA; a log on the media for writes that must be safe; drive-managed shingled bands; revolutions lost to retries.
+//! destaging; FLUSH and FUA; a log on the media for writes that must be safe; drive-managed shingled bands; zones that the
+//! host writes in sequence; command duration limits; revolutions lost to retries.
 //! Not modelled: power states.
 //! A disk with two arms is two devices behind one queue (`rigs/exos-2x18-sata.toml`). The engine passes in the links that a drive shares
 //! with others on its way to the host.

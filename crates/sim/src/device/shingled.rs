@@ -4,7 +4,8 @@
 //! Modelled: every access to the log, the scratch area and the bands; the cache's tracks are those of the blocks at its place. A write that
 //! finds the cache full waits until cleaning has made room, and so do all other commands. Idle cleaning stops after the access
 //! in progress when a command arrives. Not modelled: the search for the log's end at power-on, blocks that a torn band leaves
-//! unreadable, the order of commands by places in the cache (they are sorted by their own places).
+//! unreadable, the order of commands by places in the cache (they are sorted by their own places), duration limits that abort a read
+//! of which the cache has blocks during its access.
 //!
 //! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015; see [`headstack_policy::shingled`].
 

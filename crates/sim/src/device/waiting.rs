@@ -2,7 +2,7 @@
 //!
 //! 1. commands for the head of the queue, the youngest first;
 //! 2. a command older than `age_limit_ms`;
-//! 3. urgent commands, with `urgent_first`, or commands with a duration limit that presses (`limits.rs`);
+//! 3. urgent commands, with `urgent_first`, or a command that `limits.rs` prefers for its duration limit;
 //! 4. the drive's order, over the `window` oldest commands.
 
 use super::cost::{Cost, ReadBuffer, Target};

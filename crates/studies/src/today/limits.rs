@@ -86,8 +86,8 @@ fn section(guidelines: &[Option<u32>], runs: &[LimitedRun]) -> Section {
     );
     Section::new(format!("What a duration limit buys: {DRIVE}"))
         .with_text(
-            "A fifth of the reads has a guideline. The shorter it is, the earlier the drive prefers these reads, the longer are its ways, and the \
-             longer the others wait. A guideline is no promise: a read beyond it goes next, after the present access.",
+            "A fifth of the reads has a guideline. The shorter it is, the earlier the drive prefers these reads; it then seeks and turns for \
+             longer, and the others wait longer. A guideline is no promise: a read beyond it goes next, after the present access.",
         )
         .with_chart(chart)
         .with_table(table)
