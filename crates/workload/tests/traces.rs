@@ -170,6 +170,20 @@ fn comparable(records: &[Record], carries: &Carries) -> Vec<Record> {
     comparable
 }
 
+#[test]
+fn completion_after_the_latest_arrival_is_read() {
+    let latest = Record::new(Instant((1 << 63) - 1), 0, Kind::Read, 0, 512);
+    let record = Record { response: Some(Nanos(1 << 50)), ..latest };
+    for format in trace::all().iter().filter(|format| format.carries.response.is_some()) {
+        let mut fitted = record;
+        if format.carries.fit(&mut fitted, &mut Losses::default()) {
+            let (bytes, _) = write(&[record], &Header::default(), format);
+            let (again, _) = read(&bytes, format);
+            assert_eq!(again[0].response, fitted.response, "{}", format.name);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn every_format_preserves_records_it_can_carry(records in prop::collection::vec(any_record(), 0..20)) {
@@ -226,7 +240,8 @@ proptest! {
                     _ => bytes.extend_from_within(place..),
                 }
             }
-            let mut trace = Trace::open(&bytes[..], "t", Some(format)).expect("memory can be read").skipping(4);
+            let Ok(trace) = Trace::open(&bytes[..], "t", Some(format)) else { continue };
+            let mut trace = trace.skipping(4);
             let mut met = Vec::new();
             while let Ok(Some(record)) = trace.next_record() {
                 met.push(record);
@@ -255,7 +270,9 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for format in trace::all() {
-            let mut trace = Trace::open(&bytes[..], "t", Some(format)).expect("memory can be read").skipping(3);
+            // Two bytes can say that the rest is gzip, and it is not.
+            let Ok(trace) = Trace::open(&bytes[..], "t", Some(format)) else { continue };
+            let mut trace = trace.skipping(3);
             let mut met = 0;
             while let Ok(Some(_)) = trace.next_record() {
                 met += 1;

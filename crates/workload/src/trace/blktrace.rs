@@ -166,6 +166,15 @@ impl Fields<'_> {
     }
 }
 
+/// A completion may come the longest response time after the latest arrival.
+fn arrival_or_completion(time: u64, step: u32) -> Result<u64, Fault> {
+    let (latest, allowed) = match step {
+        COMPLETE => (Carries::LEAST.latest + LONGEST_RESPONSE, "up to 2^63 + 2^62 nanoseconds"),
+        _ => (Carries::LEAST.latest, "up to 2^63 nanoseconds"),
+    };
+    if time <= latest { Ok(time) } else { Err(Fault::number("the time", time, allowed)) }
+}
+
 fn event(fields: &Fields<'_>) -> Result<Option<Event>, Fault> {
     let action = fields.word(28);
     let step = action & 0xffff;
@@ -177,9 +186,7 @@ fn event(fields: &Fields<'_>) -> Result<Option<Event>, Fault> {
     let Some(kind) = kind_of(is(DISCARD), is(READ), is(WRITE), is(FLUSH), bytes.into()) else {
         return Ok(None);
     };
-    if time > 1 << 63 {
-        return Err(Fault::number("the time", time, "up to 2^63 nanoseconds"));
-    }
+    let time = arrival_or_completion(time, step)?;
     let offset = match kind {
         Kind::Flush => 0,
         _ if sector >= SECTORS => {
