@@ -8,7 +8,7 @@ use headstack_model::{DriveSpec, Instant, Lbn, Request};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
 use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, NewDrives, Observer};
-use headstack_workload::{Load, VolumeInfo};
+use headstack_workload::{Load, VolumeInfo, VolumeZones};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -92,7 +92,12 @@ impl<'a> Simulation<'a> {
     ) -> Result<Simulation<'a>, Error> {
         let device = Device::new(drive, options)?;
         let (name, sectors) = (drive.name.clone(), device.sectors());
-        let volume = VolumeInfo { name, sectors, sector_bytes: drive.sector_bytes };
+        let volume = VolumeInfo {
+            name,
+            sectors,
+            sector_bytes: drive.sector_bytes,
+            zones: VolumeZones::from_spec(drive),
+        };
         Simulation::with_engine(Engine::new(vec![device]), vec![volume], workload, seed)
     }
 

@@ -308,7 +308,7 @@ mod tests {
 
     /// A disk of 1 MiB that takes no time, a connection to it, and its client's end.
     fn disk() -> (DiskShared, Links, UnixStream) {
-        let info = VolumeInfo { name: "d".to_string(), sectors: 2048, sector_bytes: 512 };
+        let info = VolumeInfo { name: "d".to_string(), sectors: 2048, sector_bytes: 512, zones: None };
         let store = Store::memory(1 << 20).expect("unused memory is free");
         let clock = Clock::new(1.0).expect("it is allowed");
         let shared = shared::new(Emulator::null(Volume::new(info, store)), clock).expect("there are events");

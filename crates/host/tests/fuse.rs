@@ -35,7 +35,7 @@ fn running(name: &str, emulator: Emulator, speed: f64) -> Disk {
 
 /// A disk of 1 MiB with blocks of 4 KiB that takes no time.
 fn null(name: &str) -> Disk {
-    let info = VolumeInfo { name: name.to_string(), sectors: 256, sector_bytes: 4096 };
+    let info = VolumeInfo { name: name.to_string(), sectors: 256, sector_bytes: 4096, zones: None };
     let store = Store::memory(info.bytes()).expect("unused memory is free");
     running(name, Emulator::null(Volume::new(info, store)), 1.0)
 }

@@ -90,7 +90,7 @@ fn allocations_of_job(keys: &str) -> [usize; 2] {
     let file = JobFile::parse(&text, "job", &mut nothing, &|_| None).expect("the job is good");
     let spec = drives::load("atlas-10k").expect("the drive ships");
     let (sectors, sector_bytes) = (spec.capacity_sectors, spec.sector_bytes);
-    let volumes = [VolumeInfo { name: "disk0".to_string(), sectors, sector_bytes }];
+    let volumes = [VolumeInfo { name: "disk0".to_string(), sectors, sector_bytes, zones: None }];
     [25_000, 205_000].map(|to| {
         let load = file.build(&volumes, 1).expect("the job fits the drive");
         let entry_of: Vec<u32> = (0..load.jobs().len() as u32).collect();

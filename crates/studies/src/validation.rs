@@ -123,6 +123,7 @@ pub fn replay(spec: &DriveSpec, measured: Trace<'_>, replayed: Trace<'_>) -> Res
         name: spec.name.clone(),
         sectors: spec.capacity_sectors,
         sector_bytes: spec.sector_bytes,
+        zones: None,
     };
     let mut pairs = Vec::with_capacity(records.len());
     let mut load = Replay::new(replayed, &[volume], ReplayOptions::default());

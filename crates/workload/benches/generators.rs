@@ -42,7 +42,8 @@ const GENERATORS: [(&str, &str); 9] = [
 fn load(table: &str) -> Box<dyn Load> {
     let text = format!("requests = {REQUESTS}\n{table}");
     let file = LoadFile::parse(&text, "bench").expect("the file is good");
-    let volume = VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 };
+    let volume =
+        VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512, zones: None };
     file.build(&[volume], 1).expect("the load fits")
 }
 
@@ -61,7 +62,8 @@ fn fio(job: &str) -> FioLoad {
     let text = format!("[j]\nfilename=/dev/sda\n{job}");
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
     let file = JobFile::parse(&text, "bench", &mut nothing, &|_| None).expect("the job is good");
-    let volume = VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 };
+    let volume =
+        VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512, zones: None };
     file.build(&[volume], 1).expect("the load fits")
 }
 

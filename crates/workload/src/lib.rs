@@ -32,7 +32,7 @@ pub use open::Open;
 pub use phase::LoadPhase;
 pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError};
 pub use streams::{Spacing, StreamShape, Streams};
-pub use volume::VolumeInfo;
+pub use volume::{VolumeInfo, VolumeZones};
 
 /// A request that a load issues now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

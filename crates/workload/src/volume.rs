@@ -1,6 +1,8 @@
 //! What a load knows of a rig: its volumes.
 
+use headstack_model::DriveSpec;
 use headstack_model::spec::did_you_mean;
+use headstack_model::zones::{ZoneLayout, ZoneModel};
 
 /// A run of blocks that a load can ask for: a bare drive, or several behind a controller that look like one.
 ///
@@ -11,6 +13,29 @@ pub struct VolumeInfo {
     pub name: String,
     pub sectors: u64,
     pub sector_bytes: u32,
+    /// Its zones, if it is a disk with zones that are written in sequence.
+    pub zones: Option<VolumeZones>,
+}
+
+/// The zones of a volume, and how they are before the first request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct VolumeZones {
+    pub layout: ZoneLayout,
+    pub full_at_first: bool,
+}
+
+impl VolumeZones {
+    /// The zones of a drive, if it has any.
+    pub fn from_spec(drive: &DriveSpec) -> Option<VolumeZones> {
+        let keys = drive.zones.as_ref()?;
+        Some(VolumeZones { layout: keys.layout(drive.capacity_sectors), full_at_first: keys.full_at_first })
+    }
+
+    /// Whether the disk refuses writes that are not at a write pointer.
+    pub fn is_host_managed(&self) -> bool {
+        self.layout.model == ZoneModel::HostManaged
+    }
 }
 
 impl VolumeInfo {
@@ -35,7 +60,7 @@ mod tests {
 
     #[test]
     fn volume_bytes_are_sectors_times_sector_size() {
-        let volume = VolumeInfo { name: "sda".to_string(), sectors: 1000, sector_bytes: 4096 };
+        let volume = VolumeInfo { name: "sda".to_string(), sectors: 1000, sector_bytes: 4096, zones: None };
         assert_eq!(volume.bytes(), 4_096_000);
     }
 }

@@ -13,7 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn volume() -> VolumeInfo {
-    VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 }
+    VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512, zones: None }
 }
 
 fn generator(table: &str) -> Box<dyn Load> {

@@ -5,7 +5,7 @@ use headstack_workload::{Issue, Load, LoadFile, Poll, VolumeInfo};
 use std::collections::VecDeque;
 
 fn volumes() -> Vec<VolumeInfo> {
-    vec![VolumeInfo { name: "sda".to_string(), sectors: 400_000, sector_bytes: 512 }]
+    vec![VolumeInfo { name: "sda".to_string(), sectors: 400_000, sector_bytes: 512, zones: None }]
 }
 
 fn built(text: &str) -> Box<dyn Load> {

@@ -8,8 +8,12 @@ use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::{Issue, Load, LoadFile, LoadSpec, Poll, VolumeInfo};
 
 fn volumes() -> Vec<VolumeInfo> {
-    let volume =
-        |name: &str, sectors, sector_bytes| VolumeInfo { name: name.to_string(), sectors, sector_bytes };
+    let volume = |name: &str, sectors, sector_bytes| VolumeInfo {
+        name: name.to_string(),
+        sectors,
+        sector_bytes,
+        zones: None,
+    };
     vec![volume("sda", 156_301_488, 512), volume("sdb", 10_000_000, 4096)]
 }
 

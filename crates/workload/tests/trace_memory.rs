@@ -63,7 +63,7 @@ fn summed_up(mut trace: Trace<'static>) -> (Stat, Trace<'static>) {
 }
 
 fn replayed(trace: Trace<'static>) -> Replay<'static> {
-    let volume = VolumeInfo { name: "d".to_string(), sectors: 1 << 20, sector_bytes: 512 };
+    let volume = VolumeInfo { name: "d".to_string(), sectors: 1 << 20, sector_bytes: 512, zones: None };
     let options = ReplayOptions { out_of_range: OutOfRange::Error, ..ReplayOptions::default() };
     let mut replay = Replay::new(trace, &[volume], options);
     let mut now = headstack_model::Instant::ZERO;

@@ -74,7 +74,12 @@ fn fio(spec: &DriveSpec, requests_each: u64, job: &str) -> Box<dyn Load> {
     let text = format!("[job]\nfilename=/dev/sda\ndirect=1\nnumber_ios={requests_each}\nio_size=1p\n{job}");
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
     let file = JobFile::parse(&text, "speed", &mut nothing, &|_| None).expect("the job is valid");
-    let volume = VolumeInfo { name: "sda".to_string(), sectors: spec.capacity_sectors, sector_bytes: 512 };
+    let volume = VolumeInfo {
+        name: "sda".to_string(),
+        sectors: spec.capacity_sectors,
+        sector_bytes: 512,
+        zones: None,
+    };
     let load: FioLoad = file.build(&[volume], 1).expect("the job fits the drive");
     Box::new(load)
 }

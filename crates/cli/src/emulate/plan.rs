@@ -79,8 +79,12 @@ fn null(bytes: u64) -> Result<Plan, Failure> {
     if !bytes.is_multiple_of(u64::from(sector_bytes)) {
         return Err(Failure::Input(format!("--size {bytes}: must be a multiple of {sector_bytes} bytes")));
     }
-    let info =
-        VolumeInfo { name: "disk0".to_string(), sectors: bytes / u64::from(sector_bytes), sector_bytes };
+    let info = VolumeInfo {
+        name: "disk0".to_string(),
+        sectors: bytes / u64::from(sector_bytes),
+        sector_bytes,
+        zones: None,
+    };
     let title = "a disk that takes no time".to_string();
     Ok(Plan { title, volumes: vec![info], caches_writes: false, rig: None })
 }
@@ -134,7 +138,8 @@ mod tests {
 
     #[test]
     fn every_volume_gets_a_unique_name() {
-        let named = |name: &str| VolumeInfo { name: name.to_string(), sectors: 1, sector_bytes: 512 };
+        let named =
+            |name: &str| VolumeInfo { name: name.to_string(), sectors: 1, sector_bytes: 512, zones: None };
         let mut volumes = ["disk0", "disk0", "data", "disk1", "data"].map(named);
         name_apart(volumes.iter_mut());
         let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();

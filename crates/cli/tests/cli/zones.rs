@@ -29,15 +29,27 @@ fn zones_are_counted_by_state_and_listed_after_a_load() {
 
 #[test]
 fn random_writes_to_a_host_managed_disk_are_refused_in_one_line() {
-    let (_folder, file) = job("randwrite");
+    let (_folder, at_random) = job("randwrite");
+    let (_second, with_gaps) = job("write:1m");
     for command in ["sim", "zones"] {
-        let error = refused(&[command, "ultrastar-hc620", &file], 2);
+        let error = refused(&[command, "ultrastar-hc620", &at_random], 2);
+        assert!(error.contains("log.fio:2: rw: writes at random, which `disk0` refuses"), "{error}");
+        let error = refused(&[command, "ultrastar-hc620", &with_gaps], 2);
         assert!(
             error.contains("the disk refused ") && error.contains("write each zone in sequence"),
             "{error}"
         );
     }
-    printed(&["sim", "ultrastar-hc620", &file, "--set", "drive.zones.model=host-aware"]);
+    printed(&["sim", "ultrastar-hc620", &at_random, "--set", "drive.zones.model=host-aware"]);
+}
+
+#[test]
+fn zone_mode_of_fio_writes_at_random_among_the_zones() {
+    // The file has one whole zone of 256 MiB, which the job writes once and then to its half.
+    let (_folder, file) = job("randwrite\nzonemode=zbd\ndirect=1\nnorandommap\nio_size=384m");
+    let found = json(&["zones", "ultrastar-hc620", &file, "--json"]);
+    let states = &found["disks"][0]["states"];
+    assert_eq!((&states["full"], &states["implicitly open"]), (&55_355.into(), &1.into()), "{states}");
 }
 
 #[test]

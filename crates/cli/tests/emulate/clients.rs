@@ -5,7 +5,7 @@ use crate::emulator::{Emulator, Setup};
 use crate::noise::Noise;
 use crate::tools::{folder, have, output, run, text};
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::thread;
 
@@ -152,6 +152,32 @@ fn fio_verifies_its_writes_over_several_connections() {
     }
     let emulator = Emulator::start(&Setup::default());
     verify_by_fio(&emulator.uri());
+}
+
+#[test]
+fn fio_verifies_writes_at_the_pointers_of_a_host_managed_disk() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let emulator = Emulator::start(&Setup { rig: "ultrastar-hc620", ..Setup::default() });
+    let folder = folder();
+    let path = folder.path().join("job.fio");
+    let job = format!(
+        "[zones]\nioengine=nbd\nuri={}\nzonemode=zbd\nzonesize=256m\nmax_open_zones=1\nrw=randwrite\nbs=256k\n\
+         iodepth=8\noffset=131g\nsize=1g\nio_size=288m\nverify=crc32c\nverify_fatal=1\nverify_state_save=0\n",
+        emulator.uri()
+    );
+    fs::write(&path, job).expect("the folder is writable");
+    let found = run("fio", &["--output-format=json", text(&path)]);
+    let found: Value =
+        serde_json::from_str(&found[found.find('{').expect("it prints JSON")..]).expect("it is JSON");
+    let job = &found["jobs"][0];
+    assert_eq!(job["error"], 0, "{job:#}");
+    for kind in ["read", "write"] {
+        assert_eq!(job[kind]["io_bytes"], 288 * MIB, "{kind} of {job:#}");
+    }
+    // Begun again, the job takes the zones for empty, and the disk refuses a write that is not at a write pointer.
+    assert!(!output("fio", &[text(&path)]).status.success());
 }
 
 /// The output of qemu-io for these steps, and whether they succeeded.

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn volume() -> Volume {
-        let info = VolumeInfo { name: "sda".to_string(), sectors: 1 << 20, sector_bytes: 512 };
+        let info = VolumeInfo { name: "sda".to_string(), sectors: 1 << 20, sector_bytes: 512, zones: None };
         let store = Store::memory(info.bytes()).expect("unused memory is free");
         Volume { tells_media: true, ..Volume::new(info, store) }
     }

@@ -19,7 +19,7 @@ use std::thread::Builder;
 use tempfile::TempDir;
 
 pub(crate) fn null() -> Emulator {
-    let info = VolumeInfo { name: "null".to_string(), sectors: 1 << 20, sector_bytes: 512 };
+    let info = VolumeInfo { name: "null".to_string(), sectors: 1 << 20, sector_bytes: 512, zones: None };
     let store = Store::memory(info.bytes()).expect("unused memory is free");
     Emulator::null(Volume::new(info, store))
 }

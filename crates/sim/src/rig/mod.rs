@@ -32,7 +32,7 @@ use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
-use headstack_workload::VolumeInfo;
+use headstack_workload::{VolumeInfo, VolumeZones};
 use resolve::{node_fault, resolve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -283,12 +283,13 @@ fn whole_volumes(rig: &RigSpec) -> Vec<WholeVolume<'_>> {
         drives.numbers().for_each(|number| bare[number] = None);
         let sectors = spec.planned(&drives).expect("the rig was checked").sectors();
         let sector_bytes = drives.members[0].spec.sector_bytes;
-        let info = VolumeInfo { name: spec.name.clone(), sectors, sector_bytes };
+        let info = VolumeInfo { name: spec.name.clone(), sectors, sector_bytes, zones: None };
         arrays.push(WholeVolume { info, drive: None });
     }
     let bare = bare.into_iter().flatten().map(|drive| {
         let (sectors, sector_bytes) = (drive.spec.capacity_sectors, drive.spec.sector_bytes);
-        let info = VolumeInfo { name: drive.name.clone(), sectors, sector_bytes };
+        let zones = VolumeZones::from_spec(drive.spec);
+        let info = VolumeInfo { name: drive.name.clone(), sectors, sector_bytes, zones };
         WholeVolume { info, drive: Some(drive) }
     });
     bare.chain(arrays).collect()

@@ -417,8 +417,12 @@ mod tests {
     fn run(counted_from: Instant) -> (Collector, Instant, u64) {
         let spec = drives::load("atlas-10k").expect("the drive ships");
         let device = Device::new(&spec, &DeviceOptions::default()).expect("a shipped drive works");
-        let volume =
-            VolumeInfo { name: "disk0".into(), sectors: device.sectors(), sector_bytes: spec.sector_bytes };
+        let volume = VolumeInfo {
+            name: "disk0".into(),
+            sectors: device.sectors(),
+            sector_bytes: spec.sector_bytes,
+            zones: None,
+        };
         let region = Region::whole(device.sectors());
         let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.7 };
         let load = Closed::new(shape, 4, 3000, 1).expect("the load fits");

@@ -146,6 +146,7 @@ fn mean_ms(spec: &DriveSpec, order: &str, rate: u32, count: u64) -> Result<f64, 
         name: spec.name.clone(),
         sectors: spec.capacity_sectors,
         sector_bytes: spec.sector_bytes,
+        zones: None,
     };
     let mut load = Processes::synthetic(&[readers(rate)], &[volume], WARM_UP + count, 1)?;
     let (mut met, mut sum) = (0, 0.0);

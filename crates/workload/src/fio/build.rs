@@ -7,7 +7,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::error::{listed, nearest, show};
-use super::file::{Extent, Pattern};
+use super::extent::Extent;
+use super::file::Pattern;
 use super::job::{Job, JobFile};
 use super::layout::{Clone, Fault, Layout, Target, Use};
 use super::load::{FioJob, FioLoad, Gate, Member, Worker};
@@ -16,6 +17,8 @@ use super::map::splitmix;
 use super::process::{Limits, Process};
 use super::settings::{READ, Settings, WRITE, split_names};
 use super::sizes::Sizes;
+use super::zone_build::zones_of_file;
+use super::zoned::ZonedVolumes;
 use crate::VolumeInfo;
 use crate::shape::generator;
 use crate::trace::Trace;
@@ -81,14 +84,15 @@ impl JobFile {
         let longest = |(key, message): Fault| self.jobs[self.jobs.len() - 1].error(key, message);
         layout.assign_extents().map_err(longest)?;
         let files = layout.files();
+        let mut zoned = ZonedVolumes::default();
         let (members, infos) = drafts
             .into_iter()
-            .map(|draft| draft.finish(&layout, volumes))
+            .map(|draft| draft.finish(&layout, &mut zoned, volumes))
             .collect::<Result<Vec<_>, SpecError>>()?
             .into_iter()
             .unzip();
         let notes = capped_note(&self.jobs).into_iter().chain(layout.notes()).collect();
-        Ok(FioLoad::new(members, infos, files, notes))
+        Ok(FioLoad::new(members, infos, files, notes, zoned))
     }
 
     /// Checks that there are no more clones, files and outstanding requests than a host has memory for.
@@ -274,7 +278,12 @@ fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
 }
 
 impl Draft<'_> {
-    fn finish(self, layout: &Layout<'_>, volumes: &[VolumeInfo]) -> Result<(Member, FioJob), SpecError> {
+    fn finish(
+        self,
+        layout: &Layout<'_>,
+        zoned: &mut ZonedVolumes,
+        volumes: &[VolumeInfo],
+    ) -> Result<(Member, FioJob), SpecError> {
         let settings = &self.job.settings;
         let (uses, limits, pattern) = match self.work {
             Work::Made { uses, limits, pattern } => (uses, limits, pattern),
@@ -283,13 +292,16 @@ impl Draft<'_> {
                 return Ok((Member { worker: Worker::Logged(logged), gate: self.gate }, self.info));
             }
         };
-        let extents: Vec<Extent> = uses.iter().map(|at| layout.extent(at)).collect();
-        for extent in &extents {
+        let mut extents = Vec::with_capacity(uses.len());
+        for at in &uses {
             let fault = |(key, message): Fault| self.job.error(key, message);
-            check_sectors(settings, &pattern, extent, volumes).map_err(fault)?;
-            check_map(&pattern, extent).map_err(fault)?;
+            let mut extent = layout.extent(at);
+            let zones = zones_of_file(zoned, settings, &pattern, &mut extent, volumes).map_err(fault)?;
+            check_sectors(settings, &pattern, &extent, volumes).map_err(fault)?;
+            check_map(&pattern, &extent).map_err(fault)?;
+            extents.push((extent, zones));
         }
-        let process = Process::new(settings, pattern, &extents, limits, self.seed);
+        let process = Process::new(settings, pattern, extents, limits, self.seed);
         Ok((Member { worker: Worker::Made(process), gate: self.gate }, self.info))
     }
 }

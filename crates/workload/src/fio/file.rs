@@ -9,23 +9,18 @@ use rand_pcg::Pcg64Mcg;
 use crate::Distribution;
 use crate::dist::{Quantity, Sampler};
 
+use super::extent::{Extent, Run};
 use super::map::{Bitmap, Permutation};
 use super::own::Own;
 use super::settings::{Direction, READ, Settings, Spread, WRITE};
 use super::sizes::Sizes;
 use super::spread::Drawer;
+use super::zoned::{ZonedFile, ZonedVolumes};
 
 /// Blocks of one size up to which used blocks are marked as fio marks them: instead of a used block, the next unused one is taken,
 /// so that late in a pass some requests follow each other. A pass over more takes a disk a day, and within less than a pass the
 /// difference cannot be seen.
 const MARKED: u64 = 1 << 22;
-
-/// Bytes of a file, absolute in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
@@ -144,21 +139,16 @@ pub(super) struct File {
     /// Blocks to draw from, per direction.
     blocks: [u64; 2],
     pub(super) done: bool,
-}
-
-/// A file's extent as the layout found it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
-    pub(super) volume: u32,
-    pub(super) base: u64,
-    pub(super) start: u64,
-    pub(super) reach: u64,
-    pub(super) end: u64,
-    pub(super) sector: u64,
+    zones: Option<ZonedFile>,
 }
 
 impl File {
-    pub(super) fn new(extent: Extent, pattern: &Pattern, dice: &mut PlaceDice) -> File {
+    pub(super) fn new(
+        extent: Extent,
+        zones: Option<ZonedFile>,
+        pattern: &Pattern,
+        dice: &mut PlaceDice,
+    ) -> File {
         let Extent { volume, base, start, reach, end, sector } = extent;
         let blocks = [READ, WRITE].map(|at| {
             let most = reach.min(end);
@@ -179,6 +169,7 @@ impl File {
             orders: Vec::new(),
             blocks,
             done: false,
+            zones,
         };
         if pattern.direction.random {
             file.orders = (0..if file.shares_order(pattern) { 1 } else { 2 })
@@ -235,6 +226,7 @@ impl File {
         pattern: &Pattern,
         turn: bool,
         dice: &mut PlaceDice,
+        zoned: &mut ZonedVolumes,
     ) -> Option<Run> {
         let is_random = pattern.direction.random && turn && self.is_random(at, pattern, dice);
         let near = if is_random { self.near(at, pattern, dice) } else { None };
@@ -264,10 +256,24 @@ impl File {
         if is_random {
             bytes = self.mark(at, pattern, place, bytes);
         }
-        self.last[at] = Some(offset);
-        self.position[at] = offset + bytes;
-        self.latest = Some(Run { offset, bytes });
+        let wanted = Run { offset, bytes };
+        let run = match &self.zones {
+            None => wanted,
+            Some(zones) => zoned.placed_run(zones, at, wanted, is_random.then_some(pattern.align[at]))?,
+        };
+        self.last[at] = Some(run.offset);
+        self.position[at] = run.offset + run.bytes;
+        self.latest = Some(run);
         self.latest
+    }
+
+    /// The direction of the next request: a read of zones without data becomes a write if the job writes at all.
+    #[inline]
+    pub(super) fn direction(&self, at: usize, pattern: &Pattern, zoned: &mut ZonedVolumes) -> usize {
+        let Some(zones) = self.zones.as_ref().filter(|_| at == READ && pattern.direction.writes) else {
+            return at;
+        };
+        if zoned.is_empty(zones) { WRITE } else { at }
     }
 
     /// A place after the last request or near it, if the draw says so and there is room.

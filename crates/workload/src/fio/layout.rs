@@ -10,7 +10,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::error::{listed, nearest, show};
-use super::file::Extent;
+use super::extent::Extent;
 use super::load::FioFile;
 use super::settings::FileArea;
 use super::value::Amount;

@@ -8,6 +8,7 @@ use headstack_model::Instant;
 use super::logged::Logged;
 use super::pace::Term;
 use super::process::{FioRequest, Process, Step};
+use super::zoned::ZonedVolumes;
 use crate::trace::ReplayError;
 use crate::{Issue, Load, Poll};
 
@@ -93,9 +94,9 @@ impl Worker {
     }
 
     #[inline]
-    fn poll(&mut self, now: Instant) -> Step {
+    fn poll(&mut self, now: Instant, zoned: &mut ZonedVolumes) -> Step {
         match self {
-            Worker::Made(process) => process.poll(now),
+            Worker::Made(process) => process.poll(now, zoned),
             Worker::Logged(logged) => logged.poll(now),
         }
     }
@@ -136,6 +137,7 @@ enum Standing {
 #[derive(Debug)]
 pub struct FioLoad {
     members: Vec<Member>,
+    zoned: ZonedVolumes,
     standing: Vec<Standing>,
     windows: Vec<Option<FioWindow>>,
     jobs: Vec<FioJob>,
@@ -157,6 +159,7 @@ impl FioLoad {
         jobs: Vec<FioJob>,
         files: Vec<FioFile>,
         notes: Vec<String>,
+        zoned: ZonedVolumes,
     ) -> FioLoad {
         let count = members.len();
         let mut stage_left = Vec::new();
@@ -167,6 +170,7 @@ impl FioLoad {
         }
         let mut load = FioLoad {
             members,
+            zoned,
             standing: vec![Standing::Waiting; count],
             windows: vec![None; count],
             jobs,
@@ -263,7 +267,7 @@ impl FioLoad {
     fn next_issue(&mut self, now: Instant, source: u32) -> Option<Issue> {
         let index = source as usize;
         let member = &mut self.members[index];
-        match member.worker.poll(now) {
+        match member.worker.poll(now, &mut self.zoned) {
             Step::Issue(requested) => {
                 if requested.more {
                     self.ready.push_back(source);

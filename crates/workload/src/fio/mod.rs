@@ -14,6 +14,7 @@ mod build;
 mod dice;
 mod engine;
 mod error;
+mod extent;
 mod file;
 mod ini;
 mod job;
@@ -31,6 +32,8 @@ mod sizes;
 mod spread;
 mod value;
 mod variables;
+mod zone_build;
+mod zoned;
 
 pub use build::OpenLog;
 pub use job::{IgnoredKey, JobFile};

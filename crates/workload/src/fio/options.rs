@@ -228,6 +228,17 @@ const HONOURED: &[FioOption] = honoured! {
     Flag "randrepeat" => store random.repeats, Given::flag,
         "Each pass over the files draws as the first one did; default 1";
     Count "randseed" => store random.seed, |v| v.count(0, MANY), "Another sequence of random numbers";
+    // Zones of a shingled disk.
+    Word "zonemode" => store zones.by_write_pointers, |v| v.word(&[("none", false), ("zbd", true)]),
+        "zbd: writes go to the write pointers of zones, and reads to what was written; none (default). Of several jobs on a volume the \
+         first says its zones";
+    Bytes "zonesize" => store zones.size,
+        |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
+        "With `zonemode=zbd`: bytes of a zone; default those of the disk, which may have none";
+    Count "max_open_zones" => store zones.open_max, |v| v.count(0, MANY),
+        "With `zonemode=zbd`: zones written in part at a time; default the limit of the disk";
+    Flag "read_beyond_wp" => store zones.read_beyond, Given::flag,
+        "With `zonemode=zbd`: read anywhere; default 0, what was written";
     Count "fsync" => store flushes.fsync, |v| v.count(0, MANY),
         "A flush after N writes, which the job waits for";
     Count "fdatasync" => store flushes.fdatasync, |v| v.count(0, MANY), "As `fsync`";
@@ -371,8 +382,7 @@ const IGNORED: &[FioOption] = ignored! {
     "latency_window", "latency_percentile", "latency_run" => "Part of `latency_target`";
     "steadystate_duration" or "ss_dur", "steadystate_ramp_time" or "ss_ramp" => "Part of `steadystate`";
     "flow_id", "flow_sleep" => "Part of `flow`";
-    "zonerange", "zoneskip", "zonecapacity", "read_beyond_wp", "max_open_zones", "job_max_open_zones",
-        "ignore_zone_limits", "zone_reset_threshold", "zone_reset_frequency" => "Part of `zonemode`";
+    "zonerange" => "Part of `zonemode=strided`";
     "merge_blktrace_scalars", "merge_blktrace_iters" => "Part of `merge_blktrace_file`";
     "fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored", "uncached",
         "force_async", "nowait", "hipri", "hipri_percentage", "userspace_reap", "readfua",
@@ -385,8 +395,12 @@ const REFUSED: &[FioOption] = refused! {
     "verify_only" => "Check what was written before", ["0"], "simulated disks hold no data to compare";
     "trim_percentage" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
     "trim_backlog" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
-    "zonemode" => "How zones are used", ["none"], "neither strides nor zoned disks are modelled";
-    "zonesize" => "Bytes a zone", ["0"], "neither strides nor zoned disks are modelled";
+    "zoneskip" => "Bytes between two zones", ["0"], "strides are not modelled";
+    "zonecapacity" => "Bytes of a zone that can be written", ["0"], "a zone is written to its end";
+    "job_max_open_zones" => "Zones written in part by a job", ["0"], "say `max_open_zones`";
+    "ignore_zone_limits" => "More open zones than the disk allows", ["0"], "the disk would refuse the writes";
+    "zone_reset_threshold" => "Share of written bytes from which on zones are reset", ["0"], "a zone is reset when it is full";
+    "zone_reset_frequency" => "Share of the writes that reset a zone", ["0"], "a zone is reset when it is full";
     "flow" => "Share of jobs in a common flow", ["0"], "jobs run at their own pace; say `rate` instead";
     "latency_target" => "Look for the depth that keeps this time", ["0"],
         "the depth is `iodepth`; compare several runs instead";

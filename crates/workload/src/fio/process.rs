@@ -8,10 +8,12 @@ use headstack_model::{Instant, Lbn, Op, Request};
 use rand::RngExt;
 
 use super::dice::Dice;
-use super::file::{Extent, Pattern, Run};
+use super::extent::{Extent, Run};
+use super::file::Pattern;
 use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
 use super::service::Files;
 use super::settings::{JobPriority, READ, Settings, WRITE};
+use super::zoned::{ZonedFile, ZonedVolumes};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
@@ -199,7 +201,7 @@ impl Process {
     pub(super) fn new(
         settings: &Settings,
         pattern: Pattern,
-        extents: &[Extent],
+        extents: Vec<(Extent, Option<ZonedFile>)>,
         limits: Limits,
         seed: u64,
     ) -> Process {
@@ -258,7 +260,7 @@ impl Process {
     }
 
     #[inline]
-    pub(super) fn poll(&mut self, now: Instant) -> Step {
+    pub(super) fn poll(&mut self, now: Instant, zoned: &mut ZonedVolumes) -> Step {
         loop {
             match self.hold {
                 Hold::Open => {}
@@ -277,7 +279,7 @@ impl Process {
                 }
                 Hold::Ended => return Step::Ended,
             }
-            if let Some(step) = self.advance(now) {
+            if let Some(step) = self.advance(now, zoned) {
                 return step;
             }
         }
@@ -303,7 +305,7 @@ impl Process {
     }
 
     /// Issues the next request, or sets a hold that says why not.
-    fn advance(&mut self, now: Instant) -> Option<Step> {
+    fn advance(&mut self, now: Instant, zoned: &mut ZonedVolumes) -> Option<Step> {
         self.rates.end_ramp(now);
         if self.term.is_over(now) {
             return self.drain(Then::End);
@@ -332,7 +334,7 @@ impl Process {
             return None;
         }
         let at = self.direct(now)?;
-        self.issue(at)
+        self.issue(at, zoned)
     }
 
     fn drain(&mut self, then: Then) -> Option<Step> {
@@ -383,14 +385,15 @@ impl Process {
 
     /// The next request in this direction, from whichever file has one.
     #[inline]
-    fn issue(&mut self, at: usize) -> Option<Step> {
+    fn issue(&mut self, at: usize, zoned: &mut ZonedVolumes) -> Option<Step> {
         loop {
             let Some(index) = self.files.choose(&mut self.dice.places.file) else {
                 return self.drain(Then::NextPass);
             };
             let draws = self.draws.is_next();
             let file = self.files.at_mut(index);
-            if let Some(run) = file.next(at, &self.pattern, draws, &mut self.dice.places) {
+            let at = file.direction(at, &self.pattern, zoned);
+            if let Some(run) = file.next(at, &self.pattern, draws, &mut self.dice.places, zoned) {
                 return Some(Step::Issue(self.make_request(at, index, run)));
             }
             file.done = true;

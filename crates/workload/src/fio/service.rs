@@ -3,8 +3,10 @@
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::file::{Extent, File, Pattern, PlaceDice};
+use super::extent::Extent;
+use super::file::{File, Pattern, PlaceDice};
 use super::settings::{Service, ServiceChoice};
+use super::zoned::ZonedFile;
 
 #[derive(Clone, Debug)]
 pub(super) struct Files {
@@ -19,11 +21,14 @@ impl Files {
     pub(super) fn new(
         service: Service,
         pattern: &Pattern,
-        extents: &[Extent],
+        extents: Vec<(Extent, Option<ZonedFile>)>,
         dice: &mut PlaceDice,
     ) -> Files {
         Files {
-            files: extents.iter().map(|extent| File::new(*extent, pattern, dice)).collect(),
+            files: extents
+                .into_iter()
+                .map(|(extent, zones)| File::new(extent, zones, pattern, dice))
+                .collect(),
             service,
             burst_left: 0,
             current: None,

@@ -317,6 +317,7 @@ mod tests {
             name: format!("disk{index}"),
             sectors: *sectors,
             sector_bytes: 512,
+            zones: None,
         };
         sectors.iter().enumerate().map(volume).collect()
     }
@@ -425,7 +426,7 @@ mod tests {
     #[test]
     fn bytes_map_to_larger_sectors_that_hold_them() {
         let trace = Trace::open(&b"0,R,4095,2,0\n"[..], "t", named("alibaba")).expect("the format is known");
-        let volume = VolumeInfo { name: "d".to_string(), sectors: 10, sector_bytes: 4096 };
+        let volume = VolumeInfo { name: "d".to_string(), sectors: 10, sector_bytes: 4096, zones: None };
         let mut replay = Replay::new(trace, &[volume], ReplayOptions::default());
         assert_eq!(run(&mut replay)[0].2, Request::read(Lbn(0), 2));
     }

@@ -9,8 +9,12 @@ use std::io;
 const MS: u64 = 1_000_000;
 
 fn ten_volumes() -> Vec<VolumeInfo> {
-    let volume =
-        |number: u32| VolumeInfo { name: format!("data{number}"), sectors: 1 << 20, sector_bytes: 512 };
+    let volume = |number: u32| VolumeInfo {
+        name: format!("data{number}"),
+        sectors: 1 << 20,
+        sector_bytes: 512,
+        zones: None,
+    };
     (0..10).map(volume).collect()
 }
 

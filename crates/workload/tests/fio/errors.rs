@@ -80,7 +80,6 @@ fn every_malformed_job_file_is_rejected_with_its_place() {
             "test.fio:2: random_distribution: each zone needs its size, as in 60/20g:40/80g",
         ),
         ("[j]\nverify=crc32c", "test.fio:2: verify: simulated disks hold no data to compare"),
-        ("[j]\nzonemode=zbd", "test.fio:2: zonemode: neither strides nor zoned disks are modelled"),
         (
             "[j]\nsize=${SIZE}",
             "test.fio:2: size: `${SIZE}`: the environment has no variable of that name; set it, or write the value",
@@ -174,7 +173,8 @@ fn every_unfit_job_is_rejected_with_its_place() {
 
 #[test]
 fn unknown_volume_among_several_is_rejected() {
-    let volume = |name: &str| VolumeInfo { name: name.to_string(), sectors: 1 << 20, sector_bytes: 512 };
+    let volume =
+        |name: &str| VolumeInfo { name: name.to_string(), sectors: 1 << 20, sector_bytes: 512, zones: None };
     let volumes = [volume("sda"), volume("sdb")];
     let file = parse("[j]\nfilename=/dev/sdc").expect("it can be read");
     let error = file.build(&volumes, 1).expect_err("there is no such volume").to_string();

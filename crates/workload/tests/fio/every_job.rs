@@ -66,8 +66,12 @@ fn ours(path: &Path, text: &str) -> Vec<(u32, Vec<Access>)> {
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
     let file = JobFile::parse(&bounded(text, None), &name, &mut nothing, &|_| None)
         .unwrap_or_else(|error| panic!("{error}"));
-    let disk =
-        VolumeInfo { name: "disk0".to_string(), sectors: DISK / u64::from(SECTOR), sector_bytes: SECTOR };
+    let disk = VolumeInfo {
+        name: "disk0".to_string(),
+        sectors: DISK / u64::from(SECTOR),
+        sector_bytes: SECTOR,
+        zones: None,
+    };
     let mut load = file.build(&[disk], 1).unwrap_or_else(|error| panic!("{error}"));
     let mut clones: Vec<(u32, Vec<Access>)> =
         load.jobs().iter().map(|job| (job.section, Vec::new())).collect();

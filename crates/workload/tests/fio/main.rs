@@ -11,3 +11,4 @@ mod page;
 mod properties;
 mod real;
 mod shipped;
+mod zones;

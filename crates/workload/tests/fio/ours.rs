@@ -27,7 +27,7 @@ pub(crate) const SECTOR: u32 = 512;
 
 /// A rig of one volume of a terabyte.
 pub(crate) fn volumes() -> Vec<VolumeInfo> {
-    vec![VolumeInfo { name: "sda".to_string(), sectors: 1 << 31, sector_bytes: SECTOR }]
+    vec![VolumeInfo { name: "sda".to_string(), sectors: 1 << 31, sector_bytes: SECTOR, zones: None }]
 }
 
 pub(crate) fn parse(text: &str) -> Result<JobFile, SpecError> {

@@ -109,8 +109,12 @@ fn read(text: &str) -> Option<JobFile> {
 }
 
 fn volumes() -> Vec<VolumeInfo> {
-    let volume =
-        |name: &str, sector_bytes| VolumeInfo { name: name.to_string(), sectors: 50_000, sector_bytes };
+    let volume = |name: &str, sector_bytes| VolumeInfo {
+        name: name.to_string(),
+        sectors: 50_000,
+        sector_bytes,
+        zones: None,
+    };
     vec![volume("sda", 512), volume("sdb", 4096)]
 }
 

@@ -179,7 +179,8 @@ fn sequential_device_requests_equal_fio_one_by_one() {
     let device = tempfile::NamedTempFile::new().expect("there is room for a file");
     device.as_file().set_len(DEVICE_SECTORS * 512).expect("it takes no room");
     let path = device.path().display().to_string();
-    let volume = VolumeInfo { name: "disk".to_string(), sectors: DEVICE_SECTORS, sector_bytes: 512 };
+    let volume =
+        VolumeInfo { name: "disk".to_string(), sectors: DEVICE_SECTORS, sector_bytes: 512, zones: None };
     for keys in ON_DEVICE {
         let theirs = fio(&format!("[j]\nioengine=psync\nfilename={path}\nrw=read\n{keys}"));
         let ours = accesses_on(

@@ -8,7 +8,8 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 fn volumes() -> Vec<VolumeInfo> {
-    let volume = |name: &str, sectors| VolumeInfo { name: name.to_string(), sectors, sector_bytes: 512 };
+    let volume =
+        |name: &str, sectors| VolumeInfo { name: name.to_string(), sectors, sector_bytes: 512, zones: None };
     vec![volume("first", 8_000_000), volume("second", 4_000_000)]
 }
 

@@ -6,6 +6,7 @@ mod control;
 mod files;
 mod pace;
 mod random;
+mod zones;
 
 pub(super) use access::{Direction, READ, RequestKinds, Rw, WRITE};
 pub(super) use blocks::{RequestSizes, Split};
@@ -13,6 +14,7 @@ pub(super) use control::{EngineQueue, Flushes, Grouping, JobPriority, ReplayedLo
 pub(super) use files::{FileArea, FileNames, Service, ServiceChoice, split_names};
 pub(super) use pace::{Lifetime, RateLimits, RateProcess, ThinkTime};
 pub(super) use random::{RandomPlaces, Spread, Zone};
+use zones::ZoneRules;
 
 use super::own::Own;
 
@@ -28,6 +30,7 @@ pub(super) struct Settings {
     pub(super) access: RequestKinds,
     pub(super) blocks: RequestSizes,
     pub(super) random: RandomPlaces,
+    pub(super) zones: ZoneRules,
     pub(super) queue: EngineQueue,
     pub(super) life: Lifetime,
     pub(super) think_time: ThinkTime,

@@ -1,0 +1,19 @@
+//! Bytes of files.
+
+/// Bytes of a file, absolute in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+/// A file's extent as the layout found it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) volume: u32,
+    pub(super) base: u64,
+    pub(super) start: u64,
+    pub(super) reach: u64,
+    pub(super) end: u64,
+    pub(super) sector: u64,
+}
