@@ -5,6 +5,7 @@ use super::file::{Ext2File, PointerBlock, preallocated};
 use super::geometry::Ext2Geometry;
 use super::space::Ext2Space;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use thiserror::Error;
 
 /// Inodes that no file has: the first ten.
@@ -29,19 +30,21 @@ pub enum Ext2Error {
 }
 
 #[derive(Clone, Debug)]
-struct DirectoryFile {
-    file: Ext2File,
-    entries: Ext2Directory,
+pub(super) struct DirectoryFile {
+    pub(super) file: Ext2File,
+    pub(super) entries: Ext2Directory,
 }
 
 /// An ext2 with its files.
 #[derive(Clone, Debug)]
 pub struct Ext2Volume {
     geometry: Ext2Geometry,
-    space: Ext2Space,
+    pub(super) space: Ext2Space,
     preallocates: u32,
-    files: BTreeMap<u32, Ext2File>,
-    directories: BTreeMap<u32, DirectoryFile>,
+    pub(super) files: BTreeMap<u32, Ext2File>,
+    pub(super) directories: BTreeMap<u32, DirectoryFile>,
+    /// Blocks that are reserved for hot files.
+    pub(super) hot_area: Range<u32>,
     /// Metadata blocks that changed, with whether a block is new, so that nothing of it is on the disk.
     touched: BTreeMap<u32, bool>,
 }
@@ -58,6 +61,7 @@ impl Ext2Volume {
             preallocates: preallocated(preallocates),
             files: BTreeMap::new(),
             directories: BTreeMap::new(),
+            hot_area: 0..0,
             touched: BTreeMap::new(),
         };
         (0..RESERVED_INODES)
@@ -106,7 +110,7 @@ impl Ext2Volume {
         std::mem::take(&mut self.touched)
     }
 
-    fn touch(&mut self, block: u32, is_new: bool) {
+    pub(super) fn touch(&mut self, block: u32, is_new: bool) {
         self.touched.entry(block).or_insert(is_new);
     }
 
@@ -114,7 +118,7 @@ impl Ext2Volume {
         self.touch(self.geometry.inode_block(inode), false);
     }
 
-    fn touch_counts(&mut self, group: u32) {
+    pub(super) fn touch_counts(&mut self, group: u32) {
         self.touch(self.geometry.descriptor(group), false);
         self.touch(self.geometry.first_block, false);
     }
@@ -245,6 +249,13 @@ impl Ext2Volume {
         Ok(block)
     }
 
+    /// Frees a block, unless it is reserved for hot files.
+    pub(super) fn release_block(&mut self, block: u32) {
+        if !self.hot_area.contains(&block) {
+            self.space.release(block);
+        }
+    }
+
     /// Closes a file: its preallocated blocks are free again.
     pub fn close(&mut self, file: u32) {
         if let Some(open) = self.files.get_mut(&file) {
@@ -258,7 +269,7 @@ impl Ext2Volume {
         gone.release_ahead(&mut self.space);
         let mut last = None;
         for block in gone.all() {
-            self.space.release(block);
+            self.release_block(block);
             let group = self.geometry.group_of(block);
             if last.replace(group) != Some(group) {
                 self.touch(self.geometry.block_bitmap(group), false);

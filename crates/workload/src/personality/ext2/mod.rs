@@ -6,6 +6,7 @@
 //! mean; a goal for each block, and preallocation of 8 blocks for a file that grows. [`Ext2Session`] runs programs over it: data go
 //! through the page cache of the rig's host, which delays their writes; metadata stay in memory once they were read or made, and
 //! are written 5 s after their change.
+//! [`FileServer`] serves whole files from one whose hot files are moved to the middle of the disk.
 //!
 //! Not modelled: holes in files, links, users and permissions, blocks reserved for root (programs run as root), the eviction of metadata,
 //! and dropping the unwritten data of a deleted file, which the page cache still writes.
@@ -19,7 +20,11 @@ mod calls;
 mod directory;
 mod file;
 mod geometry;
+mod hot_files;
 mod metadata;
+mod server;
+mod server_cache;
+mod server_shape;
 mod session;
 mod space;
 
@@ -27,6 +32,9 @@ pub use allocate::{Ext2Error, Ext2Volume};
 pub use calls::{BenchmarkPhase, FileCall, FileWorkCosts, ProcessCalls};
 pub use file::PointerBlock;
 pub use geometry::{Ext2Geometry, Ext2Shape, Ext2ShapeError};
+pub use hot_files::{FileTemperatures, RelocatedFile};
+pub use server::{FileServer, RelocationRecord};
+pub use server_shape::{FileServerError, FileServerShape};
 pub use session::Ext2Session;
 
 /// Bytes of an inode.
