@@ -17,6 +17,7 @@
 
 mod analysis;
 mod analyzer;
+mod anneal;
 mod arranger;
 mod config;
 mod copies;
@@ -37,6 +38,7 @@ mod view;
 
 pub use analysis::{CaughtShares, PeriodAnalysis, ReferenceAnalysis};
 pub use analyzer::{CarriedShare, ExactCounts, FirstCome, HotBlock, ReferenceAnalyzer};
+pub use anneal::TransitionCounts;
 pub use config::{CopyTime, HotSelection, ReadSource, RearrangeSpec, RegionPlace};
 pub use error::RearrangeError;
 pub use list_error::{ListError, caught_share};
