@@ -60,11 +60,28 @@ impl CylinderShuffle {
     /// Ends the period: permutes the cylinders by its counts. Returns the moves in the order in which they can be made with memory for two
     /// cylinders: each goes where the next one comes from, or closes a circle.
     pub fn shuffle(&mut self) -> Vec<CylinderMove> {
-        let mut ranked: Vec<u32> = (0..self.counts.len() as u32).collect();
+        self.shuffle_hottest(self.counts.len() as u32)
+    }
+
+    /// Ends the period as [`CylinderShuffle::shuffle`] does, for at most this number of cylinders: the most referenced ones get the places in
+    /// the middle, by the organ pipe. Cylinders in these places that are not among them go where those come from, and all others stay.
+    pub fn shuffle_hottest(&mut self, hottest: u32) -> Vec<CylinderMove> {
+        let all = self.counts.len();
+        let mut ranked: Vec<u32> = (0..all as u32).collect();
         ranked.sort_unstable_by_key(|home| (u64::MAX - self.counts[*home as usize], *home));
-        let mut places = vec![0; ranked.len()];
+        ranked.truncate(hottest as usize);
+        let first = all / 2 - ranked.len() / 2;
+        let middle = first as u32..(first + ranked.len()) as u32;
+        let mut is_hot = vec![false; all];
+        ranked.iter().for_each(|home| is_hot[*home as usize] = true);
+        let mut places = self.places.clone();
+        let came_from = ranked.iter().map(|home| self.places[*home as usize]);
+        let mut vacated: Vec<u32> = came_from.filter(|place| !middle.contains(place)).collect();
+        vacated.sort_unstable();
+        let displaced = (0..all).filter(|home| !is_hot[*home] && middle.contains(&self.places[*home]));
+        displaced.zip(vacated).for_each(|(home, place)| places[home] = place);
         for (home, place) in ranked.iter().zip(organ_pipe(ranked.len())) {
-            places[*home as usize] = place as u32;
+            places[*home as usize] = (first + place) as u32;
         }
         let moves = circles(&self.places, &places);
         self.places = places;
@@ -111,9 +128,19 @@ mod tests {
         assert_eq!(shuffle.counts(), [0; 5], "a new period has begun");
     }
 
+    #[test]
+    fn two_hottest_cylinders_exchange_their_places_with_the_middle() {
+        let mut shuffle = CylinderShuffle::new(6);
+        observed(&mut shuffle, &[5, 5, 5, 1, 1, 0]);
+        shuffle.shuffle_hottest(2);
+        let places: Vec<u32> = (0..6).map(|home| shuffle.place_of(home)).collect();
+        assert_eq!(places, [0, 2, 1, 5, 4, 3], "5 and 1 in the middle, 2 and 3 in their places");
+    }
+
     proptest! {
         #[test]
         fn moves_keep_the_data_of_every_cylinder(
+            hottest in 0u32..16,
             periods in prop::collection::vec(prop::collection::vec(0u32..12, 0..40), 1..5),
         ) {
             let mut shuffle = CylinderShuffle::new(12);
@@ -121,7 +148,7 @@ mod tests {
             let mut disk: Vec<u32> = (0..12).collect();
             for references in periods {
                 observed(&mut shuffle, &references);
-                let moves = shuffle.shuffle();
+                let moves = shuffle.shuffle_hottest(hottest);
                 let before = disk.clone();
                 for CylinderMove { home, from, to } in &moves {
                     prop_assert_eq!(before[*from as usize], *home);
@@ -136,6 +163,17 @@ mod tests {
                     prop_assert_eq!(disk[shuffle.place_of(home) as usize], home);
                 }
             }
+        }
+
+        #[test]
+        fn shuffle_of_few_cylinders_leaves_the_others_but_for_those_that_make_room(
+            references in prop::collection::vec(0u32..12, 0..60),
+            hottest in 0u32..12,
+        ) {
+            let mut shuffle = CylinderShuffle::new(12);
+            observed(&mut shuffle, &references);
+            let moves = shuffle.shuffle_hottest(hottest);
+            prop_assert!(moves.len() as u32 <= 2 * hottest, "{:?}", moves);
         }
 
         #[test]

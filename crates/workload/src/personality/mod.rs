@@ -4,4 +4,5 @@ pub mod benchmarks;
 pub mod ext2;
 pub mod ffs;
 pub mod lfs;
+pub mod s5fs;
 pub mod video;

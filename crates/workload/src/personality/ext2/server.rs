@@ -148,7 +148,7 @@ impl FileServer {
         let inode = self.volume.inode_block_of(file);
         let names = self.volume.lookup_blocks(file).iter().copied();
         for block in names.chain(inode).collect::<Vec<u32>>() {
-            self.read_if_missing(block, &mut requests);
+            self.read_metadata(block, &mut requests);
         }
         let blocks = self.volume.blocks_of(file).to_vec();
         let pointers: BTreeMap<PointerBlock, u32> = self.volume.pointers_of(file).collect();
@@ -156,7 +156,7 @@ impl FileServer {
         let transfer = self.shape.transfer_blocks as usize;
         for (first, transferred) in (0..).step_by(transfer).zip(blocks.chunks(transfer)) {
             for block in PointerBlock::path(first, per_block).filter_map(|kind| pointers.get(&kind)) {
-                self.read_if_missing(*block, &mut requests);
+                self.read_metadata(*block, &mut requests);
             }
             let held: Vec<bool> = transferred.iter().map(|block| self.cache.hold(*block)).collect();
             let needed = transferred.iter().zip(held).filter(|(_, is_held)| rewrites || !is_held);
@@ -170,8 +170,8 @@ impl FileServer {
         requests
     }
 
-    fn read_if_missing(&mut self, block: u32, requests: &mut VecDeque<Request>) {
-        if !self.cache.hold(block) {
+    fn read_metadata(&mut self, block: u32, requests: &mut VecDeque<Request>) {
+        if !self.shape.holds_metadata && !self.cache.hold(block) {
             requests.push_back(self.request(Op::Read, block, 1));
         }
     }
@@ -303,6 +303,7 @@ mod tests {
     use super::super::Ext2Shape;
     use super::*;
     use crate::dist::{Distribution, Popularity};
+    use std::collections::BTreeSet;
 
     fn server(moves_files: bool) -> FileServer {
         let shape = Ext2Shape { block_bytes: 4096, blocks: 9000, bytes_per_inode: 4096, reserved_percent: 5 };
@@ -316,6 +317,7 @@ mod tests {
             write_share: 0.2,
             transfer_blocks: 2,
             cached_blocks: 60,
+            holds_metadata: false,
             clients: 3,
             host_time: Nanos::from_ms(1.0),
             reserved_blocks: 200,
@@ -388,6 +390,16 @@ mod tests {
         };
         assert_eq!(in_area(0, 4), 0.0);
         assert!(in_area(8, 12) > 0.2, "{}", in_area(8, 12));
+    }
+
+    #[test]
+    fn server_that_holds_metadata_reads_data_alone() {
+        let mut server = server(false);
+        server.shape = FileServerShape { holds_metadata: true, write_share: 0.0, ..server.shape };
+        let data: BTreeSet<u32> =
+            (0..400).flat_map(|file| server.volume().blocks_of(file).to_vec()).collect();
+        let requests = requests(&mut server);
+        assert!(requests.iter().all(|(.., request)| data.contains(&((request.lbn.0 / 8) as u32))));
     }
 
     #[test]

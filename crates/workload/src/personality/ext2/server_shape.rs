@@ -24,6 +24,8 @@ pub struct FileServerShape {
     pub transfer_blocks: u32,
     /// Blocks of the server's cache.
     pub cached_blocks: usize,
+    /// Whether all directories, inodes and blocks of pointers are in memory, and take no room in the cache.
+    pub holds_metadata: bool,
     /// Clients.
     pub clients: u32,
     /// Time of an access before its first request: the client, the network and the server's processor.
@@ -104,6 +106,7 @@ mod tests {
             write_share: 1.0,
             transfer_blocks: 1,
             cached_blocks: 0,
+            holds_metadata: false,
             clients: 1,
             host_time: Nanos::from_ms(1.0),
             reserved_blocks: 0,
