@@ -39,7 +39,7 @@ impl<'a> JobSource<'a> {
             Ok(log)
         };
         let load = file.build_reading(volumes, seed, &mut open)?;
-        let (jobs, job_of) = reported_jobs(load.jobs());
+        let (jobs, job_of) = reported_jobs(load.jobs(), file.global_options());
         let (sections, section_of) = sections(load.jobs());
         let kind = match jobs.len() {
             1 => "fio job".to_string(),
@@ -82,8 +82,23 @@ fn as_object(options: &[(String, String)]) -> Map<String, Value> {
     options.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
 }
 
+/// The options of a job as results show them: its own, and those by which fio-plot finds a result.
+fn shown_options(own: &[(String, String)], global: &[(String, String)]) -> Map<String, Value> {
+    let mut shown = as_object(own);
+    for (key, alias, default) in
+        [("rw", "readwrite", "read"), ("iodepth", "iodepth", "1"), ("numjobs", "numjobs", "1")]
+    {
+        let value = [own, global].into_iter().find_map(|options| {
+            let mut from_last = options.iter().rev();
+            from_last.find(|(name, _)| name == key || name == alias).map(|(_, value)| value.as_str())
+        });
+        shown.insert(key.to_string(), value.unwrap_or(default).into());
+    }
+    shown
+}
+
 /// The jobs for results, and the job of each clone: those that report as a group are one.
-fn reported_jobs(clones: &[FioJob]) -> (Vec<JobInfo>, Vec<u32>) {
+fn reported_jobs(clones: &[FioJob], global: &[(String, String)]) -> (Vec<JobInfo>, Vec<u32>) {
     let (mut jobs, mut job_of): (Vec<JobInfo>, Vec<u32>) = (Vec::new(), Vec::new());
     for clone in clones {
         let same = |(index, other): (usize, &FioJob)| {
@@ -96,7 +111,7 @@ fn reported_jobs(clones: &[FioJob]) -> (Vec<JobInfo>, Vec<u32>) {
             jobs.push(JobInfo {
                 name: clone.name.clone(),
                 group: clone.group,
-                options: as_object(&clone.options),
+                options: shown_options(&clone.options, global),
                 depth: Some(clone.depth),
             });
         }
