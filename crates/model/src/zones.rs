@@ -313,13 +313,17 @@ impl Zones {
         zones.into_iter().try_for_each(|zone| self.command(command, zone))
     }
 
-    /// The disk lost its power. Open zones are closed. `kept` gives the write pointer of a zone that was open or closed: what of it
-    /// was on the media, from the start of the zone to the former pointer.
+    /// The disk lost its power. Open zones are closed. `kept` gives the write pointer of a zone that was open, closed or full: what of
+    /// it was on the media, from the start of the zone to the former pointer. A full zone that lost nothing stays full.
     pub fn lose_power(&mut self, mut kept: impl FnMut(&DiskZone) -> Lbn) {
         for zone in 0..self.states.len() as u32 {
-            if self.states[zone as usize].is_active() {
-                let before = self.zone(zone);
-                let pointer = kept(&before).clamp(before.start, before.write_pointer);
+            let state = self.states[zone as usize];
+            if !state.is_active() && state != ZoneState::Full {
+                continue;
+            }
+            let before = self.zone(zone);
+            let pointer = kept(&before).clamp(before.start, before.write_pointer);
+            if state != ZoneState::Full || pointer < before.write_pointer {
                 self.pointers[zone as usize] = pointer;
                 self.close(zone);
             }

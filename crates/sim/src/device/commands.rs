@@ -10,6 +10,7 @@ use headstack_model::spec::Tagging;
 use headstack_model::{Instant, Lbn, Op};
 use headstack_policy::{Slot, SlotId};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Commands {
@@ -40,6 +41,21 @@ impl Commands {
             depth,
             tagging,
         }
+    }
+
+    /// The first of these blocks of which a write came and is not done; the end of the blocks if there is none.
+    #[cold]
+    pub(super) fn first_of_writes(&self, blocks: Range<Lbn>) -> Lbn {
+        let mut first = blocks.end;
+        for (slot, job) in self.jobs.iter().enumerate() {
+            let is_over =
+                self.free.contains(&(slot as u32)) || self.done.iter().any(|(done, _)| *done == slot as u32);
+            let request = job.command.request;
+            if !is_over && request.op == Op::Write && request.end() > blocks.start && request.lbn < first {
+                first = request.lbn.max(blocks.start);
+            }
+        }
+        first
     }
 
     pub(super) fn outstanding(&self) -> usize {

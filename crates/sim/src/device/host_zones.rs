@@ -4,7 +4,8 @@
 //! block of a full zone resets it first, which takes no time.
 
 use headstack_model::zones::{ZoneCommand, ZoneRefusal, ZoneState, Zones};
-use headstack_model::{DriveSpec, Request};
+use headstack_model::{DriveSpec, Lbn, Request};
+use std::ops::Range;
 
 /// The zones, and what they refused.
 #[derive(Debug)]
@@ -27,6 +28,11 @@ impl HostZones {
     #[cold]
     pub(super) fn is_unwritten(&self, request: &Request) -> bool {
         self.zones.written(request) == 0
+    }
+
+    /// The power is cut: write pointers go back to what is on the media. `first_waiting` gives the first of some blocks that is not.
+    pub(super) fn lose_power(&mut self, first_waiting: impl Fn(Range<Lbn>) -> Lbn) {
+        self.zones.lose_power(|zone| first_waiting(zone.start..zone.write_pointer));
     }
 
     /// Whether the zones allow a write, which is inside the disk.

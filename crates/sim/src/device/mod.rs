@@ -73,6 +73,7 @@ use port::Port;
 use rand::RngExt;
 use read_ahead::ReadAheadControl;
 use split::Part;
+use std::ops::Range;
 use std::sync::Arc;
 use unbuffered::PassingAccess;
 use waiting::Waiting;
@@ -359,11 +360,16 @@ impl Device {
     }
 
     /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
-    /// after that. No command completes later; submitting one is an error of the caller.
+    /// after that. No command completes later; submitting one is an error of the caller. The write pointers of zones go back to what is
+    /// on the media, if the media-write log is enabled.
     pub fn cut_power(&mut self, now: Instant) {
         self.handle_timeout(now);
         self.stop();
         self.health.powered_off = true;
+        if let (Some(zones), Some(record)) = (&mut self.zones, &self.disk.record) {
+            let incoming = |blocks: Range<Lbn>| self.commands.first_of_writes(blocks);
+            zones.lose_power(|blocks| record.first_waiting(blocks.clone()).min(incoming(blocks)));
+        }
     }
 
     /// Freezes everything permanently.

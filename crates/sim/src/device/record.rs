@@ -72,6 +72,8 @@ pub(super) struct Record {
     passes: Vec<Pass>,
     bears: Vec<Piece>,
     delay: Nanos,
+    /// What of the data of the access in progress is on the media.
+    told: Vec<Range<Lbn>>,
     pub(super) written: VecDeque<MediaWrite>,
 }
 
@@ -125,6 +127,7 @@ impl Record {
             waits
         });
         self.passes.clear();
+        self.told.clear();
         self.delay = Nanos::ZERO;
     }
 
@@ -197,8 +200,30 @@ impl Record {
             let to = piece.end.min(end);
             let at = pass.end_of(drive, (to - pass.first) as u32) + self.delay;
             self.written.push_back(MediaWrite { start: from, end: to, at, submitted: piece.submitted });
+            self.told.push(from..to);
             from = to;
         }
+    }
+
+    /// The first of these blocks of which a write waits to be written; the end of the blocks if there is none. The write in progress
+    /// was torn before.
+    pub(super) fn first_waiting(&self, blocks: Range<Lbn>) -> Lbn {
+        let mut first = blocks.end;
+        for piece in self.runs.iter().chain(&self.commands).flatten() {
+            if piece.start < first && piece.end > blocks.start {
+                first = piece.start.max(blocks.start);
+            }
+        }
+        for piece in &self.bears {
+            let mut lbn = piece.start.max(blocks.start);
+            while let Some(told) = self.told.iter().find(|told| told.contains(&lbn)) {
+                lbn = told.end;
+            }
+            if lbn < piece.end.min(first) {
+                first = lbn;
+            }
+        }
+        first
     }
 }
 

@@ -4,7 +4,10 @@ use crate::support::*;
 use headstack_model::spec::ZoneSpec;
 use headstack_model::zones::{ZoneModel, ZoneState};
 use headstack_model::{Instant, Lbn, Nanos, Request};
-use headstack_sim::Outcome;
+use headstack_sim::{Device, Outcome};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeSet;
 
 const ZONE: u64 = 524_288;
 const CONVENTIONAL: u32 = 4;
@@ -106,4 +109,83 @@ fn host_aware_disk_takes_writes_anywhere() {
     let mut device = zoned(ZoneModel::HostAware, true).device();
     let done = serve(&mut device, Instant::ZERO, Request::write(block(40_000, 4096), 8));
     assert_eq!((done.outcome, device.refused_by_zones()), (Outcome::Done, None));
+}
+
+/// Writes to four zones at their write pointers, some of them flushed, until the power is cut.
+struct ZonedLoad {
+    device: Device,
+    now: Instant,
+    media: BTreeSet<Lbn>,
+    pointers: [u64; 4],
+    /// What of each zone is safe for sure.
+    flushed: [u64; 4],
+}
+
+impl ZonedLoad {
+    fn new(rig: &Rig) -> ZonedLoad {
+        let mut device = rig.device();
+        device.track_media();
+        let (now, media) = (Instant::ZERO, BTreeSet::new());
+        ZonedLoad { device, now, media, pointers: [0; 4], flushed: [0; 4] }
+    }
+
+    fn listen(&mut self) {
+        while let Some(written) = self.device.poll_media_write() {
+            self.media.extend((written.start.0..written.end.0).map(Lbn));
+        }
+    }
+
+    fn step(&mut self, random: &mut Pcg64Mcg) {
+        if random.random_range(0..12) == 0 {
+            let done = serve(&mut self.device, self.now, Request::flush());
+            (self.now, self.flushed) = (done.completed, self.pointers);
+            self.listen();
+            return;
+        }
+        let zone = random.random_range(0..4);
+        let sectors = random.random_range(1..40) * 8;
+        let request = Request::write(block(9 + zone as u64, self.pointers[zone]), sectors);
+        let done = serve(&mut self.device, self.now, request);
+        assert_eq!(done.outcome, Outcome::Done);
+        self.pointers[zone] += u64::from(sectors);
+        self.listen();
+        // Now and then the disk has the time to write what it holds.
+        let longest = if random.random_range(0..4) == 0 { 3_000_000_000 } else { 20_000_000 };
+        self.now = done.completed + Nanos(random.random_range(0..longest));
+    }
+
+    /// A last write that may be anywhere between its command and its end.
+    fn cut(&mut self, random: &mut Pcg64Mcg) {
+        let request = Request::write(block(9, self.pointers[0]), 512);
+        self.device.submit(self.now, request).expect("the queue is empty");
+        self.pointers[0] += 512;
+        let at = self.now + Nanos(random.random_range(0..30_000_000));
+        self.device.cut_power(at);
+        self.listen();
+    }
+}
+
+#[test]
+fn power_cut_sets_write_pointers_to_what_is_on_the_media() {
+    let rig = zoned(ZoneModel::HostManaged, false);
+    let (mut back, mut held) = (0, 0);
+    for seed in 0..150 {
+        let (mut random, mut load) = (seeded(seed), ZonedLoad::new(&rig));
+        for _ in 0..random.random_range(1..60) {
+            load.step(&mut random);
+        }
+        load.cut(&mut random);
+        let zones = load.device.zones().expect("it has zones");
+        for number in 0..4 {
+            let zone = zones.zone(9 + number as u32);
+            let kept = zone.write_pointer - zone.start;
+            assert!(kept >= load.flushed[number], "seed {seed}: {kept} of {:?}", load.flushed);
+            let lost = (0..kept).find(|sector| !load.media.contains(&block(9 + number as u64, *sector)));
+            assert_eq!(lost, None, "seed {seed}: zone {number}, pointer {kept}");
+            assert!(matches!(zone.state, ZoneState::Closed | ZoneState::Empty), "{zone:?}");
+            back += u32::from(kept < load.pointers[number]);
+            held += u32::from(kept > load.flushed[number]);
+        }
+    }
+    assert!(back > 100 && held > 20, "{back} pointers went back, {held} kept more than was flushed");
 }
