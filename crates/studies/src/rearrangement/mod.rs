@@ -6,7 +6,10 @@
 //! *Source:* R. S. Gray, "A study of disk performance optimization" (thesis, 2000), chapter 4, on S. Akyürek, K. Salem, "Adaptive block
 //! rearrangement" (ACM TOCS 13(2), 1995).
 
+mod annealing;
+mod contrast;
 mod forecast;
+mod granularity;
 mod loads;
 mod orders;
 mod regions;
@@ -98,13 +101,13 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     if setting.length == Length::Full {
         found.sections.push(trials::section(setting)?);
     }
-    Ok(Findings::join([
-        found,
-        shuffling::run(setting, &at_hand)?,
-        forecast::run(setting)?,
-        regions::run(setting)?,
-        orders::run(setting)?,
-    ]))
+    let mut parts = vec![found, shuffling::run(setting, &at_hand)?];
+    if setting.length == Length::Full {
+        let trace = at_hand.iter().find_map(|(_, trace, _)| trace.as_deref());
+        parts.extend([granularity::run(setting)?, annealing::run(setting, trace)?, contrast::run(setting)?]);
+    }
+    parts.extend([forecast::run(setting)?, regions::run(setting)?, orders::run(setting)?]);
+    Ok(Findings::join(parts))
 }
 
 /// The chart of saved seek time without loads: a series for each variant that copies.

@@ -16,8 +16,8 @@ use headstack_workload::{Inbox, Issue, Load, Poll};
 /// Tracks of a cylinder, sectors of a track, and cylinders of the study's disk.
 const TRACKS: u64 = 8;
 const TRACK_SECTORS: u64 = 113;
-const CYLINDERS: u32 = 1449;
-const CYLINDER_SECTORS: u64 = TRACKS * TRACK_SECTORS;
+pub(super) const CYLINDERS: u32 = 1449;
+pub(super) const CYLINDER_SECTORS: u64 = TRACKS * TRACK_SECTORS;
 
 /// The counts by which cylinders are shuffled at the end of a day.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl ShuffledLoad<'_> {
     }
 }
 
-fn cylinder_start(cylinder: u32) -> Lbn {
+pub(super) fn cylinder_start(cylinder: u32) -> Lbn {
     Lbn(u64::from(cylinder) * CYLINDER_SECTORS)
 }
 
@@ -123,7 +123,7 @@ struct ShuffledSeeks {
     days: Vec<Vec<u64>>,
 }
 
-fn rig(load: RearrangedLoad) -> Result<Rig, StudyError> {
+pub(super) fn rig(load: RearrangedLoad) -> Result<Rig, StudyError> {
     let mut rig = Rig::from_drive(DriveSpec::parse(DISK, "studies/rearrangement/disk.toml")?);
     if load.is_trace() {
         rig.set("drive.count", &WEEK_DRIVES.to_string())?;
@@ -188,7 +188,7 @@ fn means(days: &[DaySums], load: ShuffledLoad<'_>) -> Result<ShuffledSeeks, Stud
 }
 
 /// Seconds that a disk without other requests needs for some moves, a track at a time.
-fn time_of_moves(moves: &[CylinderMove]) -> Result<f64, StudyError> {
+pub(super) fn time_of_moves(moves: &[CylinderMove]) -> Result<f64, StudyError> {
     let mut engine = rig(RearrangedLoad::Steady)?.build(1)?;
     let mut inbox = Inbox::default();
     let mut id = 0;
