@@ -3,6 +3,7 @@
 use crate::disk::{Books, Emulator, Volume};
 use crate::{DiskHandle, Lateness, realtime};
 use headstack_model::Instant;
+use headstack_policy::rearrange::{RearrangeView, Rearranger};
 use headstack_sim::{Activity, DeviceView, Engine};
 
 /// A disk at a moment.
@@ -27,6 +28,8 @@ pub struct VolumeSnapshot {
     pub unwritten_bytes: u64,
     /// Its statistics.
     pub books: Books,
+    /// The copies of its hot blocks; `None` without a rearranger.
+    pub copies: Option<RearrangeView>,
 }
 
 impl DiskHandle {
@@ -47,6 +50,7 @@ impl Snapshot {
             name: volume.info().name.clone(),
             unwritten_bytes: volume.unwritten_bytes(),
             books: emulator.books(number as u32).clone(),
+            copies: emulator.engine().and_then(|engine| engine.rearranger(number)).map(Rearranger::view),
         };
         Snapshot {
             at,

@@ -31,9 +31,29 @@ impl Run {
     /// Blocks in use: a hot run, and the same number spread over the disk.
     const BLOCKS: u64 = 96;
 
-    fn new(seed: u64, faults: EmulatorFaults) -> Run {
+    fn rig(seed: u64) -> Rig {
         let name = DRIVES[(seed % DRIVES.len() as u64) as usize];
-        let rig = Rig::from_drive(drives::load(name).expect("the drive is shipped"));
+        Rig::from_drive(drives::load(name).expect("the drive is shipped"))
+    }
+
+    /// A drive whose hot blocks are copied each second, by several copies at once.
+    fn rearranged_rig(seed: u64) -> Rig {
+        let mut rig = Run::rig(seed);
+        for (key, value) in [
+            // Room for four copies, fewer than there are blocks, so that copies come and go.
+            ("runs", "[[100000, 32]]"),
+            ("block_bytes", "4096"),
+            ("period_s", "1"),
+            ("when", "at-once"),
+            ("least_references", "1"),
+            ("parallel_copies", "3"),
+        ] {
+            rig.set(&format!("rearrange.{key}"), value).expect("it is a good value");
+        }
+        rig
+    }
+
+    fn new(rig: &Rig, seed: u64, faults: EmulatorFaults) -> Run {
         let volume = |info: VolumeInfo| {
             let store = Store::memory(info.bytes()).expect("unused memory is free");
             Volume::new(info, store)
@@ -93,12 +113,17 @@ impl Run {
     }
 
     fn cut(seed: u64, faults: EmulatorFaults) -> Result<(), Loss> {
-        let mut run = Run::new(seed, faults);
-        let at = Instant::from_ms(run.random.random_range(1.0..600.0));
+        Run::cut_of(Run::new(&Run::rig(seed), seed, faults), 600.0).1
+    }
+
+    /// Cuts the power within a time, and judges the bytes.
+    fn cut_of(mut run: Run, latest_ms: f64) -> (Run, Result<(), Loss>) {
+        let at = Instant::from_ms(run.random.random_range(1.0..latest_ms));
         run.until(at);
         run.emulator.cut_power(at);
         while run.emulator.poll_answer().is_some() {}
-        run.history.judge(|block| run.holds(block))
+        let judged = run.history.judge(|block| run.holds(block));
+        (run, judged)
     }
 }
 
@@ -111,6 +136,33 @@ fn cut_many(seeds: u64) {
 #[test]
 fn flushed_bytes_survive_300_power_cuts() {
     cut_many(300);
+}
+
+/// Cuts of a disk with copies; how many blocks were copied in and home.
+fn cut_many_rearranged(seeds: u64) -> (u64, u64) {
+    let (mut copied_in, mut written_home) = (0, 0);
+    for seed in 0..seeds {
+        let run = Run::new(&Run::rearranged_rig(seed), seed, EmulatorFaults::default());
+        let (run, judged) = Run::cut_of(run, 4000.0);
+        judged.unwrap_or_else(|loss| panic!("seed {seed}: {loss}"));
+        let engine = run.emulator.engine().expect("it is a drive");
+        let counters = engine.rearrange(0).expect("it has a region").view.counters;
+        copied_in += counters.copied_in;
+        written_home += counters.written_home;
+    }
+    (copied_in, written_home)
+}
+
+#[test]
+fn flushed_bytes_survive_15_power_cuts_of_a_disk_with_copies() {
+    let (copied_in, written_home) = cut_many_rearranged(15);
+    assert!(copied_in > 20 && written_home > 3, "{copied_in} copied in, {written_home} written home");
+}
+
+#[test]
+#[ignore = "takes a while: make cuts"]
+fn flushed_bytes_survive_10_000_power_cuts_of_a_disk_with_copies() {
+    cut_many_rearranged(10_000);
 }
 
 /// `make cuts`.
@@ -130,7 +182,8 @@ fn lost_bytes_expose_a_disk_that_ignores_flush() {
 #[test]
 fn requested_power_cut_comes_at_its_time() {
     let at = Instant::from_ms(50.0);
-    let mut run = Run::new(2, EmulatorFaults { power_cut: Some(at), ..EmulatorFaults::default() });
+    let mut run =
+        Run::new(&Run::rig(2), 2, EmulatorFaults { power_cut: Some(at), ..EmulatorFaults::default() });
     run.ask();
     run.emulator.handle_timeout(Instant::from_ms(49.0));
     assert!(!run.emulator.is_dark() && run.emulator.poll_timeout() <= Some(at));

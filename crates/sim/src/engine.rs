@@ -26,6 +26,8 @@ use crate::stream_layer::StreamLayer;
 use headstack_model::{Instant, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
+use headstack_policy::rearrange::{Rearranger, TableChange};
+use headstack_policy::rearrange_table::PlacementCopies;
 use headstack_policy::streams::{Config, ConfigError, Guarantee, Streams};
 use links::SharedLinks;
 use slab::Slab;
@@ -286,6 +288,24 @@ impl Engine {
         self.tree.layer_of::<RearrangeLayer>(volume).map(RearrangeLayer::activity)
     }
 
+    /// The rearranger of a volume; `None` without one.
+    pub fn rearranger(&self, volume: usize) -> Option<&Rearranger> {
+        self.tree.layer_of::<RearrangeLayer>(volume).map(RearrangeLayer::rearranger)
+    }
+
+    /// Continues with copies that a volume's region held before a restart, and logs changes of its table from now on. Call it before
+    /// the first run.
+    ///
+    /// Panics if the volume has no rearranger, or the copies are not those of its region.
+    pub fn restore_copies(&mut self, volume: usize, copies: &PlacementCopies) {
+        self.tree.restore_copies(volume, copies);
+    }
+
+    /// The next change of the hot block table of a volume whose copies were restored.
+    pub fn poll_table_change(&mut self, volume: usize) -> Option<TableChange> {
+        self.tree.layer_of_mut::<RearrangeLayer>(volume)?.poll_change()
+    }
+
     /// Gives a client of a volume's node, a source of the load, a guarantee. The caller has checked that the disk can keep it
     /// ([`headstack_policy::admission`]).
     ///
@@ -306,15 +326,15 @@ impl Engine {
     }
 
     /// Whether a volume has a media-write log: it is a single device without a page cache, a node or a controller's memory in
-    /// front of it. Elsewhere data also wait in places without such a log.
+    /// front of it; a rearranger may be. Elsewhere data also wait in places without such a log.
     pub fn tells_media(&self, volume: usize) -> bool {
-        self.tree.bare_device(volume).is_some()
+        self.tree.media_device(volume).is_some()
     }
 
     /// Enables the media-write logs. Call it before the first run.
     pub fn track_media(&mut self) {
         for device in (0..self.tree.volumes.len())
-            .filter_map(|volume| self.tree.bare_device(volume))
+            .filter_map(|volume| self.tree.media_device(volume))
             .collect::<Vec<_>>()
         {
             self.tree.devices[device].device_mut().track_media();
@@ -323,10 +343,20 @@ impl Engine {
 
     /// The next blocks of a volume written to its media, in order; as [`crate::Device::poll_media_write`].
     /// Everything that a flush or a forced write guarantees has been reported when the [`Engine::advance`] that completes it
-    /// returns.
+    /// returns. Below a rearranger, a write to a copy is reported as one to its block.
     pub fn poll_media_write(&mut self, volume: usize) -> Option<MediaWrite> {
-        let device = self.tree.bare_device(volume)?;
-        self.tree.devices[device].device_mut().poll_media_write()
+        let device = self.tree.media_device(volume)?;
+        loop {
+            let rearranger = self.tree.layer_of_mut::<RearrangeLayer>(volume);
+            if let Some(written) = rearranger.and_then(RearrangeLayer::poll_visible_write) {
+                return Some(written);
+            }
+            let written = self.tree.devices[device].device_mut().poll_media_write()?;
+            match self.tree.layer_of_mut::<RearrangeLayer>(volume) {
+                Some(layer) => layer.note_media_write(written),
+                None => return Some(written),
+            }
+        }
     }
 
     /// Injects a fault into a device's disk; as [`crate::Device::inject`]. The outcome of its commands reaches the load's
@@ -348,7 +378,7 @@ impl Engine {
     pub fn has_died(&mut self, volume: usize) -> bool {
         let now = self.now;
         let dead = |device: &usize| self.tree.devices[*device].device().has_died(now);
-        let Some(device) = self.tree.bare_device(volume).filter(dead) else { return false };
+        let Some(device) = self.tree.media_device(volume).filter(dead) else { return false };
         self.with_links(device, |queue, link, now| queue.handle_timeout(now, link));
         self.settle(device as u32);
         true

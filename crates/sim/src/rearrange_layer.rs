@@ -1,17 +1,18 @@
 //! Block rearrangement in front of a disk or an array, in virtual time.
 //!
-//! A [`Layer`] around [`headstack_policy::rearrange`], the code for real disks. A change of the hot block table takes no time, because
-//! no simulated table must survive a crash.
+//! A [`Layer`] around [`headstack_policy::rearrange`], the code for real disks. A change of the hot block table takes no time: the
+//! model's table need not survive a crash. An emulator keeps it in a file, outside the model.
 //!
 //! *Time:* a request has the time split of the command that brought its answer.
 
-use crate::device::{Completion, Drive, Outcome};
+use crate::device::{Completion, Drive, MediaWrite, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, PassedRequest, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, PeriodRecord, RearrangeAction, RearrangeView,
-    Rearranger,
+    Rearranger, TableChange,
 };
+use headstack_policy::rearrange_table::PlacementCopies;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -86,6 +87,10 @@ pub(crate) struct RearrangeLayer {
     /// The times at the start of the period.
     period_start: RearrangeTimes,
     periods: VecDeque<RearrangePeriod>,
+    /// What is left of a write to the media that covers blocks which are not contiguous for clients.
+    media_write: Option<MediaWrite>,
+    /// Changes of the table that its keeper has not polled; `None` without a keeper.
+    changes: Option<VecDeque<TableChange>>,
 }
 
 impl RearrangeLayer {
@@ -106,6 +111,8 @@ impl RearrangeLayer {
             times: RearrangeTimes::default(),
             period_start: RearrangeTimes::default(),
             periods: VecDeque::new(),
+            media_write: None,
+            changes: None,
         }
     }
 
@@ -122,6 +129,51 @@ impl RearrangeLayer {
             first: region.runs()[0].first,
             times: self.times,
             periods: self.periods.iter().copied().collect(),
+        }
+    }
+
+    pub(crate) fn rearranger(&self) -> &Rearranger {
+        &self.rearranger
+    }
+
+    /// Continues with the copies and counts of an earlier run, and keeps changes of the table from now on. Call it before the first
+    /// request.
+    pub(crate) fn restore(&mut self, found: &PlacementCopies) {
+        for &(slot, block, is_dirty) in &found.copies {
+            self.rearranger.restore_copy(slot, block, is_dirty);
+        }
+        if let Some(counts) = &found.counts {
+            self.rearranger.restore_counts(&counts.hot);
+            self.rearranger.restore_period(counts.left);
+        }
+        self.changes = Some(VecDeque::new());
+    }
+
+    pub(crate) fn poll_change(&mut self) -> Option<TableChange> {
+        self.changes.as_mut()?.pop_front()
+    }
+
+    /// Takes a write to the media of the device below, whose parts [`RearrangeLayer::poll_visible_write`] returns.
+    ///
+    /// *Assumption:* a slot has held the block that it holds now. A write that was submitted before the block entered may thus make
+    /// data of the block durable early, which a drive may do at any time. No data are durable late, because the home and the copy of
+    /// a block are both written from its newest data.
+    pub(crate) fn note_media_write(&mut self, written: MediaWrite) {
+        self.media_write = Some(written);
+    }
+
+    /// The next blocks, as clients number them, of the write to the media.
+    pub(crate) fn poll_visible_write(&mut self) -> Option<MediaWrite> {
+        loop {
+            let written = self.media_write.take()?;
+            let (visible, sectors) = self.rearranger.visible_run(written.start);
+            let end = written.end.min(written.start + sectors);
+            if end < written.end {
+                self.media_write = Some(MediaWrite { start: end, ..written });
+            }
+            if let Some(start) = visible {
+                return Some(MediaWrite { start, end: start + (end - written.start), ..written });
+            }
         }
     }
 
@@ -142,7 +194,10 @@ impl RearrangeLayer {
         while let Some(action) = self.rearranger.poll_action() {
             match action {
                 RearrangeAction::Start(command) => self.start(command, below),
-                RearrangeAction::Record(change) => self.rearranger.handle_recorded(now, change.slot),
+                RearrangeAction::Record(change) => {
+                    self.changes.iter_mut().for_each(|changes| changes.push_back(change));
+                    self.rearranger.handle_recorded(now, change.slot);
+                }
                 RearrangeAction::Answer { ticket, result } => {
                     let answer = answer.expect("a command of the request has ended");
                     self.answer(ticket as usize, result, answer);

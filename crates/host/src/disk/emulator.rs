@@ -1,6 +1,7 @@
 //! An emulated disk without its clock: it maps operations in bytes to requests of the model, and completes them.
 
 use super::books::{Books, Kind};
+use super::copies::CopiesFile;
 use super::machine::{Ended, Machine};
 use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
@@ -50,8 +51,10 @@ pub struct Answered {
 /// Disks that share nothing with any other, their bytes, and the pending operations.
 #[derive(Debug)]
 pub struct Emulator {
-    machine: Machine,
-    volumes: Vec<Volume>,
+    pub(super) machine: Machine,
+    pub(super) volumes: Vec<Volume>,
+    /// The hot block tables that are kept, by volume.
+    pub(super) tables: Vec<(usize, CopiesFile)>,
     books: Vec<Books>,
     faults: EmulatorFaults,
     pending: Slab<Pending>,
@@ -94,6 +97,7 @@ impl Emulator {
             machine,
             books: volumes.iter().map(|_| Books::new()).collect(),
             volumes,
+            tables: Vec::new(),
             faults,
             pending: Slab::new(),
             answered: VecDeque::new(),
@@ -182,6 +186,7 @@ impl Emulator {
             self.machine.handle_timeout(self.now);
             self.collect(self.now);
             self.bury();
+            self.record_copies();
         }
     }
 
@@ -232,7 +237,8 @@ impl Emulator {
         self.stopping = true;
     }
 
-    /// Writes all dirty data to the media, in no model time, for an orderly end. The data of a dead drive stay lost.
+    /// Writes all dirty data to the media, in no model time, and closes the hot block tables, for an orderly end. The data of a dead
+    /// drive stay lost.
     ///
     /// *Errors:* no space is left for the data.
     pub fn finish_writing(&mut self) -> Result<(), BlockError> {
@@ -240,7 +246,10 @@ impl Emulator {
             volume.settle(0, u64::MAX, Instant::MAX);
             volume.try_again()
         });
-        all.fold(Ok(()), Result::and)
+        let written = all.fold(Ok(()), Result::and);
+        // After a power cut, each copy counts as newer than its home.
+        let closed = if self.dark { Ok(()) } else { self.close_copies() };
+        written.and(closed)
     }
 
     /// The model's task for an operation, and its outcome. Copies the bytes that come with it.

@@ -2,7 +2,7 @@
 //!
 //! It follows the disk's bytes at the end of the file, so that other programs find those at their offsets, and `cp`, `scp` and
 //! `tar` copy it (an extended attribute or a second file would be lost). It is a page of zeros but for three lines: format, disk,
-//! size in bytes.
+//! size in bytes. Between the bytes and the mark of a disk with copies is its hot block table; a fourth line has the bytes between.
 
 use std::fs::File;
 use std::io;
@@ -19,6 +19,8 @@ const OWNER_BYTES: usize = 2048;
 pub(super) struct Mark {
     pub(super) owner: String,
     pub(super) bytes: u64,
+    /// Bytes between the disk's and the mark.
+    pub(super) table: u64,
 }
 
 impl Mark {
@@ -33,17 +35,22 @@ impl Mark {
             (lines.next()? == FIRST_LINE).then_some(())?;
             let owner = lines.next()?.strip_prefix("disk ")?.to_string();
             let bytes = lines.next()?.strip_prefix("bytes ")?.parse().ok()?;
-            Some(Mark { owner, bytes })
+            let table = lines.next().and_then(|line| line.strip_prefix("table "));
+            let table = table.map_or(Some(0), |table| table.parse().ok())?;
+            Some(Mark { owner, bytes, table })
         })();
-        Ok(mark.filter(|mark| mark.bytes == start))
+        Ok(mark.filter(|mark| mark.bytes.checked_add(mark.table) == Some(start)))
     }
 
     /// Writes the mark behind the bytes, extending the file.
     pub(super) fn write(&self, file: &File) -> io::Result<()> {
-        let text = format!("{FIRST_LINE}\ndisk {}\nbytes {}\n", self.owner(), self.bytes);
+        let mut text = format!("{FIRST_LINE}\ndisk {}\nbytes {}\n", self.owner(), self.bytes);
+        if self.table > 0 {
+            text += &format!("table {}\n", self.table);
+        }
         let mut page = text.into_bytes();
         page.resize(MARK_BYTES as usize, 0);
-        file.write_all_at(&page, self.bytes)
+        file.write_all_at(&page, self.bytes + self.table)
     }
 
     /// Checks that the file holds the data of this disk.

@@ -12,6 +12,8 @@
 //! Not modelled: data that a failing disk garbles; time that TRIM takes.
 
 mod books;
+mod copies;
+mod copies_error;
 mod emulator;
 mod machine;
 mod mark;
@@ -21,6 +23,7 @@ mod unwritten;
 mod volume;
 
 pub use books::{Books, Count, Kind};
+pub use copies_error::CopiesError;
 pub use emulator::{Answered, Emulator, EmulatorFaults, Outcome};
 pub use store::{Store, stored_disk_bytes};
 pub use volume::Volume;

@@ -2,9 +2,11 @@
 //!
 //! A hole reads as zeros and takes no space. The store has no model of time; the host determines its speed.
 
+use super::copies_error::CopiesError;
 use super::mark::Mark;
 use super::unwritten::Content;
 use crate::{BlockError, StatusExtent};
+use headstack_policy::rearrange_table::PAGE_BYTES;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,6 +18,8 @@ use std::path::Path;
 pub struct Store {
     file: File,
     bytes: u64,
+    /// The mark at the end of the file; none in memory.
+    mark: Option<Mark>,
 }
 
 impl Store {
@@ -25,7 +29,7 @@ impl Store {
     pub fn memory(bytes: u64) -> io::Result<Store> {
         let file = File::from(rustix::fs::memfd_create("headstack", MemfdFlags::CLOEXEC)?);
         file.set_len(bytes)?;
-        Ok(Store { file, bytes })
+        Ok(Store { file, bytes, mark: None })
     }
 
     /// A store of `bytes` in a sparse file, which is created if missing; its contents stay. A mark behind the bytes names the
@@ -42,15 +46,38 @@ impl Store {
         }
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         file.try_lock().map_err(|_| io::Error::other("another program keeps a disk in it"))?;
-        let mark = Mark { owner: owner.to_string(), bytes };
+        let mut mark = Mark { owner: owner.to_string(), bytes, table: 0 };
         let held = file.metadata()?.len();
         let unmarked = match Mark::read_from(&file, held)? {
-            Some(found) => found.admits(&mark).map(|()| false),
+            Some(found) => {
+                mark.table = found.table;
+                found.admits(&mark).map(|()| false)
+            }
             None if held == 0 => mark.write(&file).map(|()| false),
             None if held == bytes => mark.write(&file).map(|()| true),
             None => Err(mark.refuse(held)),
         }?;
-        Ok((Store { file, bytes }, unmarked))
+        Ok((Store { file, bytes, mark: Some(mark) }, unmarked))
+    }
+
+    /// The file, and the first byte in it of a hot block table of `bytes` bytes, which is behind the disk's bytes from a whole page on;
+    /// `None` in memory. A file without a table, and one whose table is to be forgotten, gets one of zeros.
+    ///
+    /// *Errors:* the file has a table of another size; it cannot be written.
+    pub(super) fn table(&mut self, bytes: u64, forget: bool) -> Result<Option<(File, u64)>, CopiesError> {
+        let Some(mark) = &mut self.mark else { return Ok(None) };
+        let first = self.bytes.next_multiple_of(PAGE_BYTES as u64);
+        let needed = first - self.bytes + bytes;
+        if forget || mark.table == 0 {
+            // A file of just the disk's bytes is accepted, should the program be killed before the new mark is written.
+            self.file.set_len(self.bytes)?;
+            mark.table = needed;
+            mark.write(&self.file)?;
+        }
+        if mark.table != needed {
+            return Err(CopiesError::OtherSize { held: mark.table, needed });
+        }
+        Ok(Some((self.file.try_clone()?, first)))
     }
 
     /// The same bytes, read-only.
@@ -59,7 +86,7 @@ impl Store {
         use std::os::fd::AsRawFd;
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let file = OpenOptions::new().read(true).open(path).expect("it is open");
-        Store { file, bytes: self.bytes }
+        Store { file, bytes: self.bytes, mark: None }
     }
 
     /// Its size.

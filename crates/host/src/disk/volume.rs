@@ -10,7 +10,7 @@ use headstack_workload::VolumeInfo;
 #[derive(Debug)]
 pub struct Volume {
     info: VolumeInfo,
-    store: Store,
+    pub(super) store: Store,
     /// Data on the media that the store refused.
     owed: Unwritten,
     unwritten: Unwritten,

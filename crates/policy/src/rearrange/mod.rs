@@ -53,7 +53,7 @@ pub use view::{PeriodRecord, RearrangeCounters, RearrangeView};
 use arranger::CopyPlan;
 use copies::ActiveCopy;
 use forecast::{ReferenceForecast, worthwhile_copies};
-use headstack_model::{BlockError, Instant, Nanos};
+use headstack_model::{BlockError, Instant, Lbn, Nanos};
 use pace::CopyPace;
 use requests::{DividedRequest, RequestPiece};
 use slab::Slab;
@@ -181,6 +181,11 @@ impl Rearranger {
         &self.region
     }
 
+    /// The places for copies.
+    pub fn slots(&self) -> &[RegionSlot] {
+        &self.slots
+    }
+
     /// Sectors of a block.
     pub fn block_sectors(&self) -> u64 {
         self.block_sectors
@@ -194,6 +199,21 @@ impl Rearranger {
     /// The copies in force: slot, block, and whether the copy was written.
     pub fn copies(&self) -> impl Iterator<Item = (u32, u64, bool)> + '_ {
         self.table.copies()
+    }
+
+    /// The visible sector whose data a sector of the disk holds, and the sectors from there on for which the same holds. A free slot
+    /// holds none; both the home and the copy of a block hold its data.
+    pub fn visible_run(&self, sector: Lbn) -> (Option<Lbn>, u64) {
+        let (run, next) = self.region.run_at(sector);
+        let Some(run) = run else { return (self.region.visible(sector), next - sector) };
+        let slot = self.slots.partition_point(|slot| slot.lbn <= sector).checked_sub(1);
+        let within = slot.map(|slot| (slot, sector - self.slots[slot].lbn));
+        let Some((slot, offset)) = within.filter(|(_, offset)| *offset < self.block_sectors) else {
+            return (None, run.first + run.sectors - sector);
+        };
+        let block = self.table.block_in(slot as u32);
+        let visible = block.map(|block| Lbn(block * self.block_sectors + offset));
+        (visible, self.block_sectors - offset)
     }
 
     /// What it is doing.

@@ -117,6 +117,14 @@ impl ReservedRegion {
         (sector >= run.first + run.sectors).then(|| Lbn(sector.0 - self.behind[last].1))
     }
 
+    /// The run that holds a sector of the disk, and the first sector of the next run, or the end of the disk.
+    pub(super) fn run_at(&self, sector: Lbn) -> (Option<ReservedRun>, Lbn) {
+        let before = self.runs.partition_point(|run| run.first <= sector);
+        let next = self.runs.get(before).map_or(Lbn(self.disk_sectors), |run| run.first);
+        let last = before.checked_sub(1).map(|last| self.runs[last]);
+        (last.filter(|run| sector < run.first + run.sectors), next)
+    }
+
     /// Slots of `block_sectors` sectors, packed without gaps from the start of each run. `place_of` returns the cylinder and the track of
     /// a sector.
     pub fn slots(&self, block_sectors: u64, place_of: impl Fn(Lbn) -> (u32, u32)) -> Vec<RegionSlot> {

@@ -76,6 +76,12 @@ impl HotBlockTable {
         self.index.get(block)
     }
 
+    /// The block whose copy a slot holds, whether its change is recorded or not.
+    pub(super) fn block_in(&self, slot: u32) -> Option<u64> {
+        let slot = self.slot(slot);
+        (!matches!(slot.state, CopyState::Free | CopyState::Filling)).then_some(slot.block)
+    }
+
     /// Whether a copy of a block is newer than its home.
     pub(super) fn is_dirty(&self, block: u64) -> bool {
         self.slot_of(block).is_some_and(|slot| self.slot(slot).is_dirty)

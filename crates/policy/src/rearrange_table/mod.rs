@@ -19,12 +19,14 @@ mod counts;
 mod error;
 mod label;
 mod page;
+mod placement;
 mod recovery;
 mod writer;
 
 pub use counts::SavedCounts;
 pub use error::TableError;
 pub use label::{RegionLabel, RegionRequest, RegionState, SECTOR_BYTES, scan_labels};
+pub use placement::{PlacementCopies, PlacementError, PlacementTable};
 pub use recovery::RecoveredTable;
 pub use writer::{TableStep, TableWriter};
 

@@ -7,6 +7,7 @@ use crate::layer::Layer;
 use crate::os::{CallLayer, CopyCost, DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PortQueue};
 use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
+use headstack_policy::rearrange_table::PlacementCopies;
 use headstack_policy::streams::{Config, ConfigError};
 use std::any::Any;
 
@@ -288,10 +289,15 @@ impl LayerTree {
         &mut self.branches[number]
     }
 
-    /// The device that is a volume by itself, with no layer in front of it.
-    pub(super) fn bare_device(&self, volume: usize) -> Option<usize> {
-        let device = self.volumes[volume].root as usize;
-        (device < self.devices.len()).then_some(device)
+    /// The device whose media hold all of a volume's data: the volume itself, or the one below its rearranger.
+    pub(super) fn media_device(&self, volume: usize) -> Option<usize> {
+        let root = self.volumes[volume].root;
+        let below = self.branch_of(root).map(|number| &self.branches[number]);
+        let node = match below {
+            Some(branch) => branch.downcast::<RearrangeLayer>().map(|_| branch.children[0].node)?,
+            None => root,
+        };
+        self.branch_of(node).is_none().then_some(node as usize)
     }
 
     /// The queue of a device's port at its controller; `None` without a controller.
@@ -319,6 +325,14 @@ impl LayerTree {
     pub(super) fn layer_of_mut<L: Layer>(&mut self, volume: usize) -> Option<&mut L> {
         let number = self.number_of::<L>(volume)?;
         (self.layer(number) as &mut dyn Any).downcast_mut()
+    }
+
+    /// Continues with a rearranger's copies of an earlier run. The end of its period moves.
+    pub(super) fn restore_copies(&mut self, volume: usize, copies: &PlacementCopies) {
+        let number = self.number_of::<RearrangeLayer>(volume).expect("the volume has a rearranger");
+        let layer = (self.layer(number) as &mut dyn Any).downcast_mut::<RearrangeLayer>();
+        layer.expect("it was found by its type").restore(copies);
+        self.schedule(number);
     }
 
     /// The branch of the first layer of a type.
