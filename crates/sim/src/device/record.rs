@@ -73,7 +73,7 @@ pub(super) struct Record {
     bears: Vec<Piece>,
     delay: Nanos,
     /// What of the data of the access in progress is on the media.
-    told: Vec<Range<Lbn>>,
+    on_media: Vec<Range<Lbn>>,
     pub(super) written: VecDeque<MediaWrite>,
 }
 
@@ -127,7 +127,7 @@ impl Record {
             waits
         });
         self.passes.clear();
-        self.told.clear();
+        self.on_media.clear();
         self.delay = Nanos::ZERO;
     }
 
@@ -200,7 +200,7 @@ impl Record {
             let to = piece.end.min(end);
             let at = pass.end_of(drive, (to - pass.first) as u32) + self.delay;
             self.written.push_back(MediaWrite { start: from, end: to, at, submitted: piece.submitted });
-            self.told.push(from..to);
+            self.on_media.push(from..to);
             from = to;
         }
     }
@@ -216,8 +216,8 @@ impl Record {
         }
         for piece in &self.bears {
             let mut lbn = piece.start.max(blocks.start);
-            while let Some(told) = self.told.iter().find(|told| told.contains(&lbn)) {
-                lbn = told.end;
+            while let Some(part) = self.on_media.iter().find(|part| part.contains(&lbn)) {
+                lbn = part.end;
             }
             if lbn < piece.end.min(first) {
                 first = lbn;
