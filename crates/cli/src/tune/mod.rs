@@ -1,6 +1,5 @@
 //! `headstack tune`: which of a Linux system's settings serve a load best on a disk.
 
-mod apply;
 mod json;
 mod text;
 
@@ -12,14 +11,14 @@ use crate::signal::Signal;
 use crate::sim::load::{self, LoadArgs};
 use crate::sim::setup::RigArgs;
 use headstack::tune::{
-    self, KNOBS, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome, TuneTrial,
+    self, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome, TuneTrial,
 };
-use headstack_model::spec::nearest;
 use headstack_sim::rig::Rig;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::io::Write;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Find the settings of a Linux system (scheduler, queue depth, read-ahead and others) that serve a load best.
 ///
@@ -33,13 +32,13 @@ pub(crate) struct Tune {
     /// The load: a fio job file, a load file or a trace.
     load: String,
     /// What to improve: iops, throughput (MB/s), mean or p99 (response times).
-    #[arg(long, value_name = "METRIC", default_value = "throughput", value_parser = metric)]
+    #[arg(long, value_name = "METRIC", default_value = "throughput", value_parser = TuneMetric::from_str)]
     goal: TuneMetric,
     /// A limit that the settings must keep: p99<200 (ms), iops>500. May be repeated.
-    #[arg(long, value_name = "METRIC<VALUE", value_parser = bound)]
+    #[arg(long, value_name = "METRIC<VALUE", value_parser = TuneBound::from_str)]
     bound: Vec<TuneBound>,
     /// Try only this setting. May be repeated. [default: all]
-    #[arg(long, value_name = "NAME", value_parser = knob)]
+    #[arg(long, value_name = "NAME", value_parser = tune::knob_named)]
     knob: Vec<usize>,
     /// Requests of a whole run; the short ones have a quarter and half of them.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..))]
@@ -59,38 +58,6 @@ pub(crate) struct Tune {
     disk: String,
 }
 
-/// The message for a word that is none of these.
-fn unknown(word: &str, names: &[&'static str]) -> String {
-    let hint = nearest(word, names.iter().copied())
-        .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
-    format!("nothing is called `{word}`; {hint}")
-}
-
-fn metric(text: &str) -> Result<TuneMetric, String> {
-    let found = TuneMetric::ALL.into_iter().find(|metric| metric.name() == text);
-    found.ok_or_else(|| unknown(text, &TuneMetric::ALL.map(TuneMetric::name)))
-}
-
-fn bound(text: &str) -> Result<TuneBound, String> {
-    let place = text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99<200")?;
-    let metric = metric(text[..place].trim())?;
-    let is_most = text[place..].starts_with('<');
-    if is_most == metric.grows() {
-        let sign = if metric.grows() { '>' } else { '<' };
-        return Err(format!("a limit of {} is {}{sign}NUMBER", metric.name(), metric.name()));
-    }
-    let limit = text[place + 1..].trim();
-    match limit.parse::<f64>() {
-        Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(TuneBound { metric, limit }),
-        _ => Err(format!("`{limit}` is no number above 0")),
-    }
-}
-
-fn knob(text: &str) -> Result<usize, String> {
-    let found = KNOBS.iter().position(|knob| knob.name == text);
-    found.ok_or_else(|| unknown(text, &KNOBS.map(|knob| knob.name)))
-}
-
 /// What was wanted and what came out.
 struct Tuned<'a> {
     command: &'a Tune,
@@ -104,19 +71,14 @@ impl Tune {
         let mut rig = rig::load::load(&self.rig)?;
         self.options.apply(&mut rig)?;
         let goal = TuneGoal { metric: self.goal, bounds: self.bound.clone() };
-        let is_tried = |choice: &SettingChoice| self.knob.is_empty() || self.knob.contains(&choice.knob);
-        let candidates: Vec<SettingChoice> = tune::candidates(&rig).into_iter().filter(is_tried).collect();
-        if candidates.is_empty() {
-            return Err(Failure::Input(format!(
-                "{}: has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], the others a queue without host.queue.order",
-                self.rig
-            )));
-        }
+        let refused = |message| Failure::Input(format!("{}: {message}", self.rig));
+        let candidates = tune::candidates_of(&rig, &self.knob).map_err(refused)?;
         let udev = NewFile::if_named(self.udev.as_deref())?;
         let outcome = self.search(&rig, &goal, &candidates)?;
         let tuned = Tuned { command: self, rig, goal, outcome };
         if let Some(file) = udev.filter(|_| !tuned.outcome.advised.is_empty()) {
-            file.fill(apply::udev_rule(&tuned).as_bytes())?;
+            let title = format!("headstack tune {} {}", self.rig, self.load);
+            file.fill(tuned.outcome.udev_rule(&self.disk, &title).as_bytes())?;
         }
         let text = if self.json { json::to_json(&tuned) } else { text::to_text(&tuned) };
         out.write_all(text.as_bytes()).map_err(Failure::Output)

@@ -1,11 +1,9 @@
 //! The advice as text.
 
-use super::{Tuned, apply};
+use super::Tuned;
 use crate::report::Table;
 use crate::units::{grouped, significant};
-use headstack::tune::{Gain, KNOBS, NOT_TUNED, TuneBound, TuneMetric};
-use headstack_model::spec::Evidence;
-use headstack_sim::rig::Rig;
+use headstack::tune::{Gain, KNOBS, NOT_TUNED, TuneBound, TuneMetric, evidence};
 use std::fmt::Write;
 
 /// The whole output.
@@ -26,14 +24,14 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
         let _ = writeln!(
             text,
             "The limit {} is not kept: {} {} is as near as the settings that were tried come.\n",
-            self::bound(bound),
+            bound,
             significant(outcome.after.get(bound.metric), 4),
             bound.metric.unit()
         );
     }
     if !outcome.advised.is_empty() {
         let _ = writeln!(text, "To set them until the next start:");
-        for command in apply::commands(tuned) {
+        for command in outcome.commands(&tuned.command.disk) {
             let _ = writeln!(text, "  {command}");
         }
         text.push('\n');
@@ -53,12 +51,6 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
 fn is_kept(tuned: &Tuned<'_>, bound: &TuneBound) -> bool {
     let alone = headstack::tune::TuneGoal { metric: tuned.goal.metric, bounds: vec![*bound] };
     alone.is_kept_by(&tuned.outcome.after)
-}
-
-/// `p99<200`.
-pub(super) fn bound(bound: &TuneBound) -> String {
-    let sign = if bound.metric.grows() { '>' } else { '<' };
-    format!("{}{sign}{}", bound.metric.name(), bound.limit)
 }
 
 fn settings(tuned: &Tuned<'_>) -> String {
@@ -108,22 +100,4 @@ fn percent(metric: TuneMetric, gain: &Gain) -> String {
     let [mean, least, most] =
         gain.change_percent(metric).map(|percent| (10.0 * percent).round() / 10.0 + 0.0);
     format!("{mean:+.1} % ({least:.1} to {most:.1})")
-}
-
-/// What the drive files are based on.
-pub(super) fn evidence(rig: &Rig) -> String {
-    let mut all: Vec<String> = Vec::new();
-    for group in &rig.resolved().drive {
-        let basis = match group.spec.evidence {
-            Evidence::Validated => "was compared with the response times of a real one",
-            Evidence::Fitted => "was fitted to measurements of a real one",
-            Evidence::DataSheet => "is from its data sheet",
-            Evidence::Derived => "has figures inferred from other drives",
-        };
-        let line = format!("the drive file {} {basis}", group.spec.name);
-        if !all.contains(&line) {
-            all.push(line);
-        }
-    }
-    all.join("; ")
 }

@@ -61,8 +61,8 @@ impl TuneFigures {
         self.0[metric as usize]
     }
 
-    /// The mean of each over several runs.
-    pub(super) fn mean(runs: &[TuneFigures]) -> TuneFigures {
+    /// The mean of each over several runs; there is at least one.
+    pub fn mean(runs: &[TuneFigures]) -> TuneFigures {
         let of = |index: usize| runs.iter().map(|figures| figures.0[index]).sum::<f64>() / runs.len() as f64;
         TuneFigures(std::array::from_fn(of))
     }
@@ -102,7 +102,7 @@ const PENALTY: f64 = 100.0;
 
 impl TuneGoal {
     /// A score of which differences are relative gains (0.1 is some 10 %). A violated limit costs a hundred times its relative excess.
-    pub(super) fn score(&self, figures: &TuneFigures) -> f64 {
+    pub fn score(&self, figures: &TuneFigures) -> f64 {
         log(self.metric, figures.get(self.metric)) - PENALTY * self.excess(figures)
     }
 

@@ -23,7 +23,8 @@ pub struct Knob {
     pub summary: &'static str,
 }
 
-const SCHEDULER: &str = "scheduler";
+/// The knob to which others belong.
+pub(super) const SCHEDULER: &str = "scheduler";
 
 /// All settings that are tuned.
 pub const KNOBS: [Knob; 8] = [

@@ -1,9 +1,12 @@
 //! *What should be set?* Searches among a Linux system's settings for those that serve a workload best.
 
+mod advice;
 mod goal;
+mod judge;
 mod knobs;
 mod search;
 
+pub use advice::{evidence, knob_named};
 pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
 pub use knobs::{KNOBS, Knob, NOT_TUNED};
 pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
@@ -37,6 +40,18 @@ pub fn with_choices(rig: &Rig, choices: &[SettingChoice]) -> Result<Rig, Error> 
         KNOBS[choice.knob].set(&mut rig, choice.text())?;
     }
     Ok(rig)
+}
+
+/// The candidates among the named knobs, or all without a name.
+///
+/// *Errors:* none is left: the rig has none of these settings, or no other value of them.
+pub fn candidates_of(rig: &Rig, knobs: &[usize]) -> Result<Vec<SettingChoice>, String> {
+    let is_tried = |choice: &SettingChoice| knobs.is_empty() || knobs.contains(&choice.knob);
+    let found: Vec<SettingChoice> = candidates(rig).into_iter().filter(is_tried).collect();
+    if found.is_empty() {
+        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], the others a queue without host.queue.order".to_string());
+    }
+    Ok(found)
 }
 
 /// The figures of a run that ends with the workload, or after this many requests since its warm-up.

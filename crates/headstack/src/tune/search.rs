@@ -1,11 +1,11 @@
-//! The search: each value alone on short runs, the best together, then the finalists on seeds that chose nothing.
+//! The search: passes over all values on short runs, the best together; then the finalists are [judged](super::judge).
 //!
 //! All runs of a seed ask for the same blocks (common random numbers), so settings are compared by the differences within a seed.
 //! *Source:* A. M. Law, "Simulation Modeling and Analysis", chapter 11; K. Jamieson and A. Talwalkar, "Non-stochastic best arm
 //! identification and hyperparameter optimization" (2016), successive halving.
 
-use super::goal::{TuneFigures, TuneGoal, TuneMetric, log_gain};
-use super::knobs::KNOBS;
+use super::goal::{TuneFigures, TuneGoal, TuneMetric};
+use super::knobs::{KNOBS, SCHEDULER};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub struct Gain {
 
 impl Gain {
     /// Of paired logarithms, with this confidence. There are at least two.
-    fn from_logs(logs: &[f64], confidence: f64) -> Gain {
+    pub(super) fn from_logs(logs: &[f64], confidence: f64) -> Gain {
         let count = logs.len() as f64;
         let log = logs.iter().sum::<f64>() / count;
         let squares: f64 = logs.iter().map(|one| (one - log) * (one - log)).sum();
@@ -82,12 +82,14 @@ impl Gain {
 }
 
 /// A smaller gain is not worth a setting, however certain it is.
-const LEAST_GAIN: f64 = 0.005;
+pub(super) const LEAST_GAIN: f64 = 0.005;
+/// Passes of the search over all values. Each further one costs about ten whole runs.
+const PASSES_MAX: usize = 3;
 /// Seeds of the short runs, and of the finalists.
-const SCREENING_SEEDS: u64 = 2;
-const FINAL_SEEDS: u64 = 8;
+pub(super) const SCREENING_SEEDS: u64 = 2;
+pub(super) const FINAL_SEEDS: u64 = 8;
 /// Confidence of all of an answer's comparisons together (Bonferroni).
-const CONFIDENCE: f64 = 0.95;
+pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// A setting that is advised.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,19 +121,19 @@ pub struct TuneOutcome {
     pub combinations: f64,
 }
 
-struct SettingSearch<'a> {
-    goal: &'a TuneGoal,
+pub(super) struct SettingSearch<'a> {
+    pub(super) goal: &'a TuneGoal,
     run: &'a mut RunTuneTrials<'a>,
     seed: u64,
-    runs: u64,
-    parts: u64,
+    pub(super) runs: u64,
+    pub(super) parts: u64,
     /// Scores by settings, seed and length, so that none runs twice.
     known: BTreeMap<(Vec<SettingChoice>, u64, u64), TuneFigures>,
 }
 
 impl SettingSearch<'_> {
     /// The figures of each of these settings with each seed.
-    fn figures(
+    pub(super) fn figures(
         &mut self,
         settings: &[Vec<SettingChoice>],
         seeds: std::ops::Range<u64>,
@@ -162,7 +164,7 @@ impl SettingSearch<'_> {
     }
 
     /// Gains of settings over a base on short runs.
-    fn screen(
+    pub(super) fn screen(
         &mut self,
         base: &[SettingChoice],
         settings: &[Vec<SettingChoice>],
@@ -180,7 +182,7 @@ impl SettingSearch<'_> {
 }
 
 /// Settings with one of them replaced or added.
-fn with(choices: &[SettingChoice], choice: SettingChoice) -> Vec<SettingChoice> {
+pub(super) fn with(choices: &[SettingChoice], choice: SettingChoice) -> Vec<SettingChoice> {
     let mut changed: Vec<SettingChoice> =
         choices.iter().copied().filter(|one| one.knob != choice.knob).collect();
     changed.push(choice);
@@ -188,12 +190,19 @@ fn with(choices: &[SettingChoice], choice: SettingChoice) -> Vec<SettingChoice> 
     changed
 }
 
-fn without(choices: &[SettingChoice], knob: usize) -> Vec<SettingChoice> {
+pub(super) fn without(choices: &[SettingChoice], knob: usize) -> Vec<SettingChoice> {
     choices.iter().copied().filter(|one| one.knob != knob).collect()
 }
 
+/// Whether a value can have an effect with these: a scheduler's parameter has none with another scheduler.
+fn is_active(choices: &[SettingChoice], choice: &SettingChoice) -> bool {
+    let scheduler = choices.iter().find(|one| KNOBS[one.knob].name == SCHEDULER);
+    let chosen = scheduler.map(SettingChoice::text);
+    KNOBS[choice.knob].scheduler.is_none_or(|wanted| chosen.is_none_or(|chosen| chosen == wanted))
+}
+
 /// The best gains first.
-fn by_gain<T: Copy>(candidates: &[T], gains: Vec<f64>) -> Vec<(T, f64)> {
+pub(super) fn by_gain<T: Copy>(candidates: &[T], gains: Vec<f64>) -> Vec<(T, f64)> {
     let mut sorted: Vec<(T, f64)> = candidates.iter().copied().zip(gains).collect();
     sorted.sort_by(|one, other| other.1.total_cmp(&one.1));
     sorted
@@ -214,25 +223,37 @@ pub fn search<'a>(
 }
 
 impl SettingSearch<'_> {
-    /// Adds the best value of each knob to those that were better alone, for as long as the whole gets better.
+    /// Passes over all values until one changes nothing. The first starts from the system as it is; each later one finds values that
+    /// became better by what the passes before chose, and parameters of a scheduler that was chosen.
     fn climb(&mut self, candidates: &[SettingChoice]) -> Result<Vec<SettingChoice>, String> {
-        let alone: Vec<Vec<SettingChoice>> = candidates.iter().map(|choice| vec![*choice]).collect();
-        let gains = self.screen(&[], &alone, 1)?;
-        let ranked = by_gain(candidates, gains);
-        // A value that has an effect only with another scheduler changes nothing alone: it is tried with the scheduler that was chosen.
         let mut best: Vec<SettingChoice> = Vec::new();
-        for (choice, gain) in &ranked {
-            let is_new = best.iter().all(|one| one.knob != choice.knob);
-            if *gain > LEAST_GAIN && is_new && self.improves(&best, *choice)? {
-                best = with(&best, *choice);
+        for _ in 0..PASSES_MAX {
+            let before = best.clone();
+            best = self.pass(best, candidates)?;
+            if best == before {
+                break;
             }
         }
-        let scheduler = best.iter().find(|choice| KNOBS[choice.knob].name == "scheduler").copied();
-        for choice in candidates {
-            let belongs = KNOBS[choice.knob].scheduler;
-            let is_active = scheduler.is_some_and(|scheduler| belongs == Some(scheduler.text()));
-            if is_active && self.improves(&best, *choice)? {
-                best = with(&best, *choice);
+        Ok(best)
+    }
+
+    /// Tries each value with what was chosen so far; the best of each knob joins, the one with the largest gain first, for as long as the
+    /// whole improves.
+    fn pass(
+        &mut self,
+        best: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let is_tried = |choice: &SettingChoice| !best.contains(choice) && is_active(&best, choice);
+        let tried: Vec<SettingChoice> = candidates.iter().copied().filter(is_tried).collect();
+        let settings: Vec<Vec<SettingChoice>> = tried.iter().map(|choice| with(&best, *choice)).collect();
+        let gains = self.screen(&best, &settings, 1)?;
+        let (mut best, mut changed) = (best, Vec::new());
+        for (choice, gain) in by_gain(&tried, gains) {
+            let is_new = !changed.contains(&choice.knob) && is_active(&best, &choice);
+            if gain > LEAST_GAIN && is_new && self.improves(&best, choice)? {
+                best = with(&best, choice);
+                changed.push(choice.knob);
             }
         }
         Ok(best)
@@ -241,83 +262,6 @@ impl SettingSearch<'_> {
     fn improves(&mut self, best: &[SettingChoice], choice: SettingChoice) -> Result<bool, String> {
         let gains = self.screen(best, &[with(best, choice)], TuneTrial::WHOLE / 2)?;
         Ok(gains[0] > LEAST_GAIN)
-    }
-
-    /// Compares the best with the system as it is, and with itself without each of its settings, on seeds that chose nothing. A setting without which
-    /// nothing is lost beyond chance is dropped.
-    fn judge(
-        &mut self,
-        best: Vec<SettingChoice>,
-        candidates: &[SettingChoice],
-    ) -> Result<TuneOutcome, String> {
-        let first = SCREENING_SEEDS;
-        let mut best = best;
-        loop {
-            let mut finalists = vec![Vec::new(), best.clone()];
-            finalists.extend(best.iter().map(|choice| without(&best, choice.knob)));
-            let figures = self.figures(&finalists, first..first + FINAL_SEEDS, TuneTrial::WHOLE)?;
-            let comparisons = best.len() + 1;
-            let confidence = 1.0 - (1.0 - CONFIDENCE) / comparisons as f64;
-            let over = |runs: &[TuneFigures], gain: &dyn Fn(&TuneFigures, &TuneFigures) -> f64| {
-                let pairs = runs.iter().zip(&figures[1]);
-                Gain::from_logs(
-                    &pairs.map(|(before, after)| gain(before, after)).collect::<Vec<_>>(),
-                    confidence,
-                )
-            };
-            let score =
-                |before: &TuneFigures, after: &TuneFigures| self.goal.score(after) - self.goal.score(before);
-            let of_goal =
-                |before: &TuneFigures, after: &TuneFigures| log_gain(self.goal.metric, before, after);
-            let scores: Vec<Gain> = figures[2..].iter().map(|runs| over(runs, &score)).collect();
-            let least = (0..best.len())
-                .filter(|index| !scores[*index].is_real())
-                .min_by(|one, other| scores[*one].log.total_cmp(&scores[*other].log));
-            // A limit that the system keeps is not given up: the setting without which it is exceeded least goes.
-            let excess = |runs: &Vec<TuneFigures>| self.goal.excess(&TuneFigures::mean(runs));
-            let breaks_limit = excess(&figures[0]) == 0.0 && excess(&figures[1]) > 0.0;
-            let breaker = (0..best.len())
-                .filter(|_| breaks_limit)
-                .min_by(|one, other| excess(&figures[2 + one]).total_cmp(&excess(&figures[2 + other])));
-            if let Some(index) = breaker.or(least) {
-                best.remove(index);
-                continue;
-            }
-            let one = |(choice, runs): (&SettingChoice, &Vec<TuneFigures>)| AdvisedSetting {
-                choice: *choice,
-                gain: over(runs, &of_goal),
-            };
-            let mut advised: Vec<AdvisedSetting> = best.iter().zip(&figures[2..]).map(one).collect();
-            advised.sort_by(|one, other| other.gain.log.total_cmp(&one.gain.log));
-            let whole = over(&figures[0], &of_goal);
-            return Ok(self.outcome(advised, whole, &figures, candidates));
-        }
-    }
-
-    fn outcome(
-        &self,
-        advised: Vec<AdvisedSetting>,
-        whole: Gain,
-        figures: &[Vec<TuneFigures>],
-        candidates: &[SettingChoice],
-    ) -> TuneOutcome {
-        let (before, after) = (&figures[0], &figures[1]);
-        let of_metric = |metric| {
-            let pairs = before.iter().zip(after);
-            let logs: Vec<f64> = pairs.map(|(before, after)| log_gain(metric, before, after)).collect();
-            (metric, Gain::from_logs(&logs, CONFIDENCE))
-        };
-        let of_knob = |knob: usize| 1 + candidates.iter().filter(|choice| choice.knob == knob).count();
-        TuneOutcome {
-            advised,
-            whole,
-            by_metric: TuneMetric::ALL.into_iter().map(of_metric).collect(),
-            before: TuneFigures::mean(before),
-            after: TuneFigures::mean(after),
-            runs: self.runs,
-            whole_runs: self.parts as f64 / TuneTrial::WHOLE as f64,
-            combinations: (0..KNOBS.len()).map(|knob| of_knob(knob) as f64).product(),
-        }
     }
 }
 

@@ -1,0 +1,158 @@
+//! What a search found, in words, in JSON and as commands for Linux; and the names by which programs ask for it.
+
+use super::goal::{TuneBound, TuneGoal, TuneMetric};
+use super::knobs::{KNOBS, NOT_TUNED};
+use super::search::{AdvisedSetting, Gain, TuneOutcome};
+use headstack_model::spec::{Evidence, nearest};
+use headstack_sim::rig::Rig;
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::str::FromStr;
+
+/// The message for a word that is none of these.
+fn unknown(word: &str, names: &[&'static str]) -> String {
+    let hint = nearest(word, names.iter().copied())
+        .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+    format!("nothing is called `{word}`; {hint}")
+}
+
+/// The place of the knob of this name in [`KNOBS`].
+///
+/// *Errors:* there is none; the message has the nearest.
+pub fn knob_named(name: &str) -> Result<usize, String> {
+    let found = KNOBS.iter().position(|knob| knob.name == name);
+    found.ok_or_else(|| unknown(name, &KNOBS.map(|knob| knob.name)))
+}
+
+impl FromStr for TuneMetric {
+    type Err = String;
+
+    /// By its name on the command line.
+    fn from_str(text: &str) -> Result<TuneMetric, String> {
+        let found = TuneMetric::ALL.into_iter().find(|metric| metric.name() == text);
+        found.ok_or_else(|| unknown(text, &TuneMetric::ALL.map(TuneMetric::name)))
+    }
+}
+
+impl FromStr for TuneBound {
+    type Err = String;
+
+    /// `p99<200`, `iops>500`.
+    fn from_str(text: &str) -> Result<TuneBound, String> {
+        let place = text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99<200")?;
+        let metric: TuneMetric = text[..place].trim().parse()?;
+        let is_most = text[place..].starts_with('<');
+        if is_most == metric.grows() {
+            let sign = if metric.grows() { '>' } else { '<' };
+            return Err(format!("a limit of {} is {}{sign}NUMBER", metric.name(), metric.name()));
+        }
+        let limit = text[place + 1..].trim();
+        match limit.parse::<f64>() {
+            Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(TuneBound { metric, limit }),
+            _ => Err(format!("`{limit}` is no number above 0")),
+        }
+    }
+}
+
+impl fmt::Display for TuneBound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.metric.grows() { '>' } else { '<' };
+        write!(out, "{}{sign}{}", self.metric.name(), self.limit)
+    }
+}
+
+impl TuneOutcome {
+    /// The advised settings in the order in which they must be set: a scheduler's parameters exist once it is chosen.
+    fn in_order(&self) -> Vec<&AdvisedSetting> {
+        let mut all: Vec<&AdvisedSetting> = self.advised.iter().collect();
+        all.sort_by_key(|advised| advised.choice.knob);
+        all
+    }
+
+    /// The commands that set them until the next start.
+    pub fn commands(&self, disk: &str) -> Vec<String> {
+        let one = |advised: &&AdvisedSetting| {
+            let attribute = KNOBS[advised.choice.knob].attribute;
+            format!("echo {} > /sys/block/{disk}/{attribute}", advised.choice.text())
+        };
+        self.in_order().iter().map(one).collect()
+    }
+
+    /// A udev rule that sets them whenever the disk appears; `title` is the first line's.
+    pub fn udev_rule(&self, disk: &str, title: &str) -> String {
+        let one = |advised: &&AdvisedSetting| {
+            format!(", ATTR{{{}}}=\"{}\"", KNOBS[advised.choice.knob].attribute, advised.choice.text())
+        };
+        let settings: String = self.in_order().iter().map(one).collect();
+        format!(
+            "# {title}: /etc/udev/rules.d/60-headstack-{disk}.rules\nACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"{disk}\"{settings}\n"
+        )
+    }
+
+    /// All of it as a JSON object; `rig` is the rig as it is.
+    pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str) -> Map<String, Value> {
+        let advised = self.advised.iter().map(|advised| {
+            let knob = &KNOBS[advised.choice.knob];
+            json!({
+                "setting": knob.name,
+                "key": knob.key,
+                "attribute": knob.attribute,
+                "now": knob.value_in(rig),
+                "advised": advised.choice.text(),
+                "change": percent(goal.metric, &advised.gain),
+            })
+        });
+        let figures = self.by_metric.iter().map(|(metric, change)| {
+            let figure = json!({
+                "unit": metric.unit(),
+                "now": self.before.get(*metric),
+                "advised": self.after.get(*metric),
+                "change": percent(*metric, change),
+                "is_worse": change.is_loss(),
+            });
+            (metric.name().to_string(), figure)
+        });
+        let object = json!({
+            "goal": goal.metric.name(),
+            "bounds": goal.bounds.iter().map(TuneBound::to_string).collect::<Vec<_>>(),
+            "bounds_kept": goal.is_kept_by(&self.after),
+            "advised": advised.collect::<Vec<_>>(),
+            "change": percent(goal.metric, &self.whole),
+            "figures": figures.collect::<Map<_, _>>(),
+            "commands": self.commands(disk),
+            "runs": self.runs,
+            "whole_runs": self.whole_runs,
+            "combinations": self.combinations,
+            "evidence": evidence(rig),
+            "not_tuned": NOT_TUNED,
+        });
+        match object {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// Of the figure; a time that gets better changes by less than 0.
+fn percent(metric: TuneMetric, gain: &Gain) -> Value {
+    let [mean, least, most] = gain.change_percent(metric);
+    json!({"percent": mean, "least_percent": least, "most_percent": most})
+}
+
+/// What the drive files of a rig are based on.
+pub fn evidence(rig: &Rig) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for group in &rig.resolved().drive {
+        let basis = match group.spec.evidence {
+            Evidence::Validated => "was compared with the response times of a real one",
+            Evidence::Fitted => "was fitted to measurements of a real one",
+            Evidence::DataSheet => "is from its data sheet",
+            Evidence::Derived => "has figures inferred from other drives",
+        };
+        let line = format!("the drive file {} {basis}", group.spec.name);
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all.join("; ")
+}
