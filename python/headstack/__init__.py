@@ -21,7 +21,7 @@ from ._requests import RequestTable
 from ._results import Responses, Results
 from ._rig import Rig
 from ._simulation import Progress, Simulation
-from ._sweep import Sweep, SweepCell, SweepSummary
+from ._sweep import Sweep, SweepCell, SweepSummary, SweepTable
 
 __version__ = _version()
 
@@ -47,6 +47,7 @@ __all__ = [
     "Sweep",
     "SweepCell",
     "SweepSummary",
+    "SweepTable",
     "Trace",
     "command",
     "drives",

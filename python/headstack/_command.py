@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import tempfile
-import threading
-from types import TracebackType
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ._errors import CommandError, InputError
+
+# What starts programs is imported where one is started: it would be a fifth of the time that the package takes to import.
+if TYPE_CHECKING:
+    import subprocess
+    from threading import Event
+    from types import TracebackType
 
 __all__ = ["Server", "command", "emulate", "serve"]
 
@@ -20,6 +21,8 @@ START_S, END_S = 60.0, 30.0
 
 def command() -> str:
     """The command `headstack`: the environment's HEADSTACK_COMMAND, or the one on PATH. Raises CommandError if there is none."""
+    import shutil
+
     found = os.environ.get("HEADSTACK_COMMAND") or shutil.which("headstack")
     if not found:
         raise CommandError("headstack: no such command (install it on PATH, or set HEADSTACK_COMMAND to its path)")
@@ -41,6 +44,10 @@ class Server:
 
     def __enter__(self) -> Server:
         """Starts the command and waits until clients can connect."""
+        import subprocess
+        import tempfile
+        import threading
+
         self._folder = tempfile.TemporaryDirectory(prefix="headstack-")
         socket = os.path.join(self._folder.name, "nbd")
         arguments = [command(), *self._arguments, "--nbd", f"unix:{socket}"]
@@ -58,7 +65,7 @@ class Server:
             raise CommandError(f"{' '.join(arguments[:2])}: {text}")
         return self
 
-    def _read(self, stream: IO[str], met: threading.Event) -> None:
+    def _read(self, stream: IO[str], met: Event) -> None:
         for line in stream:
             self._output.append(line)
             word = line.strip().split(" ")[-1]
@@ -77,6 +84,8 @@ class Server:
         process = self._process
         if process is None:
             return
+        import subprocess
+
         process.terminate()
         try:
             process.wait(END_S)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from . import _native
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    import pandas
+
+#: The columns with text, beside those of the keys that are set.
+TEXTS = ("key", "rig", "load", "error")
 
 
 @dataclass(frozen=True)
@@ -35,38 +47,127 @@ class SweepSummary:
     """The label and the error of each cell that failed, now or before."""
 
 
-def _add(first: SweepSummary, second: SweepSummary) -> SweepSummary:
-    return SweepSummary(
-        first.cells + second.cells,
-        first.reused + second.reused,
-        first.ran + second.ran,
-        first.failed + second.failed,
-    )
+class SweepTable(Mapping[str, npt.NDArray[Any]]):
+    """The rows of a sweep as NumPy columns by name, in the order of the plan: `table["p99_ms"]`.
+
+    Text is in columns of objects, `None` where there is none; `seed` is unsigned; all other columns are `float64`, NaN where a cell
+    failed or has no such figure. Columns and units are those of the sweep's files. `len(table)` is the number of columns, and
+    `table.rows` that of the rows.
+    """
+
+    def __init__(self, columns: dict[str, npt.NDArray[Any]]) -> None:
+        self._columns = columns
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self._columns["key"]) if self._columns else 0
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self._columns)
+
+    def __repr__(self) -> str:
+        return f"<SweepTable of {self.rows} rows and {len(self)} columns>"
 
 
-def _run_part(file: str, folder: str, number: int, of: int) -> SweepSummary:
-    """Runs a part of a sweep, in a worker of an executor."""
-    return Sweep(file)._run_part(folder, number, of, None)
+def _words(names: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """One name or several as text."""
+    if isinstance(names, (str, os.PathLike)):
+        names = [names]
+    return [os.fspath(name) for name in names]
+
+
+def _plain(value: object) -> object:
+    """A number of NumPy as one of Python, for JSON."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True)
+class Source:
+    """A sweep's definition, from which each worker makes the plan."""
+
+    text: str
+    origin: str
+    is_json: bool
+
+    def plan(self) -> _native.Sweep:
+        """The plan. Raises InputError if the definition is invalid."""
+        make = _native.Sweep.from_json if self.is_json else _native.Sweep.from_toml
+        return make(self.text, self.origin)
 
 
 class Sweep:
-    """Every rig with every load, setting and seed of a sweep file, as for the command `headstack sweep`.
+    """Every rig with every load, setting and seed, as for the command `headstack sweep`.
 
-    Raises `InputError` if the file cannot be read or is invalid.
+    `Sweep("sweep.toml")` has the definition in a file. The keywords are the keys of that file: `Sweep(rigs="exos-x16",
+    loads=["mix.fio"], grid={"drive.queue_depth": [1, 8, 32]}, seeds=4)` runs every combination of the grid; `settings` is a list of
+    single ones. Paths in keywords count from the working directory. Raises `InputError` if the definition cannot be read or is invalid.
     """
 
-    def __init__(self, file: str | os.PathLike[str]) -> None:
-        path = Path(file)
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        rigs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        loads: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        grid: Mapping[str, Sequence[object]] | None = None,
+        settings: Sequence[Mapping[str, object]] = (),
+        seeds: int = 1,
+        first_seed: int = 0,
+    ) -> None:
+        keywords = bool(rigs) or bool(loads) or bool(grid) or bool(settings) or (seeds, first_seed) != (1, 0)
+        if (file is not None) == keywords:
+            raise _native.InputError("Sweep: either a file, or rigs and loads as keywords")
+        if file is not None:
+            self._source = self._of_file(Path(file))
+        else:
+            document = {
+                "rigs": _words(rigs),
+                "loads": _words(loads),
+                "seeds": seeds,
+                "first_seed": first_seed,
+                "grid": {key: [_plain(value) for value in values] for key, values in (grid or {}).items()},
+                "list": [{key: _plain(value) for key, value in one.items()} for one in settings],
+            }
+            try:
+                text = json.dumps(document)
+            except TypeError as error:
+                raise _native.InputError(f"Sweep: {error}; values are text, numbers and booleans") from error
+            self._source = Source(text, str(Path.cwd() / "keywords"), True)
+        self._native = self._source.plan()
+
+    @staticmethod
+    def _of_file(path: Path) -> Source:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise _native.InputError(f"{path}: {error}") from error
-        self._file = path
-        self._native = _native.Sweep.from_toml(text, str(path))
+        return Source(text, str(path), False)
 
     def plan(self) -> list[SweepCell]:
-        """The runs, in the order of the file."""
+        """The runs, in the order of the definition."""
         return [SweepCell(*cell) for cell in self._native.cells()]
+
+    def results(self, folder: str | os.PathLike[str]) -> SweepTable:
+        """All rows that the folder has of this sweep, as one table. Cells that were not run yet have none."""
+        texts = {*TEXTS, *self._native.setting_keys()}
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for name, values in json.loads(self._native.rows(os.fspath(folder))).items():
+            kind = object if name in texts else np.uint64 if name == "seed" else np.float64
+            columns[name] = np.array(values, dtype=kind)
+        return SweepTable(columns)
 
     def run(
         self,
@@ -85,39 +186,36 @@ class Sweep:
         With an executor of `concurrent.futures`, or one with its interface (a process pool, `dask.distributed.Client.get_executor()`,
         MPI), its workers run `parts` parts of the sweep, by default four for each CPU of this machine. They read the sweep's files and
         write the rows into the folder themselves, so both must be visible to them under the same paths. `progress` is called after
-        each part. When a part raises, or its worker dies, the other parts still run, and then `run` raises that exception.
+        each part.
+
+        When a worker dies, the cells of its part are run again one by one, and a cell that ends its worker twice becomes a row with an
+        error. A process pool is broken by the death of a process; new pools with its settings then run the rest. When a part raises an
+        exception, the other parts still run, and then `run` raises it.
 
         The rows of finished cells are kept in any case, and the same call continues the sweep.
         """
         if executor is None:
-            return self._run_part(os.fspath(folder), 1, 1, progress)
-        cells = len(self._native.cells())
-        count = min(parts or 4 * (os.cpu_count() or 1), cells)
-        file, target = str(self._file.resolve()), str(Path(folder).resolve())
-        futures = [executor.submit(_run_part, file, target, number, count) for number in range(1, count + 1)]
-        return self._gathered(futures, cells, progress)
+            cells, reused, ran, failed = self._native.run(os.fspath(folder), 1, 1, progress)
+            return SweepSummary(cells, reused, ran, tuple(failed))
+        # Imported here, because it takes longer to import than the rest of the package.
+        from ._executor import run_parts
 
-    def _gathered(
-        self,
-        futures: list[Future[SweepSummary]],
-        cells: int,
-        progress: Callable[[int, int], object] | None,
-    ) -> SweepSummary:
-        """The sum of the parts' summaries, once all have ended."""
-        total, first_error = SweepSummary(0, 0, 0, ()), None
-        for future in as_completed(futures):
-            try:
-                total = _add(total, future.result())
-            except Exception as error:  # noqa: BLE001: whatever a part raises, the others go on
-                first_error = first_error or error
-            if progress is not None:
-                progress(total.cells, cells)
-        if first_error is not None:
-            raise first_error
-        return total
-
-    def _run_part(
-        self, folder: str, number: int, of: int, progress: Callable[[int, int], object] | None
-    ) -> SweepSummary:
-        cells, reused, ran, failed = self._native.run(folder, number, of, progress)
+        count = len(self._native.cells())
+        target = str(Path(folder).resolve())
+        origin = str(Path(self._source.origin).resolve())
+        source = Source(self._source.text, origin, self._source.is_json)
+        Path(target).mkdir(parents=True, exist_ok=True)
+        pending = len(self._native.unfinished(target))
+        number = min(parts or 4 * (os.cpu_count() or 1), count)
+        cells, reused, ran, failed, is_lost = run_parts(executor, source, target, number, count, progress)
+        if is_lost:
+            return self._summary(target, pending)
         return SweepSummary(cells, reused, ran, tuple(failed))
+
+    def _summary(self, folder: str, pending: int) -> SweepSummary:
+        """What a run has done after which the folder has these rows, and before which this number of cells had none."""
+        cells, table = self._native.cells(), self.results(folder)
+        labels = {cell[0]: cell[1] for cell in cells}
+        errors = zip(table["key"], table["error"], strict=True) if table.rows else iter(())
+        failed = tuple((labels[key], error) for key, error in errors if error is not None)
+        return SweepSummary(len(cells), len(cells) - pending, pending - (len(cells) - table.rows), failed)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import headstack as hs
@@ -22,6 +26,45 @@ seeds = 3
 drive.queue_depth = [1, 4]
 """
 JOB = "[job]\nrw=randread\nbs=4k\nsize=1g\nioengine=libaio\niodepth=4\nnumber_ios=50\n"
+
+LETHAL = """
+import os, signal
+from headstack import _executor
+
+run_cell, run_part = _executor.run_cell, _executor.run_part
+
+
+def arm():
+    def cell(source, folder, index, call):
+        if index == {cell}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_cell(source, folder, index, call)
+
+    def part(source, folder, number, of, call):
+        if {cell} % of == number - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_part(source, folder, number, of, call)
+
+    _executor.run_cell, _executor.run_part = cell, part
+"""
+CLIENT = """
+import multiprocessing, os, signal
+from concurrent.futures import ProcessPoolExecutor
+import headstack as hs
+
+
+def report(done, of):
+    if done:
+        {progress}
+
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as workers:
+        hs.Sweep({file!r}).run({folder!r}, executor=workers, parts=6, progress=report)
+"""
+
+#: Tests that start many interpreters; `make test-python` runs them.
+many_processes = pytest.mark.skipif("HEADSTACK_ALL_TESTS" not in os.environ, reason="make test-python runs it")
 
 
 @pytest.fixture
@@ -78,24 +121,127 @@ def test_workers_of_an_executor_write_the_rows_of_the_command(needs_command: str
         assert hs.Sweep(file).run(ours, executor=workers, parts=2).reused == 6
 
 
-def test_sweep_continues_after_its_workers_were_killed(file: Path, tmp_path: Path) -> None:
-    whole, folder = tmp_path / "whole", tmp_path / "rows"
-    with pool() as workers:
-        hs.Sweep(file).run(whole, executor=workers, parts=6)
+def values(sweep: hs.Sweep, folder: Path) -> str:
+    """All values of all rows, exactly."""
+    return repr({name: column.tolist() for name, column in sweep.results(folder).items()})
 
+
+def lethal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: int) -> Any:
+    """A module that makes a cell end the process that runs it, and its part's process. Workers import it by its path."""
+    (tmp_path / "lethal.py").write_text(LETHAL.format(cell=cell))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "lethal", raising=False)
+    return importlib.import_module("lethal")
+
+
+@many_processes
+def test_cells_of_a_killed_worker_are_run_by_new_ones(file: Path, tmp_path: Path) -> None:
+    sweep, whole, folder = hs.Sweep(file), tmp_path / "whole", tmp_path / "rows"
+    sweep.run(whole)
     with pool() as workers:
         victim = workers.submit(os.getpid).result()
 
         def kill(done: int, of: int) -> None:
             if 0 < done < of:
-                os.kill(victim, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
 
-        # The part in progress is lost, or the last one had ended already.
-        try:
-            hs.Sweep(file).run(folder, executor=workers, parts=6, progress=kill)
-        except (BrokenProcessPool, ProcessLookupError):
-            pass
+        summary = sweep.run(folder, executor=workers, parts=6, progress=kill)
+    assert (summary.cells, summary.ran, summary.failed) == (6, 6, ())
+    assert values(sweep, folder) == values(sweep, whole)
+
+
+def test_cell_that_ends_its_workers_is_a_row_with_an_error(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep, whole, folder = hs.Sweep(file), tmp_path / "whole", tmp_path / "rows"
+    arm = lethal(tmp_path, monkeypatch, 4).arm
+    sweep.run(whole)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context, initializer=arm) as workers:
+        calls = list[tuple[int, int]]()
+        summary = sweep.run(folder, executor=workers, parts=3, progress=lambda done, of: calls.append((done, of)))
+    assert (summary.cells, summary.reused, summary.ran) == (6, 0, 6)
+    assert summary.failed == ((sweep.plan()[4].label, "the process that runs this cell ends without a result, twice"),)
+    assert calls[-1] == (6, 6)
+    table, good = sweep.results(folder), sweep.results(whole)
+    assert [error is not None for error in table["error"]] == [index == 4 for index in range(6)]
+    assert np.isnan(table["iops"][4])
+    others = np.arange(6) != 4
+    assert all((table[name][others] == good[name][others]).all() for name in ("key", "iops", "p99_ms", "requests"))
+    assert sweep.run(folder).ran == 0, "its row counts as finished"
+
+
+def test_exception_of_a_part_is_raised_after_the_other_parts(file: Path, tmp_path: Path) -> None:
+    sweep = hs.Sweep(file)
     with pool() as workers:
-        summary = hs.Sweep(file).run(folder, executor=workers, parts=6)
+        (tmp_path / "job.fio").unlink()
+        with pytest.raises(hs.InputError, match=r"job\.fio"):
+            sweep.run(tmp_path / "rows", executor=workers, parts=2)
+
+
+def client(file: Path, folder: Path, progress: str) -> subprocess.Popen[bytes]:
+    """Another program that runs the sweep on a pool of two, in a session of its own."""
+    program = CLIENT.format(file=str(file), folder=str(folder), progress=progress)
+    (file.parent / "client.py").write_text(program)
+    return subprocess.Popen([sys.executable, str(file.parent / "client.py")], start_new_session=True)
+
+
+@many_processes
+def test_sweep_continues_after_its_client_was_killed(file: Path, tmp_path: Path) -> None:
+    sweep, whole, folder = hs.Sweep(file), tmp_path / "whole", tmp_path / "rows"
+    sweep.run(whole)
+    killed = client(file, folder, "os.kill(os.getpid(), signal.SIGKILL)")
+    assert killed.wait() == -signal.SIGKILL
+    # Workers of a killed client wait for its calls for ever.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(killed.pid, signal.SIGKILL)
+    with pool() as workers:
+        summary = sweep.run(folder, executor=workers, parts=6)
+    assert summary.reused >= 1 and summary.reused + summary.ran == 6
+    assert values(sweep, folder) == values(sweep, whole)
+
+
+@many_processes
+def test_two_clients_of_one_folder_leave_the_rows_of_one(needs_command: str, file: Path, tmp_path: Path) -> None:
+    sweep, whole, folder = hs.Sweep(file), tmp_path / "whole", tmp_path / "rows"
+    subprocess.run([needs_command, "sweep", str(file), "--out", str(whole)], check=True, capture_output=True)
+    with pool() as workers:
+        other = client(file, folder, "None")
+        summary = sweep.run(folder, executor=workers, parts=6)
+        assert other.wait() == 0
     assert summary.cells == 6 and summary.failed == ()
-    assert rows(folder) == rows(whole)
+    assert len(rows(folder)) == 6
+    assert values(sweep, folder) == values(sweep, whole)
+
+
+def test_results_are_one_table_of_columns(file: Path, tmp_path: Path) -> None:
+    sweep, folder = hs.Sweep(file), tmp_path / "rows"
+    assert sweep.run(folder).ran == 6
+    table = sweep.results(folder)
+    assert (table.rows, len(table)) == (6, len(list(table)))
+    assert table["key"].tolist() == [cell.key for cell in sweep.plan()]
+    assert table["drive.queue_depth"].tolist() == ["1"] * 3 + ["4"] * 3
+    assert table["seed"].dtype == np.uint64 and table["iops"].dtype == np.float64
+    assert (table["requests"] == 50).all() and (table["iops"] > 0).all()
+    pandas = pytest.importorskip("pandas")
+    frame = table.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == list(table)
+    assert frame.groupby("drive.queue_depth")["iops"].mean()["4"] > frame[frame["seed"] == 0]["iops"].min()
+
+
+def test_keywords_are_the_keys_of_the_file(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    depths = np.array([1, 4])
+    sweep = hs.Sweep(rigs="atlas-10k", loads=["job.fio"], grid={"drive.queue_depth": depths}, seeds=3)
+    assert [cell.key for cell in sweep.plan()] == [cell.key for cell in hs.Sweep(file).plan()]
+    with pool() as workers:
+        assert sweep.run("rows", executor=workers, parts=2).ran == 6
+    single = hs.Sweep(rigs="atlas-10k", loads=Path("job.fio"), settings=[{}, {"drive.order": "fcfs"}])
+    assert len(single.plan()) == 2
+    with pytest.raises(hs.InputError, match="either a file"):
+        hs.Sweep(file, seeds=2)
+    with pytest.raises(hs.InputError, match=r"drive\.queue_dept"):
+        hs.Sweep(rigs="atlas-10k", loads="job.fio", grid={"drive.queue_dept": [1]})
+    with pytest.raises(hs.InputError, match="set is not JSON serializable"):
+        hs.Sweep(rigs="atlas-10k", loads="job.fio", grid={"drive.queue_depth": [{1}]})

@@ -18,6 +18,7 @@ mod rig;
 mod simulation;
 mod sweep;
 mod trace;
+mod watch;
 mod worker;
 
 /// The extension module.

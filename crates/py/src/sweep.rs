@@ -1,17 +1,16 @@
-//! A sweep as a Python object: its plan, and its run by the library's own threads.
+//! A sweep as a Python object: its plan, its run by the library's own threads, and its rows.
 
-use crate::error::{CallError, caught, input_error};
+use crate::error::{CallError, detached, input_error};
 use crate::files::MachineFiles;
-use headstack_sweep::{MODEL_VERSION, SweepCell, SweepFile, SweepPart, SweepPlan, SweepRun, SweepSummary};
+use crate::watch::watched;
+use headstack_sweep::{
+    MODEL_VERSION, SweepCell, SweepError, SweepFile, SweepPart, SweepPlan, SweepRun, SweepSummary, read_rows,
+};
 use pyo3::prelude::*;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
-
-/// How long a sweep may ignore Ctrl-C, and the time between two reports.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A planned sweep. Python's class `Sweep` wraps it.
 #[pyclass(name = "Sweep", module = "headstack._native", frozen)]
@@ -32,6 +31,14 @@ impl NativeSweep {
         Ok(NativeSweep { plan: plan.map_err(input_error)? })
     }
 
+    /// The sweep of a file's keys in JSON; paths count from the folder of `origin`.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, json: &str, origin: &str) -> PyResult<NativeSweep> {
+        let value: toml::Value = serde_json::from_str(json).map_err(input_error)?;
+        let text = toml::to_string(&value).map_err(input_error)?;
+        NativeSweep::from_toml(py, &text, origin)
+    }
+
     /// Key, label, rig, load and seed of each cell.
     fn cells(&self) -> Vec<(String, String, String, String, u64)> {
         let plan = &self.plan;
@@ -40,6 +47,34 @@ impl NativeSweep {
             (cell.key.clone(), plan.label(cell), rig, load, cell.seed)
         };
         plan.cells().iter().map(tuple).collect()
+    }
+
+    /// The keys that its cells set, each a column of the rows.
+    fn setting_keys(&self) -> Vec<String> {
+        self.plan.setting_keys().to_vec()
+    }
+
+    /// The indices of the cells that have no row in the folder.
+    fn unfinished(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<usize>> {
+        detached(py, || self.run_in(&folder).unfinished().map_err(call_error))
+    }
+
+    /// Runs a cell and stores its row.
+    fn run_cell(&self, py: Python<'_>, folder: PathBuf, index: usize) -> PyResult<()> {
+        detached(py, || self.run_in(&folder).run_cell(index).map_err(call_error))
+    }
+
+    /// Stores a row with an error for a cell that ends its process.
+    fn store_failure(&self, py: Python<'_>, folder: PathBuf, index: usize, message: &str) -> PyResult<()> {
+        detached(py, || self.run_in(&folder).store_failure(index, message).map_err(call_error))
+    }
+
+    /// The columns of the rows in the folder as a JSON object of lists, in the order of the plan's cells.
+    fn rows(&self, py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+        detached(py, || {
+            let found = read_rows(&folder).map_err(call_error)?;
+            Ok(columns_json(&self.plan, found))
+        })
     }
 
     /// Runs the cells of part `number` of `of` that have no row in the folder yet. `report` gets the numbers of finished and of all cells
@@ -62,7 +97,30 @@ impl NativeSweep {
     }
 }
 
+/// A sweep's errors are bad input.
+fn call_error(error: SweepError) -> CallError {
+    CallError::Input(error.to_string())
+}
+
+/// The columns of the rows as a JSON object of lists of equal length, in the order of the plan's cells.
+fn columns_json(plan: &SweepPlan, rows: Vec<Map<String, Value>>) -> String {
+    let by_key: BTreeMap<String, Map<String, Value>> =
+        rows.into_iter().map(|row| (row["key"].as_str().unwrap_or_default().to_string(), row)).collect();
+    let in_order: Vec<&Map<String, Value>> =
+        plan.cells().iter().filter_map(|cell| by_key.get(&cell.key)).collect();
+    let names = in_order.first().map(|row| row.keys()).into_iter().flatten();
+    let column = |name: &String| {
+        let values = in_order.iter().map(|row| row.get(name).cloned().unwrap_or(Value::Null));
+        (name.clone(), Value::Array(values.collect()))
+    };
+    Value::Object(names.map(column).collect()).to_string()
+}
+
 impl NativeSweep {
+    fn run_in<'a>(&'a self, folder: &'a Path) -> SweepRun<'a> {
+        SweepRun::new(&self.plan, folder, &MachineFiles)
+    }
+
     /// Runs on a thread of its own, while this one handles signals and reports; also returns what a handler or the report raised.
     fn run_watched(
         &self,
@@ -88,20 +146,6 @@ impl NativeSweep {
                 report.filter(|_| of > 0).map_or(Ok(()), |report| report.call1(py, (done, of)).map(|_| ()))
             })
         };
-        let (sender, receiver) = mpsc::channel();
-        thread::scope(|scope| {
-            scope.spawn(|| sender.send(caught(work)));
-            let mut raised = None;
-            loop {
-                let ended = receiver.recv_timeout(SIGNAL_INTERVAL);
-                if raised.is_none() {
-                    raised = check().err();
-                    is_stopped.fetch_or(raised.is_some(), Ordering::Relaxed);
-                }
-                if let Ok(ended) = ended {
-                    break (ended, raised);
-                }
-            }
-        })
+        watched(&is_stopped, work, check)
     }
 }

@@ -99,14 +99,7 @@ impl<'a> SweepRun<'a> {
         folder.write_plan(self.plan)?;
         let mine: Vec<usize> = self.plan.part(self.part).collect();
         let pending = self.pending(&mine, &before);
-        let work = SweepWork {
-            run: self,
-            folder: &folder,
-            drives: SharedDrives::default(),
-            is_over: AtomicBool::new(false),
-            done: AtomicUsize::new(mine.len() - pending.len()),
-            of: mine.len(),
-        };
+        let work = self.work(&folder, mine.len() - pending.len(), mine.len());
         (self.progress)(mine.len() - pending.len(), mine.len());
         if !pending.is_empty() {
             let (chunks, measured) = work.chunks(&pending)?;
@@ -125,6 +118,43 @@ impl<'a> SweepRun<'a> {
             failed: mine.iter().filter_map(error).collect(),
             is_stopped: left > 0,
         })
+    }
+
+    /// The indices of the part's cells that have no row in the folder yet.
+    ///
+    /// *Errors:* those of [`SweepRun::run`].
+    pub fn unfinished(&self) -> Result<Vec<usize>, SweepError> {
+        let finished = SweepFolder::create(self.folder)?.finished(self.plan)?;
+        Ok(self.pending(&self.plan.part(self.part).collect::<Vec<_>>(), &finished))
+    }
+
+    /// Runs one cell of the plan and stores its row in a file of its own, unless that file exists. It reports no progress.
+    ///
+    /// *Errors:* those of [`SweepRun::run`]; the plan has no such cell.
+    pub fn run_cell(&self, index: usize) -> Result<(), SweepError> {
+        let folder = SweepFolder::create(self.folder)?;
+        self.check_index(index)?;
+        let work = self.work(&folder, 0, 1);
+        work.run_chunk(&SweepChunk { cells: vec![index] }, &MeasuredRows::new())
+    }
+
+    /// Stores a row with an error for a cell that cannot be run, because its process does not survive it.
+    ///
+    /// *Errors:* the folder cannot be written; the plan has no such cell.
+    pub fn store_failure(&self, index: usize, message: &str) -> Result<(), SweepError> {
+        self.check_index(index)?;
+        let row = SweepRow::failed(self.plan, &self.plan.cells()[index], message.to_string());
+        SweepFolder::create(self.folder)?.write_rows(self.plan, &[row])
+    }
+
+    fn check_index(&self, index: usize) -> Result<(), SweepError> {
+        let cells = self.plan.cells().len();
+        if index < cells { Ok(()) } else { Err(SweepError::Cell { index, cells }) }
+    }
+
+    fn work<'w>(&'w self, folder: &'w SweepFolder<'w>, done: usize, of: usize) -> SweepWork<'w> {
+        let (drives, is_over) = (SharedDrives::default(), AtomicBool::new(false));
+        SweepWork { run: self, folder, drives, is_over, done: AtomicUsize::new(done), of }
     }
 
     /// The cells without a row.

@@ -21,6 +21,9 @@ pub enum SweepError {
     /// A part is not `I/N`.
     #[error("part {0}: must be I/N with I from 1 to N, such as 3/16")]
     Part(String),
+    /// A cell's index is past the end of the plan.
+    #[error("cell {index}: the plan has {cells} cells, from 0 on")]
+    Cell { index: usize, cells: usize },
     /// The folder or a file in it cannot be read or written.
     #[error("{path}: {message}")]
     Folder { path: String, message: String },

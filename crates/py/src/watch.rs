@@ -1,0 +1,35 @@
+//! Long calls: they run on a thread of their own, while Python's thread handles signals and reports.
+
+use crate::error::{CallError, caught};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long a call may ignore Ctrl-C, and the time between two reports.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs `work`, and meanwhile `check` again and again; the caller has no global lock. An exception of `check` sets `is_stopped`, upon which
+/// `work` should end; it is the second value.
+pub(crate) fn watched<T: Send>(
+    is_stopped: &AtomicBool,
+    work: impl FnOnce() -> Result<T, CallError> + Send,
+    mut check: impl FnMut() -> PyResult<()>,
+) -> (Result<T, CallError>, Option<PyErr>) {
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || sender.send(caught(work)));
+        let mut raised = None;
+        loop {
+            let ended = receiver.recv_timeout(SIGNAL_INTERVAL);
+            if raised.is_none() {
+                raised = check().err();
+                is_stopped.fetch_or(raised.is_some(), Ordering::Relaxed);
+            }
+            if let Ok(ended) = ended {
+                break (ended, raised);
+            }
+        }
+    })
+}
