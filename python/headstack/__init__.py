@@ -22,10 +22,13 @@ from ._results import Responses, Results
 from ._rig import Rig
 from ._simulation import Progress, Simulation
 from ._sweep import Sweep, SweepCell, SweepSummary, SweepTable
+from ._tune import Advice, Change, Tuning, TuningFigure, tune
 
 __version__ = _version()
 
 __all__ = [
+    "Advice",
+    "Change",
     "CommandError",
     "Drive",
     "Fio",
@@ -49,6 +52,8 @@ __all__ = [
     "SweepSummary",
     "SweepTable",
     "Trace",
+    "Tuning",
+    "TuningFigure",
     "command",
     "drives",
     "emulate",
@@ -56,4 +61,5 @@ __all__ = [
     "rigs",
     "serve",
     "trace_formats",
+    "tune",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "read_trace",
     "rigs",
     "trace_formats",
+    "tune",
     "version",
     "write_trace",
 ]
@@ -171,6 +172,18 @@ def write_trace(
     offset: _Int64,
     bytes: _Int64,
 ) -> tuple[int, list[tuple[str, int]]]: ...
+def tune(
+    rig: Rig,
+    load: Load,
+    goal: str,
+    bounds: list[str],
+    knobs: list[str],
+    requests: int,
+    seed: int,
+    disk: str,
+    title: str,
+    report: Callable[[int], object] | None,
+) -> tuple[str, str]: ...
 def version() -> str: ...
 def drives() -> list[str]: ...
 def rigs() -> list[str]: ...

@@ -18,6 +18,7 @@ mod rig;
 mod simulation;
 mod sweep;
 mod trace;
+mod tune;
 mod watch;
 mod worker;
 
@@ -46,4 +47,6 @@ mod _native {
     use crate::sweep::NativeSweep;
     #[pymodule_export]
     use crate::trace::{read_trace, write_trace};
+    #[pymodule_export]
+    use crate::tune::tune;
 }

@@ -1,0 +1,119 @@
+//! The search for settings of a Linux system, on all cores.
+
+use crate::error::{CallError, input_error};
+use crate::load::{LoadSource, NativeLoad};
+use crate::rig::NativeRig;
+use crate::watch::watched;
+use headstack::Rig;
+use headstack::tune::{
+    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named, measure, search,
+    with_choices,
+};
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+/// The fewest requests of a whole run.
+const REQUESTS_MIN: u64 = 100;
+
+/// Searches for the settings of a rig that serve a load best. Returns what `headstack tune --json` prints of it, and a udev rule. `report` gets
+/// the number of runs.
+#[pyfunction]
+#[pyo3(signature = (rig, load, goal, bounds, knobs, requests, seed, disk, title, report))]
+#[allow(clippy::too_many_arguments, reason = "the options of the command, which Python passes by keyword")]
+pub(crate) fn tune(
+    py: Python<'_>,
+    rig: &NativeRig,
+    load: &NativeLoad,
+    goal: &str,
+    bounds: Vec<String>,
+    knobs: Vec<String>,
+    requests: u64,
+    seed: u64,
+    disk: &str,
+    title: &str,
+    report: Option<Py<PyAny>>,
+) -> PyResult<(String, String)> {
+    if requests < REQUESTS_MIN {
+        return Err(input_error(format!("requests: {requests} is below {REQUESTS_MIN}")));
+    }
+    let metric: TuneMetric = goal.parse().map_err(|message| input_error(format!("goal: {message}")))?;
+    let parse = |text: &String| text.parse::<TuneBound>().map_err(|message| format!("bound: {message}"));
+    let bounds = bounds.iter().map(parse).collect::<Result<_, _>>().map_err(input_error)?;
+    let place = |name: &String| knob_named(name).map_err(|message| format!("knob: {message}"));
+    let knobs = knobs.iter().map(place).collect::<Result<Vec<_>, _>>().map_err(input_error)?;
+    let goal = TuneGoal { metric, bounds };
+    let candidates = candidates_of(&rig.rig, &knobs);
+    let candidates = candidates.map_err(|message| input_error(format!("{}: {message}", rig.name)))?;
+    let (is_stopped, runs) = (AtomicBool::new(false), AtomicU64::new(0));
+    let trials =
+        TuneTrials { rig: &rig.rig, load: &load.source, requests, is_stopped: &is_stopped, runs: &runs };
+    let work = || {
+        let mut run = |wanted: &[TuneTrial]| trials.run(wanted);
+        let outcome = search(&goal, &candidates, seed, &mut run).map_err(CallError::Input)?;
+        let object = Value::Object(outcome.to_object(&rig.rig, &goal, disk));
+        Ok((object.to_string(), outcome.udev_rule(disk, title)))
+    };
+    let check = || {
+        Python::attach(|py| {
+            py.check_signals()?;
+            let done = runs.load(Ordering::Relaxed);
+            report.as_ref().map_or(Ok(()), |report| report.call1(py, (done,)).map(|_| ()))
+        })
+    };
+    match py.detach(|| watched(&is_stopped, work, check)) {
+        (_, Some(raised)) => Err(raised),
+        (ended, None) => Ok(ended?),
+    }
+}
+
+/// How the search's runs are done.
+struct TuneTrials<'a> {
+    rig: &'a Rig,
+    load: &'a LoadSource,
+    requests: u64,
+    is_stopped: &'a AtomicBool,
+    runs: &'a AtomicU64,
+}
+
+impl TuneTrials<'_> {
+    /// Runs trials on all cores.
+    fn run(&self, trials: &[TuneTrial]) -> Result<Vec<TuneFigures>, String> {
+        let next = AtomicUsize::new(0);
+        let worker = || {
+            let mut ended = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(trial) = trials.get(index) else { return ended };
+                ended.push((index, self.measure(trial)));
+            }
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(trials.len());
+        let mut all: Vec<(usize, Result<TuneFigures, String>)> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            let join = |worker: thread::ScopedJoinHandle<'_, Vec<_>>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            workers.into_iter().flat_map(join).collect()
+        });
+        all.sort_by_key(|(index, _)| *index);
+        all.into_iter().map(|(_, figures)| figures).collect()
+    }
+
+    fn measure(&self, trial: &TuneTrial) -> Result<TuneFigures, String> {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return Err("stopped".to_string());
+        }
+        let message = |error: headstack::Error| error.to_string();
+        let rig = with_choices(self.rig, &trial.choices).map_err(message)?;
+        let workload = self.load.workload().map_err(message)?;
+        let requests = self.requests * trial.parts / TuneTrial::WHOLE;
+        let figures = measure(&rig, workload, trial.seed, requests).map_err(message)?;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        if figures.get(TuneMetric::Iops) > 0.0 {
+            return Ok(figures);
+        }
+        Err("load: no request is counted; its ramp_time is longer than it runs".to_string())
+    }
+}

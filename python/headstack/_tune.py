@@ -1,0 +1,144 @@
+"""What to set on a Linux system, as for the command `headstack tune`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+from ._errors import InputError
+from ._load import Load
+from ._rig import Rig
+
+__all__ = ["Advice", "Change", "Tuning", "TuningFigure", "tune"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a figure in percent, with the ends of its confidence interval (95 % for all of an answer's comparisons together)."""
+
+    percent: float
+    least_percent: float
+    most_percent: float
+
+    def __str__(self) -> str:
+        return f"{self.percent:+.1f} % ({self.least_percent:.1f} to {self.most_percent:.1f})"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A setting that is advised."""
+
+    setting: str
+    """Its name in Linux: `read_ahead_kb`."""
+    key: str
+    """The key of a rig: `rig.set(advice.key, advice.advised)`."""
+    attribute: str
+    """The attribute below `/sys/block/DISK`."""
+    now: str
+    advised: str
+    change: Change
+    """What the goal's figure changes by it while the other advised settings stay."""
+
+
+@dataclass(frozen=True)
+class TuningFigure:
+    """A figure of the load as the system is set now, and with all that is advised."""
+
+    unit: str
+    now: float
+    advised: float
+    change: Change
+    is_worse: bool
+    """Whether it gets worse by more than chance explains."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found."""
+
+    goal: str
+    bounds: tuple[str, ...]
+    bounds_kept: bool
+    advised: tuple[Advice, ...]
+    """The settings, the one with the largest gain first; none where nothing is better than chance explains."""
+    change: Change
+    """What the goal's figure changes by all of them together."""
+    figures: dict[str, TuningFigure]
+    """By name: iops, throughput, mean and p99."""
+    commands: tuple[str, ...]
+    """Commands that set them until the next start."""
+    udev_rule: str
+    """A udev rule that sets them whenever the disk appears."""
+    runs: int
+    whole_runs: float
+    """How many whole runs these were worth."""
+    combinations: float
+    """Whole runs that all combinations would take, with one seed each."""
+    evidence: str
+    """What the drive files are based on; the model's error is not in the intervals."""
+    not_tuned: tuple[str, ...]
+    """Settings that are not simulated, of which nothing is said."""
+
+    def apply(self, rig: Rig) -> Rig:
+        """The rig with the advised settings."""
+        for advice in self.advised:
+            rig = rig.set(advice.key, int(advice.advised) if advice.advised.isdigit() else advice.advised)
+        return rig
+
+
+def _texts(values: str | Sequence[str]) -> list[str]:
+    return [values] if isinstance(values, str) else list(values)
+
+
+def tune(
+    rig: Rig,
+    load: Load,
+    *,
+    goal: str = "throughput",
+    bound: str | Sequence[str] = (),
+    knob: str | Sequence[str] = (),
+    requests: int = 20_000,
+    seed: int = 0,
+    disk: str = "sda",
+    progress: Callable[[int], object] | None = None,
+) -> Tuning:
+    """The settings of a Linux system that serve a load best on a disk: scheduler, queue depth, read-ahead and others.
+
+    The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
+    `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
+    settings that are tried. `requests` are those of a whole run, at least 100. `disk` is named in the commands and in the udev rule.
+
+    The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
+    comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.
+
+    Raises `InputError` for an unknown name, a rig that has none of these settings or orders in Python, and a load without a request.
+    """
+    if rig._orders:
+        raise InputError("rig: has an order in Python, which tune cannot run; tune the rig without it")
+    title = f"headstack tune {rig.name}"
+    text, udev_rule = _native.tune(
+        rig._native, load._native, goal, _texts(bound), _texts(knob), requests, seed, disk, title, progress
+    )
+    found = json.loads(text)
+
+    def change(value: dict[str, float]) -> Change:
+        return Change(**value)
+
+    def figure(value: dict[str, Any]) -> TuningFigure:
+        return TuningFigure(**{**value, "change": change(value["change"])})
+
+    return Tuning(
+        **{
+            **found,
+            "bounds": tuple(found["bounds"]),
+            "advised": tuple(Advice(**{**one, "change": change(one["change"])}) for one in found["advised"]),
+            "change": change(found["change"]),
+            "figures": {name: figure(value) for name, value in found["figures"].items()},
+            "commands": tuple(found["commands"]),
+            "not_tuned": tuple(found["not_tuned"]),
+            "udev_rule": udev_rule if found["advised"] else "",
+        }
+    )

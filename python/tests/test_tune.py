@@ -1,0 +1,72 @@
+"""The search for settings from Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+
+JOB = """[readers]
+rw=randread
+bs=4k
+size=10g
+numjobs=16
+ioengine=libaio
+direct=1
+iodepth=1
+time_based
+runtime=1000
+thread
+"""
+
+
+@pytest.fixture
+def shallow() -> hs.Rig:
+    """A disk without NCQ."""
+    return hs.Rig("st2000dm006").set("host.queue.depth", 1)
+
+
+def test_advice_is_that_of_the_command(needs_command: str, shallow: hs.Rig, tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(JOB)
+    calls = list[int]()
+    found = hs.tune(
+        shallow, hs.Fio(tmp_path / "job.fio"), knob="queue_depth", goal="iops", requests=400, progress=calls.append
+    )
+    line = [needs_command, "tune", "st2000dm006", str(tmp_path / "job.fio"), "--json", "--requests", "400"]
+    line += ["--set", "host.queue.depth=1", "--knob", "queue_depth", "--goal", "iops"]
+    said = json.loads(subprocess.run(line, check=True, capture_output=True).stdout)
+    assert [dataclasses.asdict(advice) for advice in found.advised] == said["advised"]
+    assert {name: dataclasses.asdict(one) for name, one in found.figures.items()} == said["figures"]
+    assert (list(found.commands), found.runs, found.evidence) == (said["commands"], said["runs"], said["evidence"])
+    [advice] = found.advised
+    assert (advice.setting, advice.now) == ("queue_depth", "1")
+    assert advice.change.least_percent > 10 and str(advice.change).startswith("+")
+    assert f'ATTR{{device/queue_depth}}="{advice.advised}"' in found.udev_rule
+    assert found.apply(shallow).to_dict()["host"]["queue"]["depth"] == int(advice.advised)
+    assert calls == sorted(calls) and calls[-1] <= found.runs
+
+
+def test_wrong_arguments_name_the_nearest(shallow: hs.Rig, load: hs.Fio) -> None:
+    for arguments, message in [
+        ({"goal": "p98"}, "goal: nothing is called `p98`; did you mean `p99`"),
+        ({"bound": "p99>200"}, "bound: a limit of p99 is p99<NUMBER"),
+        ({"knob": ["read_ahaed_kb"]}, "did you mean `read_ahead_kb`"),
+        ({"knob": "read_ahead_kb"}, "st2000dm006: has none of the settings"),
+    ]:
+        with pytest.raises(hs.InputError, match=message):
+            hs.tune(shallow, load, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(hs.InputError, match="requests: 5 is below 100"):
+        hs.tune(shallow, load, requests=5)
+
+
+def test_exception_of_the_report_ends_the_search(shallow: hs.Rig, endless: hs.Fio) -> None:
+    def refuse(runs: int) -> None:
+        raise KeyError(runs)
+
+    with pytest.raises(KeyError):
+        hs.tune(shallow, endless, requests=1000, progress=refuse)
