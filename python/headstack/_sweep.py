@@ -122,7 +122,7 @@ class Sweep:
         *,
         rigs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
         loads: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-        grid: Mapping[str, Sequence[object]] | None = None,
+        grid: Mapping[str, Sequence[object] | npt.NDArray[Any]] | None = None,
         settings: Sequence[Mapping[str, object]] = (),
         seeds: int = 1,
         first_seed: int = 0,
