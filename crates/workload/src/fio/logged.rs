@@ -1,11 +1,12 @@
 //! A clone that replays a log: `read_iolog`.
 //!
 //! A log with times is issued at its times; one without, after completions and their waits. In both cases at most `iodepth`
-//! requests are outstanding, as in fio. The log is read as it is needed.
+//! requests are outstanding, as in fio. The log is read as it is needed. A flush of each volume at the end (`end_fsync`) follows the last
+//! request of a log that writes, unless that was a flush.
 
 use std::fmt;
 
-use headstack_model::{Instant, Op};
+use headstack_model::{Instant, Op, Request};
 
 use super::pace::Term;
 use super::process::{FioRequest, Step};
@@ -23,6 +24,40 @@ pub(super) struct Logged {
     out: u32,
     /// The replay's own number of the last request. A replay that waits has but one out.
     last: u64,
+    end: EndFlush,
+}
+
+/// The flushes at the end of a log.
+#[derive(Debug, Default)]
+struct EndFlush {
+    is_wanted: bool,
+    has_written: bool,
+    /// Whether the last request was a flush, after which fio makes none.
+    was_flush: bool,
+    /// The volumes that the log used, in this order.
+    volumes: Vec<u32>,
+    /// Of these, how many were flushed at the end.
+    flushed: usize,
+}
+
+impl EndFlush {
+    fn note(&mut self, volume: u32, op: Op) {
+        self.has_written |= op == Op::Write;
+        self.was_flush = op == Op::Flush;
+        if !self.volumes.contains(&volume) {
+            self.volumes.push(volume);
+        }
+    }
+
+    /// The next volume to flush once nothing else is outstanding.
+    fn next_volume(&mut self) -> Option<u32> {
+        if !self.is_wanted || !self.has_written || self.was_flush {
+            return None;
+        }
+        let volume = self.volumes.get(self.flushed).copied()?;
+        self.flushed += 1;
+        Some(volume)
+    }
 }
 
 impl fmt::Debug for Logged {
@@ -55,6 +90,7 @@ impl Logged {
             issued: 0,
             out: 0,
             last: 0,
+            end: EndFlush { is_wanted: settings.flushes.at_end, ..EndFlush::default() },
         }
     }
 
@@ -75,6 +111,10 @@ impl Logged {
 
     pub(super) fn complete(&mut self, now: Instant) {
         self.out -= 1;
+        if self.end.flushed > 0 {
+            // The replay is over and does not know the flushes at its end.
+            return;
+        }
         self.replay.handle_completion(self.replayed(now), self.last);
     }
 
@@ -89,6 +129,7 @@ impl Logged {
                 self.issued += 1;
                 self.out += 1;
                 let mut request = issue.request;
+                self.end.note(issue.device, request.op);
                 request.fua = self.fua && request.op == Op::Write;
                 let more = self.out < self.depth;
                 Step::Issue(FioRequest { volume: issue.device, request, urgent: false, limit: 0, more })
@@ -96,9 +137,16 @@ impl Logged {
             Poll::Later(at) => {
                 Step::Later(self.term.until(self.term.started.saturating_add(at.since_start())))
             }
-            Poll::Done if self.out == 0 => Step::Ended,
+            Poll::Done if self.out == 0 => self.end_step(),
             Poll::Waiting | Poll::Done => Step::Blocked,
             Poll::Compute { .. } => unreachable!("a log has the times of requests alone"),
         }
+    }
+
+    /// The next flush at the end, or the end.
+    fn end_step(&mut self) -> Step {
+        let Some(volume) = self.end.next_volume() else { return Step::Ended };
+        self.out += 1;
+        Step::Issue(FioRequest { volume, request: Request::flush(), urgent: false, limit: 0, more: false })
     }
 }

@@ -172,6 +172,31 @@ fn log_is_replayed_at_its_times_and_queue_depth() {
     );
 }
 
+/// As fio 3 does it: a flush of each file of a log that writes, but none after a flush.
+#[test]
+fn replayed_log_that_writes_ends_with_a_flush() {
+    const WRITES: &str = "fio version 2 iolog\nf add\nf open\nf write 0 4096\nf read 8192 4096\n";
+    const READS: &str = "fio version 2 iolog\nf add\nf open\nf read 0 4096\n";
+    const FLUSHES: &str = "fio version 2 iolog\nf add\nf open\nf write 0 4096\nf sync 0 0\n";
+    let output = |job: &str, log: &'static str| -> Vec<(u64, Op)> {
+        let mut load = replayed(job, log).unwrap_or_else(|error| panic!("{error}"));
+        let all = run(&mut load, Nanos(10 * MS), 1000);
+        assert!(load.error().is_none());
+        all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect()
+    };
+    use Op::{Flush, Read, Write};
+    for key in ["end_fsync", "fsync_on_close"] {
+        let ended = output(&format!("read_iolog=a.log\n{key}=1"), WRITES);
+        assert_eq!(ended, [(0, Write), (10, Read), (20, Flush)], "{key}");
+    }
+    assert_eq!(output("read_iolog=a.log", WRITES), [(0, Write), (10, Read)]);
+    let alone = "read_iolog=a.log\nfilename=/dev/sda\nend_fsync=1";
+    assert_eq!(output(alone, READS), [(0, Read)]);
+    assert_eq!(output(alone, FLUSHES), [(0, Write), (10, Flush)]);
+    let cut_short = format!("{alone}\nnumber_ios=1");
+    assert_eq!(output(&cut_short, FLUSHES), [(0, Write), (10, Flush)]);
+}
+
 #[test]
 fn malformed_log_is_rejected_with_its_place() {
     let refused = |job: &str| replayed(job, "nonsense\n").expect_err("it is no log");
