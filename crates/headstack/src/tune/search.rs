@@ -122,7 +122,7 @@ pub struct TuneOutcome {
 }
 
 pub(super) struct SettingSearch<'a> {
-    pub(super) goal: &'a TuneGoal,
+    pub(super) goal: TuneGoal,
     run: &'a mut RunTuneTrials<'a>,
     seed: u64,
     pub(super) runs: u64,
@@ -212,21 +212,36 @@ pub(super) fn by_gain<T: Copy>(candidates: &[T], gains: Vec<f64>) -> Vec<(T, f64
 ///
 /// *Errors:* the first run that fails.
 pub fn search<'a>(
-    goal: &'a TuneGoal,
+    goal: &TuneGoal,
     candidates: &[SettingChoice],
     seed: u64,
     run: &'a mut RunTuneTrials<'a>,
 ) -> Result<TuneOutcome, String> {
-    let mut search = SettingSearch { goal, run, seed, runs: 0, parts: 0, known: BTreeMap::new() };
-    let best = search.climb(candidates)?;
+    let mut search =
+        SettingSearch { goal: goal.clone(), run, seed, runs: 0, parts: 0, known: BTreeMap::new() };
+    let mut best = search.climb(Vec::new(), candidates)?;
+    if !goal.bounds.is_empty() {
+        // Two settings may keep a limit together that each of them breaks alone: so the search also starts from what is best without limits.
+        search.goal.bounds.clear();
+        let free = search.climb(Vec::new(), candidates)?;
+        search.goal = goal.clone();
+        let other = search.climb(free, candidates)?;
+        if search.screen(&best, std::slice::from_ref(&other), TuneTrial::WHOLE / 2)?[0] > LEAST_GAIN {
+            best = other;
+        }
+    }
     search.judge(best, candidates)
 }
 
 impl SettingSearch<'_> {
-    /// Passes over all values until one changes nothing. The first starts from the system as it is; each later one finds values that
+    /// Passes over all values until one changes nothing. Each later one finds values that
     /// became better by what the passes before chose, and parameters of a scheduler that was chosen.
-    fn climb(&mut self, candidates: &[SettingChoice]) -> Result<Vec<SettingChoice>, String> {
-        let mut best: Vec<SettingChoice> = Vec::new();
+    fn climb(
+        &mut self,
+        start: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let mut best = start;
         for _ in 0..PASSES_MAX {
             let before = best.clone();
             best = self.pass(best, candidates)?;
