@@ -4,6 +4,7 @@ use crate::service::endpoint::Page;
 use crate::service::metrics::{Metrics, OPEN_METRICS};
 use headstack_host::disk::Kind;
 use headstack_host::{DiskHandle, Snapshot};
+use headstack_policy::rearrange::RearrangeView;
 use headstack_sim::{Activity, ArmWork, CacheUse, DeviceView};
 
 pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
@@ -60,6 +61,26 @@ fn volumes_of(metrics: &mut Metrics, disks: &[Snapshot]) {
         (labels, volume.unwritten_bytes as f64)
     });
     metrics.gauges("unwritten_bytes", "Bytes that are written and not on the media", unwritten);
+    copies_of(metrics, disks);
+}
+
+/// The copies of volumes with rearrangement, under the names that a node has for them.
+fn copies_of(metrics: &mut Metrics, disks: &[Snapshot]) {
+    let volumes = disks.iter().flat_map(|snapshot| &snapshot.volumes);
+    let views: Vec<_> = volumes.filter_map(|volume| Some((&volume.name, volume.copies.as_ref()?))).collect();
+    if views.is_empty() {
+        return;
+    }
+    let each = |value: fn(&RearrangeView) -> f64| {
+        views.iter().map(move |(name, view)| (vec![("volume", (*name).clone())], value(view)))
+    };
+    metrics.gauges("copies", "Blocks that have a copy in the region", each(|view| view.copies.into()));
+    metrics.gauges("copies_dirty", "Copies that are newer than their homes", each(|view| view.dirty.into()));
+    let help = "Share of the requests that only copies served";
+    metrics.gauges("copy_hit_share", help, each(|view| view.counters.hit_share()));
+    metrics.counters("copy_hits", "Requests that only copies served", each(|view| view.counters.hits as f64));
+    let help = "Written copies copied home";
+    metrics.counters("blocks_written_home", help, each(|view| view.counters.written_home as f64));
 }
 
 fn drives_of(metrics: &mut Metrics, disks: &[Snapshot]) {

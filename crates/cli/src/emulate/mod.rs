@@ -24,7 +24,8 @@ use data::Data;
 use fault::{Fault, Faults};
 use headstack_host::{Address, Clock};
 use live::Live;
-use running::{Running, Ways};
+use plan::Plan;
+use running::{EmulatorOptions, Running, Ways};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -42,6 +43,9 @@ pub(crate) struct Emulate {
     /// Where the data are kept: `memory`, a file, or a folder with a sparse file a volume.
     #[arg(long, value_name = "memory|FILE|FOLDER", default_value = "memory")]
     data: Data,
+    /// Begin without the copies that a rig with [rearrange] made in an earlier run. The data stay.
+    #[arg(long)]
+    forget_copies: bool,
     /// Serve the disks over NBD at HOST:PORT (port 0: any that is free) or unix:PATH, each under the name of its volume.
     #[arg(long, value_name = "ADDRESS")]
     nbd: Option<Address>,
@@ -138,12 +142,17 @@ impl Emulate {
 
     fn start(&self, ways: &Ways) -> Result<Running, Failure> {
         let plans = plan::plans(&self.target)?;
+        if self.forget_copies && !plans.iter().any(Plan::rearranges) {
+            let why = "no rig that is emulated has [rearrange], so there are no copies to forget";
+            return Err(Failure::Input(format!("--forget-copies: {why}; leave it out")));
+        }
         let volumes = self.data.volumes(&plans)?;
         data::refuse_regions(&volumes)?;
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let faults = Faults(&self.fault);
         faults.check(&plans)?;
-        Running::start(plans, volumes, &faults, clock, self.target.rig.seed, ways)
+        let options = EmulatorOptions { seed: self.target.rig.seed, forget_copies: self.forget_copies };
+        Running::start(plans, volumes, &faults, clock, options, ways)
     }
 }
 

@@ -21,6 +21,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether its hot blocks are copied together.
+    pub(super) fn rearranges(&self) -> bool {
+        self.rig.as_ref().is_some_and(|rig| rig.resolved().rearrange.is_some())
+    }
+
     /// The disk to which each volume's data belong: the drive, or the drives of an array.
     pub(super) fn owners(&self) -> Vec<String> {
         let Some(rig) = &self.rig else { return vec![NULL.to_string(); self.volumes.len()] };

@@ -56,13 +56,13 @@ impl Running {
         volumes: Vec<Vec<(Volume, String)>>,
         faults: &Faults<'_>,
         clock: Clock,
-        seed: u64,
+        options: EmulatorOptions,
         ways: &Ways,
     ) -> Result<Running, Failure> {
         let mut units = Vec::new();
         for (plan, volumes) in plans.into_iter().zip(volumes) {
-            let (volumes, places): (Vec<Volume>, Vec<String>) = volumes.into_iter().unzip();
-            let emulator = emulator(&plan, volumes, faults, seed)?;
+            let places = volumes.iter().map(|(_, place)| place.clone()).collect();
+            let emulator = emulator(&plan, volumes, faults, options)?;
             let name = &plan.volumes[0].name;
             let disk = Disk::start(name, emulator, clock, Timing::default());
             let disk = disk.map_err(|error| Failure::Input(format!("{name}: {error}")))?;
@@ -216,20 +216,38 @@ fn mount(units: &[Unit], ways: &Ways) -> Result<Option<Mount>, Failure> {
     mount.map(Some).map_err(|error| Failure::Input(format!("--mount {error}")))
 }
 
+/// What an emulator begins with.
+#[derive(Clone, Copy, Default)]
+pub(super) struct EmulatorOptions {
+    pub(super) seed: u64,
+    /// Whether the copies of an earlier run are forgotten.
+    pub(super) forget_copies: bool,
+}
+
+/// The emulator of a disk, from its volumes and where their bytes are kept.
+///
+/// *Errors:* an invalid fault; a hot block table that cannot be used.
 pub(super) fn emulator(
     plan: &Plan,
-    mut volumes: Vec<Volume>,
+    volumes: Vec<(Volume, String)>,
     faults: &Faults<'_>,
-    seed: u64,
+    options: EmulatorOptions,
 ) -> Result<Emulator, Failure> {
+    let (mut volumes, places): (Vec<Volume>, Vec<String>) = volumes.into_iter().unzip();
     let Some(rig) = &plan.rig else {
         return Ok(Emulator::null(volumes.pop().expect("it is one volume")));
     };
-    let mut engine = rig.build(seed).map_err(Failure::input)?;
+    let mut engine = rig.build(options.seed).map_err(Failure::input)?;
     faults.inject(plan, &mut engine)?;
-    Emulator::new(engine, volumes, faults.for_plan(plan)).map_err(|name| {
+    let emulator = Emulator::new(engine, volumes, faults.for_plan(plan));
+    let mut emulator = emulator.map_err(|name| {
         Failure::Input(format!("--fault power-cut: the model does not tell what is on the media of {name}"))
-    })
+    })?;
+    emulator.keep_copies(options.forget_copies).map_err(|(number, error)| {
+        let place = &places[number];
+        Failure::Input(format!("--data {place}: {error}: start with --forget-copies to begin without copies"))
+    })?;
+    Ok(emulator)
 }
 
 impl Unit {

@@ -3,7 +3,7 @@
 use super::data::Data;
 use super::fault::Faults;
 use super::plan;
-use super::running::emulator;
+use super::running::{EmulatorOptions, emulator};
 use crate::failure::Failure;
 use headstack_host::{Clock, Disk, Timing};
 use std::path::Path;
@@ -19,8 +19,8 @@ pub(crate) fn start(drive: &str, data: Option<&Path>, speed: f64) -> Result<Disk
         return Err(Failure::Input(format!("{drive}: a rig of one volume is needed, and it has {volumes}")));
     }
     let data = data.map_or(Data::Memory, |path| Data::At(path.to_path_buf()));
-    let volumes = data.volumes(&plans)?.remove(0).into_iter().map(|(volume, _)| volume).collect();
-    let emulator = emulator(&plans[0], volumes, &Faults(&[]), 0)?;
+    let volumes = data.volumes(&plans)?.remove(0);
+    let emulator = emulator(&plans[0], volumes, &Faults(&[]), EmulatorOptions::default())?;
     Disk::start(&plans[0].volumes[0].name, emulator, clock, Timing::default())
         .map_err(|error| Failure::Input(format!("{drive}: {error}")))
 }

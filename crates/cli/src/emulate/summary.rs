@@ -5,6 +5,7 @@ use crate::sim::text::figure;
 use headstack::ratio;
 use headstack_host::disk::Books;
 use headstack_host::{Lateness, Snapshot};
+use headstack_policy::rearrange::RearrangeView;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn W
                 line("throughput", throughput(&volume.books, snapshot.at.as_secs()))?;
                 line("response", response(&volume.books))?;
             }
+            if let Some(view) = &volume.copies {
+                line("copies", copied(view))?;
+            }
         }
         if snapshot.lateness.count() > 0 {
             line("lateness", lateness(&snapshot.lateness))?;
@@ -27,6 +31,15 @@ pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn W
         line("stolen time", format!("{:.2} % of the processors' time", 100.0 * share))?;
     }
     out.flush()
+}
+
+fn copied(view: &RearrangeView) -> String {
+    let RearrangeView { slots, copies, dirty, counters, .. } = view;
+    format!(
+        "{copies} of {slots}, {dirty} of them written; {:.1} % of {} requests served by them",
+        100.0 * counters.hit_share(),
+        counters.requests
+    )
 }
 
 fn throughput(books: &Books, seconds: f64) -> String {

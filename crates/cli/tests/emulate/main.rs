@@ -8,6 +8,7 @@
 mod agreement;
 mod checked;
 mod clients;
+mod copies;
 mod cuts;
 mod deaths;
 mod device;

@@ -59,7 +59,8 @@ impl Node {
         })
     }
 
-    fn said(&self) -> String {
+    /// All it printed.
+    pub(crate) fn said(&self) -> String {
         ["out", "err"]
             .map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default())
             .concat()

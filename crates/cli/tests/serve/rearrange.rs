@@ -8,6 +8,9 @@ use crate::noise::Noise;
 use crate::tools::{attempt, folder, have, have_loops_and, output, run, text, wait_for};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
@@ -184,6 +187,80 @@ fn fio_data_flushed_before_fifty_kills_survives_on_a_disk_with_copies() {
     if have(&["fio"]) {
         let folder = folder();
         write_through_kills(&disk(folder.path()), &QUICK, 50);
+    }
+}
+
+/// The metrics of a node.
+fn metrics(node: &Node) -> String {
+    let address = wait_for("the address is printed", || {
+        let said = node.said();
+        let (_, rest) = said.split_once("metrics: http://")?;
+        Some(rest.split_once("/metrics")?.0.to_string())
+    });
+    let mut stream = TcpStream::connect(&address).expect("it listens");
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+        .expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is text");
+    answer
+}
+
+/// The value of a metric of the only disk.
+fn value(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
+    let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("no {name} in {metrics}"))
+}
+
+/// Writes each hot block, reads it, and flushes.
+fn write_round(client: &mut Client, version: u64) {
+    for block in 0..HOT_BLOCKS / 2 {
+        client.write(Versions::place_of(block), &content(block, version), false).expect("it runs");
+        let found = client.read(Versions::place_of(block), BLOCK as u32).expect("it runs");
+        assert!(found == content(block, version), "block {block} is not what was written");
+    }
+    client.flush().expect("it runs");
+}
+
+#[test]
+fn hot_blocks_of_an_emulated_disk_are_copied_and_read_back() {
+    let folder = folder();
+    let path = folder.path().join("data");
+    headstack(&["emulate", "wd800jd", "--data", text(&path), "--", "true"])
+        .unwrap_or_else(|said| panic!("{said}"));
+    format(&path, &[]).unwrap_or_else(|said| panic!("{said}"));
+    let emulated = [
+        "--emulate",
+        "wd800jd",
+        "--data",
+        text(&path),
+        "--set",
+        "disk.speed=1000.0",
+        "--metrics",
+        "127.0.0.1:0",
+    ];
+    let node = Node::start(&[&emulated[..], &QUICK].concat());
+    let (mut client, mut version) = (node.client(), 0);
+    let hits = wait_for("copies serve requests", || {
+        version += 1;
+        write_round(&mut client, version);
+        let metrics = metrics(&node);
+        let hits = value(&metrics, "headstack_copy_hit_share");
+        (value(&metrics, "headstack_copies") > 0.0 && hits > 0.0).then_some(hits)
+    });
+    assert!(hits <= 1.0, "{hits}");
+    write_round(&mut client, version + 1);
+    assert!(value(&metrics(&node), "headstack_copies_dirty") > 0.0, "writes go to copies");
+    drop(client);
+    assert!(node.stop().contains("requests served by them"));
+
+    assert_ne!(status(&path, "copies:").split(' ').next(), Some("0"), "the table has the copies");
+    headstack(&["rearrange", "dissolve", text(&path)]).unwrap_or_else(|said| panic!("{said}"));
+    let file = fs::File::open(&path).expect("it is a file");
+    for block in 0..HOT_BLOCKS / 2 {
+        let mut found = vec![0; BLOCK as usize];
+        file.read_exact_at(&mut found, Versions::place_of(block)).expect("it is inside");
+        assert!(found == content(block, version + 1), "block {block} is home");
     }
 }
 
