@@ -46,7 +46,7 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Case:
-    """A system as it is set now, its load, the goal, and the settings that may change."""
+    """A system with its present settings, its load, the goal, and the settings that may change."""
 
     name: str
     rig: str
@@ -63,7 +63,7 @@ class Case:
         return [] if self.p99_most_ms is None else [f"p99<{self.p99_most_ms:g}"]
 
     def system(self) -> hs.Rig:
-        """The rig as it is."""
+        """The rig before the advice."""
         rig = hs.Rig(self.rig)
         for key, value in self.now.items():
             rig = rig.set(key, value)

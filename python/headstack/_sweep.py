@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas
 
-#: The columns with text, beside those of the keys that are set.
+#: The columns with text. Those of the keys that are set have text, too.
 TEXTS = ("key", "rig", "load", "error")
 
 

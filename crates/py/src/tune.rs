@@ -6,13 +6,12 @@ use crate::rig::NativeRig;
 use crate::watch::watched;
 use headstack::Rig;
 use headstack::tune::{
-    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named, measure, search,
-    with_choices,
+    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named, run_trial, search,
 };
 use pyo3::prelude::*;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The fewest requests of a whole run.
 const REQUESTS_MIN: u64 = 100;
@@ -80,25 +79,7 @@ struct TuneTrials<'a> {
 impl TuneTrials<'_> {
     /// Runs trials on all cores.
     fn run(&self, trials: &[TuneTrial]) -> Result<Vec<TuneFigures>, String> {
-        let next = AtomicUsize::new(0);
-        let worker = || {
-            let mut ended = Vec::new();
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(trial) = trials.get(index) else { return ended };
-                ended.push((index, self.measure(trial)));
-            }
-        };
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(trials.len());
-        let mut all: Vec<(usize, Result<TuneFigures, String>)> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            let join = |worker: thread::ScopedJoinHandle<'_, Vec<_>>| {
-                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            workers.into_iter().flat_map(join).collect()
-        });
-        all.sort_by_key(|(index, _)| *index);
-        all.into_iter().map(|(_, figures)| figures).collect()
+        trials.par_iter().map(|trial| self.measure(trial)).collect()
     }
 
     fn measure(&self, trial: &TuneTrial) -> Result<TuneFigures, String> {
@@ -106,14 +87,9 @@ impl TuneTrials<'_> {
             return Err("stopped".to_string());
         }
         let message = |error: headstack::Error| error.to_string();
-        let rig = with_choices(self.rig, &trial.choices).map_err(message)?;
         let workload = self.load.workload().map_err(message)?;
-        let requests = self.requests * trial.parts / TuneTrial::WHOLE;
-        let figures = measure(&rig, workload, trial.seed, requests).map_err(message)?;
+        let figures = run_trial(self.rig, workload, trial, self.requests).map_err(message)?;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if figures.get(TuneMetric::Iops) > 0.0 {
-            return Ok(figures);
-        }
-        Err("load: no request is counted; its ramp_time is longer than it runs".to_string())
+        figures.ok_or_else(|| "load: no request is counted; its ramp_time is longer than it runs".to_string())
     }
 }

@@ -122,17 +122,12 @@ impl Tune {
 
     /// A run of the load with the trial's settings.
     fn measure(&self, rig: &Rig, trial: &TuneTrial) -> Result<TuneFigures, Failure> {
-        let rig = tune::with_choices(rig, &trial.choices).map_err(load::failure)?;
         let workload = self.load_options.open(&self.load)?;
-        let requests = self.requests * trial.parts / TuneTrial::WHOLE;
-        let figures = tune::measure(&rig, workload, trial.seed, requests).map_err(load::failure)?;
-        if figures.get(TuneMetric::Iops) > 0.0 {
-            return Ok(figures);
-        }
-        Err(Failure::Input(format!(
-            "{}: no request is counted; its ramp_time is longer than it runs",
-            self.load
-        )))
+        let figures = tune::run_trial(rig, workload, trial, self.requests).map_err(load::failure)?;
+        figures.ok_or_else(|| {
+            let why = "no request is counted; its ramp_time is longer than it runs";
+            Failure::Input(format!("{}: {why}", self.load))
+        })
     }
 }
 

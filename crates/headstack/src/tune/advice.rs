@@ -89,7 +89,7 @@ impl TuneOutcome {
         )
     }
 
-    /// All of it as a JSON object; `rig` is the rig as it is.
+    /// All of it as a JSON object; `rig` is the rig before the advice.
     pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str) -> Map<String, Value> {
         let advised = self.advised.iter().map(|advised| {
             let knob = &KNOBS[advised.choice.knob];

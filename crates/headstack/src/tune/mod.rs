@@ -72,6 +72,20 @@ pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> R
     Ok(TuneFigures::from_results(&simulation.finish()?))
 }
 
+/// The figures of a trial, of which a whole run has this number of requests; `None` if no request is counted.
+///
+/// *Errors:* those of [`with_choices`] and [`measure`].
+pub fn run_trial(
+    rig: &Rig,
+    workload: Workload<'_>,
+    trial: &TuneTrial,
+    whole: u64,
+) -> Result<Option<TuneFigures>, Error> {
+    let rig = with_choices(rig, &trial.choices)?;
+    let figures = measure(&rig, workload, trial.seed, whole * trial.parts / TuneTrial::WHOLE)?;
+    Ok(Some(figures).filter(|figures| figures.get(TuneMetric::Iops) > 0.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@
 
 use super::loads::{LoadCase, RearrangedLoad};
 use super::seeks::DISK;
-use super::shuffling::{CYLINDER_SECTORS, CYLINDERS, cylinder_start, rig};
+use super::shuffling::{CYLINDER_SECTORS, CYLINDERS, cylinder_start, rig, share_saved};
 use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
@@ -194,10 +194,6 @@ fn arranged(source: ReferenceSource<'_>, length: Length) -> Result<[ArrangedTime
     ])
 }
 
-fn saved(run: f64, home: f64) -> f64 {
-    100.0 * (1.0 - run / home)
-}
-
 /// Runs the sources of references that are at hand.
 ///
 /// *Errors:* as of a run.
@@ -211,16 +207,17 @@ pub(super) fn run(setting: &Setting<'_>, trace: Option<&[u8]>) -> Result<Finding
     for (source, times) in sources.iter().zip(&all) {
         let [home, pipe, annealed] = times;
         for (name, run) in ["at home", "organ pipe", "annealed"].into_iter().zip(times) {
-            let service = saved(run.service_ms, home.service_ms);
-            let seek = saved(run.seek_ms, home.seek_ms);
+            let service = share_saved(run.service_ms, home.service_ms);
+            let seek = share_saved(run.seek_ms, home.seek_ms);
             table.named_row([source.name(), name], [run.service_ms, service, run.seek_ms, seek]);
         }
-        let over = saved(annealed.service_ms, home.service_ms) - saved(pipe.service_ms, home.service_ms);
+        let over =
+            share_saved(annealed.service_ms, home.service_ms) - share_saved(pipe.service_ms, home.service_ms);
         measured.push(match source {
             ReferenceSource::Independent => Measured::new("annealing over organ pipe, independent", over),
             ReferenceSource::Chain => Measured::new("annealing over organ pipe, chain", over),
             ReferenceSource::Trace(_) => {
-                let service = saved(annealed.service_ms, home.service_ms);
+                let service = share_saved(annealed.service_ms, home.service_ms);
                 Measured::new("week annealing service reduction", service)
             }
         });

@@ -44,13 +44,13 @@ trait AgingVolume {
     fn read_blocks(&self, file: u32) -> Vec<u32>;
 }
 
-fn is_full(file: u32) -> StudyError {
+fn no_room(file: u32) -> StudyError {
     StudyError::Input(format!("file {file} has no room"))
 }
 
 impl AgingVolume for S5Volume {
     fn make(&mut self, file: u32, bytes: u64) -> Result<(), StudyError> {
-        self.create(file, bytes).then_some(()).ok_or(is_full(file))
+        self.create(file, bytes).then_some(()).ok_or(no_room(file))
     }
 
     fn remove(&mut self, file: u32) {
@@ -64,8 +64,8 @@ impl AgingVolume for S5Volume {
 
 impl AgingVolume for Ext2Volume {
     fn make(&mut self, file: u32, bytes: u64) -> Result<(), StudyError> {
-        self.create(file, 1 + file % DIRECTORIES).map_err(|_| is_full(file))?;
-        self.write_to(file, bytes).map_err(|_| is_full(file))?;
+        self.create(file, 1 + file % DIRECTORIES).map_err(|_| no_room(file))?;
+        self.write_to(file, bytes).map_err(|_| no_room(file))?;
         self.close(file);
         Ok(())
     }

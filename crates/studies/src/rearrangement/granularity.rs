@@ -5,7 +5,7 @@
 
 use super::Key;
 use super::seeks::DISK;
-use super::shuffling::{CYLINDER_SECTORS, CYLINDERS, cylinder_start, time_of_moves};
+use super::shuffling::{CYLINDER_SECTORS, CYLINDERS, cylinder_start, share_saved, time_of_moves};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
@@ -294,7 +294,7 @@ fn show(name: &str, share: u64, run: &ServedFiles, plain: &ServedFiles, table: &
         run.per_second,
         gain(run, plain),
         run.seek_ms,
-        100.0 * (1.0 - run.seek_ms / plain.seek_ms),
+        share_saved(run.seek_ms, plain.seek_ms),
         run.requests,
         100.0 * run.moving,
     ];

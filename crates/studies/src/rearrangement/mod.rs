@@ -17,6 +17,7 @@ mod regions;
 mod seeks;
 mod shuffling;
 mod trials;
+mod window;
 
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};

@@ -6,10 +6,12 @@
 
 use super::BLOCKS;
 use super::loads::{LoadCase, RearrangedLoad, ServerShape};
+use super::shuffling::share_saved;
+use super::window::MeasuredWindow;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
-use headstack_model::{Instant, Nanos, drives};
+use headstack_model::{Nanos, drives};
 use headstack_sim::Rig;
 
 /// Western Digital Ultrastar DC HC570, 22 TB: 512 MB of cache, writes in it, a media cache, NCQ of 32 with an order that knows rotation.
@@ -88,34 +90,22 @@ fn times(
     counted: u64,
 ) -> Result<ModernTimes, StudyError> {
     let rig = volume.rig(period_s)?;
-    // Copying takes fewer requests than a third of those counted.
-    let (from, to) = (counted * 13 / 10, counted * 18 / 10);
-    let (mut met, mut begin, mut end, mut counted_s) = (0, Instant::ZERO, Instant::ZERO, 0.0);
+    let mut window = MeasuredWindow::new(counted);
     let mut response = Nanos::ZERO;
     let infos = rig.volumes();
-    let mut load = volume.case(infos[0].sectors).closed(&infos, queue, to + u64::from(queue))?;
+    let mut load = volume.case(infos[0].sectors).closed(&infos, queue, window.to + u64::from(queue))?;
     let mut engine = rig.build(1)?;
     engine.run(&mut load, &mut |finished| {
-        let completion = &finished.completion;
-        met += 1;
-        if met == counted {
-            counted_s = completion.completed.since(Instant::ZERO).as_secs();
-        }
-        if met == from {
-            begin = completion.completed;
-        }
-        if met > from && met <= to {
-            end = completion.completed;
-            response += completion.response();
+        if window.note(finished.completion.completed) {
+            response += finished.completion.response();
         }
     });
-    let measured = (to - from) as f64;
     let hits = engine.rearrange(0).expect("the volume has a region").view.counters.hits as f64;
     Ok(ModernTimes {
-        io_ms: end.since(begin).as_ms() / measured,
-        response_ms: response.as_ms() / measured,
-        hits: hits / (met - counted) as f64,
-        counted_s,
+        io_ms: window.io_ms(),
+        response_ms: window.mean_ms(response),
+        hits: hits / (window.met - counted) as f64,
+        counted_s: window.counted_s,
     })
 }
 
@@ -130,7 +120,7 @@ struct ModernRuns {
 impl ModernRuns {
     /// Share of the time of a request that copies save, in percent.
     fn saved(&self) -> f64 {
-        100.0 * (1.0 - self.copied.io_ms / self.plain.io_ms)
+        share_saved(self.copied.io_ms, self.plain.io_ms)
     }
 }
 

@@ -4,11 +4,12 @@
 
 use super::loads::{LoadCase, RearrangedLoad};
 use super::seeks::DISK;
+use super::window::MeasuredWindow;
 use super::{BLOCKS, Key};
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
-use headstack_model::{DriveSpec, Instant, Nanos};
+use headstack_model::{DriveSpec, Nanos};
 use headstack_sim::Rig;
 
 /// WSTF's longest response is what the study `scheduling` has: max(4 s, 60 ms for each request), which is 4 s here.
@@ -55,33 +56,22 @@ fn queue_times(
         Some(seconds) => rig.set("rearrange.period_s", &seconds.to_string())?,
         None => rig.set("rearrange.least_references", "1000000000")?,
     }
-    // Copying takes fewer requests than a third of those counted.
-    let (from, to) = (counted * 13 / 10, counted * 18 / 10);
-    let (mut met, mut begin, mut end, mut counted_s) = (0, Instant::ZERO, Instant::ZERO, 0.0);
+    let mut window = MeasuredWindow::new(counted);
     let (mut seek, mut rotation) = (Nanos::ZERO, Nanos::ZERO);
     let case = LoadCase::study(RearrangedLoad::Steady);
-    let mut load = case.closed(&rig.volumes(), queue, to + u64::from(queue))?;
+    let mut load = case.closed(&rig.volumes(), queue, window.to + u64::from(queue))?;
     rig.build(1)?.run(&mut load, &mut |finished| {
         let completion = &finished.completion;
-        met += 1;
-        if met == counted {
-            counted_s = completion.completed.since(Instant::ZERO).as_secs();
-        }
-        if met == from {
-            begin = completion.completed;
-        }
-        if met > from && met <= to {
-            end = completion.completed;
+        if window.note(completion.completed) {
             seek += completion.parts.seek;
             rotation += completion.parts.rotational_latency;
         }
     });
-    let mean = |sum: Nanos| sum.as_ms() / (to - from) as f64;
     Ok(QueueTimes {
-        io_ms: mean(end.since(begin)),
-        seek_ms: mean(seek),
-        rotation_ms: mean(rotation),
-        counted_s,
+        io_ms: window.io_ms(),
+        seek_ms: window.mean_ms(seek),
+        rotation_ms: window.mean_ms(rotation),
+        counted_s: window.counted_s,
     })
 }
 

@@ -242,7 +242,8 @@ pub(super) fn run(
     Ok(Findings::new(measured, [Section::new("Cylinder shuffling").with_table(table)]))
 }
 
-fn share_saved(run: f64, plain: f64) -> f64 {
+/// What a run saves of a time without moves, in percent.
+pub(super) fn share_saved(run: f64, plain: f64) -> f64 {
     100.0 * (1.0 - run / plain)
 }
 

@@ -267,13 +267,9 @@ impl File {
         self.latest
     }
 
-    /// The direction of the next request: a read of zones without data becomes a write if the job writes at all.
-    #[inline]
-    pub(super) fn direction(&self, at: usize, pattern: &Pattern, zoned: &mut ZonedVolumes) -> usize {
-        let Some(zones) = self.zones.as_ref().filter(|_| at == READ && pattern.direction.writes) else {
-            return at;
-        };
-        if zoned.is_empty(zones) { WRITE } else { at }
+    /// Whether it is read and written by the write pointers of zones.
+    pub(super) fn has_zones(&self) -> bool {
+        self.zones.is_some()
     }
 
     /// A place after the last request or near it, if the draw says so and there is room.

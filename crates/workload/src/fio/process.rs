@@ -392,8 +392,15 @@ impl Process {
             };
             let draws = self.draws.is_next();
             let file = self.files.at_mut(index);
-            let at = file.direction(at, &self.pattern, zoned);
-            if let Some(run) = file.next(at, &self.pattern, draws, &mut self.dice.places, zoned) {
+            let mut next = |at| file.next(at, &self.pattern, draws, &mut self.dice.places, zoned);
+            let mut found = next(at).map(|run| (at, run));
+            if found.is_none() && at == READ && self.pattern.direction.writes && file.has_zones() {
+                // A read finds nothing that was written yet.
+                found = file
+                    .next(WRITE, &self.pattern, draws, &mut self.dice.places, zoned)
+                    .map(|run| (WRITE, run));
+            }
+            if let Some((at, run)) = found {
                 return Some(Step::Issue(self.make_request(at, index, run)));
             }
             file.done = true;

@@ -8,7 +8,7 @@ use super::file::Pattern;
 use super::layout::Fault;
 use super::settings::Settings;
 use super::zoned::{ZonePointers, ZonedFile, ZonedVolumes};
-use crate::VolumeInfo;
+use crate::{VolumeInfo, VolumeZones};
 
 /// The most zones of a volume.
 const ZONES_MAX: u64 = 1 << 24;
@@ -26,7 +26,7 @@ pub(super) fn zones_of_file(
         return check_sequence(pattern, extent, volume).map(|()| None);
     }
     if volume.zones.is_some() && pattern.direction.writes && !settings.is_direct() {
-        return Err(("zonemode", "needs direct=1: a page cache writes in an order of its own".into()));
+        return Err(("zonemode", "needs direct=1: a page cache changes the order of writes".into()));
     }
     if let Entry::Vacant(new) = zoned.volumes.entry(extent.volume) {
         new.insert(pointers(settings, volume)?);
@@ -61,13 +61,17 @@ fn end_on_volume(extent: &Extent) -> u64 {
     extent.base + extent.end.min(extent.start.saturating_add(extent.reach))
 }
 
+/// Bytes at the start of the volume that may be written anywhere.
+fn conventional_bytes(zones: &VolumeZones, volume: &VolumeInfo) -> u64 {
+    let sectors = u64::from(zones.layout.conventional) * zones.layout.zone_sectors;
+    (sectors * u64::from(volume.sector_bytes)).min(volume.bytes())
+}
+
 /// Checks that a job without `zonemode` does not write at random where the host has to write in sequence.
 fn check_sequence(pattern: &Pattern, extent: &Extent, volume: &VolumeInfo) -> Result<(), Fault> {
     let Some(zones) = volume.zones.filter(|zones| zones.is_host_managed()) else { return Ok(()) };
-    let end = end_on_volume(extent);
-    let anywhere =
-        u64::from(zones.layout.conventional) * zones.layout.zone_sectors * u64::from(volume.sector_bytes);
-    if !(pattern.direction.writes && pattern.direction.random) || end <= anywhere {
+    let anywhere = conventional_bytes(&zones, volume);
+    if !(pattern.direction.writes && pattern.direction.random) || end_on_volume(extent) <= anywhere {
         return Ok(());
     }
     let name = show(&volume.name);
@@ -85,8 +89,10 @@ fn pointers(settings: &Settings, volume: &VolumeInfo) -> Result<ZonePointers, Fa
     let keys = volume.zones.as_ref();
     let zone_bytes = keys.map_or(settings.zones.size, |zones| zones.layout.zone_sectors * sector);
     if zone_bytes == 0 {
-        let message =
-            format!("is missing: `{}` has no zones of its own, so say their size", show(&volume.name));
+        let message = format!(
+            "is missing: `{}` has no zones, so say the size that they are to have",
+            show(&volume.name)
+        );
         return Err(("zonesize", message));
     }
     if !zone_bytes.is_multiple_of(sector) {
@@ -96,13 +102,12 @@ fn pointers(settings: &Settings, volume: &VolumeInfo) -> Result<ZonePointers, Fa
     if count > ZONES_MAX {
         return Err(("zonesize", format!("makes {count} zones, where at most {ZONES_MAX} are allowed")));
     }
-    let conventional = keys.map_or(0, |zones| u64::from(zones.layout.conventional));
+    let conventional = keys.map_or(0, |zones| conventional_bytes(zones, volume));
     let of_disk = keys.map_or(usize::MAX, |zones| zones.layout.open_max as usize);
     let open_max = match settings.zones.open_max {
         0 => of_disk,
         most => most as usize,
     };
     let full = keys.is_some_and(|zones| zones.full_at_first);
-    let conventional = (conventional * zone_bytes).min(volume.bytes());
     Ok(ZonePointers::new(zone_bytes, volume.bytes(), conventional, open_max, full))
 }

@@ -2,9 +2,10 @@
 //!
 //! The place that a job draws says the zone. A write goes to the zone's write pointer; a full zone is begun again, which resets it; the last
 //! write of a zone is as long as what is left of it. Where as many zones as may be are written in part, one of them takes the write. A
-//! read goes to what is written of the zone, or to the next zone of which something is. All jobs on a volume share its write pointers.
+//! read goes to what is written of the zone, or to the next zone of which enough is; in a job that writes as well, a read that finds none
+//! becomes a write. All jobs on a volume share its write pointers.
 //!
-//! *Source:* HOWTO of fio 3.33, `zonemode=zbd`. Other than fio, no job finishes a zone whose rest is shorter than a request.
+//! *Source:* HOWTO of fio 3.33, `zonemode=zbd`. Unlike fio, no job finishes a zone whose rest is shorter than a request.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -112,10 +113,6 @@ impl ZonePointers {
         let place = (run.offset - self.range(zone).start) / align % places;
         Some(Run { offset: self.range(found).start + place * align, ..run })
     }
-
-    fn has_data(&self, bounds: &Range<usize>) -> bool {
-        self.written[bounds.clone()].iter().any(|bytes| *bytes > 0)
-    }
 }
 
 /// The zones that a job uses of a file.
@@ -138,11 +135,6 @@ pub(super) struct ZonedVolumes {
 impl ZonedVolumes {
     fn pointers(&mut self, file: &ZonedFile) -> &mut ZonePointers {
         self.volumes.get_mut(&file.volume).expect("a file with zones lies on a volume with zones")
-    }
-
-    /// Whether nothing of the file can be read yet.
-    pub(super) fn is_empty(&mut self, file: &ZonedFile) -> bool {
-        !file.reads_beyond && !self.pointers(file).has_data(&file.bounds)
     }
 
     /// Where the zones let a request go; `None` if a read finds nothing written. `random` is the alignment of a random place.

@@ -79,6 +79,16 @@ fn reads_go_where_data_was_written() {
 }
 
 #[test]
+fn mixed_job_continues_while_reads_find_too_little() {
+    let volume = volume(false);
+    for keys in ["rw=randrw\nbs=64k,4k\nnorandommap", "rw=rw\nbs=4k"] {
+        let made = requests(&volume, &format!("{keys}\noffset=2m\nio_size=4m"));
+        let bytes: u64 = made.iter().map(|request| u64::from(request.sectors) * 512).sum();
+        assert!(bytes >= 4 << 20, "{keys}: {bytes} bytes in {} requests", made.len());
+    }
+}
+
+#[test]
 fn no_more_zones_are_written_in_part_than_may_be_open() {
     let volume = volume(true);
     let made =
@@ -128,7 +138,7 @@ fn jobs_that_zones_forbid_are_rejected_in_one_line() {
         (
             &zoned,
             "[j]\nrw=write\nzonemode=zbd",
-            "3: zonemode: needs direct=1: a page cache writes in an order of its own",
+            "3: zonemode: needs direct=1: a page cache changes the order of writes",
         ),
         (
             &zoned,
@@ -148,7 +158,7 @@ fn jobs_that_zones_forbid_are_rejected_in_one_line() {
         (
             &plain,
             "[j]\nrw=write\nzonemode=zbd\ndirect=1",
-            "1: zonesize: is missing: `sda` has no zones of its own, so say their size",
+            "1: zonesize: is missing: `sda` has no zones, so say the size that they are to have",
         ),
         (
             &plain,
