@@ -62,6 +62,8 @@ pub(crate) fn plain(rpm: f64, seek: SeekSpec) -> MechanicsSpec {
         retries: None,
         lost_turns: None,
         slow_periods: Vec::new(),
+        stalls: Vec::new(),
+        slow_patterns: Vec::new(),
     }
 }
 

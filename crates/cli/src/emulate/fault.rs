@@ -3,19 +3,20 @@
 use super::plan::Plan;
 use crate::failure::Failure;
 use headstack_host::disk::EmulatorFaults;
-use headstack_model::spec::did_you_mean;
+use headstack_model::spec::{SlowPeriodSpec, SpecError, did_you_mean};
 use headstack_model::{Instant, Lbn, Nanos};
 use headstack_sim::{Engine, Fault as DriveFault};
+use serde::de::DeserializeOwned;
 use std::str::FromStr;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fault {
     /// Its drive; all drives if none.
     drive: Option<String>,
     what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     PowerCut(Instant),
     /// FLUSH and FUA are acknowledged and ignored.
@@ -24,13 +25,15 @@ enum What {
 }
 
 /// The name of each, and its syntax.
-const FORMS: [(&str, &str); 6] = [
+const FORMS: [(&str, &str); 8] = [
     ("power-cut", "power-cut@TIME"),
     ("ignore-flush", "ignore-flush"),
     ("dead", "dead@TIME"),
     ("medium-error", "medium-error@LBN[+COUNT]"),
     ("slow", "slow@LBN[+COUNT]:TURNS"),
-    ("slow-drive", "slow-drive@TIME+LENGTH:SHARE%:DELAY"),
+    ("slow-drive", "slow-drive@TIME+LENGTH:SHARE%:DELAY or slow-drive@{KEY = VALUE, …}"),
+    ("stalls", "stalls@{mean_gap_s = SECONDS, mean_stall_ms = MS}"),
+    ("slow-pattern", "slow-pattern@{name = \"NAME\"}"),
 ];
 
 impl FromStr for Fault {
@@ -79,10 +82,27 @@ impl FromStr for What {
                 let turns = number(turns)?;
                 Ok(What::Drive(DriveFault::Slow { start, end, turns }))
             }
+            ("slow-drive", Some(keys)) if keys.starts_with('{') => slow_by_keys(keys, DriveFault::SlowPeriod),
             ("slow-drive", Some(value)) => slow_drive(value).ok_or_else(|| wrong(name))?,
+            ("stalls", Some(keys)) if keys.starts_with('{') => slow_by_keys(keys, DriveFault::Stalls),
+            ("slow-pattern", Some(keys)) if keys.starts_with('{') => {
+                slow_by_keys(keys, DriveFault::SlowPattern)
+            }
             _ => Err(wrong(name)),
         }
     }
+}
+
+/// A fault with the keys of a drive file, as `{from_s = 60, factor = 2}`.
+fn slow_by_keys<T: DeserializeOwned>(keys: &str, fault: fn(T) -> DriveFault) -> Result<What, String> {
+    #[derive(serde::Deserialize)]
+    struct Document<T> {
+        keys: T,
+    }
+    let text = format!("keys = {keys}");
+    let document: Document<T> =
+        toml::from_str(&text).map_err(|error| SpecError::from_toml(&error, &text, "").message)?;
+    Ok(What::Drive(fault(document.keys)))
 }
 
 /// A period such as `60s+30s:2%:800ms`; none where a part is missing.
@@ -95,21 +115,22 @@ fn slow_drive(text: &str) -> Option<Result<What, String>> {
             Instant::ZERO => Err(format!("`{text}`: a time above 0s is allowed")),
             time => Ok(time.since_start()),
         };
-        Ok(What::Drive(DriveFault::SlowDrive {
-            from: time(from)?,
-            length: duration(length)?,
-            share_ppm: share_ppm(percent)?,
-            delay: duration(delay)?,
-        }))
+        Ok(What::Drive(DriveFault::SlowPeriod(SlowPeriodSpec {
+            from_s: time(from)?.as_secs(),
+            length_s: Some(duration(length)?.as_ms() / 1e3),
+            share: share_of(percent)?,
+            delay_ms: Some(duration(delay)?.as_ms()),
+            ..SlowPeriodSpec::default()
+        })))
     };
     Some(parse())
 }
 
-/// A share of the accesses, of a million.
-fn share_ppm(percent: &str) -> Result<u32, String> {
+/// A share of the accesses, from 0 to 1.
+fn share_of(percent: &str) -> Result<f64, String> {
     let share: f64 = percent.trim().parse().map_err(|_| format!("`{percent}%` is no share (such as 2%)"))?;
     match (0.0001..=100.0).contains(&share) {
-        true => Ok((share * 1e4).round() as u32),
+        true => Ok(share / 100.0),
         false => Err(format!("`{percent}%` is outside 0.0001% to 100%")),
     }
 }
@@ -211,6 +232,7 @@ fn drives(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headstack_model::spec::{SlowPattern, SlowPatternSpec};
 
     fn fault(text: &str) -> Fault {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -230,13 +252,26 @@ mod tests {
         assert_eq!(fault("medium-error@7").what, What::Drive(medium));
         let slow = DriveFault::Slow { start: Lbn(7), end: Lbn(17), turns: 4 };
         assert_eq!(fault("slow@7+10:4"), Fault { drive: None, what: What::Drive(slow) });
-        let late = DriveFault::SlowDrive {
-            from: seconds(60),
-            length: Nanos::from_ms(30e3),
-            share_ppm: 25_000,
-            delay: Nanos::from_ms(800.0),
-        };
+        let late = DriveFault::SlowPeriod(SlowPeriodSpec {
+            from_s: 60.0,
+            length_s: Some(30.0),
+            share: 0.025,
+            delay_ms: Some(800.0),
+            ..SlowPeriodSpec::default()
+        });
         assert_eq!(fault("slow-drive@60s+30s:2.5%:800ms").what, What::Drive(late));
+    }
+
+    #[test]
+    fn slow_fault_has_the_keys_of_a_drive_file() {
+        let slow =
+            SlowPeriodSpec { from_s: 60.0, factor: Some(3.0), head: Some(2), ..SlowPeriodSpec::default() };
+        let found = fault("sdb:slow-drive@{from_s = 60, factor = 3, head = 2}");
+        assert_eq!(found.what, What::Drive(DriveFault::SlowPeriod(slow)));
+        assert_eq!(found.drive.as_deref(), Some("sdb"));
+        let pattern = SlowPatternSpec { name: SlowPattern::Vibration, from_s: 0.0 };
+        let found = fault("slow-pattern@{name = \"vibration\"}").what;
+        assert_eq!(found, What::Drive(DriveFault::SlowPattern(pattern)));
     }
 
     #[test]
@@ -254,10 +289,13 @@ mod tests {
         assert!(error("slow@7:many").contains("`many`"));
         assert_eq!(
             error("slow-drive@60s:2%:800ms"),
-            "must be written as slow-drive@TIME+LENGTH:SHARE%:DELAY"
+            "must be written as slow-drive@TIME+LENGTH:SHARE%:DELAY or slow-drive@{KEY = VALUE, …}"
         );
         assert!(error("slow-drive@60s+30s:few%:800ms").contains("`few%` is no share"));
         assert!(error("slow-drive@60s+30s:2%:long").contains("such as 30s"));
+        assert!(error("slow-drive@{from_s = 1, factr = 2}").contains("`factor`"));
+        assert!(error("stalls@{mean_gap_s = 1}").contains("mean_stall_ms"));
+        assert!(error("slow-pattern@vibration").starts_with("must be written as slow-pattern@{"));
         for share in ["200%", "-5%", "nan%", "0%"] {
             let found = error(&format!("slow-drive@60s+30s:{share}:800ms"));
             assert_eq!(found, format!("`{share}` is outside 0.0001% to 100%"));

@@ -56,7 +56,9 @@ pub(crate) struct Emulate {
     #[arg(long, requires = "mount")]
     allow_other: bool,
     /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), ignore-flush, dead@TIME, medium-error@LBN[+COUNT],
-    /// slow@LBN[+COUNT]:TURNS or slow-drive@TIME+LENGTH:SHARE%:DELAY; of one drive with its name and a colon before it. May be repeated.
+    /// slow@LBN[+COUNT]:TURNS, slow-drive@TIME+LENGTH:SHARE%:DELAY or, with the keys of a drive file, slow-drive@{factor = 2},
+    /// stalls@{mean_gap_s = 60, mean_stall_ms = 2000} and slow-pattern@{name = "vibration"}; of one drive with its name and a colon
+    /// before it. May be repeated.
     #[arg(long, value_name = "[DRIVE:]FAULT")]
     fault: Vec<Fault>,
     /// How many times faster than real ones the disks run: 0.001 to 5000.

@@ -1,5 +1,7 @@
 //! What a drive file must keep beyond its types: ranges, order, things that must fit.
 
+mod slow;
+
 use super::error::Fault;
 use super::*;
 use crate::SheetCurve;
@@ -21,6 +23,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     }
     geometry(&spec.geometry)?;
     mechanics(&spec.mechanics, spec.geometry.cylinders)?;
+    slow::slow(&spec.mechanics, spec.geometry.heads, spec.capacity_sectors)?;
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
     spec.media_cache.as_ref().map_or(Ok(()), |log| media_cache(log, spec.cache.buffered))?;
@@ -239,25 +242,7 @@ fn mechanics(spec: &MechanicsSpec, cylinders: u32) -> Checked {
         within("mechanics.retries.probability", retries.probability, 0.0, 0.99, "")?;
         within("mechanics.retries.turns_max", f64::from(retries.turns_max), 1.0, 10_000.0, "turns")?;
     }
-    spec.slow_periods.iter().enumerate().try_for_each(|(number, period)| slow_period(number, period))?;
     spec.lost_turns.as_ref().map_or(Ok(()), lost_turns)
-}
-
-fn slow_period(number: usize, spec: &SlowPeriodSpec) -> Checked {
-    let key = |name: &str| format!("mechanics.slow_periods[{number}].{name}");
-    within(&key("from_s"), spec.from_s, 0.0, 1e9, "s")?;
-    within(&key("share"), spec.share, 0.0, 1.0, "")?;
-    ms(&key("delay_ms"), spec.delay_ms, 3_600_000.0)?;
-    let length = spec.length_s.unwrap_or(1e9);
-    within(&key("length_s"), length, 0.001, 1e9, "s")?;
-    match spec.every_s {
-        Some(every) if spec.length_s.is_none() => Err(Fault::new(
-            key("every_s"),
-            format!("{every} needs a `length_s` below it: the first period never ends"),
-        )),
-        Some(every) => within(&key("every_s"), every, length, 1e9, "s"),
-        None => Ok(()),
-    }
 }
 
 fn lost_turns(spec: &LostTurns) -> Checked {

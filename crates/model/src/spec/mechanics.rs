@@ -1,5 +1,6 @@
 //! Keys of `[mechanics]`.
 
+use super::slow::{SlowPatternSpec, SlowPeriodSpec, StallSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,12 @@ pub struct MechanicsSpec {
     /// Periods in which the drive is late, as one that fails slowly; none by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slow_periods: Vec<SlowPeriodSpec>,
+    /// Times in which the drive begins no access; none by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<StallSpec>,
+    /// Patterns of slowness that were observed in the field; none by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow_patterns: Vec<SlowPatternSpec>,
 }
 
 /// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, the four-phase physical curve, or a
@@ -185,26 +192,6 @@ pub struct LostTurns {
     /// when it has no commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_idle_only: bool,
-}
-
-/// A period in which a share of the drive's accesses loses time. The loss is rounded up to whole revolutions. Where periods overlap,
-/// an access can be late in each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SlowPeriodSpec {
-    /// When it begins, in simulated time.
-    #[serde(default)]
-    pub from_s: f64,
-    /// How long it lasts. Default: to the end of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub length_s: Option<f64>,
-    /// Time from the start of a period to the start of the next of the same kind. Default: there is one only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every_s: Option<f64>,
-    /// Share of the accesses that lose time, from 0 to 1.
-    pub share: f64,
-    /// The time that such an access loses.
-    pub delay_ms: f64,
 }
 
 impl LostTurns {

@@ -13,6 +13,7 @@ mod mechanics;
 mod media_cache;
 mod notes;
 mod shingled;
+mod slow;
 mod zones;
 
 pub use electronics::{
@@ -25,11 +26,11 @@ pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use limits::{DurationLimit, DurationLimits, LimitPolicy};
 pub use mechanics::{
     LostTurns, MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek,
-    SlowPeriodSpec, ZeroLatency,
+    ZeroLatency,
 };
 pub use media_cache::MediaCacheSpec;
 pub use shingled::{CachePlacement, ShingledSpec};
-
+pub use slow::{SlowPattern, SlowPatternSpec, SlowPeriodSpec, StallSpec};
 pub use zones::ZoneSpec;
 
 use crate::Geometry;

@@ -184,6 +184,8 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
         retries: None,
         lost_turns: None,
         slow_periods: Vec::new(),
+        stalls: Vec::new(),
+        slow_patterns: Vec::new(),
     }
 }
 

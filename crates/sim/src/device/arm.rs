@@ -8,6 +8,7 @@ use super::media::{Arm, Delivered};
 use super::port::Wanted;
 use super::record::List;
 use super::shingled;
+use super::slow::PlannedAccess;
 use super::split::Part;
 use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device, Outcome};
@@ -248,7 +249,8 @@ impl Device {
         let arm = Arm { place: self.disk.arm.place, at: begins };
         let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, request.end() - start, false);
         let mut span = self.disk.drive.read(arm, pass, request.end(), &mut delivered);
-        let lost = self.disk.retry_time(job.found_idle, start, begins);
+        let access = PlannedAccess { begins, ends: span.end, blocks: start..request.end() };
+        let lost = self.disk.retry_time(job.found_idle, start) + self.disk.slowness_time(access);
         span.delay(lost + self.disk.slow_time(start, request.end()), &mut delivered);
         let travel = self.disk.travel_to(pass.place());
         self.disk.account(job, &span, travel);
@@ -419,9 +421,11 @@ impl Device {
             }
             _ => {
                 let run = request.lbn..request.end();
-                let lost = self.disk.retry_time(job.found_idle, run.start, begins);
+                let retries = self.disk.retry_time(job.found_idle, run.start);
                 let room = self.config.buffer.room;
-                let (mut span, travel) = self.disk.write_span(begins, run, job.arriving, room);
+                let (mut span, travel) = self.disk.write_span(begins, run.clone(), job.arriving, room);
+                let access = PlannedAccess { begins, ends: span.end, blocks: run };
+                let lost = retries + self.disk.slowness_time(access);
                 self.disk.put_off(&mut span, lost);
                 self.disk.arm.at = span.end;
                 self.disk.account(job, &span, travel);

@@ -9,6 +9,7 @@ use super::disk::{DiskArm, Work};
 use super::job::Job;
 use super::media::{Arriving, Room};
 use super::record::List;
+use super::slow::PlannedAccess;
 use headstack_model::cache::{Cache, SegmentState};
 use headstack_model::spec::{JoinedWrites, WriteCache};
 use headstack_model::{Angle, DriveSpec, Instant, Lbn, Nanos, TrackPlace};
@@ -240,8 +241,9 @@ impl Destage {
         if let Some(record) = &mut disk.record {
             record.begin(List::Run(id), begins);
         }
-        let (mut span, travel) = disk.write_span(begins, run.start..run.end, run.arriving, Room::ENDLESS);
-        let lost = disk.slow_period_time(begins);
+        let blocks = run.start..run.end;
+        let (mut span, travel) = disk.write_span(begins, blocks.clone(), run.arriving, Room::ENDLESS);
+        let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         disk.put_off(&mut span, lost);
         disk.activity.destage(&span, travel);
         span.end += self.extra;

@@ -8,7 +8,7 @@ use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
 use super::persistent_cache::PersistentCache;
 use super::record::{List, Record};
-use super::slow::SlowPeriods;
+use super::slow::{PlannedAccess, Slowness};
 use super::view::ArmWork;
 use headstack_model::{DriveSpec, Extent, Instant, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::order::Edge;
@@ -85,6 +85,7 @@ pub(super) struct DiskArm {
     pub(super) drive: Arc<Drive>,
     pub(super) sectors: u64,
     pub(super) cylinders: u32,
+    pub(super) heads: u32,
     /// Where the arm is, and since when (or from when on) it is free there.
     pub(super) arm: Arm,
     pub(super) work: Work,
@@ -95,7 +96,7 @@ pub(super) struct DiskArm {
     pub(super) last_lbn: Lbn,
     chance: Chance,
     pub(super) bad_blocks: BadBlocks,
-    pub(super) slow: SlowPeriods,
+    pub(super) slow: Slowness,
     /// The persistent cache of a shingled disk.
     pub(super) shingled: Option<Box<PersistentCache>>,
     /// Seed of the drive's draws.
@@ -113,6 +114,7 @@ impl DiskArm {
             sectors: drive.geometry.sectors(),
             drive,
             cylinders: spec.geometry.cylinders,
+            heads: spec.geometry.heads,
             arm: Arm::default(),
             work: Work::Idle,
             event: Instant::MAX,
@@ -121,7 +123,7 @@ impl DiskArm {
             chance,
             bad_blocks: BadBlocks::default(),
             shingled: None,
-            slow: SlowPeriods::new(&spec.mechanics.slow_periods, seed),
+            slow: Slowness::new(&spec.mechanics, seed),
             seed,
             record: None,
             activity: Activity::default(),
@@ -179,19 +181,20 @@ impl DiskArm {
         at
     }
 
-    /// Time that an access from `start` on, which begins at `begins`, loses to retries, to the drive's own work and to slow periods.
-    pub(super) fn retry_time(&mut self, found_idle: bool, start: Lbn, begins: Instant) -> Nanos {
+    /// Time that the next access, to blocks from `start` on, loses to retries and to the drive's own work.
+    #[inline(always)]
+    pub(super) fn retry_time(&mut self, found_idle: bool, start: Lbn) -> Nanos {
         let turns = self.chance.lost_turns(found_idle, start == self.last_lbn);
-        self.turns(turns) + self.slow_period_time(begins)
+        self.turns(turns)
     }
 
-    /// Time that an access, which begins at `begins`, loses to slow periods.
+    /// Time that an access loses to slow periods and to stalls.
     #[inline(always)]
-    pub(super) fn slow_period_time(&mut self, begins: Instant) -> Nanos {
-        if self.slow.are_none() {
+    pub(super) fn slowness_time(&mut self, access: PlannedAccess) -> Nanos {
+        if self.slow.is_none() {
             return Nanos::ZERO;
         }
-        let lost = self.slow.lost_at(begins, self.drive.mechanics.spindle().period());
+        let lost = self.slow.lost(&access, &self.drive);
         self.activity.slowed.add(lost);
         lost
     }

@@ -1,5 +1,5 @@
-//! Faults of a disk: blocks that cannot be read, blocks that take several revolutions, a disk that is late for a while, a disk that
-//! dies.
+//! Faults of a disk: blocks that cannot be read, blocks that take several revolutions, a disk that fails slowly
+//! (`slow.rs`), a disk that dies.
 //!
 //! A read of a block that cannot be read is retried for some revolutions and ends with [`Outcome::MediumError`]; none of its data
 //! go to the host. A write to such a block moves it to a spare, as drives do, so that it is good again, unless the fault is
@@ -14,13 +14,14 @@
 use super::Outcome;
 use super::job::Job;
 use super::split::Part;
+use headstack_model::spec::{SlowPatternSpec, SlowPeriodSpec, StallSpec};
 use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Something that is wrong with a disk.
 #[allow(missing_docs, reason = "the names say it; `end` is the block after the last")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// Blocks that cannot be read.
     Medium {
@@ -38,15 +39,12 @@ pub enum Fault {
         /// Further revolutions of an access that touches them.
         turns: u32,
     },
-    /// A period in which a share of the disk's accesses is late.
-    SlowDrive {
-        from: Instant,
-        length: Nanos,
-        /// Of a million accesses, how many are late.
-        share_ppm: u32,
-        /// The time that a late access loses, rounded up to whole revolutions.
-        delay: Nanos,
-    },
+    /// A period in which accesses lose time.
+    SlowPeriod(SlowPeriodSpec),
+    /// Times in which no access begins.
+    Stalls(StallSpec),
+    /// A pattern of slowness that was observed in the field.
+    SlowPattern(SlowPatternSpec),
     /// The disk does nothing any more.
     Dead {
         from: Instant,
@@ -60,13 +58,11 @@ impl Fault {
     pub const USUAL_TURNS: u32 = 8;
     /// The most revolutions of a fault.
     pub const TURNS_MAX: u32 = 100_000;
-    /// The most time that an access of a slow drive loses: an hour.
-    pub const DELAY_MAX: Nanos = Nanos(3_600_000_000_000);
 }
 
 /// Why a disk cannot have a fault.
 #[allow(missing_docs, reason = "the names say it; `end` is the block after the last")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// No blocks, or some that the drive does not have.
     #[error("blocks {start} to {end} (not included) are outside the drive's 0 to {sectors}, or none", start = .start.0, end = .end.0)]
@@ -74,15 +70,22 @@ pub enum FaultError {
     /// No revolutions, or too many.
     #[error("{0} turns are outside 1 to {max}", max = Fault::TURNS_MAX)]
     Turns(u32),
-    /// A period that ends as it begins.
-    #[error("a period of no length has no accesses")]
-    Length,
-    /// No accesses, or more than all.
-    #[error("a share of {} % of the accesses is outside 0.0001 to 100 %", f64::from(*.0) / 1e4)]
-    Share(u32),
-    /// No time, or too long a one.
-    #[error("a delay of {} ms is 0, or longer than an hour", .0.as_ms())]
-    Delay(Nanos),
+    /// A value of a slow period, of stalls or of a pattern outside its range.
+    #[error("{key}: {message}")]
+    Slow { key: String, message: String },
+}
+
+impl Fault {
+    /// Checks the ranges of slow periods, stalls and patterns for a drive of so many heads and blocks.
+    pub(super) fn check_slow(&self, heads: u32, sectors: u64) -> Result<(), FaultError> {
+        let checked = match self {
+            Fault::SlowPeriod(spec) => spec.check("", heads, sectors),
+            Fault::Stalls(spec) => spec.check(""),
+            Fault::SlowPattern(spec) => spec.check(""),
+            Fault::Medium { .. } | Fault::Slow { .. } | Fault::Dead { .. } => Ok(()),
+        };
+        checked.map_err(|fault| FaultError::Slow { key: fault.key, message: fault.message })
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +121,7 @@ impl BadBlocks {
         let (start, end, turns, readable, stays) = match fault {
             Fault::Medium { start, end, turns, stays } => (start, end, turns.unwrap_or(usual), false, stays),
             Fault::Slow { start, end, turns } => (start, end, turns, true, true),
-            Fault::Dead { .. } | Fault::SlowDrive { .. } => return Ok(()),
+            _ => return Ok(()),
         };
         if start >= end || end.0 > sectors {
             return Err(FaultError::Blocks { start, end, sectors });

@@ -380,10 +380,11 @@ impl Device {
 
     /// Injects a fault into the disk, from its next access on.
     ///
-    /// *Errors:* blocks that it does not have, revolutions outside 1 to [`Fault::TURNS_MAX`], a period of no length, a share of none
-    /// or of more than all accesses, a delay of 0 or beyond [`Fault::DELAY_MAX`].
+    /// *Errors:* blocks or a head that it does not have, revolutions outside 1 to [`Fault::TURNS_MAX`], a value of a slow period, of
+    /// stalls or of a pattern outside its range.
     pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
-        self.disk.slow.inject(fault, self.disk.seed)?;
+        fault.check_slow(self.disk.heads, self.disk.sectors)?;
+        self.disk.slow.inject(&fault, self.disk.seed);
         if let Fault::Dead { from, timeout } = fault {
             self.health.die_at(from.max(self.now), timeout);
         }

@@ -14,6 +14,7 @@ use super::job::Job;
 use super::media::{Arriving, Delivered, Room, Span};
 use super::persistent_cache::PersistentCache;
 use super::record::List;
+use super::slow::PlannedAccess;
 use super::split::Part;
 use super::{CacheUse, Device, Travel};
 use headstack_model::{Instant, Lbn, Op};
@@ -245,9 +246,11 @@ impl DiskArm {
     /// A command's write to the log, from `begins` on; returns its end.
     pub(super) fn log_command(&mut self, job: &mut Job, begins: Instant) -> Instant {
         let blocks = job.command.request.lbn..job.command.request.end();
-        let lost = self.slow_period_time(begins);
         let from = self.arm.place;
-        let (room, mut span) = self.log_runs(begins + lost, std::iter::once(blocks), job.arriving);
+        let (room, mut span) = self.log_runs(begins, std::iter::once(blocks.clone()), job.arriving);
+        let lost = self.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
+        span.end += lost;
+        self.arm.at += lost;
         job.account(Part::Cache, room);
         let travel = Travel { from: from.cylinder, to: span.last.place().cylinder };
         span.rotation += span.end.since(room).saturating_sub(span.seek + span.rotation + span.media);
@@ -283,9 +286,11 @@ fn start_scattered(device: &mut Device, slot: u32) -> bool {
     let free = device.disk.access_from(device.now);
     let job = &mut device.commands.jobs[slot as usize];
     let begins = job.begin_access(free);
-    let lost = device.disk.retry_time(job.found_idle, start, begins) + device.disk.slow_time(start, end);
+    let retries = device.disk.retry_time(job.found_idle, start) + device.disk.slow_time(start, end);
     let from = device.disk.arm.place;
     let mut span = device.disk.read_pieces(begins, start..end);
+    let access = PlannedAccess { begins, ends: span.end, blocks: start..end };
+    let lost = retries + device.disk.slowness_time(access);
     span.delay_media(lost);
     device.disk.arm.at = span.end;
     let travel = Travel { from: from.cylinder, to: span.last.place().cylinder };

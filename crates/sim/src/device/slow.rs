@@ -1,4 +1,4 @@
-//! Periods in which a drive is late: a share of its accesses loses a fixed time.
+//! Drives that fail slowly: periods in which a share of the accesses loses time, and stalls in which no access begins.
 //!
 //! Modelled: accesses of reads that miss the cache, of writes and of destages; each is late with the same probability. The loss is
 //! rounded up to whole revolutions, because the sector must come round again. Not modelled: read-ahead, emptying of the media cache,
@@ -8,106 +8,212 @@
 //! retries and lost turns (`chance.rs`): with the same seed both would draw the same numbers, and the late accesses would be those
 //! that lose turns.
 
-use super::{Fault, FaultError};
-use headstack_model::spec::SlowPeriodSpec;
-use headstack_model::{Instant, Nanos};
+use super::{Drive, Fault};
+use headstack_model::spec::{MechanicsSpec, SlowPeriodSpec, StallSpec};
+use headstack_model::{Instant, Lbn, Nanos};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::ops::Range;
 
 /// What tells the seed of these draws from that of the drive's other draws.
 const SEED: u64 = 0x510_77ed;
 
-/// A period, or a series of them.
+fn seconds(seconds: f64) -> Nanos {
+    Nanos::from_ms(seconds * 1e3)
+}
+
+/// A time that is distributed exponentially.
+fn exponential(mean: Nanos, random: &mut Pcg64Mcg) -> Nanos {
+    let drawn: f64 = random.random();
+    Nanos((mean.0 as f64 * -(1.0 - drawn).ln()) as u64)
+}
+
+/// An access to the media as it would be without slowness.
+pub(super) struct PlannedAccess {
+    pub(super) begins: Instant,
+    pub(super) ends: Instant,
+    pub(super) blocks: Range<Lbn>,
+}
+
 #[derive(Clone, Copy, Debug)]
+enum Loss {
+    Constant(Nanos),
+    /// Distributed exponentially, with this mean.
+    Exponential(Nanos),
+    /// The access takes so many times as long.
+    Factor(f64),
+}
+
+/// A period, or a series of them.
+#[derive(Clone, Debug)]
 struct SlowPeriod {
     from: Instant,
     length: Nanos,
     /// From the start of one period to that of the next; none if there is one only.
     every: Option<Nanos>,
+    /// In which the share grows to its full value.
+    grows_over: Nanos,
     share: f64,
-    delay: Nanos,
+    blocks: Range<Lbn>,
+    head: Option<u32>,
+    loss: Loss,
 }
 
 impl SlowPeriod {
     fn new(spec: &SlowPeriodSpec) -> SlowPeriod {
-        let seconds = |seconds: f64| Nanos::from_ms(seconds * 1e3);
+        let loss = match (spec.delay_ms, spec.delay_mean_ms) {
+            (Some(ms), _) => Loss::Constant(Nanos::from_ms(ms)),
+            (None, Some(ms)) => Loss::Exponential(Nanos::from_ms(ms)),
+            (None, None) => Loss::Factor(spec.factor.unwrap_or(1.0)),
+        };
         SlowPeriod {
             from: Instant::ZERO + seconds(spec.from_s),
             length: spec.length_s.map_or(Nanos(u64::MAX), seconds),
             every: spec.every_s.map(seconds),
+            grows_over: spec.grows_over_s.map_or(Nanos::ZERO, seconds),
             share: spec.share,
-            delay: Nanos::from_ms(spec.delay_ms),
+            blocks: Lbn(spec.start_lbn.unwrap_or(0))..Lbn(spec.end_lbn.unwrap_or(u64::MAX)),
+            head: spec.head,
+            loss,
         }
     }
 
-    fn includes(&self, at: Instant) -> bool {
+    /// The share of accesses that are late at this time.
+    fn share_at(&self, at: Instant) -> f64 {
         if at < self.from {
-            return false;
+            return 0.0;
         }
         let since = at - self.from;
         let within = self.every.map_or(since, |every| Nanos(since.0 % every.0));
-        within < self.length
+        if within >= self.length {
+            return 0.0;
+        }
+        match within < self.grows_over {
+            true => self.share * within.0 as f64 / self.grows_over.0 as f64,
+            false => self.share,
+        }
+    }
+
+    fn includes(&self, access: &PlannedAccess, drive: &Drive) -> bool {
+        self.blocks.start < access.blocks.end
+            && access.blocks.start < self.blocks.end
+            && self.head.is_none_or(|head| drive.geometry.extent_at(access.blocks.start).head == head)
+    }
+
+    fn lost(&self, access: &PlannedAccess, random: &mut Pcg64Mcg) -> Nanos {
+        match self.loss {
+            Loss::Constant(delay) => delay,
+            Loss::Exponential(mean) => exponential(mean, random),
+            Loss::Factor(factor) => Nanos(((factor - 1.0) * (access.ends - access.begins).0 as f64) as u64),
+        }
     }
 }
 
-/// The slow periods of a drive.
+/// Stalls of one kind, with the next one.
+#[derive(Clone, Debug)]
+struct Stalls {
+    mean_gap: Nanos,
+    mean_stall: Nanos,
+    ends: Instant,
+    next: Range<Instant>,
+}
+
+impl Stalls {
+    fn new(spec: &StallSpec, random: &mut Pcg64Mcg) -> Stalls {
+        let from = Instant::ZERO + seconds(spec.from_s);
+        let mut stalls = Stalls {
+            mean_gap: seconds(spec.mean_gap_s),
+            mean_stall: Nanos::from_ms(spec.mean_stall_ms),
+            ends: spec.length_s.map_or(Instant::MAX, |length| from + seconds(length)),
+            next: from..from,
+        };
+        stalls.draw_next(random);
+        stalls
+    }
+
+    fn draw_next(&mut self, random: &mut Pcg64Mcg) {
+        let start = Instant(self.next.end.0.saturating_add(exponential(self.mean_gap, random).0));
+        self.next = match start < self.ends {
+            true => start..start + exponential(self.mean_stall, random),
+            false => Instant::MAX..Instant::MAX,
+        };
+    }
+
+    /// By how much an access is put off that would begin at `at`.
+    fn delay(&mut self, at: Instant, random: &mut Pcg64Mcg) -> Nanos {
+        let mut begins = at;
+        while self.next.start <= begins && self.next.start < Instant::MAX {
+            begins = begins.max(self.next.end);
+            self.draw_next(random);
+        }
+        begins - at
+    }
+}
+
+/// The slowness of a drive.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SlowPeriods(Option<Box<Drawn>>);
+pub(super) struct Slowness(Option<Box<Drawn>>);
 
 #[derive(Clone, Debug)]
 struct Drawn {
     periods: Vec<SlowPeriod>,
+    stalls: Vec<Stalls>,
     random: Pcg64Mcg,
 }
 
-impl SlowPeriods {
-    /// Those of a drive file.
-    pub(super) fn new(specs: &[SlowPeriodSpec], seed: u64) -> SlowPeriods {
-        let mut all = SlowPeriods(None);
-        specs.iter().for_each(|spec| all.add(SlowPeriod::new(spec), seed));
+impl Slowness {
+    /// That of a drive file.
+    pub(super) fn new(spec: &MechanicsSpec, seed: u64) -> Slowness {
+        let mut all = Slowness(None);
+        spec.slow_periods.iter().for_each(|period| all.inject(&Fault::SlowPeriod(*period), seed));
+        spec.slow_patterns.iter().for_each(|pattern| all.inject(&Fault::SlowPattern(*pattern), seed));
+        spec.stalls.iter().for_each(|stalls| all.inject(&Fault::Stalls(*stalls), seed));
         all
     }
 
-    /// Adds that of a fault; other faults have none.
-    ///
-    /// *Errors:* a length of 0, a share or a delay outside its range.
-    pub(super) fn inject(&mut self, fault: Fault, seed: u64) -> Result<(), FaultError> {
-        let Fault::SlowDrive { from, length, share_ppm, delay } = fault else { return Ok(()) };
-        if length == Nanos::ZERO {
-            return Err(FaultError::Length);
+    /// Adds that of a fault, which has been checked; other faults have none.
+    pub(super) fn inject(&mut self, fault: &Fault, seed: u64) {
+        match fault {
+            Fault::SlowPeriod(spec) => self.drawn(seed).periods.push(SlowPeriod::new(spec)),
+            Fault::SlowPattern(spec) => {
+                self.drawn(seed).periods.extend(spec.periods().iter().map(SlowPeriod::new));
+            }
+            Fault::Stalls(spec) => {
+                let drawn = self.drawn(seed);
+                let stalls = Stalls::new(spec, &mut drawn.random);
+                drawn.stalls.push(stalls);
+            }
+            Fault::Medium { .. } | Fault::Slow { .. } | Fault::Dead { .. } => {}
         }
-        if !(1..=1_000_000).contains(&share_ppm) {
-            return Err(FaultError::Share(share_ppm));
-        }
-        if delay == Nanos::ZERO || delay > Fault::DELAY_MAX {
-            return Err(FaultError::Delay(delay));
-        }
-        let share = f64::from(share_ppm) / 1e6;
-        self.add(SlowPeriod { from, length, every: None, share, delay }, seed);
-        Ok(())
     }
 
-    fn add(&mut self, period: SlowPeriod, seed: u64) {
-        let drawn = self.0.get_or_insert_with(|| {
-            Box::new(Drawn { periods: Vec::new(), random: Pcg64Mcg::seed_from_u64(seed ^ SEED) })
-        });
-        drawn.periods.push(period);
+    fn drawn(&mut self, seed: u64) -> &mut Drawn {
+        self.0.get_or_insert_with(|| {
+            let random = Pcg64Mcg::seed_from_u64(seed ^ SEED);
+            Box::new(Drawn { periods: Vec::new(), stalls: Vec::new(), random })
+        })
     }
 
-    /// Whether there are any.
+    /// Whether there is none.
     #[inline(always)]
-    pub(super) fn are_none(&self) -> bool {
+    pub(super) fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Time that an access loses that begins at `at`: the sum over the periods in which it is late, each in whole revolutions.
+    /// Time that an access loses: to a stall, and to each period in which it is late; each in whole revolutions.
     #[cold]
-    pub(super) fn lost_at(&mut self, at: Instant, turn: Nanos) -> Nanos {
+    pub(super) fn lost(&mut self, access: &PlannedAccess, drive: &Drive) -> Nanos {
         let Some(drawn) = &mut self.0 else { return Nanos::ZERO };
+        let turn = drive.mechanics.spindle().period();
+        let whole = |time: Nanos| Nanos(time.0.div_ceil(turn.0) * turn.0);
         let mut lost = Nanos::ZERO;
-        for period in drawn.periods.iter().filter(|period| period.includes(at)) {
-            if drawn.random.random_bool(period.share) {
-                lost += Nanos(period.delay.0.div_ceil(turn.0) * turn.0);
+        for stalls in &mut drawn.stalls {
+            lost += whole(stalls.delay(access.begins + lost, &mut drawn.random));
+        }
+        for period in &drawn.periods {
+            let share = period.share_at(access.begins);
+            if share > 0.0 && period.includes(access, drive) && drawn.random.random_bool(share) {
+                lost += whole(period.lost(access, &mut drawn.random));
             }
         }
         lost

@@ -19,6 +19,7 @@ use super::drive::Drive;
 use super::job::Job;
 use super::media::{Arm, Arriving, Delivered, Room, Span};
 use super::pass::Pass;
+use super::slow::PlannedAccess;
 use crate::link::Transfer;
 use headstack_model::{Instant, Lbn, Nanos};
 
@@ -48,7 +49,8 @@ impl PassingAccess {
             true => read_singly(&disk.drive, arm, pass, end, sector),
             false => disk.drive.read_in_order(arm.at, pass, end, &mut Delivered::nowhere()),
         };
-        let retries = disk.retry_time(job.found_idle, start, begins);
+        let access = PlannedAccess { begins, ends: span.end, blocks: start..end };
+        let retries = disk.retry_time(job.found_idle, start) + disk.slowness_time(access);
         let lost = retries + disk.slow_time(start, end);
         span.delay_media(lost);
         let travel = disk.travel_to(pass.place());
@@ -69,16 +71,17 @@ impl PassingAccess {
         let is_slow = pass.takes_time() && sector > pass.sector(&disk.drive);
         // Through a buffer of one sector the next one's data are always late: it is written a revolution later.
         let room = if is_slow { Room { sectors: 1, left: 0, reconnect: sector } } else { Room::ENDLESS };
-        let retries = disk.retry_time(job.found_idle, start, begins);
-        let lost = retries + disk.write_delay(start, end);
+        let (retries, delay) = (disk.retry_time(job.found_idle, start), disk.write_delay(start, end));
         let (mut span, travel) = disk.write_span(begins, start..end, IN_TIME, room);
+        let retries =
+            retries + disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks: start..end });
         disk.put_off(&mut span, retries);
         disk.arm.at = span.end;
         disk.account(job, &span, travel);
         job.account_retries(retries);
         // The data of the first sector cross before it passes; where all sectors are written at once, so do all data.
         let ahead = if pass.takes_time() { 1 } else { end - start };
-        let (first, ahead) = (pass.begins + lost, bus.write_time(ahead));
+        let (first, ahead) = (pass.begins + retries + delay, bus.write_time(ahead));
         PassingAccess { is_write: true, first, ahead, media_end: span.end, crossed: span.end }
     }
 

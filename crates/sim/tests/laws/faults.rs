@@ -1,8 +1,8 @@
 //! Retries, recalibrations and part-written physical sectors cost whole turns.
 
 use crate::support::*;
-use headstack_model::spec::{LostTurns, Recalibration, Retries, SlowPeriodSpec};
-use headstack_model::{Instant, Lbn, Nanos, Request};
+use headstack_model::spec::{LostTurns, Recalibration, Retries, SlowPeriodSpec, StallSpec};
+use headstack_model::{Geometry, Instant, Lbn, Nanos, Request};
 use headstack_sim::{CacheUse, Device, DeviceOptions, Fault, FaultError};
 
 /// Turns by which `found` is longer than `usual`, which must be whole ones.
@@ -197,10 +197,14 @@ fn slow_period_delays_its_share_of_reads_and_nothing_before_it() {
     for rig in all_plain() {
         let usual = completions(&mut rig.device(), &rig, 400);
         let from = usual[99];
-        let length = Nanos::from_ms(1e9);
-        let delay = Nanos::from_ms(100.0);
         let mut slow = rig.device();
-        slow.inject(Fault::SlowDrive { from, length, share_ppm: 250_000, delay }).expect("it is a fault");
+        let spec = SlowPeriodSpec {
+            from_s: from.as_secs(),
+            share: 0.25,
+            delay_ms: Some(100.0),
+            ..SlowPeriodSpec::default()
+        };
+        slow.inject(Fault::SlowPeriod(spec)).expect("it is a fault");
         let found = completions(&mut slow, &rig, 400);
         assert_eq!(usual[..99], found[..99], "{}", rig.name());
         let slowed = slow.activity().slowed;
@@ -217,7 +221,13 @@ fn repeated_slow_period_ends_and_returns() {
     let rig = shipped().into_iter().find(|rig| rig.name() == "wd800jd").expect("it ships");
     let slow = rig.with(|spec| {
         let (length_s, every_s) = (Some(1.0), Some(3.0));
-        let period = SlowPeriodSpec { from_s: 2.0, length_s, every_s, share: 1.0, delay_ms: 50.0 };
+        let period = SlowPeriodSpec {
+            from_s: 2.0,
+            length_s,
+            every_s,
+            delay_ms: Some(50.0),
+            ..SlowPeriodSpec::default()
+        };
         spec.mechanics.slow_periods = vec![period];
     });
     let (mut device, mut random, mut now) = (slow.device(), seeded(12), Instant::ZERO);
@@ -242,8 +252,7 @@ fn lost_turns_do_not_predict_late_accesses() {
         let turns_shares = vec![(1, 0.25)];
         spec.mechanics.lost_turns = Some(LostTurns { turns_shares, from_idle_only: false });
         spec.mechanics.retries = None;
-        let period =
-            SlowPeriodSpec { from_s: 0.0, length_s: None, every_s: None, share: 0.25, delay_ms: 80.0 };
+        let period = SlowPeriodSpec { share: 0.25, delay_ms: Some(80.0), ..SlowPeriodSpec::default() };
         spec.mechanics.slow_periods = vec![period];
     });
     let (mut device, mut random, mut now) = (rig.device(), seeded(13), Instant::ZERO);
@@ -270,14 +279,133 @@ fn lost_turns_do_not_predict_late_accesses() {
     }
 }
 
+/// The reads of one slow period that lose time, over drives: those that touch a region or begin under a head.
 #[test]
-fn slow_drive_without_length_share_or_delay_is_refused() {
+fn slow_region_and_slow_head_delay_only_their_own_reads() {
+    for rig in all_plain().into_iter().filter(|rig| rig.spec.mechanics.constant_access_ms.is_none()) {
+        let geometry = Geometry::new(&rig.spec).expect("it ships");
+        let middle = geometry.sectors() / 2;
+        let heads = rig.spec.geometry.heads;
+        let always = SlowPeriodSpec { delay_ms: Some(500.0), ..SlowPeriodSpec::default() };
+        let region = SlowPeriodSpec { start_lbn: Some(middle), ..always };
+        let head = SlowPeriodSpec { head: Some(heads - 1), ..always };
+        for (spec, is_head) in [(region, false), (head, true)] {
+            let mut device = rig.device();
+            device.inject(Fault::SlowPeriod(spec)).expect("the drive has it");
+            let (mut random, mut now) = (seeded(14), Instant::ZERO);
+            for _ in 0..100 {
+                let lbn = any_lbn(&mut random, &rig, 8);
+                let done = serve(&mut device, now, Request::read(lbn, 8));
+                now = done.completed;
+                let is_slow = match is_head {
+                    true => geometry.extent_at(lbn).head == heads - 1,
+                    false => lbn.0 + 8 > middle,
+                };
+                let is_late = done.parts.retries >= Nanos::from_ms(500.0);
+                assert!(is_late == is_slow || done.cache != CacheUse::Miss, "{}: {lbn:?}", rig.name());
+            }
+        }
+    }
+}
+
+/// With a factor an access takes that many times as long, up to the next whole revolution.
+#[test]
+fn factor_multiplies_the_time_of_an_access() {
+    for rig in all_plain() {
+        let mut usual = rig.device();
+        let mut slow = rig.device();
+        let spec = SlowPeriodSpec { factor: Some(3.0), ..SlowPeriodSpec::default() };
+        slow.inject(Fault::SlowPeriod(spec)).expect("it is a fault");
+        let (mut random, mut now) = (seeded(15), Instant::ZERO);
+        for _ in 0..50 {
+            let request = Request::read(any_lbn(&mut random, &rig, 8), 8);
+            let expected = serve(&mut usual, now, request);
+            let found = serve(&mut slow, now, request);
+            now = found.completed + Nanos::from_ms(1000.0);
+            if expected.cache != CacheUse::Miss || expected.parts.retries > Nanos::ZERO {
+                continue;
+            }
+            let access = expected.parts.seek + expected.parts.rotational_latency + expected.parts.media;
+            let lost = (found.parts.retries.0 as f64 - 2.0 * access.0 as f64) / rig.turn();
+            assert!((-0.01..1.01).contains(&lost), "{}: {lost} revolutions", rig.name());
+        }
+    }
+}
+
+#[test]
+fn share_of_late_reads_grows_to_its_full_value() {
+    let rig = shipped().into_iter().find(|rig| rig.name() == "wd800jd").expect("it ships");
+    let rig = rig.with(|spec| spec.mechanics.retries = None);
+    let mut device = rig.device();
+    let spec = SlowPeriodSpec {
+        grows_over_s: Some(40.0),
+        share: 0.8,
+        delay_mean_ms: Some(0.1),
+        ..SlowPeriodSpec::default()
+    };
+    device.inject(Fault::SlowPeriod(spec)).expect("it is a fault");
+    let (mut random, mut now) = (seeded(16), Instant::ZERO);
+    let mut quarters = [[0u32; 2]; 5];
+    while now < Instant::from_secs(50) {
+        let quarter = (now.as_secs() / 10.0) as usize;
+        let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 8), 8));
+        quarters[quarter][usize::from(done.parts.retries > Nanos::ZERO)] += 1;
+        now = done.completed;
+    }
+    for (found, share) in quarters.into_iter().zip([0.1, 0.3, 0.5, 0.7, 0.8]) {
+        let late = f64::from(found[1]) / f64::from(found[0] + found[1]);
+        // Some five hundred reads each: four standard deviations are 0.09.
+        assert!((late - share).abs() < 0.09, "{quarters:?}");
+    }
+}
+
+#[test]
+fn stalls_take_their_share_of_the_time() {
+    for name in ["wd800jd", "exos-x18"] {
+        let rig = shipped().into_iter().find(|rig| rig.name() == name).expect("it ships");
+        let mut device = rig.device();
+        let spec = StallSpec { from_s: 10.0, length_s: None, mean_gap_s: 3.0, mean_stall_ms: 1000.0 };
+        device.inject(Fault::Stalls(spec)).expect("it is a fault");
+        let (mut random, mut now) = (seeded(17), Instant::ZERO);
+        let end = Instant::from_secs(2000);
+        let mut waited = Nanos::ZERO;
+        while now < end {
+            let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 8), 8));
+            let late = done.completed - now > Nanos::from_ms(100.0);
+            assert!(
+                !late || now + (done.completed - now) > Instant::from_secs(10),
+                "late before the first stall"
+            );
+            waited += if late { done.completed - now } else { Nanos::ZERO };
+            now = done.completed;
+        }
+        // A quarter of the time: five hundred stalls, whose sum has a standard deviation of 6 %.
+        let share = waited.as_secs() / 1990.0;
+        assert!((0.2..0.3).contains(&share), "{name}: {share}");
+    }
+}
+
+#[test]
+fn slow_period_outside_its_ranges_is_refused() {
     let mut device = all_plain()[0].device();
-    let from = Instant::ZERO;
-    let fault = |share_ppm, delay| Fault::SlowDrive { from, length: Nanos(1), share_ppm, delay };
-    let nothing = Fault::SlowDrive { from, length: Nanos::ZERO, share_ppm: 1, delay: Nanos(1) };
-    assert_eq!(device.inject(nothing), Err(FaultError::Length));
-    assert_eq!(device.inject(fault(0, Nanos(1))), Err(FaultError::Share(0)));
-    assert_eq!(device.inject(fault(1_000_001, Nanos(1))), Err(FaultError::Share(1_000_001)));
-    assert_eq!(device.inject(fault(1, Nanos::ZERO)), Err(FaultError::Delay(Nanos::ZERO)));
+    let usual = SlowPeriodSpec { delay_ms: Some(1.0), ..SlowPeriodSpec::default() };
+    let wrong = [
+        ("length_s", SlowPeriodSpec { length_s: Some(0.0), ..usual }),
+        ("share", SlowPeriodSpec { share: 1.1, ..usual }),
+        ("share", SlowPeriodSpec { share: f64::NAN, ..usual }),
+        ("every_s", SlowPeriodSpec { every_s: Some(2.0), ..usual }),
+        ("grows_over_s", SlowPeriodSpec { grows_over_s: Some(0.0), ..usual }),
+        ("head", SlowPeriodSpec { head: Some(1000), ..usual }),
+        ("end_lbn", SlowPeriodSpec { end_lbn: Some(u64::MAX), ..usual }),
+        ("start_lbn", SlowPeriodSpec { start_lbn: Some(7), end_lbn: Some(7), ..usual }),
+        ("delay_ms", SlowPeriodSpec { delay_ms: None, ..usual }),
+        ("delay_ms", SlowPeriodSpec { factor: Some(2.0), ..usual }),
+        ("factor", SlowPeriodSpec { delay_ms: None, factor: Some(0.5), ..usual }),
+    ];
+    for (name, spec) in wrong {
+        let error = device.inject(Fault::SlowPeriod(spec)).expect_err(name);
+        assert!(matches!(&error, FaultError::Slow { key, .. } if key == name), "{name}: {error}");
+    }
+    let stalls = StallSpec { from_s: 0.0, length_s: None, mean_gap_s: 0.0, mean_stall_ms: 1.0 };
+    assert!(device.inject(Fault::Stalls(stalls)).is_err());
 }

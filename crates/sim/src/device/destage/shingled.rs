@@ -6,6 +6,7 @@ use crate::device::disk::{DiskArm, Work};
 use crate::device::media::Arriving;
 use crate::device::persistent_cache::PersistentCache;
 use crate::device::shingled::bear;
+use crate::device::slow::PlannedAccess;
 use headstack_model::{Instant, Lbn};
 use std::ops::Range;
 
@@ -28,12 +29,15 @@ impl Destage {
         let blocks = |run: &Run| run.start..run.end;
         let written = self.batch.iter().map(blocks);
         bear(disk, begins, ids.into_iter().zip(written.clone()));
-        let lost = disk.slow_period_time(begins);
         let from = disk.arm.place;
+        let blocks = band.clone();
         let mut span = match is_streamed {
-            true => disk.write_whole_band(begins + lost, band),
-            false => disk.log_runs(begins + lost, written, Arriving::default()).1,
+            true => disk.write_whole_band(begins, band),
+            false => disk.log_runs(begins, written, Arriving::default()).1,
         };
+        let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
+        span.delay_media(lost);
+        disk.arm.at += lost;
         disk.activity.destage(&span, Travel { from: from.cylinder, to: disk.arm.place.cylinder });
         span.end += self.extra;
         disk.arm.at = span.end;
