@@ -11,6 +11,7 @@ pub mod rearrange;
 pub mod rearrange_table;
 pub mod rounds;
 pub mod shingled;
+pub mod slowness;
 pub mod streams;
 pub mod stripe;
 

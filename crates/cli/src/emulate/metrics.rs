@@ -46,7 +46,7 @@ fn volumes_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     let by_kind = |value: fn(&headstack_host::disk::Count) -> f64| {
         volumes().flat_map(move |volume| {
             Kind::ALL.map(|kind| {
-                let labels = vec![("volume", volume.name.clone()), ("operation", kind.name().to_string())];
+                let labels = vec![("disk", volume.name.clone()), ("operation", kind.name().to_string())];
                 (labels, value(volume.books.count_of(kind)))
             })
         })
@@ -56,8 +56,12 @@ fn volumes_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     metrics.counters("bytes", "Bytes of operations done", by_kind(|count| count.bytes as f64));
     let help = "Response times by the model, in the disk's time, together";
     metrics.counters("response_seconds", help, by_kind(|count| count.time.as_secs()));
+    let times =
+        volumes().map(|volume| (vec![("disk", volume.name.clone())], volume.books.responses().into()));
+    let help = "Response times by the model, in the disk's time, of operations that succeeded";
+    metrics.histograms("response_time_seconds", help, times.collect());
     let unwritten = volumes().map(|volume| {
-        let labels = vec![("volume", volume.name.clone())];
+        let labels = vec![("disk", volume.name.clone())];
         (labels, volume.unwritten_bytes as f64)
     });
     metrics.gauges("unwritten_bytes", "Bytes that are written and not on the media", unwritten);
@@ -72,7 +76,7 @@ fn copies_of(metrics: &mut Metrics, disks: &[Snapshot]) {
         return;
     }
     let each = |value: fn(&RearrangeView) -> f64| {
-        views.iter().map(move |(name, view)| (vec![("volume", (*name).clone())], value(view)))
+        views.iter().map(move |(name, view)| (vec![("disk", (*name).clone())], value(view)))
     };
     metrics.gauges("copies", "Blocks that have a copy in the region", each(|view| view.copies.into()));
     metrics.gauges("copies_dirty", "Copies that are newer than their homes", each(|view| view.dirty.into()));

@@ -54,9 +54,14 @@ fn label(disk: &DiskState) -> (&'static str, String) {
 
 type Measure = fn(&DiskState) -> f64;
 
-const GAUGES: [(&str, &str, Measure); 19] = [
+const GAUGES: [(&str, &str, Measure); 22] = [
     ("failed", "Whether the disk's thread has failed, for which the node ends", |disk| {
         f64::from(u8::from(disk.has_failed))
+    }),
+    ("slow", "Whether the disk fails slowly", |disk| f64::from(u8::from(disk.slowness.slow))),
+    ("slowdown", "How many times as long as at first reads take", |disk| disk.slowness.slowdown),
+    ("late_share", "Share of the busy time of the last two minutes that late commands lost", |disk| {
+        disk.slowness.late_share
     }),
     ("connections", "Connections", |disk| disk.connections as f64),
     ("outstanding", "Requests that are not answered yet", |disk| disk.outstanding as f64),
@@ -96,7 +101,7 @@ const GAUGES: [(&str, &str, Measure); 19] = [
     ),
 ];
 
-const COUNTERS: [(&str, &str, Measure); 10] = [
+const COUNTERS: [(&str, &str, Measure); 13] = [
     ("streams_found", "Streams found", |disk| disk.scheduler.found as f64),
     ("turns", "Turns of streams", |disk| disk.scheduler.counts.turns as f64),
     ("requests", "Requests of clients", |disk| disk.scheduler.counts.requests as f64),
@@ -110,6 +115,11 @@ const COUNTERS: [(&str, &str, Measure); 10] = [
     ("lost_bytes", "Bytes acknowledged that the disk then did not take", |disk| {
         disk.scheduler.counts.lost_bytes as f64
     }),
+    ("slow_alarms", "Times that the disk began to fail slowly", |disk| disk.slowness.alarms as f64),
+    ("late_commands", "Commands that took longer than the worst access of a sound disk", |disk| {
+        disk.slowness.late_commands as f64
+    }),
+    ("late_seconds", "Time that late commands took beyond the worst access", |disk| disk.slowness.late_s),
     ("busy_seconds", "Time in which the disk had a command", |disk| disk.scheduler.busy_s),
 ];
 
@@ -130,6 +140,8 @@ fn operations(metrics: &mut Metrics, node: &NodeState) {
             .map(|(share, ms): (f64, f64)| (vec![label(disk), ("quantile", share.to_string())], ms / 1e3))
     });
     metrics.gauges("response_quantile_seconds", "Response times since the node began", quantiles);
+    let times = node.disk.iter().map(|disk| (vec![label(disk)], disk.response_counts.clone())).collect();
+    metrics.histograms("response_time_seconds", "Response times of operations that succeeded", times);
 }
 
 /// Only disks whose commands are ordered.
@@ -202,16 +214,48 @@ fn labels(disk: &DiskState, stream: &StreamState) -> Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::state::OperationState;
+    use std::collections::BTreeSet;
+
+    fn disk(name: &str, has_failed: bool) -> DiskState {
+        DiskState { name: name.to_string(), has_failed, ..DiskState::default() }
+    }
 
     #[test]
     fn health_names_the_disks_that_failed() {
-        let disk =
-            |name: &str, has_failed| DiskState { name: name.to_string(), has_failed, ..DiskState::default() };
         let mut node =
             NodeState { disk: vec![disk("one", false), disk("two", false)], ..NodeState::default() };
         assert_eq!(health(&node), Ok("ok\n".to_string()));
         node.disk[1].has_failed = true;
         assert_eq!(health(&node), Err("failed: two\n".to_string()));
+    }
+
+    /// The names of metrics that a text mentions.
+    fn names(text: &str) -> BTreeSet<&str> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.filter(|word| word.starts_with("headstack_")).collect()
+    }
+
+    #[test]
+    fn dashboard_and_alerts_use_only_metrics_of_a_node() {
+        let disk = DiskState {
+            order: Some(OrderState { error_p50_ms: Some(1.0), ..OrderState::default() }),
+            rearrange: Some(CopiesState::default()),
+            operation: vec![OperationState::default()],
+            stream: vec![StreamState::default()],
+            ..disk("one", false)
+        };
+        let text = text(&NodeState { disk: vec![disk], ..NodeState::default() });
+        let known = names(&text);
+        let files = [
+            include_str!("../../../../contrib/grafana/headstack.json"),
+            include_str!("../../../../contrib/prometheus/alerts.yml"),
+        ];
+        for file in files {
+            let used = names(file);
+            assert!(used.len() > 5, "{used:?}");
+            assert!(used.is_subset(&known), "{:?}", used.difference(&known));
+        }
     }
 
     #[test]

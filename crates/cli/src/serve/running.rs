@@ -11,8 +11,11 @@ use headstack_host::sysfs::DeviceLocation;
 use headstack_host::{
     Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
 };
+use headstack_model::Nanos;
 use headstack_nbd::{Budget, Export};
+use headstack_policy::admission::Ability;
 use headstack_policy::position::DriveModel;
+use headstack_policy::slowness::WorstAccess;
 use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;
@@ -248,8 +251,17 @@ impl Unit {
             Some(keys) => backend.with_rearranger(keys).map_err(wrong)?,
             None => backend,
         };
+        let backend = match &plan.ability {
+            Some(ability) => backend.with_worst_access(worst_access(ability)),
+            None => backend,
+        };
         let notes = backend.notes().to_vec();
         let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
         Ok(Unit { node, disk, notes })
     }
+}
+
+/// Three times the worst positioning of the disk's ability: the rest is for retries of a sound disk.
+fn worst_access(ability: &Ability) -> WorstAccess {
+    WorstAccess { positioning: Nanos(3 * ability.positioning.0), bandwidth: ability.bandwidth }
 }

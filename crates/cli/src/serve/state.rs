@@ -2,6 +2,7 @@
 //!
 //! Rates are since the last sample, usually a second before; counts are since the node began.
 
+use crate::service::metrics::TimeCounts;
 use crate::sim::text::figure;
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +40,16 @@ pub(crate) struct DiskState {
     pub(crate) utilisation: f64,
     /// Response times of all requests since the node began.
     pub(crate) response: Response,
+    #[serde(default)]
+    pub(crate) response_counts: TimeCounts,
     pub(crate) operation: Vec<OperationState>,
     pub(crate) scheduler: SchedulerState,
     /// The order of its commands, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<OrderState>,
+    /// Whether the disk fails slowly.
+    #[serde(default)]
+    pub(crate) slowness: SlownessState,
     /// The copies of its hot blocks, if it has a region for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rearrange: Option<CopiesState>,
@@ -131,6 +137,29 @@ pub(crate) struct TuningState {
     pub(crate) read_ahead_bytes: u64,
     pub(crate) requests_per_turn: u32,
     pub(crate) dispatch_set: u32,
+}
+
+/// Whether a disk fails slowly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SlownessState {
+    pub(crate) slow: bool,
+    /// Alarms since the node began.
+    pub(crate) alarms: u64,
+    /// Commands later than the worst access of a sound disk, the time beyond it, and its share of the busy time of late.
+    pub(crate) late_commands: u64,
+    pub(crate) late_s: f64,
+    pub(crate) late_share: f64,
+    /// How many times as long as at first reads take.
+    pub(crate) slowdown: f64,
+}
+
+impl SlownessState {
+    /// In a few words; none for a disk that is not slow.
+    pub(crate) fn text(&self) -> Option<String> {
+        let SlownessState { slowdown, late_share, .. } = self;
+        let lost = 100.0 * late_share;
+        self.slow.then(|| format!("SLOW: {lost:.1} % of the time lost to late commands, reads {slowdown:.1} times as long as at first"))
+    }
 }
 
 /// The order of a disk's commands, and how well its drive file predicts.

@@ -2,7 +2,7 @@
 
 use super::state::{
     CopiesState, DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, OrderState, Response,
-    SchedulerCounts, SchedulerState, StreamState, TuningState,
+    SchedulerCounts, SchedulerState, SlownessState, StreamState, TuningState,
 };
 use crate::service::log::STREAMS;
 use headstack::ratio;
@@ -11,6 +11,7 @@ use headstack_host::node::{ClientView, NodeHandle, NodeRearrangeView, NodeView};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::Budget;
 use headstack_policy::position::{MapState, OrderView};
+use headstack_policy::slowness::SlownessView;
 use headstack_policy::streams::{Direction, StreamView, View};
 use log::debug;
 use std::collections::BTreeMap;
@@ -155,8 +156,18 @@ impl Watched {
     }
 
     fn measure(&mut self) -> DiskState {
-        let NodeView { at, outstanding, connections, has_failed, busy, books, clients, order, rearranger } =
-            self.node.view();
+        let NodeView {
+            at,
+            outstanding,
+            connections,
+            has_failed,
+            busy,
+            books,
+            clients,
+            order,
+            rearranger,
+            slowness,
+        } = self.node.view();
         let (scheduler, streams) = self
             .node
             .inspect(|streams| (streams.view(), streams.stream_views().collect::<Vec<StreamView>>()));
@@ -182,10 +193,12 @@ impl Watched {
                 .min(1.0),
             utilisation: ratio(busy.saturating_sub(self.busy).as_secs(), seconds).min(1.0),
             response: response(&books),
+            response_counts: books.responses().into(),
             operation: operations(&books),
             stream: self.busiest(&streams, &clients),
             scheduler: scheduler_state(&scheduler, busy),
             order: order.map(order_state),
+            slowness: slowness_state(slowness),
             rearrange: rearranger.map(copies_state),
         };
         (self.at, self.reads, self.done, self.hits, self.busy) =
@@ -294,6 +307,17 @@ fn order_state(view: OrderView) -> OrderState {
         missed: view.missed,
         reserve_ms: view.reserve.as_ms(),
         fallbacks: view.fallbacks,
+    }
+}
+
+fn slowness_state(view: SlownessView) -> SlownessState {
+    SlownessState {
+        slow: view.is_slow,
+        alarms: view.alarms,
+        late_commands: view.late,
+        late_s: view.late_time.as_secs(),
+        late_share: view.late_share,
+        slowdown: view.slowdown,
     }
 }
 

@@ -1,10 +1,17 @@
 //! Numbers in Prometheus's text format.
 
+use headstack_model::Nanos;
+use headstack_sim::stats::TimeHistogram;
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -43,9 +50,92 @@ impl Metrics {
         self.registry.register(name, help, family);
     }
 
+    /// Histograms of times.
+    pub(crate) fn histograms(&mut self, name: &str, help: &str, values: Vec<(Labels, TimeCounts)>) {
+        let (name, help) = (name.to_string(), format!("{help}."));
+        self.registry.register_collector(Box::new(Histograms { name, help, values }));
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a text takes all that is written to it");
         text
+    }
+}
+
+/// Upper ends of the buckets of times in seconds: from a hit in a cache to a disk that does not answer.
+const TIME_BOUNDS_S: [f64; 15] =
+    [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// Times by size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TimeCounts {
+    /// How many there are, and their sum in seconds.
+    pub(crate) count: u64,
+    pub(crate) sum_s: f64,
+    /// Bounds in seconds, each with the number of times up to it.
+    pub(crate) up_to_s: Vec<(f64, u64)>,
+}
+
+impl From<&TimeHistogram> for TimeCounts {
+    fn from(times: &TimeHistogram) -> TimeCounts {
+        let up_to = |bound: f64| (bound, times.count_up_to(Nanos::from_ms(bound * 1e3)));
+        TimeCounts {
+            count: times.count(),
+            sum_s: times.mean_ms() / 1e3 * times.count() as f64,
+            up_to_s: TIME_BOUNDS_S.map(up_to).to_vec(),
+        }
+    }
+}
+
+impl TimeCounts {
+    /// The times of each bucket, as Prometheus's client wants them: the last bucket ends at infinity.
+    fn buckets(&self) -> Vec<(f64, u64)> {
+        let ends = || self.up_to_s.iter().copied().chain([(f64::INFINITY, self.count)]);
+        let before = std::iter::once(0).chain(ends().map(|(_, up_to)| up_to));
+        ends().zip(before).map(|((bound, up_to), before)| (bound, up_to.saturating_sub(before))).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Histograms {
+    name: String,
+    help: String,
+    values: Vec<(Labels, TimeCounts)>,
+}
+
+impl Collector for Histograms {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(&self.name, &self.help, None, MetricType::Histogram)?;
+        for (labels, times) in &self.values {
+            let mut metric = family.encode_family(labels)?;
+            metric.encode_histogram::<NoLabelSet>(times.sum_s, times.count, &times.buckets(), None)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histogram_counts_the_times_up_to_each_bound() {
+        let mut times = TimeHistogram::new();
+        [0.05, 3.0, 4.0, 15_000.0].map(|ms| times.record(Nanos::from_ms(ms)));
+        let mut metrics = Metrics::new();
+        let labels = vec![("disk", "one".to_string())];
+        metrics.histograms("response_time_seconds", "Response times", vec![(labels, (&times).into())]);
+        let text = metrics.text();
+        for line in [
+            "headstack_response_time_seconds_bucket{le=\"0.0001\",disk=\"one\"} 1",
+            "headstack_response_time_seconds_bucket{le=\"0.002\",disk=\"one\"} 1",
+            "headstack_response_time_seconds_bucket{le=\"0.005\",disk=\"one\"} 3",
+            "headstack_response_time_seconds_bucket{le=\"10.0\",disk=\"one\"} 3",
+            "headstack_response_time_seconds_bucket{le=\"+Inf\",disk=\"one\"} 4",
+            "headstack_response_time_seconds_count{disk=\"one\"} 4",
+        ] {
+            assert!(text.lines().any(|met| met == line), "{line} in {text}");
+        }
     }
 }

@@ -84,6 +84,7 @@ pub(super) fn tuning(disk: &DiskState) -> String {
     if disk.has_failed {
         parts.push("FAILED: the node ends".to_string());
     }
+    parts.extend(disk.slowness.text());
     if scheduler.bypass {
         parts.push("streams bypass the scheduler".to_string());
     }

@@ -22,6 +22,11 @@ impl Busy {
         self.commands -= commands;
     }
 
+    /// Commands at the disk.
+    pub(super) fn commands(&self) -> usize {
+        self.commands
+    }
+
     fn count(&mut self, now: Instant) {
         (self.time, self.since) = (self.until(now), now);
     }

@@ -4,6 +4,7 @@ use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
 use super::messages::Shape;
 use super::rearrange::NodeRearrangeView;
+use super::slowness::SlownessWatch;
 use crate::disk::{Books, Kind};
 use crate::event_loop::Shared;
 use crate::links::Answerable;
@@ -11,6 +12,7 @@ use crate::{BlockError, Clock};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{BlockSizes, Export};
 use headstack_policy::position::OrderView;
+use headstack_policy::slowness::SlownessView;
 use headstack_policy::streams::Streams;
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub struct NodeView {
     pub order: Option<OrderView>,
     /// The rearranger of its blocks, if there is one.
     pub rearranger: Option<NodeRearrangeView>,
+    /// Whether its disk fails slowly.
+    pub slowness: SlownessView,
 }
 
 impl NodeHandle {
@@ -78,6 +82,7 @@ impl NodeHandle {
             clients: state.served.responses.views(),
             order: state.served.core.order(),
             rearranger: state.served.core.rearranger(),
+            slowness: state.served.slowness.view(),
         }
     }
 
@@ -111,15 +116,17 @@ pub(crate) struct ServedNode {
     pub(super) connections: usize,
     pub(super) books: Books,
     pub(super) busy: Busy,
+    pub(super) slowness: SlownessWatch,
     pub(super) responses: Responses,
     /// Result of the last flush, once it has ended.
     pub(super) flushed: Option<Result<(), BlockError>>,
 }
 
 impl ServedNode {
-    pub(super) fn new(core: Core) -> ServedNode {
+    pub(super) fn new(core: Core, slowness: SlownessWatch) -> ServedNode {
         ServedNode {
             core,
+            slowness,
             connections: 0,
             books: Books::new(),
             busy: Busy::default(),

@@ -11,6 +11,7 @@ mod figures;
 mod handle;
 mod messages;
 mod rearrange;
+mod slowness;
 mod thread;
 mod tracks;
 

@@ -7,6 +7,7 @@ use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
 use super::handle::{NodeDetails, NodeHandle, NodeShared, PendingRequest, ServedNode};
 use super::messages::{Action, Answered, Ended, Outcome, Shape};
+use super::slowness::SlownessWatch;
 use crate::disk::Kind;
 use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSettings};
 use crate::links::{Links, QueuedRequest};
@@ -34,7 +35,7 @@ impl Node {
     pub fn start(name: &str, backend: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         backend.refuse_unused_region()?;
-        let Backend { drive, tracks, order, rearranger, .. } = backend;
+        let Backend { drive, tracks, order, rearranger, worst_access, .. } = backend;
         let of_disk = drive.shape();
         let bytes = rearranger.as_ref().map_or(of_disk.bytes, |rearranger| rearranger.visible_bytes());
         let shape = Shape { bytes, ..of_disk };
@@ -44,7 +45,8 @@ impl Node {
         order.into_iter().for_each(|order| core.set_order(order));
         let info = NodeDetails { name: name.to_string(), title: drive.title(), shape };
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
-        let shared = Shared::new(ServedNode::new(core), info, clock)?;
+        let slowness = SlownessWatch::new(worst_access, of_disk.bytes);
+        let shared = Shared::new(ServedNode::new(core, slowness), info, clock)?;
         let service = NodeService { drive, gone: Vec::new(), ends: Vec::new() };
         let settings =
             ThreadSettings { spin: Duration::ZERO, real_time: false, max_in_flight_cost: MAX_IN_FLIGHT_COST };
@@ -181,9 +183,14 @@ impl WakeUp<'_> {
         let mut ends = std::mem::take(&mut self.service.ends);
         self.service.drive.take_ended(&mut self.state.core, &mut ends);
         let is_any = !ends.is_empty();
+        let mut outstanding = self.state.busy.commands();
         self.state.busy.end(self.now, ends.len());
         for (command, result) in ends.drain(..) {
             self.report(&command, &result);
+            if self.state.slowness.end(self.now, &command, outstanding) {
+                self.report_slowness();
+            }
+            outstanding -= 1;
             self.state.core.end(self.now, command, result);
             self.report_order();
             self.carry_out();
@@ -216,6 +223,20 @@ impl WakeUp<'_> {
         }
     }
 
+    /// Logs that the disk is slow, or is not any more.
+    fn report_slowness(&self) {
+        let (name, view) = (self.name, self.state.slowness.view());
+        match view.is_slow {
+            true => warn!(
+                target: log_parts::DISK,
+                "{name}: the disk is slow: its reads take {:.1} times as long as at first, and late commands cost {:.1} % of its time",
+                view.slowdown,
+                100.0 * view.late_share
+            ),
+            false => info!(target: log_parts::DISK, "{name}: the disk is not slow any more"),
+        }
+    }
+
     fn submit(&mut self, is_stopping: bool) {
         self.links.begin_round();
         while let Some(request) = self.links.next_request(self.now, is_stopping) {
@@ -232,6 +253,7 @@ impl WakeUp<'_> {
             match action {
                 Action::Start(command) => {
                     self.state.busy.begin(self.now);
+                    self.state.slowness.begin(self.now, &command);
                     self.service.drive.start(&mut self.state.core, command);
                 }
                 Action::Answer(Answered { ticket: Some(pending), result }) => self.answer(pending, result),

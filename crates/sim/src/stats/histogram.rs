@@ -104,6 +104,11 @@ impl TimeHistogram {
         self.counts.count_between(least.0, u64::MAX / 2)
     }
 
+    /// How many of the times are `most` or less, to the steps in which they are counted.
+    pub fn count_up_to(&self, most: Nanos) -> u64 {
+        self.counts.count_between(0, most.0)
+    }
+
     /// The 50th percentile.
     pub fn p50(&self) -> Nanos {
         self.quantile(0.5)

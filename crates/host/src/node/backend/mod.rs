@@ -15,6 +15,7 @@ use emulated::Emulated;
 use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
 use headstack_policy::rearrange::RearrangeSpec;
 use headstack_policy::rearrange_table::{PAGE_BYTES, RecoveredTable, RegionLabel, TableError};
+use headstack_policy::slowness::WorstAccess;
 use headstack_policy::streams::Command;
 use headstack_tracks::TrackMap;
 use memory::Memory;
@@ -90,6 +91,7 @@ pub struct Backend {
     pub(super) tracks: Option<Tracks>,
     pub(super) order: Option<PositionQueue>,
     pub(super) rearranger: Option<NodeRearranger>,
+    pub(super) worst_access: WorstAccess,
     notes: Vec<String>,
 }
 
@@ -101,7 +103,19 @@ impl fmt::Debug for Backend {
 
 impl Backend {
     pub(super) fn new(drive: Box<dyn Drive>, notes: Vec<String>) -> Backend {
-        Backend { drive, tracks: None, order: None, rearranger: None, notes }
+        Backend {
+            drive,
+            tracks: None,
+            order: None,
+            rearranger: None,
+            worst_access: WorstAccess::default(),
+            notes,
+        }
+    }
+
+    /// The same disk with its worst access, beyond which a command counts as late.
+    pub fn with_worst_access(self, worst_access: WorstAccess) -> Backend {
+        Backend { worst_access, ..self }
     }
 
     /// The same disk with known track boundaries: requests of streams end there. `sector_bytes` is the block size of the map.
