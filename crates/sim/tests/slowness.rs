@@ -4,10 +4,10 @@ use headstack_model::spec::{SlowPattern, SlowPatternSpec, SlowPeriodSpec, StallS
 use headstack_model::{DriveSpec, Instant, Lbn, Op, Request, drives};
 use headstack_policy::slowness::SlownessView;
 use headstack_policy::slowness::{DiskCommand, SlownessDetector, WorstAccess};
-use headstack_sim::{Completion, Device, DeviceOptions, Fault, Tag};
+use headstack_sim::{Completion, Device, DeviceOptions, Fault};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// A load that keeps so many commands at the disk.
 #[derive(Clone, Copy, Debug)]
@@ -89,12 +89,12 @@ impl Watched {
 
     /// Runs a load up to a time.
     fn run(&mut self, load: &Load, until: Instant) {
-        let mut commands: HashMap<Tag, (Instant, Request)> = HashMap::new();
+        let mut commands: BTreeMap<u32, (Instant, Request)> = BTreeMap::new();
         loop {
             while commands.len() < load.depth && self.now < until {
                 let request = self.request(load);
                 let tag = self.device.submit(self.now, request).expect("the queue is long enough");
-                commands.insert(tag, (self.now, request));
+                commands.insert(tag.0, (self.now, request));
             }
             while let Some(done) = self.device.poll_completion() {
                 self.report(done, &mut commands);
@@ -109,9 +109,9 @@ impl Watched {
         }
     }
 
-    fn report(&mut self, done: Completion, commands: &mut HashMap<Tag, (Instant, Request)>) {
+    fn report(&mut self, done: Completion, commands: &mut BTreeMap<u32, (Instant, Request)>) {
         let outstanding = commands.len();
-        let (begun, request) = commands.remove(&done.tag).expect("it was submitted");
+        let (begun, request) = commands.remove(&done.tag.0).expect("it was submitted");
         let (offset, bytes) = (request.lbn.0 * 512, u64::from(request.sectors) * 512);
         let is_read = request.op == Op::Read;
         let command = DiskCommand { begun, is_read, offset, bytes, outstanding };

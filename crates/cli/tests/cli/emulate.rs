@@ -192,7 +192,7 @@ fn metrics_report_the_state_of_every_disk() {
     assert_eq!(value(text, "headstack_queue_depth{disk=\"disk0\",drive=\"0\"}"), 1.0);
     assert_eq!(value(text, "headstack_arm{disk=\"disk0\",drive=\"0\",work=\"idle\"}"), 1.0);
     assert_eq!(value(text, "headstack_powered{disk=\"disk1\"}"), 1.0);
-    assert_eq!(value(text, "headstack_operations_total{volume=\"disk1\",operation=\"read\"}"), 0.0);
+    assert_eq!(value(text, "headstack_operations_total{disk=\"disk1\",operation=\"read\"}"), 0.0);
     let first = value(text, "headstack_time_seconds{disk=\"disk0\"}");
     let second = value(&fetch(&address, "/metrics"), "headstack_time_seconds{disk=\"disk0\"}");
     assert!(second > first, "the disk's time continues");

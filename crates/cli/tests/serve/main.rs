@@ -18,6 +18,7 @@ mod node;
 #[path = "../emulate/noise.rs"]
 mod noise;
 mod rearrange;
+mod slowness;
 #[path = "../emulate/tools.rs"]
 #[allow(dead_code, reason = "tests of emulated disks use all of it")]
 mod tools;

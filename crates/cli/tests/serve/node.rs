@@ -3,6 +3,8 @@
 use crate::nbd::Client;
 use crate::tools::{folder, run, text, wait_for};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use tempfile::TempDir;
@@ -66,6 +68,21 @@ impl Node {
             .concat()
     }
 
+    /// Its metrics, if it was started with some.
+    pub(crate) fn metrics(&self) -> String {
+        let address = wait_for("the address is printed", || {
+            let said = self.said();
+            let (_, rest) = said.split_once("metrics: http://")?;
+            Some(rest.split_once("/metrics")?.0.to_string())
+        });
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+            .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it is text");
+        answer
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("socket")
     }
@@ -105,4 +122,11 @@ impl Drop for Node {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The value of a metric of the only disk.
+pub(crate) fn metric(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
+    let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("no {name} in {metrics}"))
 }

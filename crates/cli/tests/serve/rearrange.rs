@@ -3,13 +3,11 @@
 use crate::device::{Loop, Mount};
 use crate::kills::write_through_kills;
 use crate::nbd::Client;
-use crate::node::Node;
+use crate::node::{Node, metric};
 use crate::noise::Noise;
 use crate::tools::{attempt, folder, have, have_loops_and, output, run, text, wait_for};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -190,28 +188,6 @@ fn fio_data_flushed_before_fifty_kills_survives_on_a_disk_with_copies() {
     }
 }
 
-/// The metrics of a node.
-fn metrics(node: &Node) -> String {
-    let address = wait_for("the address is printed", || {
-        let said = node.said();
-        let (_, rest) = said.split_once("metrics: http://")?;
-        Some(rest.split_once("/metrics")?.0.to_string())
-    });
-    let mut stream = TcpStream::connect(&address).expect("it listens");
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
-        .expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it is text");
-    answer
-}
-
-/// The value of a metric of the only disk.
-fn value(metrics: &str, name: &str) -> f64 {
-    let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
-    let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
-    number.unwrap_or_else(|| panic!("no {name} in {metrics}"))
-}
-
 /// Writes each hot block, reads it, and flushes.
 fn write_round(client: &mut Client, version: u64) {
     for block in 0..HOT_BLOCKS / 2 {
@@ -244,13 +220,13 @@ fn hot_blocks_of_an_emulated_disk_are_copied_and_read_back() {
     let hits = wait_for("copies serve requests", || {
         version += 1;
         write_round(&mut client, version);
-        let metrics = metrics(&node);
-        let hits = value(&metrics, "headstack_copy_hit_share");
-        (value(&metrics, "headstack_copies") > 0.0 && hits > 0.0).then_some(hits)
+        let metrics = node.metrics();
+        let hits = metric(&metrics, "headstack_copy_hit_share");
+        (metric(&metrics, "headstack_copies") > 0.0 && hits > 0.0).then_some(hits)
     });
     assert!(hits <= 1.0, "{hits}");
     write_round(&mut client, version + 1);
-    assert!(value(&metrics(&node), "headstack_copies_dirty") > 0.0, "writes go to copies");
+    assert!(metric(&node.metrics(), "headstack_copies_dirty") > 0.0, "writes go to copies");
     drop(client);
     assert!(node.stop().contains("requests served by them"));
 

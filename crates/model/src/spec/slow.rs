@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A period in which a share of the drive's accesses loses time. The loss is rounded up to whole revolutions. Where periods overlap,
-/// an access can be late in each of them. Give one of `delay_ms`, `delay_mean_ms` and `factor`.
+/// A period in which a share of the drive's accesses loses time, in whole revolutions: a time is rounded up, and those of a factor are drawn
+/// so that their mean is right. Where periods overlap, an access can be late in each of them. Give one of `delay_ms`, `delay_mean_ms`
+/// and `factor`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlowPeriodSpec {

@@ -1,7 +1,7 @@
 //! Drives that fail slowly: periods in which a share of the accesses loses time, and stalls in which no access begins.
 //!
 //! Modelled: accesses of reads that miss the cache, of writes and of destages; each is late with the same probability. The loss is
-//! rounded up to whole revolutions, because the sector must come round again. Not modelled: read-ahead, emptying of the media cache,
+//! in whole revolutions, because the sector must come round again. Not modelled: read-ahead, emptying of the media cache,
 //! late answers from the cache.
 //!
 //! The draws have a generator of their own, so that a run does not change before its first period. Its seed is another than that of
@@ -100,11 +100,15 @@ impl SlowPeriod {
             && self.head.is_none_or(|head| drive.geometry.extent_at(access.blocks.start).head == head)
     }
 
-    fn lost(&self, access: &PlannedAccess, random: &mut Pcg64Mcg) -> Nanos {
+    /// Revolutions that a late access loses. Those of a factor are drawn so that their mean is the factor's.
+    fn lost(&self, access: &PlannedAccess, turn: Nanos, random: &mut Pcg64Mcg) -> u64 {
         match self.loss {
-            Loss::Constant(delay) => delay,
-            Loss::Exponential(mean) => exponential(mean, random),
-            Loss::Factor(factor) => Nanos(((factor - 1.0) * (access.ends - access.begins).0 as f64) as u64),
+            Loss::Constant(delay) => delay.0.div_ceil(turn.0),
+            Loss::Exponential(mean) => exponential(mean, random).0.div_ceil(turn.0),
+            Loss::Factor(factor) => {
+                let turns = (factor - 1.0) * (access.ends - access.begins).0 as f64 / turn.0 as f64;
+                turns as u64 + u64::from(random.random_bool(turns.fract()))
+            }
         }
     }
 }
@@ -205,15 +209,15 @@ impl Slowness {
     pub(super) fn lost(&mut self, access: &PlannedAccess, drive: &Drive) -> Nanos {
         let Some(drawn) = &mut self.0 else { return Nanos::ZERO };
         let turn = drive.mechanics.spindle().period();
-        let whole = |time: Nanos| Nanos(time.0.div_ceil(turn.0) * turn.0);
         let mut lost = Nanos::ZERO;
         for stalls in &mut drawn.stalls {
-            lost += whole(stalls.delay(access.begins + lost, &mut drawn.random));
+            let delay = stalls.delay(access.begins + lost, &mut drawn.random);
+            lost += Nanos(delay.0.div_ceil(turn.0) * turn.0);
         }
         for period in &drawn.periods {
             let share = period.share_at(access.begins);
             if share > 0.0 && period.includes(access, drive) && drawn.random.random_bool(share) {
-                lost += whole(period.lost(access, &mut drawn.random));
+                lost += Nanos(period.lost(access, turn, &mut drawn.random) * turn.0);
             }
         }
         lost

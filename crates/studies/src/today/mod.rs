@@ -1,10 +1,11 @@
 //! Drives of today that are more than one arm over plain tracks and one order.
 //!
 //! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits; shingled disks whose
-//! zones the host writes in sequence, and such that manage their bands themselves. Not modelled: what one arm's movement does to the
+//! zones the host writes in sequence, and such that manage their bands themselves; disks that fail slowly. Not modelled: what one arm's movement does to the
 //! other's.
 //! *Source:* each row of `studies/today/expect.tsv` names its own.
 
+mod fail_slow;
 mod limits;
 mod shingled;
 mod two_arms;
@@ -17,10 +18,10 @@ use headstack_sim::rig::shipped;
 
 pub(crate) const STUDY: Study = Study {
     id: "today",
-    title: "Drives of today: two arms, duration limits, shingled tracks",
+    title: "Drives of today: two arms, duration limits, shingled tracks, slow disks",
     summary: "Rates of disks with two arms over queue depth, compared with the makers' sheets, and what a second arm gains where the load \
               lies; response times under command duration limits, compared with a published run; rates of a host-managed disk; random \
-              writes to a drive-managed disk over time.",
+              writes to a drive-managed disk over time; what one slow disk does to a RAID-5.",
     expect: include_str!("../../studies/today/expect.tsv"),
     run,
 };
@@ -32,7 +33,9 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     measured.extend(of_limits);
     measured.extend(zoned::measure(setting)?);
     measured.extend(of_bands);
-    Ok(Findings { measured, sections: vec![arms, limits, writes] })
+    let (of_slow, slow) = fail_slow::measure(setting)?;
+    measured.extend(of_slow);
+    Ok(Findings { measured, sections: vec![arms, limits, writes, slow] })
 }
 
 const SEED: u64 = 1;
