@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 /// A command that a disk has completed.
 #[derive(Clone, Copy, Debug)]
-pub struct DiskCommand {
+pub struct CompletedCommand {
     /// When the disk got it.
     pub begun: Instant,
     /// Whether it reads; else it writes.
@@ -74,9 +74,9 @@ pub struct SlownessDetector {
     /// Of the last commands, a bit each: whether it was a write.
     writes: u16,
     usual: Vec<Usual>,
-    window: Window,
+    window: BusyWindow,
     /// The last windows, oldest first.
-    windows: VecDeque<Window>,
+    windows: VecDeque<BusyWindow>,
     sound_windows: u32,
     view: SlownessView,
 }
@@ -89,7 +89,7 @@ struct Usual {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
+struct BusyWindow {
     busy: Nanos,
     lost: Nanos,
     /// Reads of known classes, the time that they took, and the time that they took at first.
@@ -126,7 +126,7 @@ fn rank<T: PartialOrd>(value: T, upper_ends: &[T]) -> usize {
 }
 
 impl SlownessDetector {
-    /// A detector for a disk of so many bytes.
+    /// A detector for a disk of this size in bytes.
     pub fn new(worst: WorstAccess, disk_bytes: u64) -> SlownessDetector {
         SlownessDetector {
             worst,
@@ -135,7 +135,7 @@ impl SlownessDetector {
             last_place: 0,
             writes: 0,
             usual: vec![Usual::default(); CLASSES],
-            window: Window::default(),
+            window: BusyWindow::default(),
             windows: VecDeque::with_capacity(LATE_WINDOWS),
             sound_windows: 0,
             view: SlownessView { slowdown: 1.0, ..SlownessView::default() },
@@ -148,7 +148,7 @@ impl SlownessDetector {
     }
 
     /// The disk completed a command at `now`. Returns whether an alarm began or ended.
-    pub fn completed(&mut self, now: Instant, command: DiskCommand) -> bool {
+    pub fn completed(&mut self, now: Instant, command: CompletedCommand) -> bool {
         let took = now.since(command.begun.max(self.last_end));
         let class = self.class_of(&command);
         self.writes = self.writes << 1 | u16::from(!command.is_read);
@@ -177,7 +177,7 @@ impl SlownessDetector {
         self.worst.positioning + Nanos::from_ms(transfer * 1e3)
     }
 
-    fn class_of(&self, command: &DiskCommand) -> usize {
+    fn class_of(&self, command: &CompletedCommand) -> usize {
         let distance = command.offset.abs_diff(self.last_place);
         let distance = match distance {
             0 => 0,
@@ -212,7 +212,7 @@ impl SlownessDetector {
         }
         self.windows.push_back(std::mem::take(&mut self.window));
         let total =
-            |part: fn(&Window) -> Nanos| self.windows.iter().map(|window| part(window).0).sum::<u64>();
+            |part: fn(&BusyWindow) -> Nanos| self.windows.iter().map(|window| part(window).0).sum::<u64>();
         self.view.late_share = total(|window| window.lost) as f64 / total(|window| window.busy).max(1) as f64;
         self.view.slowdown = self.slowdown();
         let with_late = self.windows.iter().filter(|window| window.lost > Nanos::ZERO).count();
@@ -252,7 +252,7 @@ mod tests {
             let begun = *now;
             *now += Nanos::from_ms(time(read));
             let offset = read * 7919 % 1000 * (GIB / 1000);
-            let command = DiskCommand { begun, is_read: true, offset, bytes: 4096, outstanding: 1 };
+            let command = CompletedCommand { begun, is_read: true, offset, bytes: 4096, outstanding: 1 };
             detector.completed(*now, command);
         }
     }
@@ -297,7 +297,7 @@ mod tests {
                 let offset = if is_near { read % 2 * (GIB / 2000) } else { read % 2 * (GIB / 2) };
                 let begun = now;
                 now += Nanos::from_ms(if is_near { 5.0 } else { 15.0 });
-                let command = DiskCommand { begun, is_read: true, offset, bytes: 4096, outstanding: 1 };
+                let command = CompletedCommand { begun, is_read: true, offset, bytes: 4096, outstanding: 1 };
                 detector.completed(now, command);
             }
         }

@@ -3,13 +3,13 @@
 use headstack_model::spec::{SlowPattern, SlowPatternSpec, SlowPeriodSpec, StallSpec};
 use headstack_model::{DriveSpec, Instant, Lbn, Op, Request, drives};
 use headstack_policy::slowness::SlownessView;
-use headstack_policy::slowness::{DiskCommand, SlownessDetector, WorstAccess};
+use headstack_policy::slowness::{CompletedCommand, SlownessDetector, WorstAccess};
 use headstack_sim::{Completion, Device, DeviceOptions, Fault};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// A load that keeps so many commands at the disk.
+/// A load that keeps a number of commands at the disk.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     depth: usize,
@@ -32,7 +32,7 @@ const LOADS: [Load; 6] = [
 ];
 
 impl Load {
-    /// The load on a drive that takes so many commands.
+    /// The load on a drive with this queue depth.
     fn on(&self, depth: usize) -> Load {
         Load { depth: self.depth.min(depth), ..*self }
     }
@@ -114,11 +114,11 @@ impl Watched {
         let (begun, request) = commands.remove(&done.tag.0).expect("it was submitted");
         let (offset, bytes) = (request.lbn.0 * 512, u64::from(request.sectors) * 512);
         let is_read = request.op == Op::Read;
-        let command = DiskCommand { begun, is_read, offset, bytes, outstanding };
+        let command = CompletedCommand { begun, is_read, offset, bytes, outstanding };
         self.detector.completed(done.completed, command);
     }
 
-    /// Runs every load, one after the other, until so many rounds are over.
+    /// Runs every load, one after the other, in each of these rounds.
     fn run_all(&mut self, rounds: std::ops::Range<u64>) -> SlownessView {
         for round in rounds {
             for (index, load) in LOADS.iter().enumerate() {

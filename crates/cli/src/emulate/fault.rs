@@ -96,11 +96,11 @@ impl FromStr for What {
 /// A fault with the keys of a drive file, as `{from_s = 60, factor = 2}`.
 fn slow_by_keys<T: DeserializeOwned>(keys: &str, fault: fn(T) -> DriveFault) -> Result<What, String> {
     #[derive(serde::Deserialize)]
-    struct Document<T> {
+    struct FaultKeys<T> {
         keys: T,
     }
     let text = format!("keys = {keys}");
-    let document: Document<T> =
+    let document: FaultKeys<T> =
         toml::from_str(&text).map_err(|error| SpecError::from_toml(&error, &text, "").message)?;
     Ok(What::Drive(fault(document.keys)))
 }

@@ -2,7 +2,7 @@
 
 use super::{Command, RequestKind};
 use headstack_model::Instant;
-use headstack_policy::slowness::{DiskCommand, SlownessDetector, SlownessView, WorstAccess};
+use headstack_policy::slowness::{CompletedCommand, SlownessDetector, SlownessView, WorstAccess};
 
 /// The commands at the disk, and what the times of completed ones say about it.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl SlownessWatch {
                 return false;
             }
         };
-        self.detector.completed(now, DiskCommand { begun, is_read, offset, bytes, outstanding })
+        self.detector.completed(now, CompletedCommand { begun, is_read, offset, bytes, outstanding })
     }
 
     pub(super) fn view(&self) -> SlownessView {

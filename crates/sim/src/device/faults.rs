@@ -76,7 +76,7 @@ pub enum FaultError {
 }
 
 impl Fault {
-    /// Checks the ranges of slow periods, stalls and patterns for a drive of so many heads and blocks.
+    /// Checks the ranges of slow periods, stalls and patterns for a drive with these numbers of heads and blocks.
     pub(super) fn check_slow(&self, heads: u32, sectors: u64) -> Result<(), FaultError> {
         let checked = match self {
             Fault::SlowPeriod(spec) => spec.check("", heads, sectors),

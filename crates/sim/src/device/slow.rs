@@ -36,11 +36,11 @@ pub(super) struct PlannedAccess {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Loss {
+enum AccessDelay {
     Constant(Nanos),
     /// Distributed exponentially, with this mean.
     Exponential(Nanos),
-    /// The access takes so many times as long.
+    /// The access takes this many times as long.
     Factor(f64),
 }
 
@@ -56,15 +56,15 @@ struct SlowPeriod {
     share: f64,
     blocks: Range<Lbn>,
     head: Option<u32>,
-    loss: Loss,
+    loss: AccessDelay,
 }
 
 impl SlowPeriod {
     fn new(spec: &SlowPeriodSpec) -> SlowPeriod {
         let loss = match (spec.delay_ms, spec.delay_mean_ms) {
-            (Some(ms), _) => Loss::Constant(Nanos::from_ms(ms)),
-            (None, Some(ms)) => Loss::Exponential(Nanos::from_ms(ms)),
-            (None, None) => Loss::Factor(spec.factor.unwrap_or(1.0)),
+            (Some(ms), _) => AccessDelay::Constant(Nanos::from_ms(ms)),
+            (None, Some(ms)) => AccessDelay::Exponential(Nanos::from_ms(ms)),
+            (None, None) => AccessDelay::Factor(spec.factor.unwrap_or(1.0)),
         };
         SlowPeriod {
             from: Instant::ZERO + seconds(spec.from_s),
@@ -103,9 +103,9 @@ impl SlowPeriod {
     /// Revolutions that a late access loses. Those of a factor are drawn so that their mean is the factor's.
     fn lost(&self, access: &PlannedAccess, turn: Nanos, random: &mut Pcg64Mcg) -> u64 {
         match self.loss {
-            Loss::Constant(delay) => delay.0.div_ceil(turn.0),
-            Loss::Exponential(mean) => exponential(mean, random).0.div_ceil(turn.0),
-            Loss::Factor(factor) => {
+            AccessDelay::Constant(delay) => delay.0.div_ceil(turn.0),
+            AccessDelay::Exponential(mean) => exponential(mean, random).0.div_ceil(turn.0),
+            AccessDelay::Factor(factor) => {
                 let turns = (factor - 1.0) * (access.ends - access.begins).0 as f64 / turn.0 as f64;
                 turns as u64 + u64::from(random.random_bool(turns.fract()))
             }

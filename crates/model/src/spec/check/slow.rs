@@ -21,7 +21,7 @@ pub(super) fn slow(spec: &MechanicsSpec, heads: u32, sectors: u64) -> Checked {
 }
 
 impl SlowPeriodSpec {
-    /// Checks its ranges for a drive of so many heads and blocks. `path` is what comes before the names of its keys in an error.
+    /// Checks its ranges for a drive with these numbers of heads and blocks. `path` is what comes before the names of its keys in an error.
     ///
     /// *Errors:* the first value outside its range.
     pub fn check(&self, path: &str, heads: u32, sectors: u64) -> Checked {
