@@ -3,6 +3,7 @@
 use super::grid::Cell;
 use crate::sim::page::{self as one, PARTS};
 use headstack::{JobResult, KindResult, Results};
+use headstack_model::spec::nearest;
 use headstack_sim::stats::{Confidence, Direction, Interval};
 use serde_json::Value;
 
@@ -18,10 +19,12 @@ pub(super) enum Metric {
     Arm,
     /// Share of the reads that need no access of their own, over the devices.
     Hits,
+    /// Hours in which all spares would be rebuilt at the mean rate of the run; NaN where no array has spares.
+    RebuildH,
 }
 
 impl Metric {
-    pub(super) const ALL: [Metric; 8] = [
+    pub(super) const ALL: [Metric; 9] = [
         Metric::Iops,
         Metric::MbS,
         Metric::MeanMs,
@@ -30,7 +33,26 @@ impl Metric {
         Metric::MaxMs,
         Metric::Arm,
         Metric::Hits,
+        Metric::RebuildH,
     ];
+
+    /// Those that each job and kind of request has, too.
+    pub(super) const OF_JOBS: [Metric; 6] =
+        [Metric::Iops, Metric::MbS, Metric::MeanMs, Metric::P50Ms, Metric::P99Ms, Metric::MaxMs];
+
+    /// The metric of this name.
+    ///
+    /// *Errors:* a message with the names.
+    pub(super) fn parse(name: &str) -> Result<Metric, String> {
+        let names = || Metric::ALL.iter().map(|metric| metric.name());
+        Metric::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
+            let hint = nearest(name, names()).map_or_else(
+                || format!("one of {}", names().collect::<Vec<_>>().join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            format!("no metric is called `{name}`; {hint}")
+        })
+    }
 
     /// Its name on the command line and in JSON.
     pub(super) fn name(self) -> &'static str {
@@ -43,6 +65,7 @@ impl Metric {
             Metric::MaxMs => "max_ms",
             Metric::Arm => "arm_share",
             Metric::Hits => "hit_share",
+            Metric::RebuildH => "rebuild_h",
         }
     }
 
@@ -86,7 +109,7 @@ pub(super) struct JobFigures {
     /// Job and kind: `wal write`.
     pub(super) name: String,
     pub(super) requests: u64,
-    /// In the order of [`Metric::ALL`], without the last two.
+    /// In the order of [`Metric::OF_JOBS`].
     pub(super) values: [f64; 6],
 }
 
@@ -130,6 +153,7 @@ impl Figures {
                 times.max().as_ms(),
                 mean(&|index| results.utilisation(&results.devices[index])),
                 mean(&|index| results.devices[index].activity.read_hit_share()),
+                results.rebuild_hours().unwrap_or(f64::NAN),
             ],
             parts_ms: totals.parts_ms(),
             confidence: results.statistics.confidence(),
@@ -178,7 +202,7 @@ impl Ran {
     /// differences are taken seed by seed, because the same seed gives the same requests.
     pub(super) fn difference(&self, base: &Ran, metric: Metric) -> Option<Difference> {
         let from = base.value(metric);
-        if from <= 0.0 {
+        if from.is_nan() || from <= 0.0 {
             return None;
         }
         let share = self.value(metric) / from - 1.0;
@@ -224,7 +248,7 @@ impl Ran {
         let met: Vec<&JobFigures> =
             self.runs.iter().filter_map(|run| run.jobs.iter().find(|job| job.name == name)).collect();
         let mut values = [0.0; 6];
-        for (metric, value) in Metric::ALL.into_iter().zip(&mut values) {
+        for (metric, value) in Metric::OF_JOBS.into_iter().zip(&mut values) {
             let each: Vec<f64> = met.iter().map(|job| job.values[metric as usize]).collect();
             *value = metric.over_runs(&each);
         }
@@ -242,7 +266,7 @@ pub(super) mod tests {
     pub(in crate::compare) fn ran(settings: &[(&str, &str)], p99_ms: &[f64]) -> Ran {
         let run = |p99_ms: &f64| Figures {
             requests: 1000,
-            values: [100.0, 0.4, p99_ms / 2.0, p99_ms / 3.0, *p99_ms, p99_ms * 2.0, 0.5, 0.0],
+            values: [100.0, 0.4, p99_ms / 2.0, p99_ms / 3.0, *p99_ms, p99_ms * 2.0, 0.5, 0.0, f64::NAN],
             parts_ms: [0.0; PARTS],
             confidence: None,
             distribution: Vec::new(),

@@ -1,7 +1,6 @@
 //! `--goal METRIC<VALUE`: a bound that runs must meet.
 
 use super::figures::{Metric, Ran};
-use headstack_model::spec::nearest;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Goal {
@@ -19,14 +18,7 @@ impl Goal {
         let place =
             text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99_ms<100")?;
         let (name, bound) = (text[..place].trim(), text[place + 1..].trim());
-        let names = || Metric::ALL.iter().map(|metric| metric.name());
-        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
-            let hint = nearest(name, names()).map_or_else(
-                || format!("one of {}", names().collect::<Vec<_>>().join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            format!("no metric is called `{name}`; {hint}")
-        })?;
+        let metric = Metric::parse(name)?;
         let bound: f64 = bound.parse().map_err(|_| format!("`{bound}` is no number"))?;
         if !bound.is_finite() {
             return Err(format!("`{bound}` is no finite number"));

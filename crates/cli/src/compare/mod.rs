@@ -5,6 +5,7 @@ mod figures;
 mod goal;
 mod grid;
 mod page;
+mod picture;
 mod results;
 mod runs;
 mod table;
@@ -22,6 +23,7 @@ use crate::units::significant;
 use figures::Ran;
 use goal::Goal;
 use headstack_sim::rig::Rig;
+use picture::Panel;
 use runs::{FailedCell, Load};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -57,17 +59,18 @@ pub(crate) struct Compare {
     /// Write the comparison as charts into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Draw a bar per run into an SVG file.
+    #[arg(long, value_name = "FILE.svg")]
+    picture: Option<PathBuf>,
+    /// Draw this metric in the picture: p99_ms, or of a job and kind `wal write p99_ms`. May be repeated. [default: iops, p99_ms]
+    #[arg(long = "panel", value_name = "METRIC", value_parser = Panel::parse, requires = "picture")]
+    panels: Vec<Panel>,
 }
 
 impl Compare {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let (load, names) = self.names.split_last().expect("two names are required");
-        let mut rigs = Vec::new();
-        for name in names {
-            let mut rig = rig::load::load(name)?;
-            self.options.apply(&mut rig)?;
-            rigs.push((name.clone(), rig));
-        }
+        let rigs = self.rigs(names)?;
         let varied = self.vary.iter().map(|text| grid::Varied::parse(text)).collect::<Result<Vec<_>, _>>()?;
         if rigs.len() == 1 && varied.is_empty() && self.repeat == 1 {
             return Err(Failure::Input(
@@ -78,11 +81,16 @@ impl Compare {
         let cells = grid::cells(&rigs, &varied)?;
         let baseline = self.baseline.as_ref().map(|text| baseline::find(&cells, text)).transpose()?;
         let baseline_label = baseline.map(|index| cells[index].label());
-        let outputs = [("--json", self.json.as_deref()), ("--report", self.report.as_deref())];
+        let outputs = [
+            ("--json", self.json.as_deref()),
+            ("--report", self.report.as_deref()),
+            ("--picture", self.picture.as_deref()),
+        ];
         for name in names {
             files::check_apart(&rig::load::read_files(name, load), &outputs)?;
         }
         let page = NewFile::if_named(self.report.as_deref())?;
+        let picture = NewFile::if_named(self.picture.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let interrupt = Interrupt::watch()?;
         let wanted = cells.len();
@@ -115,9 +123,28 @@ impl Compare {
         if !json.write(|| results::to_json(&comparison), out)? {
             table::print(&comparison, self.jobs, terminal_width(), out)?;
         }
+        self.draw(picture, &comparison)?;
         comparison
             .partial
             .map_or_else(|| comparison.verdict(), |partial| Err(Failure::Stopped(partial.signal)))
+    }
+
+    fn rigs(&self, names: &[String]) -> Result<Vec<(String, Rig)>, Failure> {
+        let mut rigs = Vec::new();
+        for name in names {
+            let mut rig = rig::load::load(name)?;
+            self.options.apply(&mut rig)?;
+            rigs.push((name.clone(), rig));
+        }
+        Ok(rigs)
+    }
+
+    fn draw(&self, picture: Option<NewFile>, comparison: &Comparison) -> Result<(), Failure> {
+        let Some(picture) = picture.filter(|_| !comparison.ran.is_empty()) else { return Ok(()) };
+        let usual = Panel::usual();
+        let panels = if self.panels.is_empty() { &usual } else { &self.panels };
+        let fault = |fault| Failure::Input(format!("--panel: {fault}"));
+        picture.fill(picture::to_svg(comparison, panels).map_err(fault)?.as_bytes())
     }
 }
 

@@ -123,14 +123,14 @@ fn print_table(ranked: Ranked, width: Option<usize>, out: &mut dyn Write) -> Res
     Ok(left_out)
 }
 
-fn names(comparison: &Comparison) -> Vec<&str> {
+pub(super) fn names(comparison: &Comparison) -> Vec<&str> {
     let mut columns: Vec<&str> = Vec::new();
     columns.extend((comparison.rigs.len() > 1 || comparison.varied.is_empty()).then_some("rig"));
     columns.extend(comparison.varied.iter().map(super::grid::Varied::short));
     columns
 }
 
-fn words(comparison: &Comparison, ran: &Ran) -> Vec<String> {
+pub(super) fn words(comparison: &Comparison, ran: &Ran) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let with_rig = comparison.rigs.len() > 1 || comparison.varied.is_empty();
     words.extend(with_rig.then(|| ran.cell.rig_name.clone()));
@@ -166,6 +166,9 @@ pub(super) fn ranked(comparison: &Comparison) -> Ranked {
     columns.push(("max ms", 8, Box::new(figure(Metric::MaxMs))));
     columns.push(("arm", 9, Box::new(share(Metric::Arm))));
     columns.push(("hits", 10, Box::new(share(Metric::Hits))));
+    if comparison.ran.iter().any(|ran| ran.value(Metric::RebuildH) > 0.0) {
+        columns.push(("rebuild h", 0, Box::new(figure(Metric::RebuildH))));
+    }
     if let Some(goal) = comparison.goal {
         let met = move |ran: &Ran| if goal.is_met(ran) { "met".to_string() } else { String::new() };
         columns.push(("goal", 0, Box::new(met)));

@@ -104,6 +104,9 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
             volume.rebuilt.map(|share| format!("{:.3} % of the spares of {}", 100.0 * share, volume.name));
         lines.extend(rebuilt.map(|value| ("rebuilt".to_string(), value)));
     }
+    let whole =
+        results.rebuild_hours().map(|hours| format!("{} h for all of it, at this rate", figure(hours)));
+    lines.extend(whole.map(|value| ("rebuild".to_string(), value)));
     lines.extend(rearrange::lines(results));
     lines.extend(results.workload.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
     lines

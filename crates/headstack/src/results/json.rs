@@ -160,6 +160,7 @@ fn volumes(results: &Results) -> Vec<Value> {
             "response_ms": responses(&totals.responses),
             "parts_ms": parts(&totals),
             "rebuilt_share": volume.rebuilt,
+            "rebuild_h": volume.rebuild_hours(results.end),
             "rearrange": volume.rearrange.as_ref().map(rearrange),
         })
     };

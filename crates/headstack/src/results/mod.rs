@@ -30,6 +30,14 @@ pub struct VolumeResult {
     pub rearrange: Option<RearrangeActivity>,
 }
 
+impl VolumeResult {
+    /// Hours in which all of its spares would be rebuilt at the mean rate of a run that ended then; none where nothing was rebuilt, or all.
+    fn rebuild_hours(&self, end: Instant) -> Option<f64> {
+        let share = self.rebuilt.filter(|share| *share > 0.0 && *share < 1.0)?;
+        Some(end.since(Instant::ZERO).as_secs() / 3600.0 / share)
+    }
+}
+
 /// A device of the rig after the run.
 #[derive(Clone, Debug)]
 pub struct DeviceResult {
@@ -118,6 +126,13 @@ impl Results {
     /// Their response times.
     pub fn response(&self) -> TimeHistogram {
         self.totals().responses
+    }
+
+    /// Hours in which all of a volume's spares would be rebuilt at the mean rate of the run; of several volumes the longest. None where
+    /// nothing was rebuilt, or all.
+    pub fn rebuild_hours(&self) -> Option<f64> {
+        let each = self.volumes.iter().filter_map(|volume| volume.rebuild_hours(self.end));
+        each.max_by(f64::total_cmp)
     }
 
     /// Requests per second.

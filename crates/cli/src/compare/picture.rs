@@ -1,0 +1,231 @@
+//! `--picture`: the comparison as bars in one SVG file, a panel per metric.
+
+use super::figures::{Metric, Ran};
+use super::{Comparison, table};
+use crate::units::significant;
+use askama::Template;
+
+/// Pixels from a row to the next.
+const ROW: usize = 24;
+/// Pixels above the first row.
+const TOP: usize = 62;
+/// Pixels of a character of a label, on average. *Source:* assumption, sans-serif of 13 pixels.
+const CHARACTER: f64 = 7.2;
+/// Pixels of a panel, and of the part that its longest bar takes; the rest is for the value behind it.
+const PANEL: usize = 270;
+const LONGEST: f64 = 180.0;
+/// Colours of the panels, in turn, that readers with any colour vision can tell apart. *Source:* Okabe and Ito's palette.
+const COLORS: [&str; 3] = ["#0072b2", "#e69f00", "#009e73"];
+
+/// What `--panel` names: a metric of all requests or of one job and kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Panel {
+    /// Job and kind, such as `wal write`; all requests without.
+    job: Option<String>,
+    metric: Metric,
+}
+
+impl Panel {
+    /// `p99_ms`, `wal write p99_ms`.
+    ///
+    /// *Errors:* a message without the option's name.
+    pub(super) fn parse(text: &str) -> Result<Panel, String> {
+        let text = text.trim();
+        let Some((job, metric)) = text.rsplit_once(' ') else {
+            return Ok(Panel { job: None, metric: Metric::parse(text)? });
+        };
+        let metric = Metric::parse(metric)?;
+        if !Metric::OF_JOBS.contains(&metric) {
+            return Err(format!("a job has no {}; it is one of all requests", metric.name()));
+        }
+        Ok(Panel { job: Some(job.trim().to_string()), metric })
+    }
+
+    /// The panels of a picture for which none is named.
+    pub(super) fn usual() -> Vec<Panel> {
+        [Metric::Iops, Metric::P99Ms].map(|metric| Panel { job: None, metric }).into()
+    }
+
+    /// The value of a cell; none where it has no such job or figure.
+    fn value(&self, ran: &Ran) -> Option<f64> {
+        let value = match &self.job {
+            None => ran.value(self.metric),
+            Some(name) => ran.jobs().into_iter().find(|job| job.name == *name)?.values[self.metric as usize],
+        };
+        value.is_finite().then_some(value)
+    }
+
+    fn title(&self) -> String {
+        let job = self.job.as_ref().map_or(String::new(), |job| format!("{job}: "));
+        format!("{job}{}", title(self.metric))
+    }
+}
+
+fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Iops => "requests a second",
+        Metric::MbS => "MB a second",
+        Metric::MeanMs => "mean response, ms",
+        Metric::P50Ms => "median response, ms",
+        Metric::P99Ms => "p99 response, ms",
+        Metric::MaxMs => "longest response, ms",
+        Metric::Arm => "share of the time that the arm works",
+        Metric::Hits => "share of reads without an access",
+        Metric::RebuildH => "hours to rebuild the spares",
+    }
+}
+
+#[derive(Template)]
+#[template(path = "picture.svg")]
+struct BarPicture {
+    width: usize,
+    height: usize,
+    title: String,
+    heading: String,
+    label_end: usize,
+    labels: Vec<RowLabel>,
+    panels: Vec<PanelBars>,
+}
+
+struct RowLabel {
+    y: usize,
+    text: String,
+}
+
+struct PanelBars {
+    x: usize,
+    title: String,
+    color: &'static str,
+    bars: Vec<PanelBar>,
+}
+
+struct PanelBar {
+    y: usize,
+    width: String,
+    value_x: String,
+    value_y: usize,
+    value: String,
+}
+
+/// The comparison as the text of an SVG file. Panels of one metric share the scale and the colour.
+///
+/// *Errors:* a panel's job, which no run has, with those that there are.
+pub(super) fn to_svg(comparison: &Comparison, panels: &[Panel]) -> Result<String, String> {
+    let rows: Vec<String> =
+        comparison.ran.iter().map(|ran| table::words(comparison, ran).join(", ")).collect();
+    let heading = table::names(comparison).join(", ");
+    let longest = rows.iter().chain([&heading]).map(|text| text.chars().count()).max().unwrap_or(0);
+    let label_end = 12 + (longest as f64 * CHARACTER) as usize;
+    let values = panels.iter().map(|panel| values(comparison, panel)).collect::<Result<Vec<_>, _>>()?;
+    let mut metrics: Vec<Metric> = Vec::new();
+    let mut drawn = Vec::new();
+    for (index, panel) in panels.iter().enumerate() {
+        let same = panels.iter().zip(&values).filter(|(other, _)| other.metric == panel.metric);
+        let most = same.flat_map(|(_, values)| values).flatten().copied().fold(0.0, f64::max);
+        let color = metrics.iter().position(|known| *known == panel.metric).unwrap_or_else(|| {
+            metrics.push(panel.metric);
+            metrics.len() - 1
+        });
+        drawn.push(PanelBars {
+            x: label_end + 14 + index * PANEL,
+            title: panel.title(),
+            color: COLORS[color % COLORS.len()],
+            bars: bars(&values[index], most, label_end + 14 + index * PANEL),
+        });
+    }
+    let labels = rows.into_iter().enumerate().map(|(row, text)| RowLabel { y: TOP + row * ROW + 13, text });
+    let picture = BarPicture {
+        width: label_end + 14 + panels.len() * PANEL,
+        height: TOP + comparison.ran.len() * ROW + 10,
+        title: comparison.load.rsplit('/').next().unwrap_or_default().to_string(),
+        heading,
+        label_end,
+        labels: labels.collect(),
+        panels: drawn,
+    };
+    Ok(picture.render().expect("the template writes to memory"))
+}
+
+/// The values of a panel, a row each.
+fn values(comparison: &Comparison, panel: &Panel) -> Result<Vec<Option<f64>>, String> {
+    let values: Vec<Option<f64>> = comparison.ran.iter().map(|ran| panel.value(ran)).collect();
+    let Some(wanted) = panel.job.as_ref().filter(|_| values.iter().all(Option::is_none)) else {
+        return Ok(values);
+    };
+    let mut names: Vec<String> = Vec::new();
+    for job in comparison.ran.iter().flat_map(Ran::jobs) {
+        if !names.contains(&job.name) {
+            names.push(job.name);
+        }
+    }
+    Err(format!("no run has `{wanted}`; it is one of {}", names.join(", ")))
+}
+
+/// A bar per value, where the largest value of the scale has the full length.
+fn bars(values: &[Option<f64>], most: f64, x: usize) -> Vec<PanelBar> {
+    let bar = |(row, value): (usize, &Option<f64>)| {
+        let width = value.filter(|_| most > 0.0).map_or(0.0, |value| value / most * LONGEST);
+        PanelBar {
+            y: TOP + row * ROW,
+            width: format!("{width:.1}"),
+            value_x: format!("{:.1}", x as f64 + width + 5.0),
+            value_y: TOP + row * ROW + 13,
+            value: value.map_or("–".to_string(), |value| significant(value, 4)),
+        }
+    };
+    values.iter().enumerate().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::tests::ran;
+    use super::*;
+
+    fn comparison(cells: Vec<Ran>) -> Comparison {
+        let varied = super::super::grid::Varied::parse("drive.queue_depth=1,8")
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        Comparison {
+            load: "jobs/a<b.fio".to_string(),
+            seed: 0,
+            seeds: 1,
+            baseline_label: None,
+            goal: None,
+            rigs: Vec::new(),
+            varied: vec![varied],
+            ran: cells,
+            failed: Vec::new(),
+            partial: None,
+        }
+    }
+
+    #[test]
+    fn longest_bar_has_the_full_length_and_others_their_share() {
+        let cells =
+            vec![ran(&[("drive.queue_depth", "1")], &[10.0]), ran(&[("drive.queue_depth", "8")], &[40.0])];
+        let panels = [
+            Panel::parse("p99_ms").expect("it is a metric"),
+            Panel::parse("rebuild_h").expect("it is a metric"),
+        ];
+        let svg = to_svg(&comparison(cells), &panels).expect("all panels have values");
+        for part in ["a&#60;b.fio", "width=\"180.0\"", "width=\"45.0\"", ">40.00</text>", ">–</text>"] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+    }
+
+    #[test]
+    fn panel_names_a_metric_or_one_of_a_job() {
+        assert_eq!(Panel::parse("mb_s"), Ok(Panel { job: None, metric: Metric::MbS }));
+        let wal = Panel { job: Some("wal flush".to_string()), metric: Metric::P99Ms };
+        assert_eq!(Panel::parse("wal flush p99_ms"), Ok(wal.clone()));
+        assert_eq!(
+            Panel::parse("p98_ms"),
+            Err("no metric is called `p98_ms`; did you mean `p99_ms`?".to_string())
+        );
+        assert_eq!(
+            Panel::parse("wal flush arm_share"),
+            Err("a job has no arm_share; it is one of all requests".to_string())
+        );
+        let refused = to_svg(&comparison(vec![ran(&[], &[1.0])]), &[wal]).expect_err("no run has jobs");
+        assert!(refused.starts_with("no run has `wal flush`"), "{refused}");
+    }
+}
