@@ -19,6 +19,7 @@ mod node;
 mod page;
 mod probe;
 mod rearrange;
+mod recipes;
 mod reproduce;
 mod rig;
 mod run;

@@ -11,10 +11,12 @@ const LINE: usize = 130;
 #[test]
 fn paragraphs_of_the_guide_have_at_most_six_lines() {
     let mut found = Counts::new();
-    let pages = entries(&root().join("docs/guide"));
-    for path in pages.iter().chain(&[root().join("README.md")]) {
+    let [guide, recipes] = ["docs/guide", "docs/guide/recipes"].map(|folder| entries(&root().join(folder)));
+    let pages = guide.into_iter().chain(recipes).chain([root().join("README.md")]);
+    for path in pages.filter(|path| path.extension().is_some_and(|end| end == "md")) {
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        for paragraph in prose::paragraphs(&read(path)).iter().filter(|it| !it.text.trim().starts_with('|')) {
+        for paragraph in prose::paragraphs(&read(&path)).iter().filter(|it| !it.text.trim().starts_with('|'))
+        {
             if paragraph.lines > MOST_LINES || paragraph.characters > MOST_LINES * LINE {
                 println!("{}:{}: {} lines", path.display(), paragraph.first_line, paragraph.lines);
                 count(&mut found, "documents", name);
