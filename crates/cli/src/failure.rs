@@ -1,6 +1,6 @@
 //! How a command fails: one line on standard error and an exit code.
 
-use crate::plain;
+use crate::plain::{self, Letters, Plain};
 use crate::signal::Signal;
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
@@ -98,5 +98,6 @@ pub(crate) fn print_line(message: &str) {
 pub(crate) fn print_note(note: &str) {
     let indent = note.len() - note.trim_start().len();
     // There is no other place to report a failure.
-    let _ = writeln!(io::stderr(), "{}{}", &note[..indent], plain::message(note));
+    let mut stderr = Plain(io::stderr(), Letters::shown_by(&io::stderr()));
+    let _ = stderr.write_all(format!("{}{}\n", &note[..indent], plain::message(note)).as_bytes());
 }

@@ -121,7 +121,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::of_usage(&error),
     };
-    let mut out = plain::Plain(BufWriter::new(io::stdout().lock()));
+    signal::survive_file_limit();
+    let letters = plain::Letters::shown_by(&io::stdout());
+    let mut out = plain::Plain(BufWriter::new(io::stdout().lock()), letters);
     let done = cli.command.run(&mut out);
     let flushed = out.flush().map_err(Failure::Output);
     match done.and(flushed) {

@@ -1,7 +1,7 @@
 //! Escapes text for a terminal, so that names and file contents cannot send it commands.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Maximum characters of a word, such as a value or a path, in a message; and of a whole message.
 const LONGEST_WORD: usize = 300;
@@ -44,8 +44,61 @@ fn cut(text: &str, longest: usize) -> Cow<'_, str> {
     format!("{head}…{tail}").into()
 }
 
-/// A writer that escapes terminal commands.
-pub(crate) struct Plain<W>(pub(crate) W);
+/// Which letters an output can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letters {
+    Unicode,
+    /// Others are replaced by what looks like them.
+    Ascii,
+}
+
+impl Letters {
+    /// Those of a stream. A terminal shows Unicode if the locale's encoding is UTF-8; a file or pipe has the same bytes whatever the locale.
+    pub(crate) fn shown_by(stream: &impl IsTerminal) -> Letters {
+        if stream.is_terminal() && !is_utf8(&locale()) { Letters::Ascii } else { Letters::Unicode }
+    }
+}
+
+/// The locale for letters: the first variable of these that is set decides, as in the C library.
+#[allow(clippy::disallowed_methods, reason = "the terminal's encoding is in the environment")]
+fn locale() -> String {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
+    set.map(|value| value.to_string_lossy().into_owned()).find(|value| !value.is_empty()).unwrap_or_default()
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let encoding = locale.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    ["utf-8", "utf8"].iter().any(|name| encoding.starts_with(name))
+}
+
+/// A text in ASCII.
+fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            _ if letter.is_ascii() => shown.push(letter),
+            '─' | '–' | '—' | '━' => shown.push('-'),
+            '│' => shown.push('|'),
+            '±' => shown.push_str("+-"),
+            '≈' => shown.push('~'),
+            '…' => shown.push_str("..."),
+            '×' => shown.push('x'),
+            'µ' | 'μ' => shown.push('u'),
+            '→' => shown.push_str("->"),
+            '≤' => shown.push_str("<="),
+            '≥' => shown.push_str(">="),
+            '²' => shown.push('2'),
+            _ => shown.push('?'),
+        }
+    }
+    shown.into()
+}
+
+/// A writer that escapes terminal commands and shows only the letters that its output can.
+pub(crate) struct Plain<W>(pub(crate) W, pub(crate) Letters);
 
 impl<W: Write> Write for Plain<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -61,7 +114,10 @@ impl<W: Write> Write for Plain<W> {
                 return Ok(bytes.len());
             }
         };
-        self.0.write_all(shown.as_bytes())?;
+        match self.1 {
+            Letters::Unicode => self.0.write_all(shown.as_bytes())?,
+            Letters::Ascii => self.0.write_all(ascii(&shown).as_bytes())?,
+        }
         Ok(bytes.len())
     }
 
@@ -79,10 +135,20 @@ mod tests {
         assert_eq!(plain("a\u{1b}]0;owned\u{7}b\r"), "a\\u{1b}]0;owned\\u{7}b\\r");
         assert_eq!(plain("\u{9b}31m\u{202e}x"), "\\u{9b}31m\\u{202e}x");
         assert_eq!(plain("Größe ☃\n\tnext"), "Größe ☃\n\tnext");
-        let mut out = Plain(Vec::new());
+        let mut out = Plain(Vec::new(), Letters::Unicode);
         out.write_all("title\n\u{1b}[2J".as_bytes()).expect("memory takes it");
         out.write_all(b"\xff\x1b[").expect("memory takes it");
         assert_eq!(out.0, b"title\n\\u{1b}[2J\xff?[");
+    }
+
+    #[test]
+    fn letters_that_a_terminal_lacks_are_replaced_by_similar_ones() {
+        let mut out = Plain(Vec::new(), Letters::Ascii);
+        write!(out, "─ 195.8 ± 3.5 ≈ +0.0 %, µs: {}", "Größe").expect("memory takes it");
+        assert_eq!(out.0, b"- 195.8 +- 3.5 ~ +0.0 %, us: Gr??e");
+        let is_known =
+            ["C.UTF-8", "de_DE.utf8", "en_US.UTF-8@euro", "C", "POSIX", "de_DE.ISO-8859-1", ""].map(is_utf8);
+        assert_eq!(is_known, [true, true, true, false, false, false, false]);
     }
 
     #[test]

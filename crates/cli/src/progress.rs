@@ -1,10 +1,12 @@
 //! Progress of a run on a terminal; nothing elsewhere.
 
+use crate::plain::Letters;
 use crate::units::grouped;
 use cpu_time::ThreadTime;
 use headstack_model::Instant;
 use humantime::format_duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io;
 use std::time::Duration;
 
 /// Length of a bar: positions are thousandths of the run.
@@ -18,6 +20,15 @@ const SPINNER: &str = "{prefix}{spinner} {wide_msg}";
 
 /// Characters of a label before a bar.
 const LABEL: usize = 40;
+
+/// The style of a template, with letters that the terminal can show.
+pub(crate) fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).expect("the template is well formed");
+    match Letters::shown_by(&io::stderr()) {
+        Letters::Unicode => style,
+        Letters::Ascii => style.progress_chars("#>-").tick_chars("-\\|/ "),
+    }
+}
 
 /// The bar of one run in this thread.
 pub(crate) struct Progress {
@@ -35,14 +46,15 @@ impl Progress {
     /// The bar of one of several runs.
     pub(crate) fn among(bars: &MultiProgress, label: &str) -> Progress {
         let label: String = label.chars().take(LABEL).collect();
-        let bar = bars.add(ProgressBar::new(WHOLE));
+        // The style comes first, because a bar is drawn as soon as it is added.
+        let bar = bars.add(ProgressBar::new(WHOLE).with_style(style("{prefix}")));
         bar.set_prefix(format!("{label}  "));
         Progress::with(bar)
     }
 
     fn with(bar: ProgressBar) -> Progress {
         // Until it is known whether the run has a length.
-        bar.set_style(ProgressStyle::with_template("{prefix}").expect("the template is well formed"));
+        bar.set_style(style("{prefix}"));
         Progress { bar, cpu: ThreadTime::now(), has_length: None }
     }
 
@@ -53,8 +65,8 @@ impl Progress {
         }
         if self.has_length != Some(share.is_some()) {
             self.has_length = Some(share.is_some());
-            let style = ProgressStyle::with_template(if share.is_some() { BAR } else { SPINNER });
-            self.bar.set_style(style.expect("the template is well formed"));
+            let style = style(if share.is_some() { BAR } else { SPINNER });
+            self.bar.set_style(style);
         }
         let cpu_s = self.cpu.elapsed().as_secs_f64().max(1e-9);
         let left = share.and_then(|share| left_s(self.bar.elapsed().as_secs_f64(), share));

@@ -1,6 +1,9 @@
 //! A signal that ended a command.
 
+use signal_hook::consts::SIGXFSZ;
 use signal_hook::low_level::signal_name;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signal(pub(crate) i32);
@@ -14,4 +17,11 @@ impl Signal {
     pub(crate) fn exit_code(self) -> u8 {
         128 + self.0 as u8
     }
+}
+
+/// A write beyond the limit on the size of files (`ulimit -f`) fails with an error, which the command reports, in place of a signal that
+/// ends the process and leaves a temporary file.
+pub(crate) fn survive_file_limit() {
+    // Without the handler the limit ends the process, as before.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::sim::JsonOutput;
 use crate::units::grouped;
 use headstack_sweep::{MODEL_VERSION, SweepFile, SweepPart, SweepPlan, SweepRun, SweepSummary};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,8 +45,7 @@ impl SweepCommand {
         let interrupt = Interrupt::watch()?;
         let plan = SweepPlan::new(&file, &self.file, MODEL_VERSION, &SystemFiles).map_err(Failure::input)?;
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} cells, {elapsed}");
-        bar.set_style(style.expect("the template is well formed"));
+        bar.set_style(crate::progress::style("{bar:30} {pos}/{len} cells, {elapsed}"));
         let progress = |done: usize, of: usize| {
             bar.set_length(of as u64);
             bar.set_position(done as u64);

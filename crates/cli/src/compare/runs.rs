@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::sim::Run;
 use crate::sim::load::LoadArgs;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::path::Path;
 
@@ -35,9 +35,8 @@ pub(super) fn run_all(
     interrupt: &Interrupt,
 ) -> (Vec<Ran>, Vec<FailedCell>) {
     let (bars, seeds) = (MultiProgress::new(), load.seeds as usize);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}");
-    let all = bars.add(ProgressBar::new((cells.len() * seeds) as u64));
-    all.set_style(style.expect("the template is well formed"));
+    let style = crate::progress::style("{bar:30} {pos}/{len} runs, {elapsed}");
+    let all = bars.add(ProgressBar::new((cells.len() * seeds) as u64).with_style(style));
     let one = |index: usize| {
         let seed = load.seed.wrapping_add((index % seeds) as u64);
         let done = run(&cells[index / seeds], load, seed, interrupt, &bars);

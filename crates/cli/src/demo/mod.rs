@@ -10,7 +10,7 @@ use crate::report::{self, Report, Section};
 use headstack::{DriveSpec, PatternSpec, Results, Simulation, Workload};
 use headstack_model::drives;
 use headstack_sim::DeviceOptions;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -72,8 +72,8 @@ struct Bench {
 
 impl Bench {
     fn new(runs: usize) -> Bench {
-        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs  {msg}");
-        let progress = ProgressBar::new(runs as u64).with_style(style.expect("the template is well formed"));
+        let progress = ProgressBar::new(runs as u64)
+            .with_style(crate::progress::style("{bar:40} {pos}/{len} runs  {msg}"));
         Bench { progress }
     }
 

@@ -44,7 +44,7 @@ pub(crate) struct Probe {
     #[command(flatten)]
     source: SourceArgs,
     /// What to learn, several with commas between them.
-    #[arg(long, value_name = "PART,…", default_value = "all", value_delimiter = ',')]
+    #[arg(long, value_name = "PART,...", default_value = "all", value_delimiter = ',')]
     what: Vec<What>,
     /// How to find tracks.
     #[arg(long, value_name = "METHOD", default_value = "lattice")]

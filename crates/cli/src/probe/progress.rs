@@ -4,7 +4,7 @@ use crate::progress::{left_s, whole_seconds};
 use crate::units::grouped;
 use headstack_model::Instant;
 use headstack_probe::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 /// Answers between two updates of the bar.
 const EVERY: u64 = 64;
@@ -17,9 +17,11 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new() -> Bar {
-        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}");
-        let style = style.expect("the template is well formed");
-        Bar { bar: ProgressBar::new(1000).with_style(style), phase: "", begun: Instant::ZERO }
+        Bar {
+            bar: ProgressBar::new(1000).with_style(crate::progress::style("{bar:30} {percent:>3} %  {msg}")),
+            phase: "",
+            begun: Instant::ZERO,
+        }
     }
 
     pub(super) fn show(&mut self, progress: &Progress, probes: u64, at: Instant) {

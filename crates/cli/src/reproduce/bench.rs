@@ -3,7 +3,7 @@
 use crate::interrupt::Interrupt;
 use crate::signal::Signal;
 use headstack_studies::study::{Bench, Length, Reproduction, Study, StudyError, Task};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -19,8 +19,8 @@ pub(super) struct Cores {
 
 impl Cores {
     pub(super) fn new(study: &str, traces: Option<PathBuf>) -> Cores {
-        let style = ProgressStyle::with_template("{msg}  {bar:30} {pos}/{len} runs, {elapsed}");
-        let bar = ProgressBar::new(0).with_style(style.expect("the template is well formed"));
+        let bar = ProgressBar::new(0)
+            .with_style(crate::progress::style("{msg}  {bar:30} {pos}/{len} runs, {elapsed}"));
         bar.set_message(study.to_string());
         Cores { bar, traces }
     }

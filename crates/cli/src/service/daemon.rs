@@ -5,7 +5,7 @@ use super::events::{Event, Events};
 use super::log::LogArgs;
 use super::outcome;
 use crate::failure::Failure;
-use crate::plain::Plain;
+use crate::plain::{Letters, Plain};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -62,8 +62,11 @@ impl DaemonOptions<'_> {
         let mut events = Events::watch(if has_command { 2 } else { 1 }, self.has_power, self.has_files)?;
         self.log.start()?;
         let mut daemon = start(&mut events)?;
-        let mut messages: Box<dyn Write + '_> =
-            if has_command { Box::new(Plain(io::stderr())) } else { Box::new(out) };
+        let mut messages: Box<dyn Write + '_> = if has_command {
+            Box::new(Plain(io::stderr(), Letters::shown_by(&io::stderr())))
+        } else {
+            Box::new(out)
+        };
         let introduced = daemon.introduce(&mut messages);
         if !has_command {
             introduced?;

@@ -1,7 +1,7 @@
 //! Status lines on standard error: updated in place on a terminal, appended elsewhere.
 
-use crate::plain::{Plain, plain};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use crate::plain::{Letters, Plain, plain};
+use indicatif::{MultiProgress, ProgressBar};
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
@@ -39,11 +39,12 @@ impl Lines {
     fn show(&mut self, place: usize, line: String) {
         if !self.is_terminal {
             // The reader may have gone; the disks continue.
-            return drop(writeln!(Plain(stderr()), "{line}"));
+            return drop(writeln!(Plain(stderr(), Letters::Unicode), "{line}"));
         }
         while self.bars.len() <= place {
-            let style = ProgressStyle::with_template("{wide_msg}").expect("the template is well formed");
-            self.bars.push(self.all.add(ProgressBar::new_spinner().with_style(style)));
+            self.bars.push(
+                self.all.add(ProgressBar::new_spinner().with_style(crate::progress::style("{wide_msg}"))),
+            );
         }
         self.bars[place].set_message(plain(&line).into_owned());
     }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::files::{self, is_standard};
 use crate::units::grouped;
 use headstack_workload::trace::{Format, Header, Record, Trace};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
@@ -27,9 +27,8 @@ impl Input {
         } else {
             let file = files::open(&self.file)?;
             let length = file.metadata().map_or(0, |data| data.len());
-            let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {binary_bytes_per_sec}");
-            let style = style.expect("the template is well formed");
-            let bar = ProgressBar::new(length).with_style(style);
+            let bar = ProgressBar::new(length)
+                .with_style(crate::progress::style("{bar:30} {percent:>3} %  {binary_bytes_per_sec}"));
             (bar.clone(), Box::new(bar.wrap_read(file)))
         };
         let trace = Trace::open(reader, &self.name(), format).map_err(Failure::input)?;

@@ -14,7 +14,7 @@ use headstack::tune::{
     self, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome, TuneTrial,
 };
 use headstack_sim::rig::Rig;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::io::Write;
 use std::path::PathBuf;
@@ -92,8 +92,7 @@ impl Tune {
     ) -> Result<TuneOutcome, Failure> {
         let interrupt = Interrupt::watch()?;
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{spinner} {pos} runs, {elapsed}");
-        bar.set_style(style.expect("the template is well formed"));
+        bar.set_style(crate::progress::style("{spinner} {pos} runs, {elapsed}"));
         let stopped = || interrupt.received();
         let one = |trial: &TuneTrial| {
             let done = if stopped().is_some() { None } else { Some(self.measure(rig, trial)) };

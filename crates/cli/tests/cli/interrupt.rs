@@ -19,7 +19,7 @@ fn folder() -> TempDir {
 }
 
 /// A job that takes hours: tens of millions of random requests.
-fn long_job(folder: &Path) -> String {
+pub(crate) fn long_job(folder: &Path) -> String {
     let path = folder.join("long.fio");
     let text =
         "[load]\nrw=randrw\nbs=4k\nsize=4g\nio_size=1t\nioengine=libaio\niodepth=8\nnumber_ios=50000000\n";
@@ -39,12 +39,12 @@ fn wait_until(what: &str, mut seen: impl FnMut() -> bool) {
 }
 
 /// The running command in a folder. The caller of the tests may ignore SIGINT; the command does not.
-struct Running {
+pub(crate) struct Running {
     child: Child,
 }
 
 impl Running {
-    fn start(folder: &Path, args: &[&str]) -> Running {
+    pub(crate) fn start(folder: &Path, args: &[&str]) -> Running {
         let mut command = Command::new("env");
         command.args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_headstack")]).args(args);
         command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -52,7 +52,7 @@ impl Running {
     }
 
     /// Waits until it handles signals itself.
-    fn handles_signals(&self) {
+    pub(crate) fn handles_signals(&self) {
         let path = format!("/proc/{}/status", self.child.id());
         wait_until("the command handles SIGINT", || {
             let status = fs::read_to_string(&path).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Running {
     }
 
     /// Ends it by one signal; its exit code, what it printed, and its line on standard error.
-    fn stopped_by(self, name: &str) -> (i32, String, String) {
+    pub(crate) fn stopped_by(self, name: &str) -> (i32, String, String) {
         self.signal(name);
         let output = self.end();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command prints UTF-8");
@@ -82,7 +82,7 @@ impl Running {
 }
 
 /// The names of the files in a folder.
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("it is there").flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -10,6 +10,7 @@ mod doctor;
 mod drive;
 mod emulate;
 mod files;
+mod harsh;
 mod install;
 mod interrupt;
 mod json;

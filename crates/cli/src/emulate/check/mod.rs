@@ -19,7 +19,7 @@ use headstack_model::{Instant, Nanos};
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::demerit;
 use headstack_workload::VolumeInfo;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use job::Job;
 use simulated::Client;
 use std::io::Write;
@@ -103,9 +103,8 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn compare(&self, drive: String) -> Result<Comparison, Failure> {
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} s  {msg}");
         let bar = ProgressBar::new(job::ALL.len() as u64 * self.seconds);
-        bar.set_style(style.expect("the template is well formed"));
+        bar.set_style(crate::progress::style("{bar:30} {pos}/{len} s  {msg}"));
         let (began, mut jobs, mut is_real_time) = (ProcessorTime::now(), Vec::new(), true);
         for job in &job::ALL {
             bar.set_message(job.name);

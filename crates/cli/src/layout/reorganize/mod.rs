@@ -12,7 +12,7 @@ use crate::versioned;
 use headstack_host::ext4::online::{self, MovableFile, Mover, OnlineError, SwapFiles, Unmovable};
 use headstack_tracks::crossings::Crossings;
 use headstack_tracks::relocate::{BlockTracks, Mapping, TrackPlanner, applied};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use nix::unistd::{SysconfVar, sysconf};
 use report::{FileRecord, Reorganized};
 use std::collections::BTreeSet;
@@ -267,6 +267,6 @@ fn relocate_batch(
 
 /// A bar of moved bytes, on a terminal.
 pub(super) fn bar(bytes: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {bytes} of {total_bytes}  {wide_msg}");
-    ProgressBar::new(bytes).with_style(style.expect("the template is well formed"))
+    let style = crate::progress::style("{bar:20} {percent:>3} %  {bytes} of {total_bytes}  {wide_msg}");
+    ProgressBar::new(bytes).with_style(style)
 }
