@@ -5,14 +5,20 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Completion",
     "Drive",
     "InputError",
     "InternalError",
+    "LayerCalls",
+    "LayerRequest",
     "Load",
+    "LoadContext",
     "Queue",
+    "Request",
     "Results",
     "Rig",
     "Simulation",
+    "Sleep",
     "Sweep",
     "cache_uses",
     "drives",
@@ -94,6 +100,105 @@ class Load:
         wrap: bool,
         all_to: int | None,
     ) -> Load: ...
+    @staticmethod
+    def python(name: str, functions: list[tuple[str, Any]]) -> Load: ...
+
+@final
+class Request:
+    """A request that a load written in Python yields."""
+    def __new__(
+        cls,
+        lbn: int,
+        sectors: int,
+        op: str = "read",
+        *,
+        time_ns: int | None = None,
+        volume: int = 0,
+        fua: bool = False,
+        urgent: bool = False,
+    ) -> Request: ...
+    @property
+    def lbn(self) -> int: ...
+    @property
+    def sectors(self) -> int: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def volume(self) -> int: ...
+
+@final
+class Sleep:
+    """A pause of a load written in Python."""
+    def __new__(cls, seconds: float) -> Sleep: ...
+    @property
+    def seconds(self) -> float: ...
+
+@final
+class Completion:
+    """The end of a request, for the load that issued it."""
+    @property
+    def request(self) -> Request: ...
+    @property
+    def issued_ns(self) -> int: ...
+    @property
+    def completed_ns(self) -> int: ...
+    @property
+    def response_ns(self) -> int: ...
+
+@final
+class LoadContext:
+    """The run that a source of a load is in."""
+    @property
+    def seed(self) -> int: ...
+    @property
+    def source(self) -> int: ...
+    @property
+    def volumes(self) -> list[int]: ...
+    @property
+    def sectors(self) -> int: ...
+    @property
+    def now_ns(self) -> int: ...
+
+@final
+class LayerRequest:
+    """A request at a layer written in Python."""
+    @property
+    def lbn(self) -> int: ...
+    @property
+    def sectors(self) -> int: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def fua(self) -> bool: ...
+    @property
+    def source(self) -> int | None: ...
+    @property
+    def urgent(self) -> bool: ...
+    @property
+    def arrived_ns(self) -> int: ...
+    @property
+    def is_own(self) -> bool: ...
+
+@final
+class LayerCalls:
+    """What a layer written in Python can do in its methods."""
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def sectors(self) -> int: ...
+    def send(
+        self,
+        request: LayerRequest,
+        *,
+        lbn: int | None = None,
+        sectors: int | None = None,
+        op: str | None = None,
+        delay_ns: int = 0,
+    ) -> None: ...
+    def issue(self, lbn: int, sectors: int, op: str = "read", *, delay_ns: int = 0) -> LayerRequest: ...
+    def answer(self, request: LayerRequest, *, delay_ns: int = 0) -> None: ...
+    def outcome(self, request: LayerRequest) -> str: ...
+    def call_at(self, time_ns: int) -> None: ...
 
 @final
 class Queue:
@@ -150,7 +255,13 @@ class Results:
 @final
 class Simulation:
     def __new__(
-        cls, rig: Rig, load: Load, seed: int, keep_requests: bool, orders: list[tuple[Any, bool, bool]]
+        cls,
+        rig: Rig,
+        load: Load,
+        seed: int,
+        keep_requests: bool,
+        orders: list[tuple[Any, bool, bool]],
+        layers: list[tuple[Any, int, bool, bool]],
     ) -> Simulation: ...
     def advance(
         self,

@@ -10,6 +10,7 @@ from ._native import Rig as NativeRig
 from ._drive import Drive
 from ._errors import InputError
 from ._keys import dotted, toml_value
+from ._layer import Layer
 from ._load import Load
 from ._order import Order
 from ._results import Results
@@ -27,6 +28,8 @@ class Rig:
 
     _native: NativeRig
     _orders: tuple[Order, ...]
+    #: Layers, each with the number of its volume or drive, and whether it is above a drive.
+    _layers: tuple[tuple[Layer, int, bool], ...]
 
     def __init__(self, source: str | os.PathLike[str] | Drive, /, **keys: Any) -> None:
         """Loads the rig and sets keys over it."""
@@ -35,30 +38,47 @@ class Rig:
         else:
             rig = NativeRig.load(os.fspath(source))
         self._native = rig.with_keys(list(dotted(keys))) if keys else rig
-        self._orders = ()
+        self._orders, self._layers = (), ()
 
     @classmethod
     def from_toml(cls, text: str, origin: str = "rig.toml") -> Rig:
         """The rig of a rig file's text, whose drives are shipped ones; `origin` stands in errors for the file's name."""
-        return cls._made(NativeRig.from_toml(text, origin), ())
+        return cls._made(NativeRig.from_toml(text, origin))
 
     @classmethod
-    def _made(cls, native: NativeRig, orders: tuple[Order, ...]) -> Rig:
+    def _made(
+        cls, native: NativeRig, orders: tuple[Order, ...] = (), layers: tuple[tuple[Layer, int, bool], ...] = ()
+    ) -> Rig:
         rig = cls.__new__(cls)
-        rig._native, rig._orders = native, orders
+        rig._native, rig._orders, rig._layers = native, orders, layers
         return rig
 
     def set(self, path: str, value: Any) -> Rig:
         """The same rig with one key set: `rig.set("drive.queue_depth", 16)`. A path into the drives changes all of them."""
         keys = dotted(value, path) if isinstance(value, dict) else [(path, toml_value(path, value))]
-        return Rig._made(self._native.with_keys(list(keys)), self._orders)
+        return Rig._made(self._native.with_keys(list(keys)), self._orders, self._layers)
 
     def with_order(self, order: Order) -> Rig:
         """The same rig with an order written in Python in each drive, or in the host's queues if `order.where` is `host`."""
         if not isinstance(order, Order):
             raise InputError(f"order: {type(order).__name__} (a subclass of headstack.Order)")
         others = tuple(other for other in self._orders if other.where != order.where)
-        return Rig._made(self._native, (*others, order))
+        return Rig._made(self._native, (*others, order), self._layers)
+
+    def with_layer(self, layer: Layer, *, volume: int | None = None, drive: int | None = None) -> Rig:
+        """The same rig with a layer written in Python on top of a volume (the first, unless given), or above a drive and its queue.
+
+        Of several layers in one place, the last is the topmost. Raises InputError for a volume or drive that there is not.
+        """
+        if not isinstance(layer, Layer):
+            raise InputError(f"layer: {type(layer).__name__} (a subclass of headstack.Layer)")
+        if volume is not None and drive is not None:
+            raise InputError(f"volume and drive: {volume} and {drive}; give one of them")
+        name, count = ("volume", len(self.volumes)) if drive is None else ("drive", len(self.devices))
+        number = (volume or 0) if drive is None else drive
+        if not isinstance(number, int) or not 0 <= number < count:
+            raise InputError(f"{name}: {number!r} is outside 0 to {count - 1}")
+        return Rig._made(self._native, self._orders, (*self._layers, (layer, number, drive is not None)))
 
     @property
     def name(self) -> str:

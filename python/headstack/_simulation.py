@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import _native
 from ._errors import InputError, StoppedWarning
+from ._layer import Layer
 from ._load import Load
 from ._results import Results
 
@@ -46,7 +47,11 @@ class Simulation:
         if not isinstance(seed, int) or not 0 <= seed < 2**64:
             raise InputError(f"seed: {seed!r} is outside 0 to {2**64 - 1}")
         orders = [(order, order.knows == "position", order.where == "host") for order in rig._orders]
-        self._native = _native.Simulation(rig._native, load._native, seed, keep == "all", orders)
+        layers = [
+            (layer, number, above_drive, type(layer).complete is not Layer.complete)
+            for layer, number, above_drive in rig._layers
+        ]
+        self._native = _native.Simulation(rig._native, load._native, seed, keep == "all", orders, layers)
         self._remains = True
 
     def step(self, events: int = 1) -> bool:

@@ -114,10 +114,11 @@ def tune(
     The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
     comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.
 
-    Raises `InputError` for an unknown name, a rig that has none of these settings or orders in Python, and a load without a request.
+    Raises `InputError` for an unknown name, a rig that has none of these settings or has an order or a layer in
+    Python, a load in Python, and one without a request.
     """
-    if rig._orders:
-        raise InputError("rig: has an order in Python, which tune cannot run; tune the rig without it")
+    if rig._orders or rig._layers:
+        raise InputError("rig: has an order or a layer in Python, which tune cannot run; tune the rig without it")
     title = f"headstack tune {rig.name}"
     text, udev_rule = _native.tune(
         rig._native, load._native, goal, _texts(bound), _texts(knob), requests, seed, disk, title, progress

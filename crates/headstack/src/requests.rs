@@ -84,6 +84,19 @@ impl KeptRequests {
         }
     }
 
+    /// The index of an outcome in [`KeptRequests::OUTCOMES`].
+    #[inline]
+    pub fn outcome_code(outcome: Outcome) -> u8 {
+        match outcome {
+            Outcome::Done => 0,
+            Outcome::OutOfRange => 1,
+            Outcome::MediumError => 2,
+            Outcome::Dead => 3,
+            Outcome::Aborted => 4,
+            Outcome::ZoneRefused => 5,
+        }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.lbn.len()
@@ -117,17 +130,7 @@ impl KeptRequests {
         for (column, part) in self.parts_ns.iter_mut().zip(completion.parts.parts()) {
             column.push(rows, part.0 as i64);
         }
-        self.outcome.push(
-            rows,
-            match completion.outcome {
-                Outcome::Done => 0,
-                Outcome::OutOfRange => 1,
-                Outcome::MediumError => 2,
-                Outcome::Dead => 3,
-                Outcome::Aborted => 4,
-                Outcome::ZoneRefused => 5,
-            },
-        );
+        self.outcome.push(rows, KeptRequests::outcome_code(completion.outcome));
         let priority = if self.priorities.is_empty() { None } else { self.priorities.remove(&finished.id) };
         let (is_urgent, limit) = priority.unwrap_or_default();
         self.urgent.push(rows, is_urgent);

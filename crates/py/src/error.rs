@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(
@@ -26,6 +27,15 @@ pub(crate) enum CallError {
     Raised(PyErr),
     /// The message of a panic.
     Bug(String),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Input(message) | CallError::Bug(message) => f.write_str(message),
+            CallError::Raised(raised) => raised.fmt(f),
+        }
+    }
 }
 
 impl From<headstack::Error> for CallError {

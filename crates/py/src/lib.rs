@@ -10,12 +10,17 @@
 mod drive;
 mod error;
 mod files;
+mod layer;
+mod layer_state;
 mod lists;
 mod load;
 mod order;
+mod python_load;
 mod results;
 mod rig;
+mod run_state;
 mod simulation;
+mod steps;
 mod sweep;
 mod trace;
 mod tune;
@@ -30,6 +35,10 @@ mod _native {
     #[pymodule_export]
     use crate::error::{InputError, InternalError};
     #[pymodule_export]
+    use crate::layer::NativeLayerCalls;
+    #[pymodule_export]
+    use crate::layer_state::NativeLayerRequest;
+    #[pymodule_export]
     use crate::lists::{
         cache_uses, drives, operations, orders, outcomes, parts, rigs, trace_formats, version,
     };
@@ -43,6 +52,8 @@ mod _native {
     use crate::rig::NativeRig;
     #[pymodule_export]
     use crate::simulation::NativeSimulation;
+    #[pymodule_export]
+    use crate::steps::{NativeCompletion, NativeLoadContext, NativeRequest, NativeSleep};
     #[pymodule_export]
     use crate::sweep::NativeSweep;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::error::{CallError, detached, input_error};
 use crate::files::MachineFiles;
+use crate::python_load::{PythonLoad, PythonSources, SourceRun};
 use crate::trace::{TraceColumns, format_named};
 use headstack::workload::LoadFile;
 use headstack::{TraceOptions, Workload, WorkloadKind};
@@ -22,23 +23,43 @@ pub(crate) enum LoadSource {
     Generators { text: String, origin: String },
     File { kind: WorkloadKind, path: String, options: TraceOptions },
     Columns { columns: Arc<TraceColumns>, name: String, options: TraceOptions },
+    Python(Arc<PythonSources>),
 }
 
 impl LoadSource {
     /// A workload of these requests.
     ///
-    /// *Errors:* a file cannot be read or is invalid.
-    pub(crate) fn workload(&self) -> Result<Workload<'static>, headstack::Error> {
-        match self {
-            LoadSource::Job { text, origin } => Workload::fio_job(text, origin, &MachineFiles),
-            LoadSource::Generators { text, origin } => Workload::load_file(text, origin),
+    /// *Errors:* a file cannot be read or is invalid; the load is written in Python.
+    pub(crate) fn workload(&self) -> Result<Workload<'static>, CallError> {
+        Ok(match self {
+            LoadSource::Job { text, origin } => Workload::fio_job(text, origin, &MachineFiles)?,
+            LoadSource::Generators { text, origin } => Workload::load_file(text, origin)?,
             LoadSource::File { kind, path, options } => {
-                Workload::open_as(*kind, path, options, &MachineFiles)
+                Workload::open_as(*kind, path, options, &MachineFiles)?
             }
             LoadSource::Columns { columns, name, options } => {
-                Ok(Workload::records(Arc::clone(columns).records(), name, options))
+                Workload::records(Arc::clone(columns).records(), name, options)
             }
-        }
+            LoadSource::Python(sources) => {
+                let message = "is written in Python; only Rig.run and Simulation run it";
+                return Err(CallError::Input(format!("load: {} {message}", sources.name)));
+            }
+        })
+    }
+
+    /// A workload of these requests for one run, whichever language they are written in.
+    ///
+    /// *Errors:* as [`LoadSource::workload`]; what a source written in Python raises.
+    pub(crate) fn workload_of(&self, run: SourceRun) -> Result<Workload<'static>, CallError> {
+        let LoadSource::Python(sources) = self else { return self.workload() };
+        let names = sources.functions.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let load = PythonLoad::new(sources, run)?;
+        Ok(Workload::from_load(&sources.name, load).with_sources(names))
+    }
+
+    /// Whether the load is written in Python.
+    pub(crate) fn is_python(&self) -> bool {
+        matches!(self, LoadSource::Python(_))
     }
 }
 
@@ -113,6 +134,12 @@ impl NativeLoad {
             Workload::open_as(kind, &path, &options, &MachineFiles)?;
             Ok(NativeLoad { source: LoadSource::File { kind, path, options } })
         })
+    }
+
+    /// A load whose sources are functions of Python, each with its name.
+    #[staticmethod]
+    fn python(name: String, functions: Vec<(String, Py<PyAny>)>) -> NativeLoad {
+        NativeLoad { source: LoadSource::Python(Arc::new(PythonSources { name, functions })) }
     }
 
     /// A trace of requests in columns of equal length. `op` has the codes of the kinds: read, write, flush, trim.

@@ -17,7 +17,7 @@ pub(crate) struct RaisedSlot(Arc<Mutex<Option<PyErr>>>);
 
 impl RaisedSlot {
     /// Keeps the first exception.
-    fn keep(&self, error: PyErr) {
+    pub(crate) fn keep(&self, error: PyErr) {
         let mut slot = self.0.lock().expect("no thread panics with it");
         slot.get_or_insert(error);
     }

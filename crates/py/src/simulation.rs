@@ -5,7 +5,9 @@ use crate::load::NativeLoad;
 use crate::order::is_interrupt;
 use crate::results::NativeResults;
 use crate::rig::NativeRig;
-use crate::worker::{ChooserPlan, SimulationPlan, SimulationThread, WorkerReply, WorkerState, WorkerTask};
+use crate::run_state::WorkerState;
+use crate::worker::{ChooserPlan, LayerPlan, SimulationPlan, SimulationThread, WorkerReply, WorkerTask};
+use headstack::sim::LayerPlace;
 use headstack::{Instant, RunProgress};
 use pyo3::prelude::*;
 use std::sync::Mutex;
@@ -32,7 +34,8 @@ fn as_tuple(progress: RunProgress) -> ProgressTuple {
 #[pymethods]
 impl NativeSimulation {
     /// A load on a rig. `orders` are objects with a method `choose`, each with whether it needs positions and whether it
-    /// chooses for the host.
+    /// chooses for the host; `layers` are objects with methods of a layer, each with its place, whether that is a device or a volume,
+    /// and whether it has a method `complete` of its own.
     #[new]
     fn new(
         py: Python<'_>,
@@ -41,8 +44,13 @@ impl NativeSimulation {
         seed: u64,
         keep_requests: bool,
         orders: Vec<(Py<PyAny>, bool, bool)>,
+        layers: Vec<(Py<PyAny>, u32, bool, bool)>,
     ) -> PyResult<NativeSimulation> {
         let order = |(chooser, needs_positions, is_host)| ChooserPlan { chooser, needs_positions, is_host };
+        let layer = |(object, number, is_device, completes)| {
+            let place = if is_device { LayerPlace::Device(number) } else { LayerPlace::Volume(number) };
+            LayerPlan { object, place, completes }
+        };
         let plan = SimulationPlan {
             rig: rig.rig.clone(),
             rig_name: rig.name.clone(),
@@ -50,6 +58,7 @@ impl NativeSimulation {
             seed,
             keeps_requests: keep_requests,
             orders: orders.into_iter().map(order).collect(),
+            layers: layers.into_iter().map(layer).collect(),
         };
         let worker = SimulationThread::start(plan).map_err(input_error)?;
         let simulation = NativeSimulation { worker: Mutex::new(Some(worker)) };

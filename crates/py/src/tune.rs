@@ -86,9 +86,9 @@ impl TuneTrials<'_> {
         if self.is_stopped.load(Ordering::Relaxed) {
             return Err("stopped".to_string());
         }
-        let message = |error: headstack::Error| error.to_string();
-        let workload = self.load.workload().map_err(message)?;
-        let figures = run_trial(self.rig, workload, trial, self.requests).map_err(message)?;
+        let workload = self.load.workload().map_err(|error| error.to_string())?;
+        let figures =
+            run_trial(self.rig, workload, trial, self.requests).map_err(|error| error.to_string())?;
         self.runs.fetch_add(1, Ordering::Relaxed);
         figures.ok_or_else(|| "load: no request is counted; its ramp_time is longer than it runs".to_string())
     }

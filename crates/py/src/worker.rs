@@ -4,14 +4,18 @@
 //! threads wait for its replies without the global lock.
 
 use crate::error::{CallError, caught};
+use crate::layer::PythonLayer;
+use crate::layer_state::SharedLayerState;
 use crate::load::LoadSource;
 use crate::order::{PythonOrder, RaisedSlot};
-use headstack::{Instant, Results, Rig, RunProgress, Simulation};
+use crate::python_load::SourceRun;
+use crate::run_state::WorkerState;
+use headstack::sim::LayerPlace;
+use headstack::{Instant, Results, Rig, Simulation};
 use pyo3::prelude::*;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -23,6 +27,7 @@ pub(crate) struct SimulationPlan {
     pub(crate) seed: u64,
     pub(crate) keeps_requests: bool,
     pub(crate) orders: Vec<ChooserPlan>,
+    pub(crate) layers: Vec<LayerPlan>,
 }
 
 /// An order written in Python, and where it chooses.
@@ -31,6 +36,14 @@ pub(crate) struct ChooserPlan {
     pub(crate) needs_positions: bool,
     /// Whether it chooses in the host's queues, not in the drives.
     pub(crate) is_host: bool,
+}
+
+/// A layer written in Python, and where it is.
+pub(crate) struct LayerPlan {
+    pub(crate) object: Py<PyAny>,
+    pub(crate) place: LayerPlace,
+    /// Whether it has a method `complete` of its own.
+    pub(crate) completes: bool,
 }
 
 /// A task of the thread.
@@ -51,32 +64,6 @@ pub(crate) enum WorkerReply {
     Failed(CallError),
 }
 
-/// What the thread and its owner share while a task is carried out.
-#[derive(Default)]
-pub(crate) struct WorkerState {
-    progress: Mutex<Option<RunProgress>>,
-    /// Why to end the run now.
-    stop: Mutex<Option<String>>,
-}
-
-impl WorkerState {
-    /// The progress at the last report.
-    pub(crate) fn progress(&self) -> Option<RunProgress> {
-        *self.progress.lock().expect("no thread panics with it")
-    }
-
-    /// Ends the run at the next report.
-    pub(crate) fn stop(&self, reason: &str) {
-        *self.stop.lock().expect("no thread panics with it") = Some(reason.to_string());
-    }
-
-    fn report(&self, progress: &RunProgress) -> ControlFlow<String> {
-        *self.progress.lock().expect("no thread panics with it") = Some(*progress);
-        let reason = self.stop.lock().expect("no thread panics with it").clone();
-        reason.map_or(ControlFlow::Continue(()), ControlFlow::Break)
-    }
-}
-
 /// The owner's ends of the channels.
 pub(crate) struct SimulationThread {
     pub(crate) tasks: Sender<WorkerTask>,
@@ -94,8 +81,8 @@ impl SimulationThread {
         let shared = Arc::new(WorkerState::default());
         let theirs = Arc::clone(&shared);
         let body = move || {
-            // The thread stays known to Python, so that orders enter it quickly.
-            let has_orders = !plan.orders.is_empty();
+            // The thread stays known to Python, so that orders, layers and loads enter it quickly.
+            let calls_python = !plan.orders.is_empty() || !plan.layers.is_empty() || plan.load.is_python();
             let work = move || {
                 let failed = answers.clone();
                 if let Err(error) = caught(|| serve(plan, &received, &answers, &theirs)) {
@@ -103,7 +90,7 @@ impl SimulationThread {
                     let _ = failed.send(WorkerReply::Failed(error));
                 }
             };
-            if has_orders { Python::attach(|py| py.detach(work)) } else { work() }
+            if calls_python { Python::attach(|py| py.detach(work)) } else { work() }
         };
         thread::Builder::new().name("headstack".to_string()).spawn(body)?;
         Ok(SimulationThread { tasks, replies, shared })
@@ -115,14 +102,11 @@ fn serve(
     plan: SimulationPlan,
     tasks: &Receiver<WorkerTask>,
     replies: &Sender<WorkerReply>,
-    shared: &WorkerState,
+    shared: &Arc<WorkerState>,
 ) -> Result<(), CallError> {
     let raised = RaisedSlot::default();
     let rig_name = plan.rig_name.clone();
-    let mut simulation = built(plan, &raised)?;
-    let ended = |simulation: &Simulation<'_>| {
-        *shared.progress.lock().expect("no thread panics with it") = Some(simulation.progress());
-    };
+    let (mut simulation, layers) = built(plan, &raised, shared)?;
     let mut reply = WorkerReply::Remain(true);
     while replies.send(reply).is_ok() {
         let Ok(task) = tasks.recv() else { return Ok(()) };
@@ -137,38 +121,85 @@ fn serve(
             WorkerTask::Step { count } => (0..count).all(|_| !raised.has_raised() && simulation.step()),
             WorkerTask::Advance { until } => simulation.run_until_while(until, &mut |progress| {
                 if raised.has_raised() {
-                    return ControlFlow::Break("order".to_string());
+                    return ControlFlow::Break("exception".to_string());
                 }
                 shared.report(progress)
             }),
         };
-        ended(&simulation);
+        shared.keep_progress(simulation.progress());
         if let Some(error) = raised.clone().into_raised() {
             return Err(CallError::Raised(error));
+        }
+        if !remains && !shared.is_stopped() {
+            check_answered(&layers)?;
         }
         reply = WorkerReply::Remain(remains);
     }
     Ok(())
 }
 
-fn built(plan: SimulationPlan, raised: &RaisedSlot) -> Result<Simulation<'static>, CallError> {
-    let mut simulation = Simulation::new(&plan.rig, plan.load.workload()?, plan.seed)?;
+/// Checks that no layer written in Python holds a request when nothing happens any more.
+///
+/// *Errors:* one does.
+fn check_answered(layers: &[SharedLayerState]) -> Result<(), CallError> {
+    let stuck = layers.iter().find_map(|layer| layer.lock().expect("no thread panics with it").stuck());
+    stuck.map_or(Ok(()), |message| Err(CallError::Input(message)))
+}
+
+/// A simulation, and the states of its layers that are written in Python.
+type BuiltSimulation = (Simulation<'static>, Vec<SharedLayerState>);
+
+fn built(
+    plan: SimulationPlan,
+    raised: &RaisedSlot,
+    shared: &Arc<WorkerState>,
+) -> Result<BuiltSimulation, CallError> {
+    let volumes: Vec<u64> = plan.rig.volumes().iter().map(|volume| volume.sectors).collect();
+    let run = SourceRun {
+        seed: plan.seed,
+        volumes: volumes.clone(),
+        raised: raised.clone(),
+        shared: Arc::clone(shared),
+    };
+    let mut simulation = Simulation::new(&plan.rig, plan.load.workload_of(run)?, plan.seed)?;
     if plan.keeps_requests {
         simulation = simulation.keep_requests();
     }
-    for plan in plan.orders {
-        for device in 0..simulation.engine().devices() {
-            let chooser = Python::attach(|py| plan.chooser.clone_ref(py));
-            let order = Box::new(PythonOrder::new(chooser, plan.needs_positions, raised.clone()));
-            let engine = simulation.engine_mut();
-            match plan.is_host {
-                true => {
-                    let set = engine.set_host_order(device, order);
-                    set.map_err(|error| CallError::Input(error.to_string()))?;
-                }
-                false => engine.set_order(device, order),
+    for order in plan.orders {
+        set_order(&mut simulation, &order, raised)?;
+    }
+    let mut layers = Vec::new();
+    for LayerPlan { object, place, completes } in plan.layers {
+        let sectors = match place {
+            LayerPlace::Volume(number) => volumes.get(number as usize).copied(),
+            LayerPlace::Device(number) => ((number as usize) < simulation.engine().devices())
+                .then(|| simulation.engine().device(number as usize).sectors()),
+        };
+        let sectors = sectors.ok_or_else(|| CallError::Input(format!("layer: the rig has no {place:?}")))?;
+        let layer = PythonLayer::new(object, sectors, completes, raised.clone());
+        let layer = layer.map_err(CallError::Raised)?;
+        layers.push(layer.state());
+        simulation.engine_mut().insert(place, Box::new(layer));
+    }
+    Ok((simulation, layers))
+}
+
+fn set_order(
+    simulation: &mut Simulation<'static>,
+    plan: &ChooserPlan,
+    raised: &RaisedSlot,
+) -> Result<(), CallError> {
+    for device in 0..simulation.engine().devices() {
+        let chooser = Python::attach(|py| plan.chooser.clone_ref(py));
+        let order = Box::new(PythonOrder::new(chooser, plan.needs_positions, raised.clone()));
+        let engine = simulation.engine_mut();
+        match plan.is_host {
+            true => {
+                let set = engine.set_host_order(device, order);
+                set.map_err(|error| CallError::Input(error.to_string()))?;
             }
+            false => engine.set_order(device, order),
         }
     }
-    Ok(simulation)
+    Ok(())
 }

@@ -1,0 +1,272 @@
+//! What a layer written in Python knows between two calls: its unanswered requests, and what it wants of the engine.
+
+use crate::error::input_error;
+use crate::steps::op_name;
+use headstack::Instant;
+use headstack::model::{Lbn, Request};
+use headstack::sim::device::Tag;
+use headstack::sim::layer::{Completed, Effect, Submission};
+use headstack::sim::{CacheUse, Completion, Outcome, TimeSplit};
+use pyo3::prelude::*;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// A request at a layer written in Python.
+#[pyclass(name = "LayerRequest", module = "headstack._native", frozen)]
+pub(crate) struct NativeLayerRequest {
+    pub(crate) number: u32,
+    submission: Submission,
+    arrived: Instant,
+    is_own: bool,
+}
+
+#[pymethods]
+impl NativeLayerRequest {
+    /// First block.
+    #[getter]
+    fn lbn(&self) -> u64 {
+        self.submission.request.lbn.0
+    }
+
+    /// Number of blocks.
+    #[getter]
+    fn sectors(&self) -> u32 {
+        self.submission.request.sectors
+    }
+
+    /// `read`, `write` or `flush`.
+    #[getter]
+    fn op(&self) -> &'static str {
+        op_name(self.submission.request.op)
+    }
+
+    /// Whether a write must be on the media before it completes, or a read come from there.
+    #[getter]
+    fn fua(&self) -> bool {
+        self.submission.request.fua
+    }
+
+    /// The number of the process, job or stream that issued it; `None` for none.
+    #[getter]
+    fn source(&self) -> Option<u32> {
+        (self.submission.source != u32::MAX).then_some(self.submission.source)
+    }
+
+    /// Whether it goes before others where priorities are obeyed.
+    #[getter]
+    fn urgent(&self) -> bool {
+        self.submission.urgent
+    }
+
+    /// When the layer got it, in nanoseconds since the start of the run.
+    #[getter]
+    fn arrived_ns(&self) -> u64 {
+        self.arrived.0
+    }
+
+    /// Whether the layer issued it itself.
+    #[getter]
+    fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    fn __repr__(&self) -> String {
+        describe(&self.submission.request)
+    }
+}
+
+fn describe(request: &Request) -> String {
+    let Request { op, lbn: Lbn(lbn), sectors, .. } = request;
+    format!("<LayerRequest: {} of {sectors} sectors at LBN {lbn}>", op_name(*op))
+}
+
+/// A request that is not answered.
+pub(crate) struct UnansweredRequest {
+    pub(crate) object: Py<NativeLayerRequest>,
+    pub(crate) submission: Submission,
+    arrived: Instant,
+    pub(crate) is_own: bool,
+    /// Requests below for it that have not completed, those that are sent later included.
+    pub(crate) below: usize,
+    pub(crate) is_answering: bool,
+    /// The last completion from below, or the first that failed.
+    completion: Option<Completion>,
+}
+
+impl UnansweredRequest {
+    /// The request is sent, perhaps again. What completed before it was sent again does not count.
+    pub(crate) fn send(&mut self) {
+        if self.below == 0 {
+            self.completion = None;
+        }
+        self.below += 1;
+    }
+
+    /// A request below for it has completed.
+    pub(crate) fn observe(&mut self, completion: &Completion) {
+        self.below -= 1;
+        match &self.completion {
+            Some(failed) if failed.outcome != Outcome::Done => {}
+            _ => self.completion = Some(*completion),
+        }
+    }
+
+    /// How it went below so far.
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.completion.map_or(Outcome::Done, |completion| completion.outcome)
+    }
+
+    /// The answer at `now`: times since the last completion from below count as `queued`.
+    fn answer(&self, now: Instant) -> Completed {
+        let at_once = || Completion {
+            tag: Tag(0),
+            request: self.submission.request,
+            submitted: self.arrived,
+            completed: self.arrived,
+            outcome: Outcome::Done,
+            parts: TimeSplit::default(),
+            cache: CacheUse::Miss,
+            travel: None,
+        };
+        let mut completion = self.completion.unwrap_or_else(at_once);
+        completion.parts.queued += now - completion.completed;
+        completion.completed = now;
+        Completed { id: self.submission.id, completion, cached: self.completion.is_none() }
+    }
+}
+
+/// What a layer does at a later time.
+pub(crate) enum DelayedAction {
+    Send(Submission),
+    Answer(u32),
+}
+
+/// What a layer knows between two calls, and what it wants of the engine.
+pub(crate) struct LayerState {
+    /// Name of the layer's class, for errors.
+    name: String,
+    /// Sectors of what is below.
+    pub(crate) sectors: u64,
+    pub(crate) now: Instant,
+    /// Whether one of the layer's methods runs.
+    pub(crate) is_called: bool,
+    pub(crate) pending: HashMap<u32, UnansweredRequest>,
+    next_number: u32,
+    pub(crate) effects: VecDeque<Effect>,
+    /// The second number keeps the order of equal times.
+    delayed: BTreeMap<(Instant, u64), DelayedAction>,
+    delays: u64,
+    pub(crate) call_at: Instant,
+}
+
+/// A layer's state, which its calls and the engine share.
+pub(crate) type SharedLayerState = Arc<Mutex<LayerState>>;
+
+impl LayerState {
+    /// That of a layer of this class, above something with this number of sectors.
+    pub(crate) fn new(name: String, sectors: u64) -> LayerState {
+        LayerState {
+            name,
+            sectors,
+            now: Instant::ZERO,
+            is_called: false,
+            pending: HashMap::new(),
+            next_number: 0,
+            effects: VecDeque::new(),
+            delayed: BTreeMap::new(),
+            delays: 0,
+            call_at: Instant::MAX,
+        }
+    }
+
+    /// Forgets a request of the layer's own that has completed and was not sent again.
+    pub(crate) fn forget_own(&mut self, number: u32) {
+        if self.pending.get(&number).is_some_and(|pending| pending.is_own && pending.below == 0) {
+            self.pending.remove(&number);
+        }
+    }
+
+    pub(crate) fn add(&mut self, py: Python<'_>, submission: Submission, is_own: bool) -> PyResult<u32> {
+        let number = self.next_number;
+        self.next_number = self.next_number.wrapping_add(1);
+        let object = NativeLayerRequest { number, submission, arrived: self.now, is_own };
+        let request = UnansweredRequest {
+            object: Py::new(py, object)?,
+            submission,
+            arrived: self.now,
+            is_own,
+            below: 0,
+            is_answering: false,
+            completion: None,
+        };
+        self.pending.insert(number, request);
+        Ok(number)
+    }
+
+    pub(crate) fn object(&self, py: Python<'_>, number: u32) -> Option<Py<NativeLayerRequest>> {
+        self.pending.get(&number).map(|pending| pending.object.clone_ref(py))
+    }
+
+    pub(crate) fn check_called(&self) -> PyResult<()> {
+        let cure = "call it inside submit(), complete() or timeout()";
+        match self.is_called {
+            true => Ok(()),
+            false => {
+                Err(input_error(format!("{}: called outside of the layer's methods; {cure}", self.name)))
+            }
+        }
+    }
+
+    /// The request of this object, if it is not answered.
+    pub(crate) fn unanswered(
+        &mut self,
+        request: &Py<NativeLayerRequest>,
+    ) -> PyResult<&mut UnansweredRequest> {
+        let answered = || input_error(format!("{}: the request is answered already", self.name));
+        let pending = self.pending.get_mut(&request.get().number);
+        pending.filter(|pending| pending.object.is(request) && !pending.is_answering).ok_or_else(answered)
+    }
+
+    /// Does it now, or at a later time.
+    pub(crate) fn act(&mut self, time: Instant, action: DelayedAction) {
+        if time <= self.now {
+            self.carry_out(action);
+        } else {
+            self.delays += 1;
+            self.delayed.insert((time, self.delays), action);
+        }
+    }
+
+    pub(crate) fn carry_out(&mut self, action: DelayedAction) {
+        match action {
+            DelayedAction::Send(submission) => self.effects.push_back(Effect::Down { child: 0, submission }),
+            DelayedAction::Answer(number) => {
+                let Some(pending) = self.pending.remove(&number) else { return };
+                if !pending.is_own {
+                    self.effects.push_back(Effect::Up(pending.answer(self.now)));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn carry_out_due(&mut self) {
+        while let Some(entry) = self.delayed.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let action = entry.remove();
+            self.carry_out(action);
+        }
+    }
+
+    pub(crate) fn next_event(&self) -> Instant {
+        let delayed = self.delayed.first_key_value().map_or(Instant::MAX, |((time, _), _)| *time);
+        delayed.min(self.call_at)
+    }
+
+    /// Why a run that has no further event is not over: a request that the layer has not answered; none if there is none.
+    pub(crate) fn stuck(&self) -> Option<String> {
+        let held = self.pending.values().filter(|pending| !pending.is_own);
+        let first = held.min_by_key(|pending| (pending.arrived, pending.submission.id))?;
+        let (arrived, request) = (first.arrived.as_secs(), describe(&first.submission.request));
+        let cure = "each request must be sent or answered";
+        Some(format!("{}: {request}, which arrived at {arrived:.6} s, is not answered; {cure}", self.name))
+    }
+}
