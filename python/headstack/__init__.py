@@ -10,7 +10,8 @@
 The same rig, load and seed give the same results as the command `headstack sim`, on every machine.
 """
 
-from ._command import Server, command, emulate, serve
+import typing
+
 from ._drive import Drive
 from ._errors import CommandError, InputError, InternalError, StoppedWarning
 from ._layer import Layer
@@ -35,8 +36,44 @@ from ._results import Responses, Results
 from ._rig import Rig
 from ._simulation import Progress, Simulation
 from ._source import PythonLoad
-from ._sweep import Sweep, SweepCell, SweepSummary, SweepTable
-from ._tune import Advice, Change, Tuning, TuningFigure, tune
+
+if typing.TYPE_CHECKING:
+    from ._command import Server, command, emulate, serve
+    from ._report import Report
+    from ._sweep import Sweep, SweepCell, SweepSummary, SweepTable
+    from ._tune import Advice, Change, Tuning, TuningFigure, tune
+
+#: Names whose modules are imported when they are first used, because they take as long to import as all others.
+_LATER = {
+    "Server": "_command",
+    "command": "_command",
+    "emulate": "_command",
+    "serve": "_command",
+    "Report": "_report",
+    "Sweep": "_sweep",
+    "SweepCell": "_sweep",
+    "SweepSummary": "_sweep",
+    "SweepTable": "_sweep",
+    "Advice": "_tune",
+    "Change": "_tune",
+    "Tuning": "_tune",
+    "TuningFigure": "_tune",
+    "tune": "_tune",
+}
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __version__ = _version()
 
@@ -59,6 +96,7 @@ __all__ = [
     "Progress",
     "PythonLoad",
     "Queue",
+    "Report",
     "Request",
     "RequestTable",
     "Requests",

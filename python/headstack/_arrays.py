@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from ._errors import InputError
+from ._numpy import np
 
-Int64 = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Int64 = npt.NDArray[np.int64]
+
 
 
 def int_column(name: str, values: Any, rows: int | None = None) -> Int64:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from ._native import Drive as NativeDrive
-from ._arrays import Int64, int_column
+from ._arrays import int_column
+from ._numpy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ._arrays import Int64
 
 __all__ = ["Drive"]
 

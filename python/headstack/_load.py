@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._arrays import KINDS, Int64, int_column, op_column
+from ._arrays import KINDS, int_column, op_column
 from ._errors import InputError
+from ._numpy import np
+
+if TYPE_CHECKING:
+    from ._arrays import Int64
 
 __all__ = ["Fio", "Generators", "Load", "Requests", "Trace"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._errors import InputError
+from ._numpy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["RequestTable"]
 
@@ -17,12 +18,12 @@ CODED = {"op": _native.operations(), "cache": _native.cache_uses(), "outcome": _
 
 #: Types of columns that the recorder leaves out while all their values are zero.
 SPARSE = {
-    "urgent": np.bool_,
-    "limit": np.uint8,
-    "source": np.uint32,
-    "volume": np.uint32,
-    "device": np.uint32,
-    "outcome": np.uint8,
+    "urgent": "bool",
+    "limit": "uint8",
+    "source": "uint32",
+    "volume": "uint32",
+    "device": "uint32",
+    "outcome": "uint8",
 }
 
 
@@ -40,7 +41,7 @@ class RequestTable:
         """Wraps the recorder's columns."""
         rows = len(columns["lbn"])
         self._columns: dict[str, npt.NDArray[Any]] = {
-            name: np.zeros(rows, dtype=SPARSE.get(name, np.int64)) if values is None else values
+            name: np.zeros(rows, dtype=SPARSE.get(name, "int64")) if values is None else values
             for name, values in columns.items()
         }
 

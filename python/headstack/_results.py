@@ -7,15 +7,17 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from . import _native
 from ._errors import InputError
+from ._numpy import np
 from ._requests import RequestTable
 
 if TYPE_CHECKING:
     import os
+
+    import numpy.typing as npt
+
+    from ._report import Report
 
 __all__ = ["Responses", "Results"]
 
@@ -225,12 +227,19 @@ class Results:
 
         return plot_results(self)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the tables of the results as one HTML page."""
-        title = html.escape(self._title())
-        page = f'<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n{self._repr_html_()}\n'
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
+    def report(self, path: str | os.PathLike[str] | None = None) -> Report:
+        """One HTML page with the tables of the results, and charts if matplotlib is installed: Jupyter shows it; `path` is a file that it
+        is also written to."""
+        from ._report import Report
+
+        page = Report(self)
+        if path is not None:
+            page.write(path)
+        return page
+
+    @staticmethod
+    def _version() -> str:
+        return _native.version()
 
     def _title(self) -> str:
         rig, load, _ = self._native.titles()

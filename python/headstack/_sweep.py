@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from . import _native
+from ._numpy import np
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    import numpy.typing as npt
     import pandas
 
 #: The columns with text. Those of the keys that are set have text, too.
@@ -47,7 +46,7 @@ class SweepSummary:
     """The label and the error of each cell that failed, now or before."""
 
 
-class SweepTable(Mapping[str, npt.NDArray[Any]]):
+class SweepTable(Mapping[str, "npt.NDArray[Any]"]):
     """The rows of a sweep as NumPy columns by name, in the order of the plan: `table["p99_ms"]`.
 
     Text is in columns of objects, `None` where there is none; `seed` is unsigned; all other columns are `float64`, NaN where a cell

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pydoc
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,5 +38,17 @@ def test_help_of_every_public_name_is_complete(name: str) -> None:
 def test_every_public_name_is_exported_once() -> None:
     assert len(set(hs.__all__)) == len(hs.__all__)
     assert hs.__version__
-    public = {name for name in vars(hs) if not name.startswith("_") and not inspect.ismodule(getattr(hs, name))}
+    public = {name for name in dir(hs) if not name.startswith("_") and not inspect.ismodule(getattr(hs, name))}
     assert public == set(hs.__all__)
+
+
+def test_unknown_name_of_the_package_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Rigg'"):
+        getattr(hs, "Rigg")
+
+
+def test_import_leaves_numpy_and_what_starts_programs_for_later() -> None:
+    program = "import sys, headstack; print(*[name for name in ('numpy', 'subprocess', 'dataclasses') if name in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": str(Path(hs.__file__).parent.parent)}
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment)
+    assert found.stdout.strip() == ""
