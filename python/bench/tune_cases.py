@@ -146,7 +146,7 @@ def mean(runs: list[dict[str, float]]) -> dict[str, float]:
 def combinations(case: Case) -> list[Settings]:
     """All combinations that differ in effect. Settings of a scheduler count with that scheduler only."""
     lists = [[(knob, value) for value in VALUES[knob][1]] for knob in case.knobs]
-    found = {}
+    found: dict[Settings, None] = {}
     for choice in itertools.product(*lists):
         scheduler = dict(choice).get("scheduler")
         found[tuple(one for one in choice if BELONGS.get(one[0], scheduler) == scheduler)] = None
@@ -231,7 +231,8 @@ def row(case: Case) -> tuple[tuple[str, ...], list[str]]:
 
 def main(arguments: list[str]) -> int:
     names = [argument for argument in arguments if argument != "--write"]
-    lines, faults = [HEAD], []
+    lines: list[tuple[str, ...]] = [HEAD]
+    faults: list[str] = []
     for case in CASES:
         if not names or case.name in names:
             line, wrong = row(case)

@@ -17,7 +17,18 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// What the tests need from the Python index; `python/pyproject.toml` has the same list as the extra `test`.
-const LIBRARIES: [&str; 6] = ["numpy", "pandas", "pyarrow", "pytest", "hypothesis", "mypy"];
+const LIBRARIES: [&str; 10] = [
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pytest",
+    "hypothesis",
+    "mypy",
+    "nbclient",
+    "nbformat",
+    "ipykernel",
+    "distributed>=2025.1",
+];
 
 fn target() -> &'static Path {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
@@ -114,14 +125,19 @@ fn python_tests_pass() {
 #[test]
 fn types_of_the_package_hold() {
     let Some(mut python) = interpreter() else { return };
-    let cache = target().join("python/mypy");
+    let (cache, notebooks) = (target().join("python/mypy"), target().join("python/notebooks"));
+    let mut write = interpreter().expect("it was found");
+    write.arg(python_folder().join("tests/test_notebooks.py")).arg(&notebooks);
+    run(&mut write).unwrap_or_else(|output| panic!("{output}"));
     let python = python
         .args(["-m", "mypy", "--strict", "--cache-dir"])
         .arg(cache)
         .arg("--config-file")
         .arg(python_folder().join("pyproject.toml"))
         .arg("headstack")
-        .arg(python_folder().join("tests"));
+        .arg(python_folder().join("tests"))
+        .arg(python_folder().join("bench"))
+        .arg(notebooks);
     run(python).unwrap_or_else(|output| panic!("{output}"));
 }
 
