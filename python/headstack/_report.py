@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import io
 import os
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Report"]
 
 STYLE = (
-    "body { font: 14px sans-serif; margin: 1rem; color: #222 } svg { max-width: 100%; height: auto }"
+    "body { font: 14px sans-serif; margin: 1rem; color: #222 } img { max-width: 100%; height: auto }"
     " table { border-collapse: collapse; float: left; margin: 0 2rem 1rem 0 }"
     " caption { text-align: left; font-weight: bold; padding: .2rem 0 } td { padding: .1rem 1rem .1rem 0 }"
     " td + td { text-align: right; font-variant-numeric: tabular-nums } footer { clear: both; color: #666 }"
@@ -49,19 +50,19 @@ class Report:
     def _repr_html_(self) -> str:
         # A frame, so that the page's style does not change the notebook's; without scripts, which it has none of.
         page = html.escape(self._html, quote=True)
-        return f'<iframe sandbox srcdoc="{page}" style="width: 100%; height: {HEIGHT}px; border: 1px solid #ccc"></iframe>'
+        return f'<iframe sandbox="allow-same-origin" srcdoc="{page}" style="width: 100%; height: {HEIGHT}px; border: 1px solid #ccc"></iframe>'
 
     def __repr__(self) -> str:
         return f"<Report of {len(self._html):,} characters>"
 
 
 def _charts(results: Results) -> str:
-    """The figure of `plot()` as SVG; nothing without matplotlib."""
+    """The figure of `plot()` as a picture; nothing without matplotlib."""
     try:
         figure = results.plot()
     except ImportError:
         return ""
-    file = io.StringIO()
+    file = io.BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
-    text = file.getvalue()
-    return text[text.index("<svg") :]
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    return f'<img alt="response times, requests over time, parts of the response" src="data:image/svg+xml;base64,{data}">'
