@@ -51,16 +51,28 @@ pub(super) fn unpack<'a>(input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 
     Ok(match Packing::of_head(&head) {
         Packing::None => Box::new(input),
         Packing::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))),
+        #[cfg(feature = "zstd")]
         Packing::Zstd => {
             let unpacked = Unpacked(zstd::Decoder::with_buffer(input)?);
             Box::new(BufReader::with_capacity(BUFFER, unpacked))
         }
+        #[cfg(not(feature = "zstd"))]
+        Packing::Zstd => return Err(without_zstd()),
     })
 }
 
+/// The error of a program that was built without the feature `zstd`.
+#[cfg(not(feature = "zstd"))]
+fn without_zstd() -> io::Error {
+    let message = "packed by zstd, which this program was built without; unpack it first: zstd -d";
+    io::Error::new(io::ErrorKind::Unsupported, message)
+}
+
 /// What zstd unpacks, with its one limit in words.
+#[cfg(feature = "zstd")]
 struct Unpacked<R>(R);
 
+#[cfg(feature = "zstd")]
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into).map_err(|error| match error.to_string().contains("too much memory") {
@@ -76,6 +88,7 @@ impl<R: Read> Read for Unpacked<R> {
 pub(super) enum Packer<W: Write> {
     None(W),
     Gzip(GzEncoder<W>),
+    #[cfg(feature = "zstd")]
     Zstd(zstd::Encoder<'static, W>),
 }
 
@@ -84,6 +97,9 @@ impl<W: Write> Packer<W> {
         Ok(match packing {
             Packing::None => Packer::None(output),
             Packing::Gzip => Packer::Gzip(GzEncoder::new(output, flate2::Compression::default())),
+            #[cfg(not(feature = "zstd"))]
+            Packing::Zstd => return Err(without_zstd()),
+            #[cfg(feature = "zstd")]
             Packing::Zstd => Packer::Zstd(zstd::Encoder::new(output, zstd::DEFAULT_COMPRESSION_LEVEL)?),
         })
     }
@@ -92,6 +108,7 @@ impl<W: Write> Packer<W> {
         match self {
             Packer::None(output) => output.write_all(bytes),
             Packer::Gzip(output) => output.write_all(bytes),
+            #[cfg(feature = "zstd")]
             Packer::Zstd(output) => output.write_all(bytes),
         }
     }
@@ -101,6 +118,7 @@ impl<W: Write> Packer<W> {
         let mut output = match self {
             Packer::None(output) => output,
             Packer::Gzip(output) => output.finish()?,
+            #[cfg(feature = "zstd")]
             Packer::Zstd(output) => output.finish()?,
         };
         output.flush()?;
