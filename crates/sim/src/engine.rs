@@ -16,7 +16,7 @@ pub use tree::LayerPlace;
 
 use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerActivity, ControllerSetup};
-use crate::device::{Completion, Device, Fault, FaultError, MediaWrite};
+use crate::device::{ArmRecord, Completion, Device, Fault, FaultError, MediaWrite};
 use crate::layer::Layer;
 use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
@@ -237,6 +237,16 @@ impl Engine {
     /// A device.
     pub fn device(&self, index: usize) -> &Device {
         self.tree.devices[index].device()
+    }
+
+    /// Logs the accesses of all arms from now on, for [`Engine::poll_arm_record`].
+    pub fn log_arms(&mut self) {
+        self.tree.devices.iter_mut().for_each(|queue| queue.device_mut().log_arm());
+    }
+
+    /// The next access of a device's arm; as [`Device::poll_arm_record`].
+    pub fn poll_arm_record(&mut self, device: usize) -> Option<ArmRecord> {
+        self.tree.devices[device].device_mut().poll_arm_record()
     }
 
     /// Has a device choose by a program's own order, as [`Device::set_order`].

@@ -18,9 +18,10 @@ mod stream_layer;
 
 pub use array::ArrayVolume;
 pub use device::{
-    Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
-    DeviceView, Drive, DriveShape, DriveSource, Fault, FaultError, MediaWrite, NewDrives, Outcome, QueueFull,
-    SeekDistances, ShingleActivity, SlowedAccesses, Tag, TaskAttribute, TimeSplit, Travel,
+    Activity, ArmRecord, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
+    DeviceView, Drive, DriveShape, DriveSource, Fault, FaultError, MediaWrite, NewDrives, Outcome,
+    OutstandingCommand, QueueFull, SeekDistances, ShingleActivity, SlowedAccesses, Tag, TaskAttribute,
+    TimeSplit, Travel,
 };
 pub use engine::{Engine, LayerPlace};
 pub use headstack_policy::rearrange::RearrangeCounters;

@@ -179,6 +179,9 @@ impl Device {
 
     /// Starts a command; false when the cache can answer it by now.
     fn start(&mut self, slot: u32) -> bool {
+        if let Some(log) = &mut self.disk.arm_log {
+            log.outstanding = self.commands.outstanding() as u32;
+        }
         match self.commands.jobs[slot as usize].command.request.op {
             _ if !self.config.is_buffered => self.start_passing(slot),
             Op::Read => self.start_read(slot),

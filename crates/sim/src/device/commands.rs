@@ -5,7 +5,7 @@ use super::drive::Drive;
 use super::job::Job;
 use super::port::{Port, Wanted};
 use super::waiting::Waiting;
-use super::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
+use super::{Command, Completion, Outcome, OutstandingCommand, QueueFull, Tag, TaskAttribute};
 use headstack_model::spec::Tagging;
 use headstack_model::{Instant, Lbn, Op};
 use headstack_policy::{Slot, SlotId};
@@ -56,6 +56,15 @@ impl Commands {
             }
         }
         first
+    }
+
+    /// The outstanding commands, in no order of time.
+    pub(super) fn listed(&self) -> Vec<OutstandingCommand> {
+        let mut is_over = vec![false; self.jobs.len()];
+        let over = self.free.iter().chain(self.done.iter().map(|(slot, _)| slot));
+        over.for_each(|slot| is_over[*slot as usize] = true);
+        let left = self.jobs.iter().zip(is_over).filter(|(_, is_over)| !is_over);
+        left.map(|(job, _)| OutstandingCommand { command: job.command, submitted: job.submitted }).collect()
     }
 
     pub(super) fn outstanding(&self) -> usize {

@@ -245,7 +245,7 @@ impl Destage {
         let (mut span, travel) = disk.write_span(begins, blocks.clone(), run.arriving, Room::ENDLESS);
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         disk.put_off(&mut span, lost);
-        disk.activity.destage(&span, travel);
+        disk.account_destage(&span, travel, run.start..run.end);
         span.end += self.extra;
         disk.arm.at = span.end;
         disk.occupy(Work::Writing { slot: None }, span.end);

@@ -1,6 +1,7 @@
 //! The disk: platters with their faults, and the arm over them with its present work.
 
 use super::activity::{Activity, Travel};
+use super::arm_log::ArmLog;
 use super::chance::Chance;
 use super::drive::Drive;
 use super::faults::BadBlocks;
@@ -103,6 +104,8 @@ pub(super) struct DiskArm {
     pub(super) seed: u64,
     /// The media-write log, if it is enabled.
     pub(super) record: Option<Box<Record>>,
+    /// The log of accesses, if it is enabled.
+    pub(super) arm_log: Option<Box<ArmLog>>,
     pub(super) activity: Activity,
     write_seek_min: Nanos,
     physical_sectors: u64,
@@ -126,6 +129,7 @@ impl DiskArm {
             slow: Slowness::new(&spec.mechanics, seed),
             seed,
             record: None,
+            arm_log: None,
             activity: Activity::default(),
             write_seek_min: Nanos::from_ms(spec.bus.write_seek_min_ms),
             physical_sectors: u64::from(spec.physical_sector_bytes / spec.sector_bytes),
@@ -255,11 +259,24 @@ impl DiskArm {
     #[inline(always)]
     pub(super) fn account(&mut self, job: &mut Job, span: &Span, travel: Travel) {
         self.activity.command(span, travel);
+        if let Some(log) = &mut self.arm_log {
+            let request = &job.command.request;
+            let work = if request.op == Op::Write { ArmWork::Write } else { ArmWork::Read };
+            log.add(work, Some(job.submitted), request.lbn..request.end(), span, travel);
+        }
         job.travel = Some(travel);
         job.parts.seek += span.seek;
         job.parts.rotational_latency += span.rotation;
         job.parts.media += span.media;
         job.accounted = span.end;
+    }
+
+    /// Accounts an access for cached or logged writes, of which `blocks` are the last run.
+    pub(super) fn account_destage(&mut self, span: &Span, travel: Travel, blocks: Range<Lbn>) {
+        self.activity.destage(span, travel);
+        if let Some(log) = &mut self.arm_log {
+            log.add(ArmWork::Destage, None, blocks, span, travel);
+        }
     }
 
     /// Records that a write's data arrived, to be written from `list`.
@@ -281,6 +298,9 @@ impl DiskArm {
     pub(super) fn lose(&mut self, time: Nanos, job: &mut Job) {
         self.arm.at += time;
         self.activity.commands.rotational_latency += time;
+        if let Some(log) = &mut self.arm_log {
+            log.delay_last(time);
+        }
         job.parts.rotational_latency += time;
         job.accounted += time;
         if let (Op::Write, Some(record)) = (job.command.request.op, &mut self.record) {

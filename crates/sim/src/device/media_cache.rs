@@ -209,7 +209,7 @@ impl MediaCache {
         let record = disk.record.take();
         let (span, travel) = disk.write_span(arm.at, run.start..run.end, all_here, Room::ENDLESS);
         disk.record = record;
-        disk.activity.destage(&span, travel);
+        disk.account_destage(&span, travel, run.start..run.end);
         disk.occupy(Work::Emptying, span.end);
         true
     }

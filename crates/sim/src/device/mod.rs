@@ -14,6 +14,7 @@
 
 mod activity;
 mod arm;
+mod arm_log;
 mod chance;
 mod command;
 mod commands;
@@ -44,6 +45,7 @@ mod view;
 mod waiting;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, ShingleActivity, SlowedAccesses, Travel};
+pub use arm_log::ArmRecord;
 pub use command::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 pub use drive::{Drive, DriveShape, DriveSource, NewDrives};
 pub use faults::{Fault, FaultError};
@@ -51,7 +53,7 @@ pub(crate) use media::Arm;
 pub use options::{DeviceError, DeviceOptions};
 pub use record::MediaWrite;
 pub use split::TimeSplit;
-pub use view::{ArmWork, DeviceView};
+pub use view::{ArmWork, DeviceView, OutstandingCommand};
 
 use crate::link::HostLink;
 use chance::Chance;
@@ -60,7 +62,7 @@ use config::{BusRules, Config};
 use destage::Destage;
 use disk::DiskArm;
 use faults::Health;
-use headstack_model::cache::Cache;
+use headstack_model::cache::{Cache, Segment, SegmentState};
 use headstack_model::spec::Tagging;
 use headstack_model::zones::{ZoneRefusal, Zones};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
@@ -222,6 +224,38 @@ impl Device {
             depth: self.commands.depth,
             dirty_sectors: self.destage.dirty_sectors(),
         }
+    }
+
+    /// The commands that it has, those that the arm or the port works for included, in no order of time.
+    pub fn outstanding_commands(&self) -> Vec<OutstandingCommand> {
+        self.commands.listed()
+    }
+
+    /// The segments of its cache that hold data. Those of read-ahead in progress are behind [`Device::read_ahead`].
+    pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
+        let all = (0..self.cache.count()).map(|index| self.cache.segment(index));
+        all.filter(|segment| segment.state != SegmentState::Empty)
+    }
+
+    /// The blocks that the read-ahead in progress has read by `now`; `None` without one.
+    pub fn read_ahead(&self, now: Instant) -> Option<Range<Lbn>> {
+        self.ahead.visible(&self.disk, now)
+    }
+
+    /// Logs the arm's accesses from now on, for [`Device::poll_arm_record`].
+    pub fn log_arm(&mut self) {
+        self.disk.arm_log.get_or_insert_default();
+    }
+
+    /// The next access of the arm that was planned, in order, with its end; nothing without the log. A caller that does not keep up
+    /// loses the oldest ([`Device::dropped_arm_records`]).
+    pub fn poll_arm_record(&mut self) -> Option<ArmRecord> {
+        self.disk.arm_log.as_mut()?.poll()
+    }
+
+    /// Accesses that were dropped from the log, because they were not polled in time.
+    pub fn dropped_arm_records(&self) -> u64 {
+        self.disk.arm_log.as_ref().map_or(0, |log| log.dropped)
     }
 
     /// Submits a command at `now`.

@@ -20,6 +20,8 @@ pub(super) struct Sending {
 struct Ahead {
     segment: usize,
     began: Instant,
+    /// First block that it reads.
+    first: Lbn,
     pass: Pass,
     /// Where it ends by itself.
     limit: Lbn,
@@ -168,8 +170,18 @@ impl ReadAheadControl {
         let pass = disk.drive.plan_after(&disk.last_extent, arm, next, limit - next);
         cache.set_state(segment, SegmentState::Filling);
         let (began, followed) = (arm.at, Instant::MAX);
-        self.current =
-            Ahead { segment, began, pass, limit, keep_to, front, wrapping, followed, ..Ahead::default() };
+        self.current = Ahead {
+            segment,
+            began,
+            first: next,
+            pass,
+            limit,
+            keep_to,
+            front,
+            wrapping,
+            followed,
+            ..Ahead::default()
+        };
         disk.work = Work::ReadAhead;
         self.hold_back(disk, arm.at);
         let is_slid = from_end - held_from <= cache.segment_sectors();
@@ -263,8 +275,25 @@ impl ReadAheadControl {
     fn stop(&mut self, disk: &mut DiskArm, cache: &mut Cache, arm: Arm) {
         cache.set_state(self.current.segment, SegmentState::Read);
         disk.activity.read_ahead += arm.at.since(self.current.began);
+        self.log(disk, cache, arm.at);
         disk.last_extent = self.current.pass.extent;
         (disk.arm, disk.work) = (arm, Work::Idle);
+    }
+
+    /// Logs the read-ahead, which ends at `ends`, if the log is enabled.
+    fn log(&self, disk: &mut DiskArm, cache: &Cache, ends: Instant) {
+        if let Some(log) = &mut disk.arm_log {
+            let (read, ahead) = (cache.segment(self.current.segment).end, &self.current);
+            log.add_read_ahead(ahead.first..read.max(ahead.first), ahead.pass.place(), (ahead.began, ends));
+        }
+    }
+
+    /// Blocks from the start of the read-ahead in progress to the one under the head at `now`, or to the end of its present pass.
+    /// It evaluates nothing.
+    pub(super) fn visible(&self, disk: &DiskArm, now: Instant) -> Option<Range<Lbn>> {
+        let Ahead { first, pass, .. } = &self.current;
+        let read = || pass.first + u64::from(pass.gone_by(&disk.drive, now));
+        disk.work.is_read_ahead().then(|| *first..read().max(*first))
     }
 
     /// Stops the read-ahead for other work, if one is in progress; returns when that is possible if not yet.
@@ -343,6 +372,7 @@ impl ReadAheadControl {
         }
         disk.activity.read_ahead += now.since(ahead.began);
         disk.activity.join(&span);
+        self.log(disk, cache, now);
         disk.move_to_end(&span, end);
         disk.occupy(Work::Reading { segment: Some(ahead.segment), start, end }, span.end);
         (span.end, delivered.bound)

@@ -1,6 +1,7 @@
 //! The state of a device at one time, for people and dashboards.
 
-use headstack_model::Lbn;
+use super::Command;
+use headstack_model::{Instant, Lbn};
 
 /// The arm's kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,15 @@ pub struct DeviceView {
     pub depth: usize,
     /// Blocks in its cache that are not on the media.
     pub dirty_sectors: u64,
+}
+
+/// A command that a device has and has not completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutstandingCommand {
+    /// The request, with its priority and deadline.
+    pub command: Command,
+    /// When it was submitted.
+    pub submitted: Instant,
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ impl Destage {
         let Some(span) = disk.drive.write_what_is_here(near, disk.arm, blocks, next.arriving) else {
             return false;
         };
-        disk.activity.destage(&span, disk.travel_to(span.last.place()));
+        let travel = disk.travel_to(span.last.place());
+        disk.account_destage(&span, travel, next.start..next.end);
         disk.move_to_end(&span, disk.last_lbn);
         disk.event = span.end;
         self.goes_over = true;

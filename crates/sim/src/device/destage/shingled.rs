@@ -38,7 +38,8 @@ impl Destage {
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         span.delay_media(lost);
         disk.arm.at += lost;
-        disk.activity.destage(&span, Travel { from: from.cylinder, to: disk.arm.place.cylinder });
+        let travel = Travel { from: from.cylinder, to: disk.arm.place.cylinder };
+        disk.account_destage(&span, travel, oldest.start..oldest.end);
         span.end += self.extra;
         disk.arm.at = span.end;
         self.last_was_destage = true;
