@@ -1,0 +1,165 @@
+// @ts-check
+// A side of the page: its figures, its pictures, the lists of its last and slowest requests.
+/* global readDevices, drawPlatter, drawQueue, drawWay, drawCache, duration, grouped, requestTitle, PART_NAMES, WORK_NAMES */
+
+/** Platters of a side that are drawn. */
+const PLATTERS_MAX = 8;
+/** Time between two changes of texts, which nobody reads at 60 a second. */
+const TEXT_MS = 200;
+
+class Panel {
+  /** @param {any} description @param {number} index @param {(side: number, request: any) => void} onRequest */
+  constructor(description, index, onRequest) {
+    this.description = description;
+    this.index = index;
+    this.onRequest = onRequest;
+    this.texts = 0;
+    /** @type {any} */ this.view = null;
+    const template = /** @type {HTMLTemplateElement} */ (document.getElementById("side"));
+    this.root = /** @type {HTMLElement} */ (/** @type {HTMLElement} */ (template.content.firstElementChild).cloneNode(true));
+    this.part("h2").textContent = `Order ${description.order}`;
+    this.root.setAttribute("aria-label", `Run with order ${description.order}`);
+    this.platters = description.devices.slice(0, PLATTERS_MAX).map((/** @type {any} */ device) => this.addPlatter(device));
+    this.part(".parts").append(...PART_NAMES.map((name, part) => Object.assign(document.createElement("span"), { className: `key-${part}`, textContent: name })));
+    this.figures = new Map();
+    this.rows = { last: this.addRows(".last", 12), slow: this.addRows(".slow", 8) };
+  }
+
+  /** @param {string} selector @returns {any} */
+  part(selector) {
+    return this.root.querySelector(selector);
+  }
+
+  /** @param {any} device */
+  addPlatter(device) {
+    const figure = document.createElement("figure");
+    const canvas = document.createElement("canvas");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `Platter of ${device.name}, ${device.title}`);
+    const caption = document.createElement("figcaption");
+    figure.append(canvas, caption);
+    this.part(".platters").append(figure);
+    return { canvas, caption, device };
+  }
+
+  /** @param {string} selector @param {number} count */
+  addRows(selector, count) {
+    return Array.from({ length: count }, () => {
+      const item = document.createElement("li"), button = document.createElement("button");
+      button.type = "button";
+      const time = document.createElement("span"), right = document.createElement("span");
+      const words = document.createElement("span"), split = document.createElement("span");
+      words.className = "words";
+      split.className = "split";
+      const parts = PART_NAMES.map((_, part) => split.appendChild(Object.assign(document.createElement("i"), { className: `part-${part}` })));
+      right.append(split);
+      button.append(time, right);
+      item.append(button);
+      item.hidden = true;
+      this.part(selector).append(item);
+      const row = { item, button, time, words, parts, request: /** @type {any} */ (null) };
+      button.addEventListener("click", () => row.request && this.onRequest(this.index, row.request));
+      return row;
+    });
+  }
+
+  /** @param {any} message the frame of this side @param {number} nowNs @param {number} nsPerFrame */
+  show(message, nowNs, nsPerFrame) {
+    const devices = readDevices(message.devices, this.description.devices.length);
+    this.view = { ...message, devices, nowNs, nsPerFrame, description: this.description };
+  }
+
+  /** Moves the time of what is shown on. @param {number} ns */
+  extrapolate(ns) {
+    if (!this.view) return;
+    this.view.nowNs += ns;
+    this.view.nsPerFrame = ns;
+    this.view.devices.forEach((/** @type {any} */ state, /** @type {number} */ index) => { state.angle += ns / this.description.devices[index].periodNs; });
+  }
+
+  /** @param {any} colours @param {number} clock */
+  draw(colours, clock) {
+    const { view } = this;
+    if (!view) return;
+    this.platters.forEach((/** @type {any} */ platter, /** @type {number} */ index) => drawPlatter(platter.canvas, view, index, colours));
+    drawQueue(this.part(".queue"), view, colours);
+    drawWay(this.part(".way"), view, colours);
+    drawCache(this.part(".cache"), view, colours);
+    if (clock - this.texts < TEXT_MS) return;
+    this.texts = clock;
+    this.write();
+  }
+
+  /** Writes the texts of the side. */
+  write() {
+    const { view } = this, { statistics, totals } = view;
+    const dirty = view.devices.reduce((/** @type {number} */ sum, /** @type {any} */ state) => sum + state.dirty, 0);
+    const seconds = Math.max(view.nowNs / 1e9, 1e-9), service = Math.max(totals.slice(1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0), 1);
+    const share = (/** @type {number} */ part) => `${Math.round((100 * totals[part]) / service)} %`;
+    this.figure("Requests/s, last 5 s", statistics.iops.toFixed(statistics.iops < 100 ? 1 : 0));
+    this.figure("MB/s, whole run", (view.bytes / 1e6 / seconds).toFixed(1));
+    this.figure("p50, last 5 s", duration(statistics.p50));
+    this.figure("p99, last 5 s", duration(statistics.p99));
+    this.figure("Finished", grouped(view.completed));
+    this.figure("In the queue", grouped(view.outstanding));
+    this.figure("Dirty in caches", `${grouped(dirty)} sectors`);
+    this.figure("Seek share", share(2));
+    this.figure("Latency share", share(3));
+    this.figure("Media share", share(5));
+    const shingled = view.devices.find((/** @type {any} */ _, /** @type {number} */ index) => this.description.devices[index].isShingled);
+    if (shingled) this.figure("Bands cleaned", `${grouped(shingled.bandsCleaned)} in ${duration(shingled.cleaningNs)}`);
+    const zoned = view.devices.find((/** @type {any} */ state) => state.zonesOpen >= 0);
+    if (zoned) this.figure("Open zones", grouped(zoned.zonesOpen));
+    if (view.dropped > 0) this.figure("Events dropped", grouped(view.dropped));
+    if (view.compared > 0) this.figure("Same requests", view.differs ? "no: the load depends on completions" : `first ${grouped(view.compared)}`);
+    this.platters.forEach((/** @type {any} */ platter, /** @type {number} */ index) => {
+      const state = view.devices[index];
+      if (state) platter.caption.textContent = `${platter.device.name}: ${WORK_NAMES[state.work]}, cylinder ${grouped(state.cylinder)}, head ${state.head}, ${state.queued} of ${state.depth} commands`;
+    });
+    this.part(".queue").setAttribute("aria-label", `${view.outstanding} requests in the queue`);
+    this.part(".way").setAttribute("aria-label", "Cylinders that the arm visited last");
+    this.part(".cache").setAttribute("aria-label", `Cache: ${this.cacheText()}`);
+    this.fill(this.rows.last, view.last, false);
+    this.fill(this.rows.slow, view.slowest, true);
+  }
+
+  cacheText() {
+    const states = this.view.devices;
+    const count = states.reduce((/** @type {number} */ sum, /** @type {any} */ state) => sum + state.segments.length / 3, 0);
+    const ahead = states.filter((/** @type {any} */ state) => state.aheadFrom >= 0);
+    const text = ahead.map((/** @type {any} */ state) => `${state.aheadTo - state.aheadFrom} sectors read ahead`);
+    return [`${count} segments hold data`, ...text].join(", ");
+  }
+
+  /** @param {string} name @param {string} value */
+  figure(name, value) {
+    let field = this.figures.get(name);
+    if (!field) {
+      const group = document.createElement("div"), term = document.createElement("dt");
+      term.textContent = name;
+      field = document.createElement("dd");
+      group.append(term, field);
+      this.part(".figures").append(group);
+      this.figures.set(name, field);
+    }
+    if (field.textContent !== value) field.textContent = value;
+  }
+
+  /** @param {any[]} rows @param {any[]} requests @param {boolean} relative to the slowest, not to themselves */
+  fill(rows, requests, relative) {
+    const longest = Math.max(1, ...requests.slice(0, rows.length).map((request) => request.response));
+    rows.forEach((row, index) => {
+      const request = requests[index];
+      row.item.hidden = !request;
+      if (!request || row.request === request) return;
+      row.request = request;
+      row.time.textContent = duration(request.response);
+      row.button.setAttribute("aria-label", `${duration(request.response)}: ${requestTitle(request, this.description)}`);
+      row.button.title = requestTitle(request, this.description);
+      const whole = relative ? longest : Math.max(longest, 1);
+      row.parts.forEach((/** @type {HTMLElement} */ part, /** @type {number} */ number) => {
+        part.style.width = `${((100 * request.parts[number]) / whole).toFixed(2)}%`;
+      });
+    });
+  }
+}
