@@ -38,5 +38,5 @@ pub use server::{
     tell_stopping,
 };
 pub use shared::{Caller, DiskHandle};
-pub use snapshot::{Snapshot, VolumeSnapshot};
+pub use snapshot::{LiveState, Snapshot, VolumeSnapshot};
 pub use tls::{ClientCertificates, TlsError, TlsSettings};

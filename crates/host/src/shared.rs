@@ -3,7 +3,7 @@
 //! A call from any thread submits at once and collects what is done by then, so that a disk that takes no time needs no second
 //! thread. Callers are answered while the disk is not locked.
 
-use crate::disk::{Answered, Emulator, Outcome};
+use crate::disk::{Answered, Emulator, LiveEvent, Outcome};
 use crate::event_loop::{self, Shared};
 use crate::links::Answerable;
 use crate::{Answer, BlockError, Clock, Lateness, Operation};
@@ -233,6 +233,22 @@ impl DiskHandle {
             state.served.emulator.handle_timeout(now);
         }
         look(&state.served.emulator)
+    }
+
+    /// Calls `look` with the emulator and the events since the last call, as [`Emulator::drain_events`]. The disk waits meanwhile: be
+    /// brief.
+    pub(crate) fn inspect_events<R>(
+        &self,
+        events: &mut Vec<LiveEvent>,
+        look: impl FnOnce(&Emulator, Instant, u64) -> R,
+    ) -> R {
+        let mut state = self.0.lock();
+        let now = self.0.clock.now();
+        if !state.broken {
+            state.served.emulator.handle_timeout(now);
+        }
+        let dropped = state.served.emulator.drain_events(events);
+        look(&state.served.emulator, now, dropped)
     }
 
     /// Lateness of the answers so far.

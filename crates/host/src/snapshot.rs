@@ -1,6 +1,6 @@
 //! A copy of a running disk's state, so that its reader does not delay the disk.
 
-use crate::disk::{Books, Emulator, Volume};
+use crate::disk::{Books, Emulator, LiveEvent, Volume};
 use crate::{DiskHandle, Lateness, realtime};
 use headstack_model::Instant;
 use headstack_policy::rearrange::{RearrangeView, Rearranger};
@@ -40,6 +40,27 @@ impl DiskHandle {
         realtime::with_realtime(|| {
             let lateness = self.lateness();
             self.inspect(|emulator| Snapshot::capture(emulator, clock.now(), lateness))
+        })
+    }
+}
+
+/// The events of a disk since the last call, and its state.
+#[derive(Clone, Debug)]
+pub struct LiveState<R> {
+    /// The events, requests apart from accesses, each in the order of time.
+    pub events: Vec<LiveEvent>,
+    /// What was read of the disk at the end of them.
+    pub state: R,
+}
+
+impl DiskHandle {
+    /// The events since the last call, and what `read` returns for the disk, the time and the number of events that were dropped. Events
+    /// are recorded from the first call on.
+    pub fn live_state<R: Send>(&self, read: impl Fn(&Emulator, Instant, u64) -> R + Sync) -> LiveState<R> {
+        realtime::with_realtime(|| {
+            let mut events = Vec::new();
+            let state = self.inspect_events(&mut events, &read);
+            LiveState { events, state }
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::books::{Books, Kind};
 use super::copies::CopiesFile;
+use super::live::LiveEvent;
 use super::machine::{Ended, Machine};
 use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
@@ -115,6 +116,12 @@ impl Emulator {
     /// The model; none for the null disk.
     pub fn engine(&self) -> Option<&Engine> {
         self.machine.engine()
+    }
+
+    /// Appends the events of the model since the last call to `into`; returns how many were dropped because they were not drained in time.
+    /// Events are recorded from the first call on.
+    pub fn drain_events(&mut self, into: &mut Vec<LiveEvent>) -> u64 {
+        self.machine.drain_events(into)
     }
 
     /// Whether answers have deadlines, rather than being sent as soon as possible.

@@ -1,8 +1,9 @@
 //! What decides when a request is done: a rig of the simulator, stepped by its caller, or the null disk, which takes no time.
 
+use super::live::{LiveEvent, LiveLog};
 use headstack_model::{Instant, Request};
 use headstack_sim::{Completion, Engine, Finished, Observer, Outcome};
-use headstack_workload::{Inbox, Issue};
+use headstack_workload::{Inbox, Issue, Load};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +13,24 @@ pub(super) struct Ended {
     pub(super) outcome: Outcome,
 }
 
-struct Back<'a>(&'a mut VecDeque<Ended>);
+struct Back<'a> {
+    ended: &'a mut VecDeque<Ended>,
+    live: Option<&'a mut LiveLog>,
+}
 
 impl Observer for Back<'_> {
+    fn issued(&mut self, now: Instant, issue: &Issue, _: &dyn Load) {
+        if let Some(live) = &mut self.live {
+            live.push(LiveEvent::Issued(now, *issue));
+        }
+    }
+
     fn finished(&mut self, finished: &Finished) {
         let Finished { id, completion, .. } = *finished;
-        self.0.push_back(Ended { id, at: completion.completed, outcome: completion.outcome });
+        if let Some(live) = &mut self.live {
+            live.push(LiveEvent::Finished(*finished));
+        }
+        self.ended.push_back(Ended { id, at: completion.completed, outcome: completion.outcome });
     }
 
     fn served(&mut self, _device: u32, _command: &Completion) {}
@@ -29,6 +42,8 @@ pub(super) struct Machine {
     engine: Option<Box<Engine>>,
     inbox: Inbox,
     ended: VecDeque<Ended>,
+    /// Events for pages that show the disk; none until one does.
+    live: Option<LiveLog>,
 }
 
 impl Machine {
@@ -37,7 +52,7 @@ impl Machine {
     }
 
     pub(super) fn null() -> Machine {
-        Machine { engine: None, inbox: Inbox::default(), ended: VecDeque::new() }
+        Machine { engine: None, inbox: Inbox::default(), ended: VecDeque::new(), live: None }
     }
 
     pub(super) fn engine(&self) -> Option<&Engine> {
@@ -59,8 +74,15 @@ impl Machine {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if let Some(engine) = &mut self.engine {
-            engine.advance(now, &mut self.inbox, &mut Back(&mut self.ended));
+            let mut back = Back { ended: &mut self.ended, live: self.live.as_mut() };
+            engine.advance(now, &mut self.inbox, &mut back);
         }
+    }
+
+    /// Appends the events since the last call to `into`, from the first call on; returns how many have been dropped.
+    pub(super) fn drain_events(&mut self, into: &mut Vec<LiveEvent>) -> u64 {
+        let Some(engine) = &mut self.engine else { return 0 };
+        self.live.get_or_insert_with(|| LiveLog::new(engine)).drain(engine, into)
     }
 
     pub(super) fn poll_ended(&mut self) -> Option<Ended> {
