@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod drive;
 mod emulate;
+mod explore;
 mod failure;
 mod files;
 mod interrupt;
@@ -64,6 +65,7 @@ enum Command {
     #[command(subcommand)]
     Drive(drive::Command),
     Emulate(emulate::Emulate),
+    Explore(explore::Explore),
     #[command(subcommand)]
     Layout(layout::Command),
     Man(man::Man),
@@ -96,6 +98,7 @@ impl Command {
             Command::Doctor(command) => command.run(out),
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
+            Command::Explore(command) => command.run(out),
             Command::Layout(command) => command.run(out),
             Command::Man(command) => command.run(Cli::command(), out),
             Command::Probe(command) => command.run(out),

@@ -2,6 +2,7 @@
 
 mod check;
 mod data;
+mod explore;
 mod fault;
 mod live;
 mod metrics;
@@ -126,8 +127,7 @@ impl Emulate {
         options.run(out, |events| {
             let began = ProcessorTime::now();
             let running = self.start(&ways)?;
-            let page = |address: &String| Endpoint::start(address, vec![metrics::page(running.handles())]);
-            let endpoint = self.metrics.as_ref().map(page).transpose()?;
+            let endpoint = self.metrics.as_ref().map(|address| serve_pages(address, &running)).transpose()?;
             let live = self.stats.map(|interval| Live::new(interval, running.handles()));
             events.power_cut_at(running.power_cut());
             Ok(Emulation { running, endpoint, live, began })
@@ -156,6 +156,13 @@ impl Emulate {
         let options = EmulatorOptions { seed: self.target.rig.seed, forget_copies: self.forget_copies };
         Running::start(plans, volumes, &faults, clock, options, ways)
     }
+}
+
+/// Serves the metrics of the disks, and the page that shows them live.
+fn serve_pages(address: &str, running: &Running) -> Result<Endpoint, Failure> {
+    let (mut pages, feeds) = explore::site(&running.handles());
+    pages.insert(0, metrics::page(running.handles()));
+    Endpoint::start(address, pages, feeds)
 }
 
 struct Emulation {

@@ -142,7 +142,7 @@ impl Serve {
         options.run(out, |events| {
             let running = Running::start(plan, handed_over, &|| events.asked().is_some())?;
             let watch = Watch::new(running.handles(), running.budget());
-            let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()));
+            let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()), Vec::new());
             let endpoint = plan.metrics.as_deref().map(start).transpose()?;
             if let Some(user) = user {
                 user::become_user(&user, &plan.listen)?;

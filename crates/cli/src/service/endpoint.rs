@@ -5,15 +5,23 @@
 use super::hosts::{Hosts, with_host};
 use crate::failure::Failure;
 use axum::Router;
-use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST};
+use axum::extract::ConnectInfo;
+use axum::extract::connect_info::Connected;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::Listener;
+use axum::serve::{IncomingStream, Listener};
+use futures_core::Stream;
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::future::{Future, ready};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -21,7 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Interval, MissedTickBehavior, Sleep, interval, sleep};
 
 #[derive(Clone, Copy)]
 struct Bounds {
@@ -30,6 +38,11 @@ struct Bounds {
     time: Duration,
 }
 
+/// Streams of events at a time, of all feeds.
+const STREAMS_MAX: usize = 8;
+/// Time between two events of a stream: 20 a second, which a page smooths.
+const TICK: Duration = Duration::from_millis(50);
+
 const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) };
 
 pub(crate) struct Page {
@@ -37,6 +50,13 @@ pub(crate) struct Page {
     pub(crate) kind: &'static str,
     /// The text; an error if its subject has failed.
     pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
+}
+
+/// A stream of server-sent events.
+pub(crate) struct Feed {
+    pub(crate) path: &'static str,
+    /// The events after the one with this number, which becomes that of the last. It must return only a bounded number.
+    pub(crate) next: Box<dyn Fn(&mut u64) -> Vec<String> + Send + Sync>,
 }
 
 /// The endpoint, until it is dropped.
@@ -48,13 +68,18 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Serves pages at an address, and a list of them at `/`. An address without a host is local.
-    pub(crate) fn start(address: &str, mut pages: Vec<Page>) -> Result<Endpoint, Failure> {
+    pub(crate) fn start(address: &str, mut pages: Vec<Page>, feeds: Vec<Feed>) -> Result<Endpoint, Failure> {
         pages.push(list(&pages));
-        Endpoint::within(BOUNDS, &with_host(address), pages)
+        Endpoint::within(BOUNDS, "--metrics", &with_host(address), Site { pages, feeds })
     }
 
-    fn within(bounds: Bounds, address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
-        let fault = |error| Failure::Input(format!("--metrics {address}: {error}"));
+    /// Serves these pages alone at an address, which `option` of the command line names. An address without a host is local.
+    pub(crate) fn serving(option: &str, address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
+        Endpoint::within(BOUNDS, option, &with_host(address), Site { pages, feeds: Vec::new() })
+    }
+
+    fn within(bounds: Bounds, option: &str, address: &str, site: Site) -> Result<Endpoint, Failure> {
+        let fault = |error| Failure::Input(format!("{option} {address}: {error}"));
         // The timer is for pauses when no descriptor is left.
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
@@ -64,7 +89,7 @@ impl Endpoint {
         let (stop, stopped) = oneshot::channel();
         let seats = Arc::new(Semaphore::new(bounds.connections));
         let door = Door { listener, seats, time: bounds.time };
-        let run = move || serve(&runtime, door, pages, hosts, stopped);
+        let run = move || serve(&runtime, door, site, hosts, stopped);
         let thread = thread::Builder::new().name("metrics".to_string()).spawn(run).map_err(fault)?;
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
     }
@@ -84,6 +109,12 @@ impl Drop for Endpoint {
     }
 }
 
+/// What the endpoint serves.
+struct Site {
+    pages: Vec<Page>,
+    feeds: Vec<Feed>,
+}
+
 struct Door {
     listener: TcpListener,
     seats: Arc<Semaphore>,
@@ -98,7 +129,15 @@ impl Listener for Door {
         loop {
             let (stream, address) = Listener::accept(&mut self.listener).await;
             if let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() {
-                return (Visit { stream, end: Box::pin(sleep(self.time)), _seat: seat }, address);
+                return (
+                    Visit {
+                        stream,
+                        end: Box::pin(sleep(self.time)),
+                        kind: VisitKind::default(),
+                        _seat: seat,
+                    },
+                    address,
+                );
             }
         }
     }
@@ -108,16 +147,27 @@ impl Listener for Door {
     }
 }
 
-/// A connection that fails after its time.
+/// Whether a connection carries a stream of events, which has no time limit. Clones share the state.
+#[derive(Clone, Default)]
+struct VisitKind(Arc<AtomicBool>);
+
+impl Connected<IncomingStream<'_, Door>> for VisitKind {
+    fn connect_info(stream: IncomingStream<'_, Door>) -> VisitKind {
+        stream.io().kind.clone()
+    }
+}
+
+/// A connection that fails after its time, unless it carries events.
 struct Visit {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
+    kind: VisitKind,
     _seat: OwnedSemaphorePermit,
 }
 
 impl Visit {
     fn stream(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
-        if self.end.as_mut().poll(context).is_ready() {
+        if !self.kind.0.load(Ordering::Relaxed) && self.end.as_mut().poll(context).is_ready() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(Pin::new(&mut self.get_mut().stream))
@@ -154,15 +204,32 @@ fn list(pages: &[Page]) -> Page {
     Page { path: "/", kind: "text/plain; charset=utf-8", text: Box::new(move || Ok(text.clone())) }
 }
 
+/// Whether a page of another origin asks.
+fn is_foreign(headers: &HeaderMap, hosts: &Hosts) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+    !host.is_some_and(|host| hosts.allow(host))
+}
+
 type Reply = (StatusCode, [(HeaderName, &'static str); 2], String);
 
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Why a request is refused, if it is: for its `Host` or its `Origin`.
+fn refusal(headers: &HeaderMap, hosts: &Hosts) -> Option<(StatusCode, &'static str)> {
+    let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
+    if host.is_some_and(|host| !hosts.allow(host)) {
+        let text = "this is not the host that was asked for: ask by its address\n";
+        return Some((StatusCode::MISDIRECTED_REQUEST, text));
+    }
+    // A page of another site may ask, although it cannot read the answer: nothing is computed for it.
+    is_foreign(headers, hosts).then_some((StatusCode::FORBIDDEN, "a page of another origin asked\n"))
+}
+
 fn reply(headers: &HeaderMap, hosts: &Hosts, page: &Page) -> Reply {
-    let (status, kind, text) = match headers.get(HOST).map(|host| host.to_str().unwrap_or_default()) {
-        Some(host) if !hosts.allow(host) => {
-            let text = "this is not the host that was asked for: ask by its address\n";
-            (StatusCode::MISDIRECTED_REQUEST, "text/plain; charset=utf-8", text.to_string())
-        }
-        _ => match (page.text)() {
+    let (status, kind, text) = match refusal(headers, hosts) {
+        Some((status, text)) => (status, PLAIN, text.to_string()),
+        None => match (page.text)() {
             Ok(text) => (StatusCode::OK, page.kind, text),
             Err(text) => (StatusCode::SERVICE_UNAVAILABLE, page.kind, text),
         },
@@ -170,15 +237,70 @@ fn reply(headers: &HeaderMap, hosts: &Hosts, page: &Page) -> Reply {
     (status, [(CONTENT_TYPE, kind), (CONNECTION, "close")], text)
 }
 
-fn serve(runtime: &Runtime, door: Door, pages: Vec<Page>, hosts: Arc<Hosts>, stopped: oneshot::Receiver<()>) {
-    let router = pages.into_iter().fold(Router::new(), |router, page| {
+/// The events of a feed, while the client reads them.
+struct EventStream {
+    feed: Arc<Feed>,
+    seen: u64,
+    ready: VecDeque<String>,
+    ticks: Interval,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Stream for EventStream {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let stream = &mut *self;
+        loop {
+            if let Some(text) = stream.ready.pop_front() {
+                return Poll::Ready(Some(Ok(Event::default().data(text))));
+            }
+            std::task::ready!(stream.ticks.poll_tick(context));
+            stream.ready.extend((stream.feed.next)(&mut stream.seen));
+        }
+    }
+}
+
+/// Answers a request for events: the connection has no time limit from now on.
+fn stream(
+    headers: &HeaderMap,
+    hosts: &Hosts,
+    feed: &Arc<Feed>,
+    permits: &Arc<Semaphore>,
+    visit: &VisitKind,
+) -> Response {
+    if let Some(refused) = refusal(headers, hosts) {
+        return refused.into_response();
+    }
+    let Ok(seat) = Arc::clone(permits).try_acquire_owned() else {
+        let text = format!("{STREAMS_MAX} pages show the disks already: close one\n");
+        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    };
+    visit.0.store(true, Ordering::Relaxed);
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    Sse::new(EventStream { feed: Arc::clone(feed), seen: 0, ready: VecDeque::new(), ticks, _seat: seat })
+        .into_response()
+}
+
+fn serve(runtime: &Runtime, door: Door, site: Site, hosts: Arc<Hosts>, stopped: oneshot::Receiver<()>) {
+    let router = site.pages.into_iter().fold(Router::new(), |router, page| {
         let (path, page, hosts) = (page.path, Arc::new(page), Arc::clone(&hosts));
         router.route(path, get(move |headers: HeaderMap| ready(reply(&headers, &hosts, &page))))
+    });
+    let permits = Arc::new(Semaphore::new(STREAMS_MAX));
+    let router = site.feeds.into_iter().fold(router, |router, feed| {
+        let (path, feed, hosts, permits) =
+            (feed.path, Arc::new(feed), Arc::clone(&hosts), Arc::clone(&permits));
+        let answer = move |ConnectInfo(visit): ConnectInfo<VisitKind>, headers: HeaderMap| {
+            ready(stream(&headers, &hosts, &feed, &permits, &visit))
+        };
+        router.route(path, get(answer))
     });
     runtime.block_on(async {
         tokio::select! {
             // It ends by itself only if the socket fails permanently.
-            _ = axum::serve(door, router) => {}
+            _ = axum::serve(door, router.into_make_service_with_connect_info::<VisitKind>()) => {}
             _ = stopped => {}
         }
     });
@@ -187,13 +309,14 @@ fn serve(runtime: &Runtime, door: Door, pages: Vec<Page>, hosts: Arc<Hosts>, sto
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpStream as Client;
 
     fn endpoint(connections: usize, time: Duration) -> Endpoint {
         let page = Page { path: "/", kind: "text/plain", text: Box::new(|| Ok("good\n".to_string())) };
         let bounds = Bounds { connections, time };
-        Endpoint::within(bounds, "127.0.0.1:0", vec![page]).expect("a port is free")
+        Endpoint::within(bounds, "--metrics", "127.0.0.1:0", Site { pages: vec![page], feeds: vec![feed()] })
+            .expect("a port is free")
     }
 
     #[allow(clippy::disallowed_methods, reason = "a test has a client of its own")]
@@ -206,9 +329,13 @@ mod tests {
         ask_as(client, "localhost")
     }
 
-    fn ask_as(mut client: Client, host: &str) -> String {
+    fn ask_as(client: Client, host: &str) -> String {
+        ask_with(client, &format!("Host: {host}\r\n"))
+    }
+
+    fn ask_with(mut client: Client, headers: &str) -> String {
         let mut heard = String::new();
-        let asked = client.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        let asked = client.write_all(format!("GET / HTTP/1.1\r\n{headers}\r\n").as_bytes());
         // Each step may fail for a client that was refused.
         let _ = asked.and_then(|()| client.read_to_string(&mut heard));
         heard
@@ -232,6 +359,55 @@ mod tests {
         assert!(ask_as(connect(&endpoint), "127.0.0.1:9100").ends_with("good\n"));
         let heard = ask_as(connect(&endpoint), "evil.example");
         assert!(heard.starts_with("HTTP/1.1 421 ") && !heard.contains("good"), "{heard}");
+    }
+
+    #[test]
+    fn request_from_a_page_of_another_origin_is_refused() {
+        let endpoint = endpoint(2, Duration::from_secs(60));
+        let host = "Host: 127.0.0.1:9100\r\n";
+        let own = ask_with(connect(&endpoint), &format!("{host}Origin: http://127.0.0.1:9100\r\n"));
+        assert!(own.ends_with("good\n"), "{own}");
+        for origin in ["http://evil.example", "null", "https://127.0.0.1.evil.example"] {
+            let heard = ask_with(connect(&endpoint), &format!("{host}Origin: {origin}\r\n"));
+            assert!(heard.starts_with("HTTP/1.1 403 ") && !heard.contains("good"), "{origin}: {heard}");
+        }
+    }
+
+    /// A feed whose events are numbers.
+    fn feed() -> Feed {
+        let next = |seen: &mut u64| {
+            *seen += 1;
+            vec![seen.to_string()]
+        };
+        Feed { path: "/events", next: Box::new(next) }
+    }
+
+    #[test]
+    fn stream_of_events_outlives_the_time_limit_of_pages() {
+        let endpoint = endpoint(32, Duration::from_millis(200));
+        let mut client = connect(&endpoint);
+        client.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is connected");
+        let mut lines = BufReader::new(client).lines().map_while(Result::ok);
+        // Twenty events a second: the last of these comes after more than five time limits.
+        assert!(lines.any(|line| line == "data: 21"), "the stream ended early");
+    }
+
+    #[test]
+    fn ninth_stream_is_refused_until_another_ends() {
+        let endpoint = endpoint(32, Duration::from_secs(60));
+        let ask = || {
+            let mut client = connect(&endpoint);
+            client.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is connected");
+            let mut first = [0; 12];
+            // A connection too many is closed without an answer.
+            let is_answered = client.read_exact(&mut first).is_ok();
+            (client, if is_answered { String::from_utf8_lossy(&first).into_owned() } else { String::new() })
+        };
+        let streams: Vec<_> = (0..STREAMS_MAX).map(|_| ask()).collect();
+        assert!(streams.iter().all(|(_, status)| status == "HTTP/1.1 200"));
+        assert_eq!(ask().1, "HTTP/1.1 503");
+        drop(streams);
+        assert!((0..100_000).any(|_| ask().1 == "HTTP/1.1 200"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files::SystemFiles;
 use headstack::workload::trace::{self, ReplayError};
 use headstack::{Error, TraceOptions, Workload, WorkloadKind};
+use headstack_explorer_wasm::PageTraceKeys;
 
 /// The options of every command that runs a load.
 #[derive(clap::Args, Clone)]
@@ -30,6 +31,14 @@ impl LoadArgs {
     ///
     /// *Errors:* it cannot be read or is invalid; it is no trace, and an option for traces is given.
     pub(crate) fn open(&self, name: &str) -> Result<Workload<'static>, Failure> {
+        let (kind, options) = self.kind(name)?;
+        Workload::open_as(kind, name, &options, &SystemFiles).map_err(failure)
+    }
+
+    /// The kind of the load in the file called `name`, and the options of traces.
+    ///
+    /// *Errors:* as [`LoadArgs::open`].
+    pub(crate) fn kind(&self, name: &str) -> Result<(WorkloadKind, TraceOptions), Failure> {
         let options = TraceOptions {
             format: self.format.as_deref().and_then(trace::named),
             time_scale: self.time_scale.unwrap_or(1.0),
@@ -43,7 +52,18 @@ impl LoadArgs {
             WorkloadKind::LoadFile => self.refuse_for(name, "a load file")?,
             WorkloadKind::Trace => {}
         }
-        Workload::open_as(kind, name, &options, &SystemFiles).map_err(failure)
+        Ok((kind, options))
+    }
+
+    /// The options of traces, for a page.
+    pub(crate) fn keys(&self) -> PageTraceKeys {
+        PageTraceKeys {
+            format: self.format.clone(),
+            time_scale: self.time_scale.unwrap_or(1.0),
+            wrap: self.wrap,
+            all_to: self.all_to,
+            malformed_max: self.skip_bad,
+        }
     }
 
     /// Refuses the options of traces for a load that is none.

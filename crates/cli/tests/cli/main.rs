@@ -3,12 +3,14 @@
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 mod benchmarks;
+mod browser;
 mod command;
 mod common;
 mod compare;
 mod doctor;
 mod drive;
 mod emulate;
+mod explore;
 mod files;
 mod harsh;
 mod install;
