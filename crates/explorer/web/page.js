@@ -47,7 +47,7 @@ async function start() {
 /** Shows running disks: time is theirs. @param {any} experiment */
 function startLive(experiment) {
   for (const id of ["play", "step", "back", "end", "setup", "save", "go"]) byId(id).hidden = true;
-  document.querySelectorAll(".speed").forEach((label) => label.remove());
+  byId("speed").closest("label").hidden = true;
   page.live = true;
   page.worker?.postMessage({ kind: "live", description: experiment.description });
   const events = new EventSource(experiment.live);

@@ -262,6 +262,12 @@ fn running_disk_is_shown_live() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let state =
         browser.state_when("the page has the reads", |state| number(&state["sides"][0]["completed"]) >= 20.0);
+    browser.state_when("the page draws", |later| number(&later["frames"]) > number(&state["frames"]) + 2.0);
+    assert_eq!(
+        browser.run("return document.getElementById('play').offsetParent"),
+        Value::Null,
+        "time is the disk's"
+    );
     let slowest = &state["sides"][0]["slowest"][0];
     let parts: f64 = slowest["parts"].as_array().expect("it has parts").iter().map(number).sum();
     assert_eq!(parts, number(&slowest["response"]), "{slowest}");
