@@ -1,6 +1,10 @@
 //! Running the command, and looking at what it did.
 
+#[path = "schema.rs"]
+pub(crate) mod schema;
+
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
 /// What a run of the command did.
@@ -38,6 +42,9 @@ pub(crate) fn json(args: &[&str]) -> Value {
     let is_known =
         WITHOUT_VERSION.iter().any(|command| args.starts_with(command)) || args.contains(&"--json-schema");
     assert!(is_known != has_version(&found), "{args:?}: {found}");
+    if !args.contains(&"--json-schema") {
+        schema::check(args, &found);
+    }
     found
 }
 
@@ -76,6 +83,17 @@ pub(crate) fn commands() -> Vec<Vec<String>> {
         index += 1;
     }
     all
+}
+
+/// The commands with an option `--json`, as their helps list them.
+pub(crate) fn commands_with_json() -> BTreeSet<String> {
+    let has_json = |command: &[String]| {
+        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        printed(&args)
+            .lines()
+            .any(|line| matches!(line.trim_start().split([' ', '[']).next(), Some("--json")))
+    };
+    commands().into_iter().filter(|command| has_json(command)).map(|command| command.join(" ")).collect()
 }
 
 /// Runs the command, which must fail with this code and one line, and takes that line.

@@ -271,7 +271,7 @@ fn failed_cell_loses_none_of_the_others() {
     let done = headstack(&[&rigs[..], &["--json", "-"]].concat());
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.starts_with("headstack: 1 of 3 cells failed: dec-rz26: "), "{}", done.err);
-    let compared: Value = serde_json::from_str(&done.out).expect("it is JSON");
+    let compared = crate::common::schema::parsed(&["compare"], &done.out);
     let labels: Vec<&Value> =
         compared["runs"].as_array().expect("a list").iter().map(|run| &run["label"]).collect();
     assert_eq!(labels, ["atlas-10k", "wd800jd"]);

@@ -263,7 +263,7 @@ fn check_compares_every_job_simulated_and_real() {
     let args = ["emulate", "st2000dm006", "--check", "--quick", "--json", "--speed", "10"];
     let done = headstack(&args);
     assert!(done.code == 0 || done.code == 1 && done.err.contains("cannot be trusted"), "{}", done.err);
-    let found: serde_json::Value = serde_json::from_str(&done.out).expect("it is JSON");
+    let found = crate::common::schema::parsed(&["emulate"], &done.out);
     assert!(found["version"].is_string(), "{found}");
     assert_eq!(found["speed"], 10.0);
     let jobs = found["jobs"].as_array().expect("there are jobs");

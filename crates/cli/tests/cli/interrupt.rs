@@ -1,6 +1,6 @@
 //! Commands that compute, stopped by a signal: what they print, how they end, and what lies in the folder then.
 
-use crate::common::json;
+use crate::common::{json, schema};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -113,7 +113,9 @@ fn interrupted_sim_writes_its_partial_results() {
         assert!(partial.ends_with("requests outstanding are not counted"), "{out}");
         assert_eq!(names(folder.path()), ["long.fio", "out.html", "out.json", "r.csv"]);
         let text = fs::read_to_string(folder.path().join("out.json")).expect("it was written");
-        let ours = &serde_json::from_str::<Value>(&text).expect("it is JSON")["headstack"];
+        let whole: Value = serde_json::from_str(&text).expect("it is JSON");
+        schema::check(&["sim"], &whole);
+        let ours = &whole["headstack"];
         assert_eq!(ours["partial"]["signal"], format!("SIG{signal}"));
         assert!(ours["partial"]["share"].as_f64().is_some_and(|share| 0.0 < share && share < 0.5), "{ours}");
         assert!(ours["partial"]["outstanding"].as_u64().is_some_and(|count| (1..=8).contains(&count)));
@@ -167,6 +169,7 @@ fn interrupted_run_prints_its_partial_results() {
     let (code, out, err) = running.stopped_by("TERM");
     assert_eq!((code, err.as_str()), (143, "headstack: stopped by SIGTERM; the results are partial\n"));
     let found: Value = serde_json::from_str(&out).expect("it is JSON");
+    schema::check(&["run"], &found);
     assert_eq!(found["partial"]["signal"], "SIGTERM");
     assert_eq!(found["partial"]["of"], 500_000_000);
     assert!(found["requests"].as_u64().is_some_and(|count| count > 0), "{found}");
@@ -185,6 +188,7 @@ fn interrupted_compare_reports_its_completed_runs() {
     assert_eq!(names(folder.path()), ["long.fio", "out.json"], "there is nothing to draw");
     let text = fs::read_to_string(folder.path().join("out.json")).expect("it was written");
     let found: Value = serde_json::from_str(&text).expect("it is JSON");
+    schema::check(&["compare"], &found);
     assert_eq!(found["partial"], serde_json::json!({"signal": "SIGINT", "runs": 0, "of": 2}));
     assert_eq!(found["runs"], serde_json::json!([]));
 }
@@ -210,6 +214,7 @@ fn interrupted_reproduce_marks_rows_not_run_in_json() {
     let (code, out, _) = running.stopped_by("INT");
     assert_eq!(code, 130);
     let found: Value = serde_json::from_str(&out).expect("it is JSON");
+    schema::check(&["reproduce"], &found);
     assert_eq!((&found["study"], &found["partial"]), (&"streams".into(), &true.into()));
     let rows = found["rows"].as_array().expect("it is a list");
     assert!(rows.len() > 10 && rows.iter().all(|row| row["verdict"] == "not run" && row["ours"].is_null()));

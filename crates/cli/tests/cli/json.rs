@@ -1,20 +1,9 @@
 //! Which commands print JSON. That each object has `version` is checked wherever a test reads one (`common::json`).
 
-use crate::common::{WITHOUT_VERSION, commands, printed};
+use crate::common::{WITHOUT_VERSION, commands_with_json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-
-/// The commands with an option `--json`, as their helps list them.
-fn commands_with_json() -> BTreeSet<String> {
-    let has_json = |command: &[String]| {
-        let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
-        printed(&args)
-            .lines()
-            .any(|line| matches!(line.trim_start().split([' ', '[']).next(), Some("--json")))
-    };
-    commands().into_iter().filter(|command| has_json(command)).map(|command| command.join(" ")).collect()
-}
 
 /// The commands in the first column of the table below this heading of `docs/formats/results.md`.
 fn documented(heading: &str) -> BTreeSet<String> {

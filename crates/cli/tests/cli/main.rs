@@ -26,6 +26,7 @@ mod recipes;
 mod reproduce;
 mod rig;
 mod run;
+mod schemas;
 mod serve;
 mod sim;
 mod stripe;

@@ -137,7 +137,7 @@ fn budget_end_reports_the_files_not_written() {
     assert!(done.out.contains("small.map was not written"), "{}", done.out);
     assert!(!done.out.contains("agrees with") && done.out.contains("NOT WHOLE"), "{}", done.out);
     let done = headstack(&[&args[..], &["--budget", "1500ms", "--json"]].concat());
-    let found: serde_json::Value = serde_json::from_str(&done.out).expect("it prints JSON");
+    let found = crate::common::schema::parsed(&["probe"], &done.out);
     assert_eq!((&found["check"]["agrees"], &found["check"]["whole"]), (&false.into(), &false.into()));
     assert_eq!(found["not_written"].as_array().map(Vec::len), Some(2), "{found:#}");
     // What comes to its end within the time is written.

@@ -113,7 +113,7 @@ fn row_outside_its_tolerance_fails_the_command() {
         "{}",
         done.err
     );
-    let found: Value = serde_json::from_str(&done.out).expect("it is JSON all the same");
+    let found = crate::common::schema::parsed(&["reproduce"], &done.out);
     assert_eq!(found["rows"][0]["verdict"], "off");
     assert!(found["rows"].as_array().expect("there are rows").iter().all(holds));
 }
@@ -123,7 +123,7 @@ fn refuted_figure_is_marked_off_with_its_reason() {
     let (_folder, out) = folder();
     let done = headstack(&["reproduce", "scheduling", "--quick", "--json", "--out", &out]);
     assert_eq!(done.code, 1, "{}", done.err);
-    let found: Value = serde_json::from_str(&done.out).expect("it is JSON all the same");
+    let found = crate::common::schema::parsed(&["reproduce"], &done.out);
     let rows = found["rows"].as_array().expect("there are rows");
     assert!(rows.iter().all(holds));
     let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect("the row is there");

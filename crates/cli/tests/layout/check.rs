@@ -39,7 +39,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
         drop(device);
 
         let checked = check();
-        let out: serde_json::Value = serde_json::from_str(&checked.out).expect("it is JSON");
+        let out = crate::common::schema::parsed(&["layout", "check"], &checked.out);
         for (key, of) in [
             ("files", "inodes"),
             ("extents", "extents"),

@@ -284,7 +284,7 @@ fn preallocated_file_keeps_to_whole_tracks() {
     let size = 80_000_001u64;
     let made = make("new", &size.to_string());
     assert_eq!(made.code, 0, "{}", made.err);
-    let reported: Value = serde_json::from_str(&made.out).expect("it is JSON");
+    let reported = crate::common::schema::parsed(&["layout", "preallocate"], &made.out);
     assert!(reported["version"].is_string(), "{reported}");
     assert_eq!(number(&reported, "crossings"), 0, "{reported:#}");
     let shown = json(&[&["layout", "show", disk.map(), &at("new"), "--json"], &here[..]].concat());
