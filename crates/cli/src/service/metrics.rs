@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn histogram_counts_the_times_up_to_each_bound() {
         let mut times = TimeHistogram::new();
-        [0.05, 3.0, 4.0, 15_000.0].map(|ms| times.record(Nanos::from_ms(ms)));
+        [0.05, 3.0, 4.0, 15_000.0].into_iter().for_each(|ms| times.record(Nanos::from_ms(ms)));
         let mut metrics = Metrics::new();
         let labels = vec![("disk", "one".to_string())];
         metrics.histograms("response_time_seconds", "Response times", vec![(labels, (&times).into())]);
