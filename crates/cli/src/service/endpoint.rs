@@ -52,11 +52,13 @@ pub(crate) struct Page {
     pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
 }
 
+type NextEvents = Box<dyn Fn(&mut u64) -> Vec<String> + Send + Sync>;
+
 /// A stream of server-sent events.
 pub(crate) struct Feed {
     pub(crate) path: &'static str,
     /// The events after the one with this number, which becomes that of the last. It must return only a bounded number.
-    pub(crate) next: Box<dyn Fn(&mut u64) -> Vec<String> + Send + Sync>,
+    pub(crate) next: NextEvents,
 }
 
 /// The endpoint, until it is dropped.
