@@ -32,11 +32,13 @@ class Advice:
     """A setting that is advised."""
 
     setting: str
-    """Its name in Linux: `read_ahead_kb`."""
+    """Its name: `read_ahead_kb`."""
     key: str
-    """The key of a rig: `rig.set(advice.key, advice.advised)`."""
+    """The key of a rig."""
+    key_value: str
+    """The advised value of that key; of an array's chunk it is in sectors."""
     attribute: str
-    """The attribute below `/sys/block/DISK`."""
+    """The attribute below `/sys/block/DISK`, the option of mdadm, or the key below `[[disk]]` of a node file."""
     now: str
     advised: str
     change: Change
@@ -69,9 +71,9 @@ class Tuning:
     figures: dict[str, TuningFigure]
     """By name: iops, throughput, mean and p99."""
     commands: tuple[str, ...]
-    """Commands that set them until the next start."""
+    """Commands that set them; attributes of the disk until the next start."""
     udev_rule: str
-    """A udev rule that sets them whenever the disk appears."""
+    """A udev rule that sets those of the disk whenever it appears; empty where none is of the disk."""
     runs: int
     whole_runs: float
     """How many whole runs these were worth."""
@@ -85,7 +87,8 @@ class Tuning:
     def apply(self, rig: Rig) -> Rig:
         """The rig with the advised settings."""
         for advice in self.advised:
-            rig = rig.set(advice.key, int(advice.advised) if advice.advised.isdigit() else advice.advised)
+            value = advice.key_value
+            rig = rig.set(advice.key, int(value) if value.isdigit() else value)
         return rig
 
 
@@ -105,7 +108,7 @@ def tune(
     disk: str = "sda",
     progress: Callable[[int], object] | None = None,
 ) -> Tuning:
-    """The settings of a Linux system that serve a load best on a disk: scheduler, queue depth, read-ahead and others.
+    """The settings that serve a load best: of Linux (scheduler, queue depth, read-ahead and others), an array's chunk, a storage node's.
 
     The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
     `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
@@ -140,6 +143,6 @@ def tune(
             "figures": {name: figure(value) for name, value in found["figures"].items()},
             "commands": tuple(found["commands"]),
             "not_tuned": tuple(found["not_tuned"]),
-            "udev_rule": udev_rule if found["advised"] else "",
+            "udev_rule": udev_rule,
         }
     )

@@ -52,7 +52,7 @@ pub(crate) fn tune(
         let mut run = |wanted: &[TuneTrial]| trials.run(wanted);
         let outcome = search(&goal, &candidates, seed, &mut run).map_err(CallError::Input)?;
         let object = Value::Object(outcome.to_object(&rig.rig, &goal, disk));
-        Ok((object.to_string(), outcome.udev_rule(disk, title)))
+        Ok((object.to_string(), outcome.udev_rule(disk, title).unwrap_or_default()))
     };
     let check = || {
         Python::attach(|py| {

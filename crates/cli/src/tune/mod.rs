@@ -50,9 +50,12 @@ pub(crate) struct Tune {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Write the advised settings as a udev rule.
+    /// Write the advised settings of the disk as a udev rule.
     #[arg(long, value_name = "FILE")]
     udev: Option<PathBuf>,
+    /// Write the advised settings of a storage node as keys for its node file.
+    #[arg(long, value_name = "FILE")]
+    node: Option<PathBuf>,
     /// The disk that the commands and the udev rule name.
     #[arg(long, value_name = "NAME", default_value = "sda")]
     disk: String,
@@ -74,11 +77,15 @@ impl Tune {
         let refused = |message| Failure::Input(format!("{}: {message}", self.rig));
         let candidates = tune::candidates_of(&rig, &self.knob).map_err(refused)?;
         let udev = NewFile::if_named(self.udev.as_deref())?;
+        let node = NewFile::if_named(self.node.as_deref())?;
         let outcome = self.search(&rig, &goal, &candidates)?;
         let tuned = Tuned { command: self, rig, goal, outcome };
-        if let Some(file) = udev.filter(|_| !tuned.outcome.advised.is_empty()) {
-            let title = format!("headstack tune {} {}", self.rig, self.load);
-            file.fill(tuned.outcome.udev_rule(&self.disk, &title).as_bytes())?;
+        let title = format!("headstack tune {} {}", self.rig, self.load);
+        let (rule, keys) = (tuned.outcome.udev_rule(&self.disk, &title), tuned.outcome.node_keys(&title));
+        for (file, text) in [(udev, rule), (node, keys)] {
+            if let Some((file, text)) = file.zip(text) {
+                file.fill(text.as_bytes())?;
+            }
         }
         let text = if self.json { json::to_json(&tuned) } else { text::to_text(&tuned) };
         out.write_all(text.as_bytes()).map_err(Failure::Output)

@@ -3,7 +3,7 @@
 use super::Tuned;
 use crate::report::Table;
 use crate::units::{grouped, significant};
-use headstack::tune::{Gain, KNOBS, NOT_TUNED, TuneBound, TuneMetric, evidence};
+use headstack::tune::{AdvisedSetting, Gain, KNOBS, KnobOwner, NOT_TUNED, TuneBound, TuneMetric, evidence};
 use std::fmt::Write;
 
 /// The whole output.
@@ -30,7 +30,9 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
         );
     }
     if !outcome.advised.is_empty() {
-        let _ = writeln!(text, "To set them until the next start:");
+        let is_of_disk = |one: &AdvisedSetting| KNOBS[one.choice.knob].owner == KnobOwner::Disk;
+        let lasts = if outcome.advised.iter().all(is_of_disk) { " until the next start" } else { "" };
+        let _ = writeln!(text, "To set them{lasts}:");
         for command in outcome.commands(&tuned.command.disk) {
             let _ = writeln!(text, "  {command}");
         }

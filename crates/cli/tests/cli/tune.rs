@@ -50,6 +50,50 @@ fn queue_depth_of_one_is_advised_against_for_random_readers() {
 }
 
 #[test]
+fn chunk_of_an_array_is_advised_as_an_option_of_mdadm() {
+    // Reads of half a MiB at random, one at a time: a unit of 16 KiB moves every arm for each.
+    let (_folder, job) = job(
+        "[r]\nrw=randread\nbs=512k\nsize=1t\nnumjobs=16\nioengine=psync\ntime_based\nruntime=1000\nthread\n",
+    );
+    let args = ["tune", "raid5", text(&job), "--set", "array.stripe_unit_sectors=32", "--knob", "chunk"];
+    let advice = json(&[&args[..], &["--requests", "400", "--json"]].concat());
+    let advised = &advice["advised"][0];
+    assert_eq!(
+        (advised["setting"].as_str(), advised["now"].as_str()),
+        (Some("chunk"), Some("16")),
+        "{advice:#}"
+    );
+    let chunk: u64 = advised["advised"].as_str().and_then(|text| text.parse().ok()).expect("it is a number");
+    assert!(chunk >= 256, "{advice:#}");
+    assert_eq!(advised["key_value"], (2 * chunk).to_string(), "in sectors");
+    assert_eq!(advice["commands"][0], format!("mdadm --grow /dev/md0 --chunk={chunk}"));
+}
+
+#[test]
+fn keys_of_a_node_are_written_for_its_file() {
+    // Forty sequential readers: with 64 KiB a turn, the disk seeks for each of them.
+    let (folder, job) = job(
+        "[s]\nrw=read\nbs=64k\nnumjobs=40\noffset_increment=2%\nioengine=psync\ntime_based\nruntime=1000\nthread\n",
+    );
+    let (keys, rule) = (folder.path().join("keys.toml"), folder.path().join("60.rules"));
+    let now = ["node.read_ahead_bytes=65536", "node.dispatch_set=1", "node.requests_per_turn=1"];
+    let mut args =
+        vec!["tune", "stream-node", text(&job), "--knob", "read_ahead_bytes", "--requests", "1000"];
+    args.extend(now.iter().flat_map(|key| ["--set", key]));
+    args.extend(["--node", text(&keys), "--udev", text(&rule), "--json"]);
+    let advice = json(&args);
+    let advised = advice["advised"][0]["advised"].as_str().expect("longer turns need fewer seeks");
+    assert!(advised.parse::<u64>().is_ok_and(|bytes| bytes >= 1 << 20), "{advice:#}");
+    assert_eq!(
+        advice["commands"][0],
+        format!("headstack serve node.toml --set disk.streams.read_ahead_bytes={advised}")
+    );
+    let written = fs::read_to_string(&keys).expect("it is written");
+    assert!(written.ends_with(&format!("\nstreams.read_ahead_bytes = {advised}\n")), "{written}");
+    assert!(!rule.exists(), "no setting is of the disk");
+}
+
+#[test]
 fn settings_without_effect_are_left_as_they_are() {
     // One request at a time leaves nothing to order.
     let (_folder, job) = job(&READERS.replace("numjobs=16", "numjobs=1"));

@@ -1,7 +1,7 @@
 //! What a search found, in words, in JSON and as commands for Linux; and the names by which programs ask for it.
 
 use super::goal::{TuneBound, TuneGoal, TuneMetric};
-use super::knobs::{KNOBS, NOT_TUNED};
+use super::knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
 use super::search::{AdvisedSetting, Gain, TuneOutcome};
 use headstack_model::spec::{Evidence, nearest};
 use headstack_sim::rig::Rig;
@@ -69,24 +69,44 @@ impl TuneOutcome {
         all
     }
 
-    /// The commands that set them until the next start.
+    /// The advised settings of an owner, each with its value.
+    fn of_owner(&self, owner: KnobOwner) -> Vec<(&'static Knob, &'static str)> {
+        let all = self.in_order().into_iter().map(|one| (&KNOBS[one.choice.knob], one.choice.text()));
+        all.filter(|(knob, _)| knob.owner == owner).collect()
+    }
+
+    /// The commands that set them: attributes of the disk until the next start, the chunk of the array permanently, keys of a node until it ends.
     pub fn commands(&self, disk: &str) -> Vec<String> {
         let one = |advised: &&AdvisedSetting| {
-            let attribute = KNOBS[advised.choice.knob].attribute;
-            format!("echo {} > /sys/block/{disk}/{attribute}", advised.choice.text())
+            let Knob { owner, attribute, .. } = KNOBS[advised.choice.knob];
+            let value = advised.choice.text();
+            match owner {
+                KnobOwner::Disk => format!("echo {value} > /sys/block/{disk}/{attribute}"),
+                KnobOwner::Array => format!("mdadm --grow /dev/md0 {attribute}={value}"),
+                KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
+            }
         };
         self.in_order().iter().map(one).collect()
     }
 
-    /// A udev rule that sets them whenever the disk appears; `title` is the first line's.
-    pub fn udev_rule(&self, disk: &str, title: &str) -> String {
-        let one = |advised: &&AdvisedSetting| {
-            format!(", ATTR{{{}}}=\"{}\"", KNOBS[advised.choice.knob].attribute, advised.choice.text())
-        };
-        let settings: String = self.in_order().iter().map(one).collect();
-        format!(
-            "# {title}: /etc/udev/rules.d/60-headstack-{disk}.rules\nACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"{disk}\"{settings}\n"
-        )
+    /// A udev rule that sets those of the disk whenever it appears; `title` is the first line's. None where no setting is of the disk.
+    pub fn udev_rule(&self, disk: &str, title: &str) -> Option<String> {
+        let advised = self.of_owner(KnobOwner::Disk);
+        let one = |(knob, value): &(&Knob, &str)| format!(", ATTR{{{}}}=\"{value}\"", knob.attribute);
+        let settings: String = advised.iter().map(one).collect();
+        (!advised.is_empty()).then(|| {
+            format!(
+                "# {title}: /etc/udev/rules.d/60-headstack-{disk}.rules\nACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"{disk}\"{settings}\n"
+            )
+        })
+    }
+
+    /// The keys of a storage node as lines below a `[[disk]]` of its node file. None where no setting is of a node.
+    pub fn node_keys(&self, title: &str) -> Option<String> {
+        let advised = self.of_owner(KnobOwner::Node);
+        let lines: String =
+            advised.iter().map(|(knob, value)| format!("{} = {value}\n", knob.attribute)).collect();
+        (!advised.is_empty()).then(|| format!("# {title}: keys of a [[disk]]\n{lines}"))
     }
 
     /// All of it as a JSON object; `rig` is the rig before the advice.
@@ -96,6 +116,7 @@ impl TuneOutcome {
             json!({
                 "setting": knob.name,
                 "key": knob.key,
+                "key_value": knob.key_value(rig, advised.choice.text()),
                 "attribute": knob.attribute,
                 "now": knob.value_in(rig),
                 "advised": advised.choice.text(),

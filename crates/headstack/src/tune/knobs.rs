@@ -4,16 +4,29 @@ use crate::error::Error;
 use headstack_sim::rig::Rig;
 use serde_json::Value;
 
-/// A setting of a Linux system that is tuned.
+/// What a setting belongs to, and with that how it is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnobOwner {
+    /// The disk: an attribute below `/sys/block/DISK`.
+    Disk,
+    /// The array: an option of `mdadm`.
+    Array,
+    /// The storage node: a key of its node file.
+    Node,
+}
+
+/// A setting of a Linux system, of its array or of a storage node that is tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knob {
-    /// The attribute's name in Linux.
+    /// Its name: in Linux that of the attribute.
     pub name: &'static str,
     /// The key of a rig.
     pub key: &'static str,
-    /// The values that are tried, as the attribute takes them.
+    /// The values that are tried, as the attribute, option or key takes them.
     pub values: &'static [&'static str],
-    /// The attribute below `/sys/block/DISK`.
+    /// What it belongs to.
+    pub owner: KnobOwner,
+    /// The attribute below `/sys/block/DISK`, the option of `mdadm`, or the key below `[[disk]]` of a node file.
     pub attribute: &'static str,
     /// The scheduler with which the setting has an effect, if it belongs to one.
     pub scheduler: Option<&'static str>,
@@ -27,11 +40,12 @@ pub struct Knob {
 pub(super) const SCHEDULER: &str = "scheduler";
 
 /// All settings that are tuned.
-pub const KNOBS: [Knob; 8] = [
+pub const KNOBS: [Knob; 13] = [
     Knob {
         name: SCHEDULER,
         key: "host.queue.elevator",
         values: &["none", "mq-deadline", "bfq", "kyber"],
+        owner: KnobOwner::Disk,
         attribute: "queue/scheduler",
         scheduler: None,
         default: "none",
@@ -41,6 +55,7 @@ pub const KNOBS: [Knob; 8] = [
         name: "queue_depth",
         key: "host.queue.depth",
         values: &["1", "2", "4", "8", "16", "32"],
+        owner: KnobOwner::Disk,
         attribute: "device/queue_depth",
         scheduler: None,
         default: "",
@@ -50,6 +65,7 @@ pub const KNOBS: [Knob; 8] = [
         name: "nr_requests",
         key: "host.queue.nr_requests",
         values: &["32", "64", "128", "256", "512", "1024"],
+        owner: KnobOwner::Disk,
         attribute: "queue/nr_requests",
         scheduler: None,
         default: "256",
@@ -59,6 +75,7 @@ pub const KNOBS: [Knob; 8] = [
         name: "read_ahead_kb",
         key: "host.page_cache.read_ahead_kb",
         values: &["0", "32", "128", "512", "1024", "4096"],
+        owner: KnobOwner::Disk,
         attribute: "queue/read_ahead_kb",
         scheduler: None,
         default: "128",
@@ -68,6 +85,7 @@ pub const KNOBS: [Knob; 8] = [
         name: "max_sectors_kb",
         key: "host.queue.max_sectors_kb",
         values: &["128", "512", "1280", "4096"],
+        owner: KnobOwner::Disk,
         attribute: "queue/max_sectors_kb",
         scheduler: None,
         default: "1280",
@@ -77,6 +95,7 @@ pub const KNOBS: [Knob; 8] = [
         name: "fifo_batch",
         key: "host.queue.deadline.fifo_batch",
         values: &["1", "4", "16", "64"],
+        owner: KnobOwner::Disk,
         attribute: "queue/iosched/fifo_batch",
         scheduler: Some("mq-deadline"),
         default: "16",
@@ -86,6 +105,7 @@ pub const KNOBS: [Knob; 8] = [
         name: "read_expire",
         key: "host.queue.deadline.read_expire",
         values: &["50", "150", "500", "1500"],
+        owner: KnobOwner::Disk,
         attribute: "queue/iosched/read_expire",
         scheduler: Some("mq-deadline"),
         default: "500",
@@ -95,10 +115,62 @@ pub const KNOBS: [Knob; 8] = [
         name: "slice_idle",
         key: "host.queue.bfq.slice_idle",
         values: &["0", "4", "8"],
+        owner: KnobOwner::Disk,
         attribute: "queue/iosched/slice_idle",
         scheduler: Some("bfq"),
         default: "8",
         summary: "ms for which bfq waits for a process's next request",
+    },
+    Knob {
+        name: "chunk",
+        key: "array.stripe_unit_sectors",
+        values: &["16", "64", "128", "256", "512", "1024", "2048"],
+        owner: KnobOwner::Array,
+        attribute: "--chunk",
+        scheduler: None,
+        default: "",
+        summary: "KiB of the array's stripe unit",
+    },
+    Knob {
+        name: "memory_bytes",
+        key: "node.memory_bytes",
+        values: &["8388608", "16777216", "33554432", "67108864", "134217728"],
+        owner: KnobOwner::Node,
+        attribute: "streams.memory_bytes",
+        scheduler: None,
+        default: "",
+        summary: "M: bytes of a node's stream memory",
+    },
+    // Up to half of the smallest memory above, so that any two of the values fit together.
+    Knob {
+        name: "read_ahead_bytes",
+        key: "node.read_ahead_bytes",
+        values: &["65536", "262144", "524288", "1048576", "2097152", "4194304"],
+        owner: KnobOwner::Node,
+        attribute: "streams.read_ahead_bytes",
+        scheduler: None,
+        default: "chosen",
+        summary: "R: bytes of a node's request to the disk",
+    },
+    Knob {
+        name: "dispatch_set",
+        key: "node.dispatch_set",
+        values: &["1", "2", "4", "8"],
+        owner: KnobOwner::Node,
+        attribute: "streams.dispatch_set",
+        scheduler: None,
+        default: "chosen",
+        summary: "D: streams that have a turn at the disk at the same time",
+    },
+    Knob {
+        name: "requests_per_turn",
+        key: "node.requests_per_turn",
+        values: &["1", "2", "4", "8", "16"],
+        owner: KnobOwner::Node,
+        attribute: "streams.requests_per_turn",
+        scheduler: None,
+        default: "chosen",
+        summary: "N: requests to the disk in one turn of a stream",
     },
 ];
 
@@ -110,30 +182,54 @@ impl Knob {
     /// The value in a rig, as the attribute shows it.
     pub fn value_in(&self, rig: &Rig) -> String {
         let keys = serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON");
-        let value = self.key.split('.').try_fold(&keys, |value, key| value.get(key));
+        // Of several arrays the first counts: a path into them changes all.
+        let part = |value: &'_ Value, key: &str| match value {
+            Value::Array(parts) => parts.first().and_then(|first| first.get(key)).cloned(),
+            value => value.get(key).cloned(),
+        };
+        let value = self.key.split('.').try_fold(keys, |value, key| part(&value, key));
         match value {
-            Some(Value::String(text)) => linux_name(text).to_string(),
+            Some(Value::Number(sectors)) if self.owner == KnobOwner::Array => {
+                (sectors.as_u64().unwrap_or(0) * sector_bytes(rig) / KIB).to_string()
+            }
+            Some(Value::String(text)) => linux_name(&text).to_string(),
             Some(Value::Number(number)) => number.to_string().trim_end_matches(".0").to_string(),
             _ if self.default.is_empty() => rig.resolved().drive[0].spec.queue.depth.to_string(),
             _ => self.default.to_string(),
         }
     }
 
+    /// A value as the key of a rig has it: a chunk in sectors.
+    pub fn key_value(&self, rig: &Rig, value: &str) -> String {
+        let kib = value.parse::<u64>().ok().filter(|_| self.owner == KnobOwner::Array);
+        kib.map_or_else(|| value.to_string(), |kib| (kib * KIB / sector_bytes(rig)).to_string())
+    }
+
     /// Sets it in a rig.
     ///
     /// *Errors:* the rig has no such part, or refuses the value.
     pub(super) fn set(&self, rig: &mut Rig, value: &str) -> Result<(), Error> {
-        Ok(rig.set(self.key, value)?)
+        let value = self.key_value(rig, value);
+        Ok(rig.set(self.key, &value)?)
     }
 
     /// Whether it can be set in this rig: a page cache that is not there cannot read ahead.
     pub(super) fn is_in(&self, rig: &Rig) -> bool {
-        let spec = &rig.resolved().host;
-        match self.key.strip_prefix("host.page_cache.") {
-            Some(_) => spec.page_cache.is_some(),
-            None => spec.queue.order.is_none(),
+        let spec = &rig.resolved();
+        match self.owner {
+            KnobOwner::Array => spec.array.iter().any(|array| array.stripe_unit_sectors.is_some()),
+            KnobOwner::Node => spec.node.is_some(),
+            KnobOwner::Disk if self.key.starts_with("host.page_cache.") => spec.host.page_cache.is_some(),
+            KnobOwner::Disk => spec.host.queue.order.is_none(),
         }
     }
+}
+
+const KIB: u64 = 1024;
+
+/// Bytes of a sector of the rig's drives, which those of an array have in common.
+fn sector_bytes(rig: &Rig) -> u64 {
+    rig.resolved().drive.first().map_or(512, |group| group.spec.sector_bytes.into())
 }
 
 /// The name that current Linux has for an elevator.
@@ -152,9 +248,14 @@ mod tests {
     use crate::rig::load_rig;
 
     #[test]
-    fn each_value_of_each_knob_fits_a_workstation() {
-        let rig = load_rig("workstation", &NoFiles).expect("it ships");
+    fn each_value_of_each_knob_fits_a_rig_that_has_it() {
         for knob in KNOBS {
+            let name = match knob.owner {
+                KnobOwner::Disk => "workstation",
+                KnobOwner::Array => "raid5",
+                KnobOwner::Node => "stream-node",
+            };
+            let rig = load_rig(name, &NoFiles).expect("it ships");
             assert!(knob.is_in(&rig), "{}", knob.name);
             for value in knob.values {
                 let mut set = rig.clone();
@@ -170,5 +271,19 @@ mod tests {
         let here: Vec<&str> = KNOBS.iter().filter(|knob| knob.is_in(&rig)).map(|knob| knob.name).collect();
         assert!(here.contains(&"scheduler") && !here.contains(&"read_ahead_kb"), "{here:?}");
         assert_eq!(KNOBS[0].value_in(&rig), "none");
+        assert!(!here.contains(&"chunk") && !here.contains(&"memory_bytes"), "{here:?}");
+    }
+
+    #[test]
+    fn chunk_of_an_array_is_in_kib_and_a_node_chooses_what_its_keys_leave_open() {
+        let named = |name: &str| KNOBS.into_iter().find(|knob| knob.name == name).expect("it is in the list");
+        let raid = load_rig("raid5", &NoFiles).expect("it ships");
+        assert_eq!(named("chunk").value_in(&raid), "64");
+        let mut set = raid.clone();
+        named("chunk").set(&mut set, "512").expect("the array takes it");
+        assert_eq!(set.resolved().array[0].stripe_unit_sectors, Some(1024));
+        let node = load_rig("stream-node", &NoFiles).expect("it ships");
+        assert_eq!(named("memory_bytes").value_in(&node), "8388608");
+        assert_eq!(named("read_ahead_bytes").value_in(&node), "chosen");
     }
 }

@@ -8,7 +8,7 @@ mod search;
 
 pub use advice::{evidence, knob_named};
 pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
-pub use knobs::{KNOBS, Knob, NOT_TUNED};
+pub use knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
 pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
 
 use crate::error::Error;
@@ -49,7 +49,7 @@ pub fn candidates_of(rig: &Rig, knobs: &[usize]) -> Result<Vec<SettingChoice>, S
     let is_tried = |choice: &SettingChoice| knobs.is_empty() || knobs.contains(&choice.knob);
     let found: Vec<SettingChoice> = candidates(rig).into_iter().filter(is_tried).collect();
     if found.is_empty() {
-        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], the others a queue without host.queue.order".to_string());
+        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, the node's [node], the others a queue without host.queue.order".to_string());
     }
     Ok(found)
 }
