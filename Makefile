@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full tune-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
+.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full slowness-full tune-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -69,6 +69,10 @@ rearrange-full:
 # The translation layer of shingled disks in ten thousand worlds with power cuts.
 shingled-full:
 	$(CARGO) test --release --package headstack-policy --test shingled -- --ignored
+
+# False alarms of the detector of slow disks on all shipped drives, and alarms on slow ones.
+slowness-full:
+	$(CARGO) test --release --package headstack-sim --test slowness -- --include-ignored --nocapture --test-threads 1
 
 # What `tune` advises for eight systems against the best of all combinations: minutes, after `make test-python`. The table is
 # python/bench/tune_cases.tsv.

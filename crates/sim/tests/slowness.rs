@@ -171,7 +171,7 @@ fn sound_drives_raise_no_alarm() {
 }
 
 #[test]
-#[ignore = "long: all shipped drives (`--nocapture` prints the alarms)"]
+#[ignore = "all shipped drives: make slowness-full"]
 fn sound_drives_of_all_kinds_print_their_false_alarms() {
     for (name, _) in drives::all() {
         println!("{name:20} {:?}", Watched::new(name, None).run_all(0..3));
