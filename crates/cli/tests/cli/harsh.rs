@@ -50,6 +50,7 @@ const QUICK: &[&str] = &[
 const HELP_ONLY: &[(&str, &str)] = &[
     ("demo", "takes seconds: command::demo_prints_three_experiments_and_writes_one_page"),
     ("drive import", "needs a set-up of DiskSim"),
+    ("explore", "serves its page until it is stopped"),
     ("layout check", "needs an ext4 on a disk"),
     ("layout mkfs ext4", "needs e2fsprogs"),
     ("layout preallocate", "needs a mounted ext4"),
