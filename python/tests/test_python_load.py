@@ -151,3 +151,30 @@ def test_any_request_is_served_or_an_exception(lbn: Any, sectors: Any, op: Any, 
         hs.Rig("atlas-10k").run(hs.PythonLoad(source))
     except (hs.InputError, TypeError, OverflowError) as error:
         assert str(error)
+
+
+def test_outstanding_requests_are_released_while_the_program_makes_objects() -> None:
+    """A load is stopped with some hundred thousand requests outstanding; each release that nested in another took stack."""
+
+    def many(context: hs.LoadContext) -> Iterator[hs.Request]:
+        for _ in range(300_000):
+            yield hs.Request(0, 8)
+
+    simulation = hs.Rig("atlas-10k").simulation(hs.PythonLoad(many))
+    simulation.step(1)
+    done = threading.Event()
+
+    def make() -> None:
+        while not done.is_set():
+            [hs.Request(0, 8) for _ in range(100)]
+
+    # A small stack shows nested calls soon.
+    before = threading.stack_size(1 << 18)
+    try:
+        thread = threading.Thread(target=make)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    assert simulation.finish().response.count < 300_000
+    done.set()
+    thread.join()

@@ -159,6 +159,13 @@ pub(crate) struct LayerState {
     pub(crate) call_at: Instant,
 }
 
+/// As that of `PythonLoad`: requests are released with the global lock.
+impl Drop for LayerState {
+    fn drop(&mut self) {
+        Python::attach(|_| self.pending.clear());
+    }
+}
+
 /// A layer's state, which its calls and the engine share.
 pub(crate) type SharedLayerState = Arc<Mutex<LayerState>>;
 

@@ -240,6 +240,18 @@ impl PythonLoad {
     }
 }
 
+/// Objects of Python that are released without the global lock are put on a list of PyO3's, which the next thread with the lock works off. Each
+/// object of ours works off the list when it is freed, so that the calls nest as long as the list is filled: a million outstanding
+/// requests overflowed the stack of the program's thread.
+impl Drop for PythonLoad {
+    fn drop(&mut self) {
+        Python::attach(|_| {
+            self.outstanding.clear();
+            self.sources.clear();
+        });
+    }
+}
+
 impl Load for PythonLoad {
     fn poll(&mut self, now: Instant) -> Poll {
         if self.is_ending() {
