@@ -131,6 +131,7 @@ fn fio_verifies_its_flushed_data_after_a_kill_on_a_disk_with_copies() {
         let uri = format!("--uri={}", emulator.uri());
         let args = [
             "--name=v",
+            "--verify_state_save=0",
             "--thread",
             "--ioengine=nbd",
             "--rw=randwrite",
