@@ -34,7 +34,7 @@ def resident_bytes() -> int:
 
 
 def imports() -> None:
-    """The time of `import headstack` in a new interpreter, beside NumPy's; CPU time is what other programs disturb less."""
+    """The time of `import headstack` in a new interpreter, and that of NumPy; CPU time is what other programs disturb less."""
     for clock, name in (("perf_counter", "elapsed"), ("process_time", "CPU")):
         program = "from time import {0}; t = {0}(); import {1}; print({0}() - t)"
         for module in ("numpy", "headstack"):

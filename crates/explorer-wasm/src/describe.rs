@@ -32,9 +32,9 @@ pub(crate) fn describe(rig: &Rig, simulation: &Simulation<'_>) -> Value {
             "zones": radial_zones(device),
         })
     });
-    let volumes = rig.volumes().into_iter().zip(rig.volume_drives()).map(|(volume, devices)| {
-        json!({ "name": volume.name, "sectors": volume.sectors, "sectorBytes": volume.sector_bytes, "devices": devices })
-    });
+    let volumes = rig.volumes();
+    let volumes =
+        volumes.iter().zip(rig.volume_drives()).map(|(volume, devices)| with_devices(volume, &devices));
     let host_order = resolved.host.queue.order.clone();
     let order_key = if host_order.is_some() { "host.queue.order" } else { "drive.order" };
     let drive_order = resolved.drives().next().map(|drive| drive.spec.queue.order.clone());
@@ -54,24 +54,23 @@ pub fn describe_running(volumes: &[VolumeInfo], engine: &Engine) -> Value {
     let is_bare = engine.devices() == volumes.len();
     let devices = (0..engine.devices()).map(|number| {
         let device = engine.device(number);
-        let zones = radial_zones(device);
         let name = if is_bare { volumes[number].name.clone() } else { format!("disk{number}") };
         json!({
             "title": name,
             "name": name,
             "periodNs": device.drive().mechanics.spindle().period().0,
-            "cylinders": zones.iter().map(|(first, _)| *first).max().unwrap_or(0).max(last_cylinder(device)) + 1,
+            "cylinders": last_cylinder(device) + 1,
             "sectors": device.sectors(),
             "sectorBytes": device.sector_bytes(),
             "depth": device.depth(),
-            "isShingled": device.activity().shingled.records > 0,
+            "isShingled": device.is_shingled(),
             "hasZones": device.zones().is_some(),
-            "zones": zones,
+            "zones": radial_zones(device),
         })
     });
     let volumes_json = volumes.iter().enumerate().map(|(number, volume)| {
         let devices = if is_bare { vec![number] } else { (0..engine.devices()).collect() };
-        json!({ "name": volume.name, "sectors": volume.sectors, "sectorBytes": volume.sector_bytes, "devices": devices })
+        with_devices(volume, &devices)
     });
     json!({
         "title": "running disk",
@@ -82,7 +81,12 @@ pub fn describe_running(volumes: &[VolumeInfo], engine: &Engine) -> Value {
     })
 }
 
-/// The greatest cylinder among those of the last blocks of each surface: a disk may end on an outer one.
+/// A volume as JSON, with the numbers of its devices.
+fn with_devices(volume: &VolumeInfo, devices: &[usize]) -> Value {
+    json!({ "name": volume.name, "sectors": volume.sectors, "sectorBytes": volume.sector_bytes, "devices": devices })
+}
+
+/// The greatest cylinder of blocks spread over the disk: its last block may be on an outer one.
 fn last_cylinder(device: &Device) -> u32 {
     let geometry = &device.drive().geometry;
     let sample = |index: u64| geometry.extent_at(Lbn((device.sectors() - 1) / SAMPLES * index)).cylinder;

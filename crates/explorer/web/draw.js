@@ -265,7 +265,7 @@ function drawQueue(canvas, view, colours) {
   }
 }
 
-/** The way of the arm: time to the right, cylinders down. @param {HTMLCanvasElement} canvas @param {any} view @param {any} colours */
+/** The position of the arm: time to the right, cylinders down. @param {HTMLCanvasElement} canvas @param {any} view @param {any} colours */
 function drawWay(canvas, view, colours) {
   const { context, width, height } = prepare(canvas);
   const accesses = view.accesses, left = 46, bottom = height - 16;

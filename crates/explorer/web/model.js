@@ -184,7 +184,7 @@ function finished(rows, at) {
   };
 }
 
-/** The accesses and the ends of other requests while a request was outstanding. `advance` moves a run of its own.
+/** The accesses and the ends of other requests while a request was outstanding. `advance` moves a new run.
  *  @param {(untilNs: number) => Float64Array} advance @param {any} request */
 function readWindow(advance, request) {
   const accesses = [];

@@ -65,7 +65,7 @@ function lifeInWords(answer, description, order) {
 function whyQueued({ overtook, before, order }) {
   const sentences = [`While it waited, ${grouped(before + overtook)} other requests finished.`];
   if (overtook > before) {
-    sentences.push(`${grouped(overtook)} of them were issued later: the order ${order} chose them first, because they cost the arm less time. Without a limit on waiting, such a request can wait as long as cheaper ones arrive.`);
+    sentences.push(`${grouped(overtook)} of them were issued later: the order ${order} chose them first, because they cost the arm less time. Without a limit on waiting, such a request can wait as long as nearer ones arrive.`);
   } else if (overtook > 0) {
     sentences.push(`${grouped(before)} of them were issued earlier and ${grouped(overtook)} later (order ${order}): most of the wait is the length of the queue.`);
   } else {
@@ -79,9 +79,9 @@ function whyLong(part, request) {
   return [
     "",
     "The command itself took most of the time: the arm and the media had little to do.",
-    "The way of the arm was long.",
+    "The seek was long: the arm crossed much of the disk.",
     "Its first sector had just passed, so that the head waited for most of a revolution.",
-    "The drive lost revolutions to retries or to work of its own.",
+    "The drive lost revolutions to retries or background work.",
     `It is long: ${grouped(request.sectors)} sectors pass under the head.`,
     "The transfer to the host took longer than the media.",
     "It waited for the cache: for room, for a read-ahead in progress, or for cached data to be written.",

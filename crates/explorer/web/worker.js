@@ -109,7 +109,7 @@ function advanceWithin(untilNs, budgetMs = BUDGET_MS) {
   }
 }
 
-/** Runs a session of its own to its end or to `untilNs`, in steps that bound the memory for rows. @param {number} session */
+/** Runs a new session to its end or to `untilNs`, in steps that bound the memory for rows. @param {number} session */
 function runOn(session, untilNs = 1e18) {
   for (let nowNs = 0; nowNs < untilNs && worker.wasm.has_more(session) === 1; ) {
     nowNs = Math.min(nowNs + 2.5e8, untilNs);
@@ -131,7 +131,7 @@ function back(untilNs) {
   while (worker.nowNs < untilNs && !worker.done) advanceAll(Math.min(worker.nowNs + 2.5e8, untilNs));
 }
 
-/** Everything that happened between the issue and the end of a request, from a run of its own with the same seed.
+/** Everything that happened between the issue and the end of a request, from a new run with the same seed.
  *  @param {number} index @param {any} request */
 function life(index, request) {
   const session = createSession(worker.setup.sides[index], worker.setup.seed);

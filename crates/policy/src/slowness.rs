@@ -112,7 +112,7 @@ const SOUND_WINDOWS: u32 = 3;
 /// Reads of a class from which its usual time comes.
 const LEARNT: u32 = 200;
 
-/// Upper ends of the classes of distance, as shares of the disk; a distance of 0 is a class of its own.
+/// Upper ends of the classes of distance, as shares of the disk; a distance of 0 is a separate class.
 const DISTANCES: [f64; 3] = [0.001, 0.01, 0.1];
 /// Upper ends of the classes of size, and of queue length.
 const SIZES: [u64; 3] = [32 << 10, 256 << 10, 1 << 20];

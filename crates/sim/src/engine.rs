@@ -373,7 +373,7 @@ impl Engine {
     /// requests.
     /// Arrays do not recover from it, and page caches and controllers' memories treat failed transfers as successful.
     ///
-    /// *Errors:* blocks that the disk does not have, or revolutions outside 1 to [`Fault::TURNS_MAX`].
+    /// *Errors:* as [`crate::Device::inject`].
     pub fn inject(&mut self, device: usize, fault: Fault) -> Result<(), FaultError> {
         self.with_links(device, |queue, link, now| {
             queue.handle_timeout(now, link);

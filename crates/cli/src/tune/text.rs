@@ -36,6 +36,12 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
         for command in outcome.commands(&tuned.command.disk) {
             let _ = writeln!(text, "  {command}");
         }
+        if outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == KnobOwner::Array) {
+            let _ = writeln!(
+                text,
+                "mdadm moves all data of the array for another chunk, which takes hours to days."
+            );
+        }
         text.push('\n');
     }
     let _ = writeln!(

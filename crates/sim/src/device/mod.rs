@@ -182,6 +182,11 @@ impl Device {
         &self.disk.drive
     }
 
+    /// Whether it manages bands of shingled tracks itself.
+    pub fn is_shingled(&self) -> bool {
+        self.disk.shingled.is_some()
+    }
+
     /// The zones that its host writes in sequence; none if it has none.
     pub fn zones(&self) -> Option<&Zones> {
         self.zones.as_ref().map(|host| &host.zones)

@@ -61,7 +61,7 @@ impl Page {
         examples
     }
 
-    /// Runs the commands of the blocks `console real-time` in a folder of their own, and returns what they print: the quoted words with
+    /// Runs the commands of the blocks `console real-time` in a new folder, and returns what they print: the quoted words with
     /// other numbers.
     pub(crate) fn run_in_real_time(&self) -> Vec<String> {
         let folder = folder();
@@ -78,7 +78,7 @@ impl Page {
         all
     }
 
-    /// Runs all commands in a folder of their own, checks outputs and pictures, and returns the results of each `compare`.
+    /// Runs all commands in a new folder, checks outputs and pictures, and returns the results of each `compare`.
     pub(crate) fn run(mut self) -> Vec<Comparison> {
         let folder = folder();
         let examples = self.examples("```console");
@@ -102,7 +102,7 @@ impl Page {
             return;
         }
         assert!(
-            is_update() && !example.quoted.iter().any(|line| line == LEFT_OUT),
+            wants_update() && !example.quoted.iter().any(|line| line == LEFT_OUT),
             "{}: `{}` prints\n{printed}\nHEADSTACK_UPDATE=1 quotes it in the page, where nothing is left out.",
             self.path.display(),
             example.command
@@ -121,7 +121,7 @@ impl Page {
         if fs::read_to_string(&committed).is_ok_and(|text| text == drawn) {
             return;
         }
-        assert!(is_update(), "{}: HEADSTACK_UPDATE=1 brings it up to date", committed.display());
+        assert!(wants_update(), "{}: HEADSTACK_UPDATE=1 brings it up to date", committed.display());
         fs::write(&committed, drawn).expect("the folder is writable");
     }
 }
@@ -143,7 +143,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn is_update() -> bool {
+fn wants_update() -> bool {
     env::var_os("HEADSTACK_UPDATE").is_some()
 }
 
