@@ -2,11 +2,11 @@
 
 use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
 use headstack_model::{DriveSpec, Extent, Geometry, Instant, Lbn, Mechanics, Nanos, Request, drives};
-use headstack_sim::{Completion, Device, DeviceOptions, Drive, Engine, Finished, Outcome};
+use headstack_sim::{Completion, Device, DeviceOptions, Drive, DriveShape, Engine, Finished, Outcome};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The head of every small drive's file. Head switch and seeks fit into the skews.
 const SMALL: &str = r#"
@@ -88,11 +88,15 @@ impl Rig {
     pub(crate) fn with(&self, change: impl FnOnce(&mut DriveSpec)) -> Rig {
         let mut spec = self.spec.clone();
         change(&mut spec);
-        let drive = if spec.geometry == self.spec.geometry {
+        if spec.geometry != self.spec.geometry {
+            return Rig::new(spec);
+        }
+        // The tables of seek times take most of a drive's construction.
+        let drive = if DriveShape::from(&spec) == DriveShape::from(&self.spec) {
+            self.drive.clone()
+        } else {
             let geometry = self.drive.geometry.clone();
             Arc::new(Drive { geometry, mechanics: Mechanics::new(&spec) })
-        } else {
-            return Rig::new(spec);
         };
         Rig { spec, drive }
     }
@@ -188,7 +192,7 @@ pub(crate) fn shipped() -> Vec<Rig> {
 
 /// Every shipped drive with a log on the media, without zones.
 pub(crate) fn shipped_with_logs() -> Vec<Rig> {
-    let logs = shipped_as_they_are().into_iter().filter(|rig| rig.spec.media_cache.is_some());
+    let logs = shipped_as_they_are().iter().filter(|rig| rig.spec.media_cache.is_some());
     logs.map(|rig| rig.with(|spec| spec.zones = None)).collect()
 }
 
@@ -199,9 +203,13 @@ pub(crate) fn shipped_shingled() -> Vec<Rig> {
     shingled.map(|(name, _)| load(name)).collect()
 }
 
-fn shipped_as_they_are() -> Vec<Rig> {
-    let load = |name: &str| Rig::new(drives::load(name).unwrap_or_else(|error| panic!("{error}")));
-    drives::all().iter().map(|(name, _)| load(name)).collect()
+/// Every shipped drive, built once for all tests.
+fn shipped_as_they_are() -> &'static [Rig] {
+    static SHIPPED: LazyLock<Vec<Rig>> = LazyLock::new(|| {
+        let load = |name: &str| Rig::new(drives::load(name).unwrap_or_else(|error| panic!("{error}")));
+        drives::all().iter().map(|(name, _)| load(name)).collect()
+    });
+    &SHIPPED
 }
 
 /// Small made-up drives, one a layout.
