@@ -1,5 +1,6 @@
 //! Destaging: written data on their way from the cache to the media.
 
+mod dirty_runs;
 mod joined;
 mod shingled;
 
@@ -10,12 +11,12 @@ use super::job::Job;
 use super::media::{Arriving, Room};
 use super::record::List;
 use super::slow::PlannedAccess;
+use dirty_runs::DirtyRuns;
 use headstack_model::cache::{Cache, SegmentState};
 use headstack_model::spec::{JoinedWrites, WriteCache};
 use headstack_model::{Angle, DriveSpec, Instant, Lbn, Nanos, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
-use slab::Slab;
 use std::collections::VecDeque;
 
 /// A run of dirty blocks.
@@ -43,7 +44,7 @@ pub(super) struct Destage {
     pub(super) policy: WriteCache,
     joined: JoinedWrites,
     order: BuiltIn,
-    runs: Slab<Run>,
+    runs: DirtyRuns,
     /// Runs that wait for the arm. Kept in order of arrival too.
     queue: Queue,
     /// Writes for which room in the queue is reserved until their data have arrived.
@@ -82,7 +83,7 @@ impl Destage {
             policy,
             joined: cache.joined_writes,
             order: order::built_in(&cache.destage_order)?,
-            runs: Slab::with_capacity(room),
+            runs: DirtyRuns::new(room, u64::from(cache.segment_sectors)),
             queue: Queue::new(room),
             current: None,
             batch: Vec::new(),
@@ -105,8 +106,7 @@ impl Destage {
             return false;
         }
         let holds = |run: &Run| run.start <= start && end <= run.end;
-        let waits = self.queue.slots().iter().any(|slot| holds(&self.runs[slot.id.0 as usize]));
-        waits || self.current.iter().chain(&self.batch).any(holds)
+        self.runs.hold(start, end) || self.current.iter().chain(&self.batch).any(holds)
     }
 
     pub(super) fn dirty_sectors(&self) -> u64 {
@@ -174,7 +174,7 @@ impl Destage {
             place,
             angle,
         };
-        let id = self.runs.insert(run) as u32;
+        let id = self.runs.insert(run);
         disk.note_write(List::Run(id), job);
         let entry = Slot::new(SlotId(id), request, now, place.cylinder, place.head);
         self.queue.insert(entry).expect("room was reserved");
@@ -184,14 +184,16 @@ impl Destage {
     fn extend_last(&mut self, cache: &Cache, job: &Job) -> Option<u32> {
         let request = job.command.request;
         let id = self.queue.slots().last().filter(|_| self.policy == WriteCache::Full)?.id.0;
-        let run = &mut self.runs[id as usize];
+        let run = &self.runs[id as usize];
         if run.end != request.lbn || (request.end() - run.start) > cache.segment_sectors() {
             return None;
         }
-        run.end = request.end();
-        // The model assumes that they arrive without a gap, the last of them no earlier than it does.
-        let all = run.arriving.time_of(run.end - run.start);
-        run.arriving.begins += job.arriving.time_of(u64::from(request.sectors)).since(all);
+        self.runs.extend(id, |run| {
+            run.end = request.end();
+            // The model assumes that they arrive without a gap, the last of them no earlier than it does.
+            let all = run.arriving.time_of(run.end - run.start);
+            run.arriving.begins += job.arriving.time_of(u64::from(request.sectors)).since(all);
+        });
         Some(id)
     }
 
@@ -234,7 +236,7 @@ impl Destage {
             _ => 0,
         };
         let id = self.queue.remove(index).id.0;
-        let run = self.runs.remove(id as usize);
+        let run = self.runs.remove(id);
         self.current = Some(run);
         self.last_was_destage = true;
         let begins = arm.at.max(run.not_before);

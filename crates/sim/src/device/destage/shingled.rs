@@ -98,11 +98,17 @@ impl Destage {
             ids.push(id);
             self.batch.push(Run { start, end, ..run });
             match (run.start < start, end < run.end) {
-                (true, _) => (self.runs[id as usize].end, index) = (start, index + 1),
-                (_, true) => (self.runs[id as usize].start, index) = (end, index + 1),
+                (true, _) => {
+                    self.runs.extend(id, |run| run.end = start);
+                    index += 1;
+                }
+                (_, true) => {
+                    self.runs.cut_front(id, end);
+                    index += 1;
+                }
                 _ => {
                     self.queue.remove(index);
-                    self.runs.remove(id as usize);
+                    self.runs.remove(id);
                 }
             }
         }
@@ -120,7 +126,7 @@ impl Destage {
                 break;
             }
             self.queue.remove(0);
-            self.runs.remove(id as usize);
+            self.runs.remove(id);
             self.batch.push(run);
             ids.push(id);
         }
