@@ -204,6 +204,12 @@ deb:
 test-deb: deb
 	for package in $(OUT)/headstack_*.deb; do scripts/test-deb $$package || exit 1; done
 
+# The package under a systemd that runs: its services start, reload and stop, and a purge leaves nothing. Needs root, mmdebstrap and
+# systemd-nspawn.
+.PHONY: test-services
+test-services: deb
+	for package in $(OUT)/headstack_*.deb; do scripts/test-services $$package || exit 1; done
+
 clean:
 	$(CARGO) clean
 	rm -rf $(OUT)
