@@ -210,6 +210,26 @@ test-deb: deb
 test-services: deb
 	for package in $(OUT)/headstack_*.deb; do scripts/test-services $$package || exit 1; done
 
+# The example container's instructions in a Debian that mmdebstrap makes. Needs root.
+.PHONY: test-container
+test-container: deb
+	for package in $(OUT)/headstack_*.deb; do scripts/test-container $$package || exit 1; done
+
+# The examples for Kubernetes and libvirt against the definitions of their formats. Needs the Python index.
+.PHONY: test-contrib
+test-contrib:
+	scripts/test-contrib
+
+# The example for QEMU: what a guest sees of an emulated disk's rotation. Minutes.
+.PHONY: guest-rotation
+guest-rotation: guest-programs
+	tests/guest/rotation.sh $${CARGO_TARGET_DIR:-target}/release/headstack
+
+# All crates of the command with their licences, as CycloneDX.
+.PHONY: sbom
+sbom:
+	CARGO="$(CARGO)" scripts/sbom $(OUT)
+
 clean:
 	$(CARGO) clean
 	rm -rf $(OUT)
