@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Command(u8),
     /// A signal stopped it after it printed partial results. Exit code 128 + the signal's number.
     Stopped(Signal),
+    /// A signal stopped it before it had any result. Exit code 128 + the signal's number.
+    StoppedWithoutResult(Signal),
     /// Standard output cannot be written. A closed pipe is no failure.
     Output(io::Error),
 }
@@ -42,7 +44,7 @@ impl Failure {
             Failure::Output(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Failure::Output(_) | Failure::Input(_) => 2,
             Failure::Check(_) => 1,
-            Failure::Stopped(signal) => signal.exit_code(),
+            Failure::Stopped(signal) | Failure::StoppedWithoutResult(signal) => signal.exit_code(),
         };
         print_line(&self.to_string());
         ExitCode::from(code)
@@ -54,6 +56,9 @@ impl Display for Failure {
         match self {
             Failure::Output(error) => write!(f, "standard output: {error}"),
             Failure::Stopped(signal) => write!(f, "stopped by {}; the results are partial", signal.name()),
+            Failure::StoppedWithoutResult(signal) => {
+                write!(f, "stopped by {} without a result", signal.name())
+            }
             Failure::Command(code) => write!(f, "the command ended with {code}"),
             Failure::Check(message) | Failure::Input(message) => f.write_str(message),
         }

@@ -34,6 +34,7 @@ mod sim;
 mod stripe;
 mod survey;
 mod sweep;
+mod temporary;
 mod top;
 mod trace;
 mod tune;
@@ -90,6 +91,16 @@ enum Command {
 }
 
 impl Command {
+    /// Whether a signal ends the command at once. The others report what they have by then, or end what they serve.
+    fn ends_at_first_signal(&self) -> bool {
+        match self {
+            Command::Drive(_) | Command::Rig(_) | Command::Stripe(_) | Command::Trace(_) => true,
+            Command::Layout(command) => command.ends_at_first_signal(),
+            Command::Rearrange(command) => command.ends_at_first_signal(),
+            _ => false,
+        }
+    }
+
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Compare(command) => command.run(out),
@@ -127,7 +138,8 @@ fn main() -> ExitCode {
     signal::survive_file_limit();
     let letters = plain::Letters::shown_by(&io::stdout());
     let mut out = plain::Plain(BufWriter::new(io::stdout().lock()), letters);
-    let done = cli.command.run(&mut out);
+    let watched = if cli.command.ends_at_first_signal() { interrupt::end_at_first_signal() } else { Ok(()) };
+    let done = watched.and_then(|()| cli.command.run(&mut out));
     let flushed = out.flush().map_err(Failure::Output);
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,

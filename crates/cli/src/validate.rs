@@ -3,13 +3,17 @@
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::files;
+use crate::interrupt::Interrupt;
+use crate::progress;
 use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
-use crate::units::significant;
+use crate::signal::Signal;
+use crate::units::{grouped, significant};
 use crate::versioned;
 use headstack_model::{DriveSpec, Nanos, Op};
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
-use headstack_studies::validation;
+use headstack_studies::validation::{self, PartialReplay};
 use headstack_workload::trace::{self, Trace};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
@@ -37,45 +41,92 @@ pub(crate) struct Validate {
 #[derive(Serialize)]
 struct Outcome<'a> {
     drive: &'a str,
+    partial: Option<ReplayStop>,
     #[serde(flatten)]
     agreement: &'a Agreement,
 }
+
+/// A replay that a signal stopped.
+#[derive(Clone, Copy, Serialize)]
+struct ReplayStop {
+    signal: &'static str,
+    /// Requests in the trace.
+    of: usize,
+}
+
+/// Requests between two updates of the bar.
+const EVERY: usize = 1024;
 
 impl Validate {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         files::check_apart(&[&self.trace], &[("--report", self.report.as_deref())])?;
         let spec = self.drive.load()?;
-        let pairs =
-            validation::replay(&spec, open(&self.trace)?, open(&self.trace)?).map_err(Failure::input)?;
+        let (PartialReplay { pairs, requests }, stopped) = self.replay(&spec)?;
+        // A signal after the last request has no effect.
+        let stopped = stopped.filter(|_| pairs.len() < requests);
         let Some(agreement) = Agreement::new(&pairs) else {
-            return Err(Failure::Input(format!("{}: the trace is empty", self.trace.display())));
+            let is_empty = || Failure::Input(format!("{}: the trace is empty", self.trace.display()));
+            return Err(stopped.map_or_else(is_empty, Failure::StoppedWithoutResult));
         };
+        let partial = stopped.map(|signal| ReplayStop { signal: signal.name(), of: requests });
         let table = table(&agreement);
         if let Some(path) = &self.report {
-            let report = self.report(&spec, &pairs, table.clone());
+            let report = self.report(&spec, &pairs, partial, table.clone());
             files::write_whole(path, report::to_html(&report).as_bytes())?;
         }
         if self.json {
-            let outcome = Outcome { drive: &spec.name, agreement: &agreement };
+            let outcome = Outcome { drive: &spec.name, partial, agreement: &agreement };
             versioned::print(&outcome, out)?;
         } else {
+            if let Some(partial) = partial {
+                writeln!(out, "{}", partial.line(pairs.len()))?;
+            }
             write!(out, "{}", table.to_text())?;
         }
-        Ok(())
+        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }
 
-    fn report(&self, spec: &DriveSpec, pairs: &[Pair], table: Table) -> Report {
+    /// Replays the trace until its end or a signal; returns the signal.
+    fn replay(&self, spec: &DriveSpec) -> Result<(PartialReplay, Option<Signal>), Failure> {
+        let interrupt = Interrupt::watch()?;
+        let bar = ProgressBar::new(0);
+        bar.set_style(progress::style("{bar:30} {percent:>3} %  {pos} of {len} requests, about {eta} left"));
+        let mut stopped = None;
+        let (measured, replayed) = (open(&self.trace)?, open(&self.trace)?);
+        let replay = validation::replay_while(spec, measured, replayed, |issued, requests| {
+            if issued.is_multiple_of(EVERY) {
+                bar.set_length(requests as u64);
+                bar.set_position(issued as u64);
+            }
+            stopped = interrupt.received();
+            stopped.is_none()
+        });
+        bar.finish_and_clear();
+        Ok((replay.map_err(Failure::input)?, stopped))
+    }
+
+    fn report(&self, spec: &DriveSpec, pairs: &[Pair], partial: Option<ReplayStop>, table: Table) -> Report {
         let trace = self.trace.file_name().unwrap_or_default().to_string_lossy();
         let classes = [("All requests", None), ("Reads", Some(Op::Read)), ("Writes", Some(Op::Write))];
         let charts = classes.into_iter().filter_map(|(title, op)| distribution(title, pairs, op));
         Report {
             title: format!("{}: simulated and measured", spec.title),
-            text: vec![format!("Replay of {trace}, one request outstanding.")],
+            text: vec![format!("Replay of {trace}, one request outstanding.")]
+                .into_iter()
+                .chain(partial.map(|partial| partial.line(pairs.len())))
+                .collect(),
             sections: vec![Section::new("Response times")
                 .with_text("The share of requests that took no longer than a time. Demerit is the rms horizontal distance between the two lines.")
                 .with_charts(charts)
                 .with_table(table)],
         }
+    }
+}
+
+impl ReplayStop {
+    fn line(self, done: usize) -> String {
+        let (done, of) = (grouped(done as u64), grouped(self.of as u64));
+        format!("partial: stopped by {} after {done} of {of} requests", self.signal)
     }
 }
 

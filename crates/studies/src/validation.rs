@@ -8,11 +8,12 @@ use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::runs;
 use crate::study::{Findings, Setting, Study, StudyError};
-use headstack_model::{DriveSpec, Op, drives};
+use headstack_model::{DriveSpec, Instant, Op, drives};
 use headstack_sim::DeviceOptions;
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
 use headstack_workload::VolumeInfo;
 use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
+use headstack_workload::{Load, Poll};
 
 pub(crate) const STUDY: Study = Study {
     id: "validation",
@@ -118,7 +119,35 @@ fn input(error: impl ToString) -> StudyError {
 ///
 /// *Errors:* the trace or the drive does not hold.
 pub fn replay(spec: &DriveSpec, measured: Trace<'_>, replayed: Trace<'_>) -> Result<Vec<Pair>, StudyError> {
-    let records: Vec<Record> = measured.collect::<Result<_, _>>().map_err(input)?;
+    Ok(replay_while(spec, measured, replayed, |_, _| true)?.pairs)
+}
+
+/// A replay that may have been stopped.
+#[derive(Clone, Debug)]
+pub struct PartialReplay {
+    /// The replayed requests.
+    pub pairs: Vec<Pair>,
+    /// Number of requests in the whole trace.
+    pub requests: usize,
+}
+
+/// The same as [`replay`], as long as `continues` is true. It is called with the numbers of issued requests and of all: for each request
+/// that is read, without any, then before each that is issued.
+///
+/// *Errors:* the trace or the drive does not hold.
+pub fn replay_while(
+    spec: &DriveSpec,
+    measured: Trace<'_>,
+    replayed: Trace<'_>,
+    mut continues: impl FnMut(usize, usize) -> bool,
+) -> Result<PartialReplay, StudyError> {
+    let mut records: Vec<Record> = Vec::new();
+    for record in measured {
+        records.push(record.map_err(input)?);
+        if !continues(0, records.len()) {
+            return Ok(PartialReplay { pairs: Vec::new(), requests: records.len() });
+        }
+    }
     let volume = VolumeInfo {
         name: spec.name.clone(),
         sectors: spec.capacity_sectors,
@@ -126,16 +155,40 @@ pub fn replay(spec: &DriveSpec, measured: Trace<'_>, replayed: Trace<'_>) -> Res
         zones: None,
     };
     let mut pairs = Vec::with_capacity(records.len());
-    let mut load = Replay::new(replayed, &[volume], ReplayOptions::default());
+    let replay = Replay::new(replayed, &[volume], ReplayOptions::default());
+    let mut load = StoppableReplay { replay, issued: 0, requests: records.len(), continues };
     runs::run_load(spec, &DeviceOptions::default(), &mut load, |finished| {
         let record = &records[finished.id as usize];
         let op = if record.kind == Kind::Read { Op::Read } else { Op::Write };
         let measured = record.response.expect("a validation trace has them");
         pairs.push(Pair { op, measured, simulated: finished.completion.response() });
     })?;
-    match load.error() {
+    match load.replay.error() {
         Some(error) => Err(input(error)),
-        None => Ok(pairs),
+        None => Ok(PartialReplay { pairs, requests: records.len() }),
+    }
+}
+
+/// A replay that issues requests as long as its caller wants more.
+struct StoppableReplay<'a, F> {
+    replay: Replay<'a>,
+    issued: usize,
+    requests: usize,
+    continues: F,
+}
+
+impl<F: FnMut(usize, usize) -> bool> Load for StoppableReplay<'_, F> {
+    fn poll(&mut self, now: Instant) -> Poll {
+        if !(self.continues)(self.issued, self.requests) {
+            return Poll::Done;
+        }
+        let polled = self.replay.poll(now);
+        self.issued += usize::from(matches!(polled, Poll::Issue(_)));
+        polled
+    }
+
+    fn handle_completion(&mut self, now: Instant, id: u64) {
+        self.replay.handle_completion(now, id);
     }
 }
 

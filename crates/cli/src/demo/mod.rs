@@ -6,6 +6,7 @@ mod tracks;
 
 use crate::failure::Failure;
 use crate::files;
+use crate::interrupt::Interrupt;
 use crate::report::{self, Report, Section};
 use headstack::{DriveSpec, PatternSpec, Results, Simulation, Workload};
 use headstack_model::drives;
@@ -33,13 +34,20 @@ const EXPERIMENTS: [Experiment; 3] = [orders::EXPERIMENT, streams::EXPERIMENT, t
 impl Demo {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         files::create_folder(&self.out)?;
-        let bench = Bench::new(EXPERIMENTS.iter().map(|experiment| experiment.runs).sum());
-        let sections = EXPERIMENTS.iter().map(|experiment| (experiment.section)(&bench));
-        let sections = sections.collect::<Result<Vec<_>, _>>()?;
+        let bench =
+            Bench::new(EXPERIMENTS.iter().map(|experiment| experiment.runs).sum(), Interrupt::watch()?);
+        let mut sections = Vec::new();
+        let mut run_all = || EXPERIMENTS.iter().try_for_each(|one| Ok(sections.push((one.section)(&bench)?)));
+        let done: Result<(), Failure> = run_all();
         bench.progress.finish_and_clear();
+        // A signal leaves the completed experiments, and no page.
         for section in &sections {
             print(section, out)?;
         }
+        done.map_err(|failure| match failure {
+            Failure::Stopped(signal) if sections.is_empty() => Failure::StoppedWithoutResult(signal),
+            failure => failure,
+        })?;
         let report = Report {
             title: "What a disk does with a load".to_string(),
             text: vec!["Three experiments on simulated drives. Each point of a chart is a run of some thousand requests.".to_string()],
@@ -65,16 +73,17 @@ fn print(section: &Section, out: &mut dyn Write) -> Result<(), Failure> {
 
 const SEED: u64 = 1;
 
-/// Runs the loads of the experiments, with a progress bar on a terminal.
+/// Runs the loads of the experiments, with a progress bar on a terminal, until a signal stops them.
 struct Bench {
     progress: ProgressBar,
+    interrupt: Interrupt,
 }
 
 impl Bench {
-    fn new(runs: usize) -> Bench {
+    fn new(runs: usize, interrupt: Interrupt) -> Bench {
         let progress = ProgressBar::new(runs as u64)
-            .with_style(crate::progress::style("{bar:40} {pos}/{len} runs  {msg}"));
-        Bench { progress }
+            .with_style(crate::progress::style("{bar:40} {pos}/{len} runs, about {eta} left  {msg}"));
+        Bench { progress, interrupt }
     }
 
     fn announce(&self, experiment: &str) {
@@ -82,6 +91,9 @@ impl Bench {
     }
 
     fn run(&self, spec: &DriveSpec, options: &DeviceOptions, load: PatternSpec) -> Result<Results, Failure> {
+        if let Some(signal) = self.interrupt.received() {
+            return Err(Failure::Stopped(signal));
+        }
         let simulation = Simulation::on_drive(spec, options, Workload::pattern(load), SEED);
         let results = simulation.and_then(Simulation::run).map_err(Failure::input)?;
         self.progress.inc(1);

@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all, or standard output instead.
 
 use crate::failure::Failure;
-use crate::interrupt::Listed;
+use crate::temporary::Listed;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -30,6 +30,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether a signal ends the command at once. The others end with a whole file system.
+    pub(crate) fn ends_at_first_signal(&self) -> bool {
+        !matches!(self, Command::Mkfs(_) | Command::Preallocate(_) | Command::Reorganize(_))
+    }
+
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Align(command) => command.run(out),

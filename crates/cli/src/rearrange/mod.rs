@@ -18,6 +18,11 @@ pub(crate) enum RearrangeCommand {
 }
 
 impl RearrangeCommand {
+    /// Whether a signal ends the command at once. A region that is made or dissolved meanwhile is as after a crash.
+    pub(crate) fn ends_at_first_signal(&self) -> bool {
+        !matches!(self, RearrangeCommand::Simulate(_))
+    }
+
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             RearrangeCommand::Analyze(command) => command.run(out),

@@ -56,7 +56,7 @@ impl Simulate {
         for rig in [&without, &with] {
             let (result, stopped) = self.simulate(rig, &interrupt)?;
             if let Some(signal) = stopped {
-                return Err(Failure::Stopped(signal));
+                return Err(Failure::StoppedWithoutResult(signal));
             }
             results.push(result);
         }

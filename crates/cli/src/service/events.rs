@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files;
+use crate::temporary;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -41,7 +42,7 @@ fn now() -> Instant {
 
 impl Events {
     /// Begins to watch for signals; SIGUSR1 if there is power to cut, and SIGHUP as a request to reload if there are files. `patience`
-    /// signals that request the end become events; any further one ends the process at once.
+    /// signals that request the end become events; any further one ends the process at once, without its temporary files.
     pub(crate) fn watch(patience: usize, has_power: bool, has_files: bool) -> Result<Events, Failure> {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
@@ -67,6 +68,7 @@ impl Events {
                     continue;
                 }
                 if asked >= patience || (asked > 0 && !is_heard) {
+                    let _locked = temporary::remove_all();
                     // It returns only if the system does not let a process end.
                     let _ = emulate_default_handler(signal);
                 }

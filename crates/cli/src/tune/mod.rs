@@ -140,7 +140,7 @@ impl Tune {
 /// The search has no partial result: what the runs so far seem to say was not judged yet.
 fn stop(signal: Option<Signal>) -> Failure {
     match signal {
-        Some(signal) => Failure::Stopped(signal),
+        Some(signal) => Failure::StoppedWithoutResult(signal),
         None => Failure::Input("the search ended without a result".to_string()),
     }
 }

@@ -1,10 +1,11 @@
 //! Every command where its surroundings fail it: a reader that goes away, a full disk, Ctrl-C, 40 columns, a terminal without UTF-8.
 
-use crate::common::{command, commands, printed};
+use crate::common::{command, commands};
 use crate::interrupt::{Running, long_job, names};
 use crate::tools::have;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -15,6 +16,7 @@ const QUICK: &[&str] = &[
     "completions bash",
     "doctor",
     "drive check drive.toml",
+    "drive import setup.parv",
     "drive keys",
     "drive list",
     "drive map atlas-10k -o new.map",
@@ -23,18 +25,27 @@ const QUICK: &[&str] = &[
     "drive show atlas-10k",
     "emulate null --size 1M -- true",
     "layout align a.map",
+    "layout check a.map ext4.img --partition 1003,100000",
     "layout exclude a.map --partition 0,8000",
     "layout hints xfs a.map",
+    "layout mkfs ext4 a.map new.img --partition 1003,100000 --force",
     "man",
+    "probe --drive small.toml --what speed",
     "rearrange analyze a.trace",
+    "rearrange format new-region.img --region 1M",
     "rearrange simulate atlas-10k a.trace",
+    "rearrange status region.img",
+    "reproduce --list",
     "rig check rig.toml",
+    "rig import setup.parv",
     "rig keys",
     "rig list",
     "rig show single",
     "run --drive atlas-10k --pattern random --count 100",
+    "serve node.toml --check",
     "sim atlas-10k job.fio",
     "stripe advise --drive atlas-10k --disks 4 --mpl 8 --size 64K",
+    "stripe follow a.trace --drive atlas-10k --disks 4 --mpl 8",
     "sweep sweep.toml --out rows",
     "trace convert a.trace new.spc",
     "trace cut a.trace cut.trace --from 1ms",
@@ -49,26 +60,21 @@ const QUICK: &[&str] = &[
 /// Commands of which only the help runs here, and why.
 const HELP_ONLY: &[(&str, &str)] = &[
     ("demo", "takes seconds: command::demo_prints_three_experiments_and_writes_one_page"),
-    ("drive import", "needs a set-up of DiskSim"),
-    ("explore", "serves its page until it is stopped"),
-    ("layout check", "needs an ext4 on a disk"),
-    ("layout mkfs ext4", "needs e2fsprogs"),
+    ("explore", "serves its page until it is stopped: explore::"),
     ("layout preallocate", "needs a mounted ext4"),
     ("layout reorganize", "needs a mounted ext4"),
     ("layout show", "needs a mounted file system"),
-    ("probe", "takes seconds"),
-    ("rearrange dissolve", "needs a region"),
-    ("rearrange format", "needs a device"),
-    ("rearrange status", "needs a region"),
-    ("reproduce", "takes seconds"),
-    ("rig import", "needs a set-up of DiskSim"),
-    ("serve", "runs until it is stopped"),
-    ("stripe follow", "needs a trace of an array"),
+    ("rearrange dissolve", "removes the region that it needs"),
     ("top", "needs a node"),
 ];
 
+fn empty() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+/// A folder with the inputs of the quick commands.
 fn folder() -> TempDir {
-    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let folder = empty();
     let inputs = [
         ("job.fio", "[j]\nrw=randread\nsize=1m\nnumber_ios=200\n"),
         (
@@ -78,27 +84,48 @@ fn folder() -> TempDir {
         ("v.trace", "R Miss 8 8 9120.5 0\nW Miss 800 8 8120.5 0\nR Miss 8000 8 7120.5 0\n"),
         ("rig.toml", "[[drive]]\npreset = \"wd800jd\"\n"),
         ("sweep.toml", "rigs = [\"atlas-10k\"]\nloads = [\"job.fio\"]\nseeds = 2\n"),
+        ("small.toml", include_str!("../small.toml")),
+        ("setup.parv", include_str!("../../../disksim/tests/small/setup.parv")),
+        ("drive.diskspecs", include_str!("../../../disksim/tests/small/drive.diskspecs")),
+        ("drive.model", include_str!("../../../disksim/tests/small/drive.model")),
+        ("drive.seek", include_str!("../../../disksim/tests/small/drive.seek")),
+        ("node.toml", include_str!("../../../../contrib/debian/node.toml")),
     ];
     for (name, text) in inputs {
         fs::write(folder.path().join(name), text).expect("the folder is writable");
     }
-    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    printed(&["drive", "map", "atlas-10k", "-o", &at("a.map")]);
-    printed(&[
-        "drive",
-        "new",
-        "--capacity",
-        "1TB",
-        "--rpm",
-        "7200",
-        "--mb-s",
-        "200",
-        "--seek",
-        "8",
-        "-o",
-        &at("drive.toml"),
-    ]);
+    IMAGES.iter().for_each(|image| make_image(folder.path(), image));
+    let makes = [
+        "drive map atlas-10k -o a.map",
+        "drive new --capacity 1TB --rpm 7200 --mb-s 200 --seek 8 -o drive.toml",
+        "layout mkfs ext4 a.map ext4.img --partition 1003,100000",
+        "rearrange format region.img --region 1M",
+    ];
+    for line in makes.into_iter().filter(|line| can_run(line)) {
+        let made = run(folder.path(), line, Stdio::piped());
+        assert!(made.status.success(), "{line}: {}", text(&made.stderr));
+    }
     folder
+}
+
+/// Files with holes, as disks; the last gets a region.
+const IMAGES: [(&str, u64); 4] =
+    [("ext4.img", 51_200_000), ("new.img", 51_200_000), ("region.img", 1 << 26), ("new-region.img", 1 << 26)];
+
+fn make_image(folder: &Path, (name, bytes): &(&str, u64)) {
+    let file = fs::File::create(folder.join(name)).expect("the folder is writable");
+    file.set_len(*bytes).expect("a file may have holes");
+}
+
+/// Whether this machine has the programs that a command needs.
+fn can_run(line: &str) -> bool {
+    let needs_ext4 = ["layout check ", "layout mkfs "].iter().any(|command| line.starts_with(command));
+    !needs_ext4 || have(&["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"])
+}
+
+/// The quick commands that this machine can run.
+fn quick() -> impl Iterator<Item = &'static str> {
+    QUICK.iter().copied().filter(|line| can_run(line))
 }
 
 fn words(line: &str) -> Vec<&str> {
@@ -107,6 +134,10 @@ fn words(line: &str) -> Vec<&str> {
 
 /// The command in a folder, with these variables of the environment.
 fn run(folder: &Path, line: &str, stdout: Stdio) -> Output {
+    if line.contains("new-region.img") {
+        // A disk gets no second region.
+        make_image(folder, &IMAGES[3]);
+    }
     let mut command = command(&words(line));
     command.current_dir(folder).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
     command.output().expect("the command starts")
@@ -134,7 +165,7 @@ fn every_command_is_in_a_table_of_this_file() {
 #[test]
 fn every_command_ends_quietly_when_its_reader_goes_away() {
     let folder = folder();
-    for line in QUICK.iter().copied().chain(HELP_ONLY.iter().map(|(name, _)| *name)) {
+    for line in quick().chain(HELP_ONLY.iter().map(|(name, _)| *name)) {
         let line = if QUICK.contains(&line) { line.to_string() } else { format!("{line} --help") };
         let (reader, writer) = std::io::pipe().expect("pipes can be made");
         drop(reader);
@@ -148,7 +179,7 @@ fn every_command_ends_quietly_when_its_reader_goes_away() {
 #[test]
 fn every_command_that_prints_reports_a_full_disk_in_one_line() {
     let folder = folder();
-    for line in QUICK.iter().copied().filter(|line| !line.starts_with("emulate ")) {
+    for line in quick().filter(|line| !line.starts_with("emulate ")) {
         if run(folder.path(), line, Stdio::piped()).stdout.is_empty() {
             continue;
         }
@@ -198,18 +229,21 @@ fn output_file_beyond_the_limit_fails_in_one_line_and_leaves_nothing() {
     }
 }
 
-/// Commands that would run for hours.
-const LONG: &[&str] = &[
-    "rearrange simulate atlas-10k long.fio",
-    "sweep long.toml --out rows",
-    "tune atlas-10k long.fio --requests 50000000",
-    "zones ultrastar-hc620 long-zones.fio",
+const PARTIAL: &str = "headstack: stopped by SIGINT; the results are partial\n";
+const NOTHING: &str = "headstack: stopped by SIGINT without a result\n";
+
+/// Commands that would run for hours, and what they say in the end.
+const LONG: &[(&str, &str)] = &[
+    ("rearrange simulate atlas-10k long.fio --report out.html", NOTHING),
+    ("sweep long.toml --out rows", PARTIAL),
+    ("tune atlas-10k long.fio --requests 50000000", NOTHING),
+    ("zones ultrastar-hc620 long-zones.fio", PARTIAL),
 ];
 
 #[test]
 fn interrupted_command_ends_with_130_and_one_line() {
-    for line in LONG {
-        let folder = folder();
+    for (line, said) in LONG {
+        let folder = empty();
         long_job(folder.path());
         let sweep = "rigs = [\"atlas-10k\"]\nloads = [\"long.fio\"]\nseeds = 2\n";
         fs::write(folder.path().join("long.toml"), sweep).expect("the folder is writable");
@@ -219,10 +253,64 @@ fn interrupted_command_ends_with_130_and_one_line() {
         running.handles_signals();
         let (code, _, err) = running.stopped_by("INT");
         assert_eq!(code, 130, "{line}: {err}");
-        assert_eq!(err, "headstack: stopped by SIGINT; the results are partial\n", "{line}");
+        assert_eq!(err, *said, "{line}");
         let hidden = names(folder.path()).into_iter().find(|name| name.starts_with(".headstack"));
         assert_eq!(hidden, None, "{line}");
     }
+}
+
+/// Commands that read a trace, which never ends here.
+const READERS: &[&str] = &[
+    "rearrange analyze endless.trace",
+    "stripe follow endless.trace --drive atlas-10k --disks 4 --mpl 8",
+    "trace convert endless.trace new.spc",
+    "trace cut endless.trace cut.trace --from 1ms",
+    "trace plot endless.trace -o trace.html",
+    "trace stat endless.trace",
+    "validate --drive atlas-10k --trace endless.trace --report out.html",
+];
+
+/// Makes a pipe in the folder, and lines for its first reader until that goes away.
+fn endless(folder: &Path, line: fn(u64) -> String) {
+    let path = folder.join("endless.trace");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo runs").success());
+    std::thread::spawn(move || {
+        let mut pipe = fs::File::options().write(true).open(path).expect("the pipe opens");
+        (0..).map(line).find(|line| pipe.write_all(line.as_bytes()).is_err())
+    });
+}
+
+#[test]
+fn interrupted_reader_of_a_trace_leaves_no_file() {
+    for line in READERS {
+        let folder = empty();
+        match line.starts_with("validate ") {
+            true => endless(folder.path(), |index| format!("R Miss {} 8 9120.5 0\n", index % 1000)),
+            false => endless(folder.path(), |index| format!("{index}.0 0 {} 8 1\n", index % 1000 * 8)),
+        }
+        let before = names(folder.path());
+        let running = Running::start(folder.path(), &words(line));
+        running.handles_signals();
+        if line.starts_with("trace c") {
+            running.has_begun_a_file(folder.path());
+        }
+        let (code, out, err) = running.stopped_by("INT");
+        assert_eq!((code, out.as_str(), err.as_str()), (130, "", NOTHING), "{line}");
+        assert_eq!(names(folder.path()), before, "{line}");
+    }
+}
+
+#[test]
+fn interrupted_demo_prints_its_completed_experiments_and_writes_no_page() {
+    let folder = empty();
+    let running = Running::start(folder.path(), &["demo"]);
+    running.handles_signals();
+    let (code, out, err) = running.stopped_by("INT");
+    assert_eq!(code, 130, "{err}");
+    assert_eq!(err, if out.is_empty() { NOTHING } else { PARTIAL });
+    assert!(out.is_empty() || out.starts_with("RANDOM READS: THE ORDER OF REQUESTS\n"), "{out}");
+    assert_eq!(names(&folder.path().join("out")), [""; 0]);
 }
 
 #[test]
@@ -256,7 +344,7 @@ fn terminal_without_utf_8_shows_ascii_alone() {
         return;
     }
     let folder = folder();
-    for line in QUICK.iter().copied().filter(|line| !line.starts_with("emulate ")) {
+    for line in quick().filter(|line| !line.starts_with("emulate ")) {
         let shown = on_a_poor_terminal(folder.path(), line);
         let other: String = shown.chars().filter(|letter| !letter.is_ascii()).collect();
         assert!(other.is_empty(), "{line}: {other}\n{shown}");

@@ -3,6 +3,7 @@
 use crate::common::{json, schema};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -60,6 +61,12 @@ impl Running {
             let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
             caught.is_some_and(|mask| mask & SIGINT_BIT != 0)
         });
+    }
+
+    /// Waits until a temporary file is in the folder.
+    pub(crate) fn has_begun_a_file(&self, folder: &Path) {
+        let is_hidden = |name: &String| name.starts_with(".headstack-");
+        wait_until("a file is begun", || names(folder).iter().any(is_hidden));
     }
 
     fn signal(&self, name: &str) {
@@ -153,6 +160,23 @@ fn second_signal_ends_the_process_and_leaves_no_file() {
     });
     assert_eq!(running.end().status.code(), Some(130));
     assert_eq!(names(folder.path()), ["endless.fio"]);
+}
+
+#[test]
+fn second_signal_ends_the_prober_and_leaves_no_file() {
+    let folder = folder();
+    let made = Command::new("mkfifo").arg(folder.path().join("endless.map")).status();
+    assert!(made.expect("mkfifo runs").success());
+    // It waits for the map, a pipe without a writer.
+    let args = ["probe", "--drive", "atlas-10k", "--known", "endless.map", "--report", "out.html"];
+    let mut running = Running::start(folder.path(), &args);
+    running.has_begun_a_file(folder.path());
+    wait_until("it has ended", || {
+        running.signal("INT");
+        running.child.try_wait().expect("it is our child").is_some()
+    });
+    assert_eq!(running.end().status.signal(), Some(2));
+    assert_eq!(names(folder.path()), ["endless.map"]);
 }
 
 #[test]
