@@ -1,6 +1,10 @@
 //! Tests of the whole page: it is complete, and text from outside is escaped.
 
 use super::*;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use std::io::Read;
 
 fn sample() -> Report {
     let series = |name: &str, factor: f64| {
@@ -22,15 +26,22 @@ fn sample() -> Report {
 #[test]
 fn page_loads_nothing_external() {
     let html = to_html(&sample());
-    let ours = html.split("plotly.js v").next().expect("there is a beginning");
+    let (start, rest) = html.split_once("id=\"plotly\">").expect("the library is inside");
+    let (library, end) = rest.split_once("</script>").expect("its element ends");
+    let ours = format!("{start}{end}");
     for loader in ["<link", "src=", "@import", "url(", "fetch(", "http"] {
         let met = ours.matches(loader).count();
         let allowed = usize::from(loader == "http"); // the policy itself: http-equiv
         assert_eq!(met, allowed, "{loader}");
     }
     assert!(html.contains("default-src 'none'"));
-    assert!(html.contains("Plotly"), "the library is inside");
-    assert!(!html.contains("MathJax.loader"), "no second library that would look for its parts");
+    let packed = STANDARD.decode(library).expect("it is base64");
+    let mut script = String::new();
+    GzDecoder::new(&packed[..]).read_to_string(&mut script).expect("it is packed text");
+    assert!(script.contains("Plotly"), "the library is whole");
+    assert!(!script.contains("MathJax.loader"), "no second library that would look for its parts");
+    assert!(end.contains("plotly.js v") && end.contains("MIT license"), "the library's notice can be read");
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
 }
 
 #[test]
