@@ -124,14 +124,18 @@ fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
     drawn
 }
 
-/// Ticks at 1, 2 and 5 of each decade the range touches (at 1 alone when that would crowd the axis).
+/// Ticks at 1, 2 and 5 of each decade the range touches (at 1 alone when that would crowd the axis). None where fewer than two of them are
+/// within the range; Plotly then chooses its own.
 fn decade_ticks((low, high): (f64, f64)) -> Vec<f64> {
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();
     }
     let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let steps: &[f64] = if decades.clone().count() > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade))).collect()
+    let ticks: Vec<f64> =
+        decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade))).collect();
+    let within = ticks.iter().filter(|tick| (low..=high).contains(*tick)).count();
+    if within < 2 { Vec::new() } else { ticks }
 }
 
 /// A tick label, as Plotly formats its own.
@@ -164,5 +168,7 @@ mod tests {
         assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(decade_ticks((0.0, 10.0)), Vec::<f64>::new());
         assert_eq!(decade_ticks((1e-3, 1e6)).len(), 10);
+        assert_eq!(decade_ticks((210.0, 420.0)), Vec::<f64>::new());
+        assert_eq!(decade_ticks((110.0, 520.0)).len(), 6);
     }
 }
