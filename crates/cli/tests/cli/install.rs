@@ -2,9 +2,11 @@
 
 use crate::common::printed;
 use crate::tools::{have, output, run, text};
+use headstack_prerequisites::PROGRAM_FOLDERS;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const UNITS: [&str; 2] = ["headstack.service", "headstack.socket"];
 
@@ -59,6 +61,56 @@ fn example_node_file_of_the_package_is_valid() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/debian/node.toml");
     let checked = printed(&["serve", text(&example), "--check"]);
     assert!(checked.starts_with("ok: 1 disk and 1 export\n"), "{checked}");
+}
+
+/// A file of the repository.
+fn repository_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+#[test]
+fn node_file_of_the_kubernetes_recipe_is_valid() {
+    let recipe =
+        fs::read_to_string(repository_file("contrib/kubernetes/headstack.yaml")).expect("it is there");
+    let lines = recipe.lines().skip_while(|line| *line != "  node.toml: |").skip(1);
+    let lines = lines.take_while(|line| *line != "---").map(|line| line.strip_prefix("    ").unwrap_or(line));
+    let node: String = lines.map(|line| format!("{line}\n")).collect();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join("node.toml");
+    fs::write(&path, &node).expect("the folder is writable");
+    let checked = printed(&["serve", text(&path), "--check"]);
+    assert!(checked.starts_with("ok: 1 disk and 1 export\n"), "{checked}");
+    let device =
+        recipe.lines().find_map(|line| line.trim().strip_prefix("devicePath: ")).expect("it has one");
+    assert!(node.contains(&format!("path = \"{device}\"")), "the container's device is the node's: {node}");
+    for port in ["10809", "9100"] {
+        assert!(recipe.contains(&format!("containerPort: {port}\n")), "{port}");
+        assert!(node.contains(&format!("\"0.0.0.0:{port}\"")), "{port}: {node}");
+    }
+}
+
+#[test]
+fn qemu_example_passes_the_emulated_disk_with_its_speed() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let qemu = folder.path().join("qemu-system-x86_64");
+    fs::write(&qemu, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").expect("the folder is writable");
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}:{PROGRAM_FOLDERS}", text(folder.path()));
+    for (device, machine) in [("scsi-hd", "virtio-scsi-pci"), ("ide-hd", "q35")] {
+        let mut example = Command::new(repository_file("contrib/qemu/emulated-disk"));
+        example.args(["wd800jd", "7200", "-m", "512"]).env("PATH", &path).env("DEVICE", device);
+        let done = example.env("HEADSTACK", env!("CARGO_BIN_EXE_headstack")).output().expect("it starts");
+        let out = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let has = |line: &str| out.lines().any(|found| found == line);
+        assert!(
+            has(&format!("{device},drive=emulated,rotation_rate=7200")) && has(machine) && has("512"),
+            "{out}"
+        );
+        let drive =
+            out.lines().find(|line| line.starts_with("if=none,id=emulated,")).expect("it has a drive");
+        assert!(drive.contains("file=nbd+unix:///disk0?socket=/"), "{drive}");
+    }
 }
 
 #[test]
