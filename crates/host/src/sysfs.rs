@@ -40,6 +40,8 @@ pub struct DeviceLocation {
     disk_bytes: Option<u64>,
     /// Bytes of a block of the disk, and of a physical sector.
     block: Option<(u64, u64)>,
+    /// The bytes of the disk that each of its arms serves, upward; none where the system reports no ranges.
+    arms: Vec<Range<u64>>,
     names: (Option<String>, Option<String>),
 }
 
@@ -121,6 +123,7 @@ impl DeviceLocation {
             part,
             bytes: must(folder, "size")? * UNIT,
             disk_bytes,
+            arms: access_ranges(disk),
             block: block.map(|block| (block, physical.unwrap_or(block))),
             names: own_names(disk),
         })
@@ -134,6 +137,21 @@ impl DeviceLocation {
     /// Bytes of the device.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The first bytes, on this device, of the ranges that the disk's arms serve. 0 alone for a disk with one arm, and where the system
+    /// reports no ranges or some that leave a part of the disk out.
+    pub fn arm_firsts(&self) -> Vec<u64> {
+        let end = self.start + self.bytes;
+        let covers = |from: u64| {
+            let ends = self.arms.iter().try_fold(0, |at, arm| (arm.start == at).then_some(arm.end));
+            ends.is_some_and(|all| all >= from)
+        };
+        if self.kind != Kind::Disk || !covers(end) {
+            return vec![0];
+        }
+        let within = self.arms.iter().filter(|arm| arm.start < end && arm.end > self.start);
+        within.map(|arm| arm.start.saturating_sub(self.start)).collect()
     }
 
     /// Whether only its creator knows what it shows: a whole loop device, over a disk or over one partition, and a device made of
@@ -191,6 +209,18 @@ impl DeviceLocation {
         let physical_sectors = (physical / block) as u32;
         Identity { physical_sectors, name, serial, ..Identity::new(bytes / block, block as u32) }
     }
+}
+
+/// The ranges of a disk that its arms serve independently, as Linux reports them from version 5.16 on.
+fn access_ranges(disk: &Path) -> Vec<Range<u64>> {
+    let Ok(folders) = fs::read_dir(disk.join("queue/independent_access_ranges")) else { return Vec::new() };
+    let range = |folder: PathBuf| {
+        let [first, count] = ["sector", "nr_sectors"].map(|name| number(&folder, name));
+        Some(first? * UNIT..(first? + count?) * UNIT)
+    };
+    let mut ranges: Vec<_> = folders.flatten().filter_map(|entry| range(entry.path())).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges
 }
 
 fn is_made_of_others(disk: &Path) -> bool {
@@ -276,6 +306,29 @@ mod tests {
         assert_eq!(on(&location(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
         let untold = DeviceLocation::read_folder(&sysfs(&DISK[..3]).path().join("sda/sda2"));
         assert!(untold.is_err_and(|reported| reported.to_string().contains("sda2/start")));
+    }
+
+    #[test]
+    fn ranges_of_arms_are_those_of_the_system_within_the_device() {
+        let ranges = "sda/queue/independent_access_ranges";
+        let two = |upper: &str, count: &str| {
+            let own =
+                [("0/sector", "0"), ("0/nr_sectors", "3000"), ("1/sector", upper), ("1/nr_sectors", count)];
+            let own = own.map(|(name, text)| (format!("{ranges}/{name}"), text.to_string()));
+            let disk = DISK.map(|(name, text)| (name.to_string(), text.to_string()));
+            let all: Vec<_> = disk.into_iter().chain(own).collect();
+            sysfs(&all.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<Vec<_>>())
+        };
+        let both = two("3000", "77000");
+        assert_eq!(location(&both, "sda").arm_firsts(), [0, 3000 * 512]);
+        assert_eq!(location(&both, "sda/sda2").arm_firsts(), [0, 952 * 512], "the partition begins at 2048");
+        assert_eq!(location(&two("3001", "76999"), "sda").arm_firsts(), [0], "a sector is no arm's");
+        assert_eq!(
+            location(&two("3000", "76000"), "sda").arm_firsts(),
+            [0],
+            "the end of the disk is no arm's"
+        );
+        assert_eq!(location(&sysfs(&DISK), "sda").arm_firsts(), [0]);
     }
 
     #[test]

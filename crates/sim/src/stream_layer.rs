@@ -56,6 +56,12 @@ impl StreamLayer {
         })
     }
 
+    /// Sets the ranges of a volume with several arms, by their first blocks.
+    pub(crate) fn set_arms(&mut self, firsts: &[u64]) {
+        let bytes: Vec<u64> = firsts.iter().map(|first| first * self.sector_bytes).collect();
+        self.streams.set_arms(&bytes);
+    }
+
     pub(crate) fn set_guarantee(&mut self, source: u32, guarantee: streams::Guarantee) {
         self.streams.set_guarantee(source.into(), guarantee);
     }

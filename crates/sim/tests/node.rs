@@ -281,3 +281,37 @@ fn earlier_names_of_node_keys_are_accepted() {
         parsed("requests_per_turn = 3\ncoalesce_writes = false\ncoalesce_ms = 7.0\nbypass_bytes = 8192"),
     );
 }
+
+/// Requests of 256 KiB that streams on this part of a disk with two arms had answered in four seconds, with this key of the node.
+fn answered_on_two_arms(key: Option<(&str, &str)>, share: u64) -> Vec<u64> {
+    let mut rig = shipped::load("exos-2x18-sata").expect("it is shipped");
+    rig.set("node.memory_bytes", "16777216").expect("it is a key");
+    key.into_iter().for_each(|(key, value)| rig.set(key, value).expect("it is a key"));
+    let region = Region::whole(rig.volumes()[0].sectors / share);
+    let shape = StreamShape { alignment: 8, ..StreamShape::reads(region, 20, 512) };
+    let load: Box<dyn Load> = Box::new(Streams::new(shape, u64::MAX).expect("they fit"));
+    let member = Member { load, device: 0, sources: 20 };
+    let (from, until) = (Instant::from_secs(3), Instant::from_secs(7));
+    let mut load = Mix::new(vec![member], u64::MAX, until).expect("it has a member");
+    let mut counts = vec![0; 20];
+    rig.build(1).expect("it is good").run(&mut load, &mut |finished| {
+        counts[finished.source as usize] += u64::from(finished.completion.completed >= from);
+    });
+    counts
+}
+
+#[test]
+fn node_keeps_both_arms_of_a_disk_busy() {
+    let [one, both] = [Some(("node.arms", "1")), None].map(|key| answered_on_two_arms(key, 1));
+    let [of_one, of_both] = [&one, &both].map(|counts| counts.iter().sum::<u64>() as f64);
+    assert!(of_both > 1.8 * of_one, "{of_both} requests with a dispatch set for each arm, {of_one} with one");
+    let [lower, upper] = [&both[..10], &both[10..]].map(|half| half.iter().sum::<u64>() as f64);
+    // The outer tracks of both halves are as quick, so that each arm does half.
+    assert!((lower / upper - 1.0).abs() < 0.1, "{lower} requests at the lower arm, {upper} at the upper one");
+}
+
+#[test]
+fn streams_of_one_arm_are_served_as_on_a_disk_with_one() {
+    let [one, both] = [Some(("node.arms", "1")), None].map(|key| answered_on_two_arms(key, 2));
+    assert_eq!(one, both);
+}

@@ -104,6 +104,11 @@ impl<T> NodeCore<T> {
         })
     }
 
+    /// Sets the ranges of the disk's arms by their first bytes. Call it before the first request.
+    pub fn set_arms(&mut self, firsts: &[u64]) {
+        self.streams.set_arms(firsts);
+    }
+
     /// Sets the track boundaries at which requests of streams end.
     pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
         self.streams.set_boundaries(boundaries);

@@ -15,8 +15,11 @@ pub struct Config {
     /// R: bytes of a request to the disk, at most half of the memory. Where D and N are 1, one request may fill the memory: the disk
     /// then waits until its bytes are fetched. By default the scheduler chooses R from the memory.
     pub read_ahead_bytes: Option<u64>,
-    /// D: streams that have a turn at the disk at the same time. By default the scheduler chooses it.
+    /// D: streams that have a turn at an arm of the disk at the same time. By default the scheduler chooses it.
     pub dispatch_set: Option<u32>,
+    /// Arms of the disk, each over an equal share of its bytes. By default as Linux reports them (`independent_access_ranges`), or 1; in a
+    /// simulation one for each disk of a concatenation.
+    pub arms: Option<u32>,
     /// N: requests to the disk in one turn of a stream. By default the scheduler chooses it from the measured bandwidth and
     /// positioning time.
     #[serde(alias = "requests_a_turn")]
@@ -97,6 +100,7 @@ impl Default for Config {
             memory_bytes: 8 << 20,
             read_ahead_bytes: None,
             dispatch_set: None,
+            arms: None,
             requests_per_turn: None,
             efficiency: 0.92,
             round_ms: 15_000.0,
@@ -191,6 +195,7 @@ impl Config {
             return Err(ConfigError { key, met, allowed: "multiples of 4096" });
         }
         whole("dispatch_set", self.dispatch_set.unwrap_or(1).into(), 1, 1 << 16, "1 to 65536")?;
+        whole("arms", self.arms.unwrap_or(1).into(), 1, 64, "1 to 64")?;
         whole("requests_per_turn", self.requests_per_turn.unwrap_or(1).into(), 1, 1 << 20, "1 to 1048576")?;
         real("efficiency", self.efficiency, 0.5, 0.99, "0.5 to 0.99")?;
         real("round_ms", self.round_ms, 1.0, 1e6, "1 to 1000000")?;
@@ -215,6 +220,13 @@ impl Config {
     pub(super) fn frame_bytes(&self) -> u64 {
         let chosen = (self.memory_bytes / 32).clamp(64 << 10, 1 << 20);
         self.read_ahead_bytes.unwrap_or(chosen).next_multiple_of(4 << 10)
+    }
+
+    /// The first byte of the range of each arm.
+    pub(super) fn arm_firsts(&self, disk_bytes: u64) -> Vec<u64> {
+        let arms = u64::from(self.arms.unwrap_or(1));
+        let share = (disk_bytes / arms) >> 12 << 12;
+        if share == 0 { vec![0] } else { (0..arms).map(|arm| arm * share).collect() }
     }
 
     /// R for frames of this size.

@@ -1,4 +1,4 @@
-//! The dispatch set: the streams that have a turn, and the queues of those that want one.
+//! The dispatch set of an arm: the streams that have a turn, and the queues of those that want one.
 //!
 //! Turns are counted in rounds: a stream that has used its commands of this round waits for the next, whatever the order within a
 //! round. So the order may follow the arm, and all streams get equal shares. Where direct requests move the arm again and again, a
@@ -6,7 +6,6 @@
 
 use super::config::Turns;
 use super::stream::Queue;
-use headstack_model::Instant;
 use std::collections::BTreeSet;
 
 type Places = BTreeSet<(u64, u32)>;
@@ -27,8 +26,6 @@ pub(super) struct Dispatch {
     serial: u64,
     /// Streams whose turn is over and that still have commands in flight.
     pub(super) leaving: u32,
-    /// When a pausing writer loses its turn, or a frame in use may be evicted.
-    grace_at: Instant,
 }
 
 impl Default for Dispatch {
@@ -43,7 +40,6 @@ impl Default for Dispatch {
             is_arm_elsewhere: false,
             serial: 0,
             leaving: 0,
-            grace_at: Instant::MAX,
         }
     }
 }
@@ -73,22 +69,6 @@ impl Dispatch {
     /// Notes where a command moves the arm, and whether it is a stream's.
     pub(super) fn send_arm(&mut self, to: u64, is_stream: bool) {
         (self.arm, self.is_arm_elsewhere) = (to, !is_stream);
-    }
-
-    /// When to try streams that wait again, without another event.
-    pub(super) fn grace_at(&self) -> Instant {
-        self.grace_at
-    }
-
-    pub(super) fn set_grace(&mut self, at: Instant) {
-        self.grace_at = self.grace_at.min(at);
-    }
-
-    /// Ends a grace that is over. A stream that still waits sets it again.
-    pub(super) fn expire_grace(&mut self, now: Instant) {
-        if self.grace_at <= now {
-            self.grace_at = Instant::MAX;
-        }
     }
 
     pub(super) fn serial(&mut self) -> u64 {

@@ -96,8 +96,10 @@ impl Guarantees {
         self.clients.get_mut(&client).expect("a registered stream's client has a guarantee")
     }
 
-    pub(super) fn urgent(&self, now: Instant) -> Option<u32> {
-        self.urgent.first().filter(|(at, _)| *at <= now).map(|(_, id)| *id)
+    /// The stream that precedes all others, among those that `is_eligible` admits.
+    pub(super) fn urgent(&self, now: Instant, is_eligible: impl Fn(u32) -> bool) -> Option<u32> {
+        let due = self.urgent.iter().take_while(|(at, _)| *at <= now);
+        due.map(|(_, id)| *id).find(|id| is_eligible(*id))
     }
 
     /// Commands of a registered stream's new turn that fulfil its client's guarantee until the next such turn; 0 if another turn does.

@@ -18,6 +18,7 @@
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
 
 mod actions;
+mod arms;
 mod around;
 mod bypass;
 mod chains;
@@ -50,6 +51,7 @@ pub use messages::{
 pub use view::{Counters, MemoryView, StreamView, TuningView, View};
 
 use actions::{Actions, InFlight, Purpose};
+use arms::Arms;
 use bypass::{Bypass, Load};
 use direct::DirectRequests;
 use finding::StreamFinder;
@@ -123,6 +125,15 @@ impl Streams {
         self.boundaries = Some(boundaries);
     }
 
+    /// Sets the ranges of a disk with several arms, by their first bytes; the first is 0. To be called before the first request. The key
+    /// `arms` precedes.
+    pub fn set_arms(&mut self, firsts: &[u64]) {
+        assert!(self.counters.requests == 0, "no request came before the ranges of arms were set");
+        if self.config.arms.is_none() {
+            self.schedule.arms = Arms::new(&self.config, firsts);
+        }
+    }
+
     /// Gives a client a guarantee for all its streams together. The caller has checked that the disk can keep it.
     pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
         self.schedule.guarantees.set(client, guarantee);
@@ -178,7 +189,7 @@ impl Streams {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.drain_late();
-        self.schedule.dispatch.expire_grace(now);
+        self.schedule.arms.expire_grace(now);
         if self.schedule.table.sweep_at() <= now {
             self.sweep();
         }
@@ -187,8 +198,8 @@ impl Streams {
 
     /// When to call [`handle_timeout`](Streams::handle_timeout) if no other call comes before.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let Schedule { table, dispatch, .. } = &self.schedule;
-        let at = table.sweep_at().min(self.coalesced.drain_at).min(dispatch.grace_at());
+        let Schedule { table, arms, .. } = &self.schedule;
+        let at = table.sweep_at().min(self.coalesced.drain_at).min(arms.grace_at());
         (at < Instant::MAX).then_some(at)
     }
 
@@ -216,7 +227,7 @@ impl Streams {
     /// Panics if the state is inconsistent.
     pub fn check(&self) {
         self.frames.check();
-        let Schedule { table, dispatch, .. } = &self.schedule;
+        let Schedule { table, arms, .. } = &self.schedule;
         let mut frames = vec![0; table.capacity()];
         for (_, frame) in self.frames.iter() {
             if let Some(count) = frames.get_mut(frame.stream as usize) {
@@ -227,9 +238,9 @@ impl Streams {
             assert_eq!(stream.frames, frames[id as usize], "stream {id} knows how many frames it has");
             let waiting = self.waits.count_of(id);
             assert_eq!(stream.waiting as usize, waiting, "stream {id} knows how many requests wait");
-            assert_eq!(stream.has_turn(), dispatch.has(id), "stream {id} knows of its turn");
+            assert_eq!(stream.has_turn(), arms[stream.arm].dispatch.has(id), "stream {id} knows of its turn");
             // A writer in its turn may be waited for, for a moment.
-            let idle = self.actions.is_disk_idle() && dispatch.grace_at() == Instant::MAX;
+            let idle = self.actions.is_disk_idle() && arms.grace_at() == Instant::MAX;
             let is_stuck = idle && stream.is_blocked();
             assert!(!is_stuck, "a client waits for stream {id} while the disk is idle: {stream:?}");
         }
@@ -305,10 +316,17 @@ impl Streams {
 
     /// Lets the active streams take a step; `None` if all of them wait.
     fn step_active(&mut self) -> Option<Step> {
-        let count = self.schedule.dispatch.len();
+        let arms = self.schedule.arms.len();
+        let first = self.schedule.arms.next;
+        (0..arms).find_map(|turn| self.step_arm((first + turn) % arms))
+    }
+
+    /// Lets the active streams of an arm take a step; `None` if all of them wait.
+    fn step_arm(&mut self, arm: usize) -> Option<Step> {
+        let count = self.schedule.arms[arm].dispatch.len();
         for turn in 0..count {
-            let place = (self.schedule.dispatch.next + turn) % count;
-            let active = |streams: &Streams| streams.schedule.dispatch.active.get(place).copied();
+            let place = (self.schedule.arms[arm].dispatch.next + turn) % count;
+            let active = |streams: &Streams| streams.schedule.arms[arm].dispatch.active.get(place).copied();
             // Eviction for one stream may have ended the turn of another.
             let Some(id) = active(self) else { return Some(Step::Waits) };
             if self.schedule.is_overdue(self.now, id) {
@@ -318,7 +336,10 @@ impl Streams {
             let is_writer = self.schedule[id].is_writer();
             let step = if is_writer { self.advance_writer(id) } else { self.advance_reader(id) };
             match step {
-                Step::Began => self.schedule.dispatch.next = place + 1,
+                Step::Began => {
+                    self.schedule.arms[arm].dispatch.next = place + 1;
+                    self.schedule.arms.next = (arm + 1) % self.schedule.arms.len();
+                }
                 Step::Waits if active(self) == Some(id) => continue,
                 // Its turn ended in this step.
                 Step::Waits => {}
@@ -337,8 +358,8 @@ impl Streams {
         let Some(request) = self.direct.begin() else { return false };
         if request.kind.transferred_bytes() > 0 {
             let (offset, bytes) = request.kind.run();
-            self.schedule.suspend_turns(self.now);
-            self.schedule.dispatch.send_arm(offset + bytes, false);
+            self.schedule.suspend_turns(self.now, offset);
+            self.schedule.arms.arm_at(offset).dispatch.send_arm(offset + bytes, false);
         }
         let place = match request.kind {
             RequestKind::Flush => TransferBuffer::None,
@@ -350,7 +371,8 @@ impl Streams {
 
     fn direct_ended(&mut self, request: Request, result: Result<(), BlockError>) {
         self.direct.complete(&request);
-        self.schedule.tuning.disturb();
+        // It may have moved any arm: a flush moves all of them.
+        self.schedule.arms.iter_mut().for_each(|arm| arm.tuning.disturb());
         match request.kind {
             RequestKind::Write { offset, bytes, .. } => {
                 self.counters.written_bytes += bytes;

@@ -216,7 +216,7 @@ impl Streams {
         let Frame { stream, place, bytes, state, .. } = *self.frames.get(id);
         self.schedule.mark_in_flight(stream);
         self.direct.note_stream_bytes(bytes);
-        self.schedule.dispatch.send_arm(place + bytes, true);
+        self.schedule.arms.arm_at(place).dispatch.send_arm(place + bytes, true);
         let memory = TransferBuffer::Memory(self.frames.memory_offset(id, place));
         let kind = match state {
             State::Writing => RequestKind::Write { offset: place, bytes, fua: false },
@@ -229,8 +229,8 @@ impl Streams {
     /// quickly as the disk reads them, so that they do not stay. Never where D is given: then the bytes of others are of turns as good as
     /// this one.
     fn may_evict(&self, id: u32, staged: usize) -> bool {
-        let client = &self.schedule[id].client;
-        let disk_ns = client.request as f64 / self.schedule.tuning.bandwidth() * 1e9;
+        let Stream { client, arm, .. } = &self.schedule[id];
+        let disk_ns = client.request as f64 / self.schedule.arms[*arm].tuning.bandwidth() * 1e9;
         let is_quick = client.think_time.0 as f64 <= disk_ns;
         self.config.dispatch_set.is_none() && is_quick && staged < self.frames.count() / 4
     }
@@ -301,7 +301,7 @@ impl Streams {
             self.redirect_waiters(self.schedule.table.mirror(id, at, bytes), bytes);
         }
         // Frames in use may be evicted after a while, without another event.
-        self.schedule.dispatch.set_grace(self.now + FRESH);
+        self.schedule.arms.set_grace(self.now + FRESH);
         false
     }
 
@@ -338,7 +338,8 @@ impl Streams {
         let (frame, now) = (*self.frames.get(id), self.now);
         let is_clean = result.is_ok() && !self.direct.is_busy(now);
         let (place, bytes) = (frame.place, frame.bytes);
-        self.schedule.tuning.learn(&Sample { issued, ended: now, place, bytes, is_clean });
+        let sample = Sample { issued, ended: now, place, bytes, is_clean };
+        self.schedule.arms.arm_at(place).tuning.learn(&sample);
         self.schedule.note_command_end(now, frame.stream);
         if frame.state == State::Writing {
             return self.frame_written(id, result);

@@ -1,11 +1,11 @@
 //! Turns: which streams have the disk, and for how long.
 
+use super::arms::{Arms, StreamArm};
+use super::classifier::Direction;
 use super::config::{Config, Turns};
-use super::dispatch::Dispatch;
 use super::guarantees::Guarantees;
 use super::stream::{Queue, Stream, mirrored};
 use super::table::StreamTable;
-use super::tuning::Tuning;
 use headstack_model::Instant;
 use std::ops::{Index, IndexMut};
 
@@ -13,8 +13,7 @@ use std::ops::{Index, IndexMut};
 #[derive(Debug)]
 pub(super) struct Schedule {
     pub(super) table: StreamTable,
-    pub(super) dispatch: Dispatch,
-    pub(super) tuning: Tuning,
+    pub(super) arms: Arms,
     pub(super) guarantees: Guarantees,
     order: Turns,
     dispatch_set: Option<u32>,
@@ -30,8 +29,7 @@ impl Schedule {
     pub(super) fn new(config: &Config, disk_bytes: u64, read_bytes: u64) -> Schedule {
         Schedule {
             table: StreamTable::new(config, disk_bytes),
-            dispatch: Dispatch::default(),
-            tuning: Tuning::new(config),
+            arms: Arms::new(config, &config.arm_firsts(disk_bytes)),
             guarantees: Guarantees::default(),
             order: config.turns,
             dispatch_set: config.dispatch_set,
@@ -47,16 +45,17 @@ impl Schedule {
         self.read_bytes
     }
 
-    /// N.
-    pub(super) fn turn_requests(&self) -> u32 {
+    /// N of an arm.
+    pub(super) fn turn_requests(&self, arm: usize) -> u32 {
         self.requests_per_turn.unwrap_or_else(|| {
-            let bytes = self.tuning.turn_bytes(self.dispatch.blocked() + self.dispatch.len());
+            let StreamArm { dispatch, tuning, .. } = &self.arms[arm];
+            let bytes = tuning.turn_bytes(dispatch.blocked() + dispatch.len());
             bytes.div_ceil(self.read_bytes).clamp(1, 1 << 20) as u32
         })
     }
 
     pub(super) fn wants_disk(&self) -> bool {
-        self.dispatch.blocked() > 0 || self.dispatch.len() > 0
+        self.arms.iter().any(|StreamArm { dispatch, .. }| dispatch.blocked() > 0 || dispatch.len() > 0)
     }
 
     pub(super) fn revoke_guarantee(&mut self, client: u64) {
@@ -84,14 +83,15 @@ impl Schedule {
 
     /// Counts one command of a stream's turn, which ends with the last one.
     pub(super) fn spend_turn(&mut self, now: Instant, id: u32) {
-        let longest = u64::from(self.turn_requests()) * self.read_bytes;
+        let arm = self.table[id].arm;
+        let longest = u64::from(self.turn_requests(arm)) * self.read_bytes;
         let stream = &mut self.table[id];
         let left = stream.turn.commands.expect("it has a turn") - 1;
         // Otherwise half a request would stay in the memory until the next round.
         let splits_request = left == 0 && stream.ends_inside_request(longest);
         stream.turn.commands = Some(if splits_request { 1 } else { left });
         // A stream whose guarantee is due does not wait for the rest of this turn.
-        let must_yield = stream.turn.guaranteed == 0 && self.guarantees.urgent(now).is_some();
+        let must_yield = stream.turn.guaranteed == 0 && self.urgent(now, arm).is_some();
         if left == 0 && !splits_request {
             self.end_turn(now, id, false);
         } else if must_yield {
@@ -99,27 +99,39 @@ impl Schedule {
         }
     }
 
-    /// Begins the turn of the stream that is next. Returns whether there is one.
+    /// The stream of an arm whose guarantee is due.
+    fn urgent(&self, now: Instant, arm: usize) -> Option<u32> {
+        self.guarantees.urgent(now, |id| self.table[id].arm == arm)
+    }
+
+    /// Begins the turn of the stream that is next at an arm that may have one more. Returns whether there is one.
     pub(super) fn begin_turn(&mut self, now: Instant) -> bool {
+        let arms = self.arms.len();
+        (0..arms).any(|turn| self.begin_turn_of(now, (self.arms.next + turn) % arms))
+    }
+
+    fn begin_turn_of(&mut self, now: Instant, arm: usize) -> bool {
         // One more may begin while the last commands of another are in flight, so that the disk does not idle.
         let most = self.dispatch_set.unwrap_or(2) as usize;
-        let taken = self.dispatch.len() + self.dispatch.leaving as usize;
-        if taken >= most || self.dispatch_set.is_none() && self.dispatch.len() > 0 {
+        let dispatch = &self.arms[arm].dispatch;
+        let taken = dispatch.len() + dispatch.leaving as usize;
+        if taken >= most || self.dispatch_set.is_none() && dispatch.len() > 0 {
             return false;
         }
-        let urgent = self.guarantees.urgent(now);
-        let Some(id) = urgent.or_else(|| self.dispatch.choose(self.order)) else { return false };
+        let urgent = self.urgent(now, arm);
+        let dispatch = &mut self.arms[arm].dispatch;
+        let Some(id) = urgent.or_else(|| dispatch.choose(self.order)) else { return false };
         let round = match self.table[id].queued {
             Some((Queue::Blocked(round), _)) => round,
-            _ => self.dispatch.round(),
+            _ => dispatch.round(),
         };
         self.dequeue(id);
-        self.dispatch.active.push(id);
+        self.arms[arm].dispatch.active.push(id);
         let client = self.table[id].escalated_for;
         let guaranteed =
             client.map_or(0, |client| self.guarantees.requests(now, id, client, self.read_bytes));
         self.end_escalation(id);
-        let requests = self.turn_requests().max(guaranteed);
+        let requests = self.turn_requests(arm).max(guaranteed);
         let stream = &mut self.table[id];
         let turn = &mut stream.turn;
         turn.guaranteed = guaranteed;
@@ -130,7 +142,7 @@ impl Schedule {
         (turn.commands, turn.began) = (Some(turn.left), now);
         stream.client.has_fetched = false;
         if stream.in_flight > 0 {
-            self.dispatch.leaving -= 1;
+            self.arms[arm].dispatch.leaving -= 1;
         }
         self.turns += 1;
         true
@@ -139,31 +151,38 @@ impl Schedule {
     /// Whether a turn takes far longer than usual while others wait, because its client or the disk pauses.
     pub(super) fn is_overdue(&self, now: Instant, id: u32) -> bool {
         let stream = &self.table[id];
-        let requests = self.turn_requests().max(stream.turn.guaranteed);
-        let turn = f64::from(requests) * self.read_bytes as f64 / self.tuning.bandwidth();
-        let longest = 4.0 * (turn + self.tuning.positioning().as_secs());
-        self.dispatch.blocked() > 0 && now.since(stream.turn.began).as_secs() > longest
+        let StreamArm { dispatch, tuning, .. } = &self.arms[stream.arm];
+        let requests = self.turn_requests(stream.arm).max(stream.turn.guaranteed);
+        let turn = f64::from(requests) * self.read_bytes as f64 / tuning.bandwidth();
+        let longest = 4.0 * (turn + tuning.positioning().as_secs());
+        dispatch.blocked() > 0 && now.since(stream.turn.began).as_secs() > longest
     }
 
     /// Ends a turn. With `keeps_rest` the stream has the remaining commands later.
     pub(super) fn end_turn(&mut self, now: Instant, id: u32, keeps_rest: bool) {
-        self.dispatch.leave(id);
         let stream = &mut self.table[id];
+        let dispatch = &mut self.arms[stream.arm].dispatch;
+        dispatch.leave(id);
         let left = stream.turn.commands.take().expect("it has a turn");
         stream.turn.left = if keeps_rest { left } else { 0 };
         if stream.in_flight > 0 {
-            self.dispatch.leaving += 1;
+            dispatch.leaving += 1;
         }
         self.enqueue(id);
         self.escalate(now, id);
     }
 
-    /// Suspends the turns of readers because a direct request moves the arm. They have the rest when the arm is near again.
-    pub(super) fn suspend_turns(&mut self, now: Instant) {
+    /// Suspends the turns of readers because a direct request to this byte moves the arm. They have the rest when the arm is near again.
+    pub(super) fn suspend_turns(&mut self, now: Instant, place: u64) {
         if self.order != Turns::Nearest || self.dispatch_set.is_some() {
             return;
         }
-        while let Some(id) = self.dispatch.active.iter().copied().find(|id| !self.table[*id].is_writer()) {
+        let arm = self.arms.index_at(place);
+        let reader = |schedule: &Schedule| {
+            let mut active = schedule.arms[arm].dispatch.active.iter().copied();
+            active.find(|id| !schedule.table[*id].is_writer())
+        };
+        while let Some(id) = reader(self) {
             self.end_turn(now, id, true);
         }
     }
@@ -171,7 +190,8 @@ impl Schedule {
     pub(super) fn mark_in_flight(&mut self, id: u32) {
         if let Some(stream) = self.table.get_mut(id) {
             stream.in_flight += 1;
-            self.dispatch.leaving += u32::from(stream.in_flight == 1 && !stream.has_turn());
+            let is_leaving = stream.in_flight == 1 && !stream.has_turn();
+            self.arms[stream.arm].dispatch.leaving += u32::from(is_leaving);
         }
     }
 
@@ -179,7 +199,8 @@ impl Schedule {
         if let Some(stream) = self.table.get_mut(id) {
             stream.in_flight -= 1;
             stream.last_end = now;
-            self.dispatch.leaving -= u32::from(stream.in_flight == 0 && !stream.has_turn());
+            let is_gone = stream.in_flight == 0 && !stream.has_turn();
+            self.arms[stream.arm].dispatch.leaving -= u32::from(is_gone);
         }
     }
 
@@ -213,10 +234,11 @@ impl Schedule {
     pub(super) fn remove(&mut self, id: u32) {
         self.dequeue(id);
         self.end_escalation(id);
-        self.dispatch.leave(id);
         let stream = self.table.remove(id);
+        let dispatch = &mut self.arms[stream.arm].dispatch;
+        dispatch.leave(id);
         assert!(stream.waiting == 0, "no request waits for a stream that ends");
-        self.dispatch.leaving -= u32::from(stream.in_flight > 0 && !stream.has_turn());
+        dispatch.leaving -= u32::from(stream.in_flight > 0 && !stream.has_turn());
     }
 
     /// Gives streams turns only for requests that wait already, or for all.
@@ -230,12 +252,17 @@ impl Schedule {
 
     /// Puts a stream, if there still is one of this number, into the queue that it belongs to.
     pub(super) fn enqueue(&mut self, id: u32) {
-        let Some(stream) = self.table.get(id) else { return };
+        if !self.table.contains(id) {
+            return;
+        }
+        self.assign_arm(id);
+        let stream = &self.table[id];
+        let dispatch = &mut self.arms[stream.arm].dispatch;
         let disk_bytes = self.table.disk_bytes();
         let due = if stream.turn.left > 0 { stream.turn.round } else { stream.turn.round + 1 };
         let wanted = match () {
             () if stream.has_turn() => None,
-            () if stream.is_blocked() => Some(Queue::Blocked(due.max(self.dispatch.round()))),
+            () if stream.is_blocked() => Some(Queue::Blocked(due.max(dispatch.round()))),
             () if stream.wants_prefetch(disk_bytes) && !self.is_bypassed => Some(Queue::WantsPrefetch),
             () => None,
         };
@@ -247,7 +274,7 @@ impl Schedule {
         let key = match (self.order, stream.queued) {
             (Turns::Nearest, _) => mirrored(stream.direction(), disk_bytes, stream.frontier, 0),
             (Turns::RoundRobin, Some((queue, key))) if Some(queue) == wanted => key,
-            (Turns::RoundRobin, _) => self.dispatch.serial(),
+            (Turns::RoundRobin, _) => dispatch.serial(),
         };
         let wanted = wanted.map(|queue| (queue, key));
         if wanted == stream.queued {
@@ -255,15 +282,39 @@ impl Schedule {
         }
         self.dequeue(id);
         if let Some((queue, key)) = wanted {
-            self.dispatch.insert(queue, key, id);
-            self.table[id].queued = wanted;
+            let stream = &mut self.table[id];
+            stream.queued = wanted;
+            self.arms[stream.arm].dispatch.insert(queue, key, id);
         }
     }
 
     fn dequeue(&mut self, id: u32) {
-        if let Some((queue, key)) = self.table[id].queued.take() {
-            self.dispatch.remove(queue, key, id);
+        let stream = &mut self.table[id];
+        if let Some((queue, key)) = stream.queued.take() {
+            self.arms[stream.arm].dispatch.remove(queue, key, id);
         }
+    }
+
+    /// Moves a stream without a turn to the arm of its next command. Rounds of arms have nothing to do with each other.
+    fn assign_arm(&mut self, id: u32) {
+        let stream = &self.table[id];
+        if self.arms.len() == 1 || stream.has_turn() {
+            return;
+        }
+        // A backward stream at the start of the disk is expected below it.
+        let place = mirrored(stream.direction(), self.table.disk_bytes(), stream.frontier, 0)
+            .saturating_sub(u64::from(stream.direction() == Direction::Backward));
+        let (from, to) = (stream.arm, self.arms.index_at(place));
+        if from == to {
+            return;
+        }
+        self.dequeue(id);
+        let stream = &mut self.table[id];
+        let is_leaving = u32::from(stream.in_flight > 0);
+        stream.arm = to;
+        (stream.turn.round, stream.turn.left) = (0, 0);
+        self.arms[from].dispatch.leaving -= is_leaving;
+        self.arms[to].dispatch.leaving += is_leaving;
     }
 }
 

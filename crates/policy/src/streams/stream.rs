@@ -121,6 +121,8 @@ pub(super) struct Stream {
     pub(super) last_end: Instant,
     /// The client for whose guarantee it waits.
     pub(super) escalated_for: Option<u64>,
+    /// The arm in whose queue it is, or has its turn.
+    pub(super) arm: usize,
     /// Its queue, and its key in it.
     pub(super) queued: Option<(Queue, u64)>,
     /// The frame in which writes are coalesced.
@@ -154,6 +156,7 @@ impl Stream {
             in_flight: 0,
             last_end: now,
             escalated_for: None,
+            arm: 0,
             queued: None,
             open: None,
         }

@@ -131,6 +131,11 @@ impl Tuning {
         if is_settled { self.settled_byte_ns.value } else { self.byte_ns.value }
     }
 
+    /// Commands measured that continued where the last one ended.
+    pub(super) fn samples(&self) -> f64 {
+        self.byte_ns.samples
+    }
+
     /// Discards the current measurement because another request used the disk.
     pub(super) fn disturb(&mut self) {
         (self.last, self.turn) = (None, None);

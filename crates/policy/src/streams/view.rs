@@ -44,7 +44,7 @@ pub struct MemoryView {
 /// Measurements, and the parameters of turns as they are now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TuningView {
-    /// Bytes a second within a stream, as measured.
+    /// Bytes a second within a stream, as measured: of a disk with several arms, at the one that transferred most.
     pub bandwidth: f64,
     /// Positioning time to a stream, as measured.
     pub positioning: Nanos,
@@ -52,7 +52,7 @@ pub struct TuningView {
     pub read_ahead_bytes: u64,
     /// N.
     pub requests_per_turn: u32,
-    /// D.
+    /// D, of each arm.
     pub dispatch_set: u32,
 }
 
@@ -109,10 +109,12 @@ pub struct StreamView {
 impl View {
     pub(super) fn new(streams: &Streams) -> View {
         let Streams { frames, schedule, waits, counters, .. } = streams;
+        let arm = schedule.arms.most_measured();
+        let tuning = &schedule.arms[arm].tuning;
         View {
             streams: schedule.table.len(),
-            dispatched: schedule.dispatch.len(),
-            waiting_streams: schedule.dispatch.blocked(),
+            dispatched: schedule.arms.dispatched(),
+            waiting_streams: schedule.arms.blocked(),
             waiting_requests: waits.len(),
             clients: streams.coalesced.clients(),
             in_flight: streams.actions.in_flight(),
@@ -124,10 +126,10 @@ impl View {
                 ..*counters
             },
             tuning: TuningView {
-                bandwidth: schedule.tuning.bandwidth(),
-                positioning: schedule.tuning.positioning(),
+                bandwidth: tuning.bandwidth(),
+                positioning: tuning.positioning(),
                 read_ahead_bytes: schedule.read_bytes(),
-                requests_per_turn: schedule.turn_requests(),
+                requests_per_turn: schedule.turn_requests(arm),
                 dispatch_set: streams.config.dispatch_set.unwrap_or(1),
             },
             bypass: streams.bypass.is_on(),

@@ -360,7 +360,7 @@ impl Streams {
         if end <= self.now {
             return Step::Over;
         }
-        self.schedule.dispatch.set_grace(end);
+        self.schedule.arms.set_grace(end);
         Step::Waits
     }
 

@@ -65,6 +65,10 @@ impl Layout {
         }
     }
 
+    pub(super) fn concatenated_starts(&self) -> Option<&[u64]> {
+        (self.organisation == Organisation::Concatenation).then(|| &self.starts[..self.members as usize])
+    }
+
     pub(super) fn used(&self) -> u64 {
         match self.organisation {
             Organisation::ChainedDeclustering => 2 * self.rows.sectors(),

@@ -76,6 +76,11 @@ impl Array {
         self.layout.sectors()
     }
 
+    /// The first block of each member of a concatenation; `None` for an array that spreads consecutive blocks over its members.
+    pub fn concatenated_starts(&self) -> Option<&[u64]> {
+        self.layout.concatenated_starts()
+    }
+
     /// Plans what the members must do for a request, which must lie within the array.
     pub fn plan(&mut self, request: &Request, view: &dyn Members, plan: &mut Plan) {
         assert!(request.end().0 <= self.sectors(), "{request:?} lies in an array of {}", self.sectors());

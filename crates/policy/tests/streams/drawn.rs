@@ -63,6 +63,7 @@ impl Drawn {
             read_ahead_bytes: [None, Some(most), Some(64 << 10)][random.random_range(0..3)],
             dispatch_set,
             requests_per_turn,
+            arms: [None, Some(2), Some(3)][random.random_range(0..3)],
             queue_depth: [1, 2, 32][random.random_range(0..3)],
             coalesce_ms: 20.0,
             idle_ms: [50.0, 1000.0][random.random_range(0..2)],

@@ -119,6 +119,11 @@ impl ArrayLayer {
         self.array.progress()
     }
 
+    /// The first block of each member of a concatenation.
+    pub(crate) fn concatenated_starts(&self) -> Option<&[u64]> {
+        self.array.concatenated_starts()
+    }
+
     /// Plans a request. One outside the array is passed to its first member, which refuses it.
     fn plan(&mut self, request: &Request, below: &dyn Below, fork: u32) {
         let plan = &mut self.forks[fork as usize].plan;

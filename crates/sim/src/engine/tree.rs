@@ -112,7 +112,13 @@ impl LayerTree {
     pub(super) fn add_schedulers(&mut self, config: &Config) -> Result<(), ConfigError> {
         for number in 0..self.volumes.len() {
             let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
-            let layer = Box::new(StreamLayer::new(config, sectors, sector_bytes)?);
+            let mut layer = Box::new(StreamLayer::new(config, sectors, sector_bytes)?);
+            // The members of a concatenation have an arm each. A rearranger moves blocks from one to another.
+            let is_moved = self.layer_of::<RearrangeLayer>(number).is_some();
+            let array = self.layer_of::<ArrayLayer>(number).filter(|_| !is_moved);
+            if let Some(starts) = array.and_then(ArrayLayer::concatenated_starts) {
+                layer.set_arms(starts);
+            }
             // Calls, and a page cache, stay above it.
             let is_above = |branch: &usize| {
                 matches!(self.branches[*branch].rank.kind, LayerKind::Calls | LayerKind::PageCache)

@@ -10,6 +10,7 @@ use super::handle::Core;
 use super::messages::{Ended, Shape};
 use super::rearrange::NodeRearranger;
 use super::tracks::Tracks;
+use crate::sysfs::DeviceLocation;
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
 use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
@@ -26,6 +27,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use uring::Uring;
 
@@ -92,6 +94,8 @@ pub struct Backend {
     pub(super) order: Option<PositionQueue>,
     pub(super) rearranger: Option<NodeRearranger>,
     pub(super) worst_access: WorstAccess,
+    /// The first byte of the range of each of the disk's arms.
+    pub(super) arm_firsts: Vec<u64>,
     notes: Vec<String>,
 }
 
@@ -109,6 +113,7 @@ impl Backend {
             order: None,
             rearranger: None,
             worst_access: WorstAccess::default(),
+            arm_firsts: vec![0],
             notes,
         }
     }
@@ -231,6 +236,8 @@ impl Backend {
     pub fn open(path: &Path, opening: Opening) -> io::Result<Backend> {
         let mut notes = Vec::new();
         let place = Place::open(path, opening, &mut notes)?;
+        let device = place.file.metadata()?.rdev();
+        let arm_firsts = DeviceLocation::find(device).map_or(vec![0], |found| found.arm_firsts());
         let ring = if opening.threads { Err((place, None)) } else { Backend::ring(place) };
         let drive: Box<dyn Drive> = match ring {
             Ok(ring) => Box::new(ring),
@@ -241,7 +248,7 @@ impl Backend {
                 Box::new(Plain::new(place)?)
             }
         };
-        Ok(Backend::new(drive, notes))
+        Ok(Backend { arm_firsts, ..Backend::new(drive, notes) })
     }
 
     fn ring(place: Place) -> Result<Uring, (Place, Option<io::Error>)> {
