@@ -6,6 +6,7 @@ use crate::report::Table;
 use crate::sim::setup;
 use crate::units::{capacity, grouped};
 use headstack_sim::rig::{Rig, RigSpec};
+use headstack_workload::VolumeInfo;
 use std::io::Write;
 
 /// Show a rig: its volumes, or all of its keys with all that its presets hold.
@@ -62,6 +63,7 @@ fn print(rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
         ]);
     }
     write!(out, "{title}\n\n{}", table.to_text())?;
+    rig.volumes().iter().try_for_each(|volume| print_ranges(rig, volume, out))?;
     let parts = [
         ("bus", resolved.bus.len()),
         ("controller", resolved.controller.len()),
@@ -75,6 +77,23 @@ fn print(rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
     if !parts.is_empty() {
         writeln!(out, "\n{}", parts.join(", "))?;
     }
+    Ok(())
+}
+
+/// What a disk with several arms reports of them; nothing for one with a single arm.
+fn print_ranges(rig: &Rig, volume: &VolumeInfo, out: &mut dyn Write) -> Result<(), Failure> {
+    let ranges = rig.access_ranges(volume);
+    if ranges.len() < 2 {
+        return Ok(());
+    }
+    let title =
+        format!("Concurrent positioning ranges of {} (ATA log page 47h, SCSI VPD page B9h)", volume.name);
+    let mut table = Table::new(&title, &["range", "storage elements", "lowest LBA", "LBAs"]);
+    for (number, range) in ranges.iter().enumerate() {
+        let (first, count) = (range.start.0, range.end - range.start);
+        table.row([number.to_string(), "1".to_string(), grouped(first), grouped(count)]);
+    }
+    write!(out, "\n{title}\n\n{}", table.to_text())?;
     Ok(())
 }
 

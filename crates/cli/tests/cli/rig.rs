@@ -129,3 +129,13 @@ fn imported_setup_becomes_a_rig_file_and_a_load_file() {
         "{said}"
     );
 }
+
+#[test]
+fn rig_show_prints_the_ranges_of_a_disk_with_two_arms() {
+    let shown = printed(&["rig", "show", "exos-2x18-sata"]);
+    let ranges = shown.split("Concurrent positioning ranges of disk").nth(1).expect("it has two");
+    let rows: Vec<Vec<&str>> = ranges.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.contains(&vec!["0", "1", "0", "17,578,328,064"]), "{shown}");
+    assert!(rows.contains(&vec!["1", "1", "17,578,328,064", "17,578,328,064"]), "{shown}");
+    assert!(!printed(&["rig", "show", "raid5"]).contains("Concurrent positioning"));
+}

@@ -30,11 +30,12 @@ use crate::engine::Engine;
 use crate::os::HostError;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
-use headstack_model::{DriveSpec, SpecError, drives};
+use headstack_model::{DriveSpec, Lbn, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::{VolumeInfo, VolumeZones};
 use resolve::{node_fault, resolve};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -166,6 +167,22 @@ impl Rig {
             info
         });
         volumes.collect()
+    }
+
+    /// The blocks of a volume that each of its arms serves: more than one range for a concatenation, as a disk with two arms is.
+    ///
+    /// *Source:* the concurrent positioning ranges that such a disk reports (log page 47h of ATA, VPD page B9h of SCSI).
+    pub fn access_ranges(&self, volume: &VolumeInfo) -> Vec<Range<Lbn>> {
+        let rig = &self.resolved;
+        // A rearranger moves blocks from the range of one arm to that of another.
+        let array = rig.array.iter().find(|array| array.name == volume.name && rig.rearrange.is_none());
+        let planned = array.map(|array| {
+            let drives = array.drives(rig).expect("the rig was checked");
+            array.planned(&drives).expect("the rig was checked")
+        });
+        let starts = planned.as_ref().and_then(|array| array.concatenated_starts()).unwrap_or(&[0]);
+        let ends = starts.iter().skip(1).chain([&volume.sectors]);
+        starts.iter().zip(ends).map(|(start, end)| Lbn(*start)..Lbn(*end)).collect()
     }
 
     /// The drives that each volume has, spares among them, by their numbers, which are those of the engine's devices.
