@@ -8,6 +8,7 @@
 //! *Source:* I. Panagiotakis, "Reducing disk I/O performance sensitivity for large numbers of sequential streams" (thesis,
 //! University of Crete, 2006). Most of its curves are lost; what its prose says of them is in `expect.tsv`.
 
+mod arms;
 mod disk;
 mod forms;
 mod node;
@@ -49,6 +50,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         rates::small_reads(setting)?,
         rates::guaranteed(setting)?,
         forms::compared(setting)?,
+        arms::both(setting)?,
     ];
     if setting.length == Length::Full {
         // Two minutes a round.
