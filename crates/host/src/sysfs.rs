@@ -42,6 +42,8 @@ pub struct DeviceLocation {
     block: Option<(u64, u64)>,
     /// The bytes of the disk that each of its arms serves, upward; none where the system reports no ranges.
     arms: Vec<Range<u64>>,
+    /// Bytes of a zone, of a disk whose zones its host writes in sequence.
+    zone_bytes: Option<u64>,
     names: (Option<String>, Option<String>),
 }
 
@@ -124,6 +126,7 @@ impl DeviceLocation {
             bytes: must(folder, "size")? * UNIT,
             disk_bytes,
             arms: access_ranges(disk),
+            zone_bytes: zone_bytes(disk),
             block: block.map(|block| (block, physical.unwrap_or(block))),
             names: own_names(disk),
         })
@@ -152,6 +155,11 @@ impl DeviceLocation {
         }
         let within = self.arms.iter().filter(|arm| arm.start < end && arm.end > self.start);
         within.map(|arm| arm.start.saturating_sub(self.start)).collect()
+    }
+
+    /// Bytes of a zone of a disk that refuses writes out of sequence, where zones begin at multiples of that on this device.
+    pub fn zone_bytes(&self) -> Option<u64> {
+        self.zone_bytes.filter(|bytes| self.start.is_multiple_of(*bytes))
     }
 
     /// Whether only its creator knows what it shows: a whole loop device, over a disk or over one partition, and a device made of
@@ -221,6 +229,13 @@ fn access_ranges(disk: &Path) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = folders.flatten().filter_map(|entry| range(entry.path())).collect();
     ranges.sort_unstable_by_key(|range| range.start);
     ranges
+}
+
+/// Bytes of a zone, of a disk that refuses writes out of sequence.
+fn zone_bytes(disk: &Path) -> Option<u64> {
+    let is_managed = text(disk, "queue/zoned").is_some_and(|model| model == "host-managed");
+    let sectors = number(disk, "queue/chunk_sectors").filter(|sectors| is_managed && *sectors > 0)?;
+    Some(sectors * UNIT)
 }
 
 fn is_made_of_others(disk: &Path) -> bool {
@@ -329,6 +344,22 @@ mod tests {
             "the end of the disk is no arm's"
         );
         assert_eq!(location(&sysfs(&DISK), "sda").arm_firsts(), [0]);
+    }
+
+    #[test]
+    fn zones_are_those_of_a_host_managed_disk() {
+        let zoned = |model: &'static str| {
+            let own = [("sda/queue/zoned", model), ("sda/queue/chunk_sectors", "1024")];
+            sysfs(&[&DISK[..], &own].concat())
+        };
+        assert_eq!(location(&zoned("host-managed"), "sda").zone_bytes(), Some(1024 * 512));
+        assert_eq!(
+            location(&zoned("host-managed"), "sda/sda2").zone_bytes(),
+            Some(1024 * 512),
+            "it begins with one"
+        );
+        assert_eq!(location(&zoned("host-aware"), "sda").zone_bytes(), None, "it accepts other writes");
+        assert_eq!(location(&sysfs(&DISK), "sda").zone_bytes(), None);
     }
 
     #[test]

@@ -62,6 +62,11 @@ impl StreamLayer {
         self.streams.set_arms(&bytes);
     }
 
+    /// Makes writes obey the zones of the volume, each of this many blocks.
+    pub(crate) fn set_write_zones(&mut self, zone_sectors: u64) {
+        self.streams.set_write_zones(zone_sectors * self.sector_bytes);
+    }
+
     pub(crate) fn set_guarantee(&mut self, source: u32, guarantee: streams::Guarantee) {
         self.streams.set_guarantee(source.into(), guarantee);
     }

@@ -315,3 +315,32 @@ fn streams_of_one_arm_are_served_as_on_a_disk_with_one() {
     let [one, both] = [Some(("node.arms", "1")), None].map(|key| answered_on_two_arms(key, 2));
     assert_eq!(one, both);
 }
+
+/// Writes that a host-managed disk with zones of 4 MiB refuses of eight writers, each of which fills four zones, and the turns that the
+/// node gave them.
+fn refused_of_zone_writers(depth: u32, sectors: u32) -> (u64, u64) {
+    const ZONE: u64 = 8192;
+    let mut node = rig("[drive]\npreset = \"ultrastar-hc620\"\n[node]\nmemory_bytes = 8388608");
+    node.set("drive.zones.zone_sectors", &ZONE.to_string()).expect("it is a key");
+    let region = Region { first: Lbn(600 * ZONE), sectors: 8 * 4 * ZONE };
+    let each = 4 * ZONE / u64::from(sectors);
+    let reads = StreamShape { depth, alignment: 8, ..StreamShape::reads(region, 8, sectors) };
+    let shape = StreamShape { op: Op::Write, each: Some(each), ..reads };
+    let mut engine = node.build(1).expect("it is good");
+    let mut answered = 0;
+    engine.run(&mut Streams::new(shape, 8 * each).expect("they fit"), &mut |finished| {
+        answered += u64::from(finished.completion.outcome == Outcome::Done);
+    });
+    assert_eq!(answered, 8 * each, "depth {depth}, {sectors} sectors");
+    let turns = engine.streams(0).expect("it has a node").view().counters.turns;
+    (engine.device(0).refused_by_zones().map_or(0, |(count, ..)| count), turns)
+}
+
+#[test]
+fn node_writes_zones_in_sequence() {
+    for (depth, sectors) in [(1, 128), (4, 128), (2, 64), (1, 1024)] {
+        let (refused, turns) = refused_of_zone_writers(depth, sectors);
+        assert_eq!(refused, 0, "depth {depth}, {sectors} sectors");
+        assert!(turns > 0 || sectors == 1024, "depth {depth}, {sectors} sectors: no stream had a turn");
+    }
+}

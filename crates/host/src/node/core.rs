@@ -109,6 +109,11 @@ impl<T> NodeCore<T> {
         self.streams.set_arms(firsts);
     }
 
+    /// Makes writes obey the zones of the disk, each of this many bytes. Call it before the first request.
+    pub fn set_write_zones(&mut self, zone_bytes: u64) {
+        self.streams.set_write_zones(zone_bytes);
+    }
+
     /// Sets the track boundaries at which requests of streams end.
     pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
         self.streams.set_boundaries(boundaries);

@@ -35,7 +35,7 @@ impl Node {
     pub fn start(name: &str, backend: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         backend.refuse_unused_region()?;
-        let Backend { drive, tracks, order, rearranger, worst_access, arm_firsts, .. } = backend;
+        let Backend { drive, tracks, order, rearranger, worst_access, arm_firsts, zone_bytes, .. } = backend;
         let of_disk = drive.shape();
         let bytes = rearranger.as_ref().map_or(of_disk.bytes, |rearranger| rearranger.visible_bytes());
         let shape = Shape { bytes, ..of_disk };
@@ -44,6 +44,7 @@ impl Node {
             // A rearranger moves blocks from the range of one arm to that of another.
             core.set_arms(&arm_firsts);
         }
+        zone_bytes.into_iter().for_each(|bytes| core.set_write_zones(bytes));
         rearranger.into_iter().for_each(|rearranger| core.set_rearranger(rearranger));
         tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
         order.into_iter().for_each(|order| core.set_order(order));

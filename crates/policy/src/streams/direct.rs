@@ -78,6 +78,13 @@ impl DirectRequests {
         self.waiting.is_empty()
     }
 
+    /// Whether a write of bytes of this run waits.
+    pub(super) fn has_write_in(&self, first: u64, bytes: u64) -> bool {
+        let is_write = |request: &Request| matches!(request.kind, RequestKind::Write { .. });
+        let is_within = |request: &Request| (first..first + bytes).contains(&request.kind.run().0);
+        self.waiting.iter().any(|request| is_write(request) && is_within(request))
+    }
+
     /// Removes and returns a client's requests that change nothing.
     pub(super) fn forget(&mut self, client: u64) -> Vec<Request> {
         let is_vain = |request: &Request| {

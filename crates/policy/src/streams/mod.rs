@@ -94,6 +94,8 @@ pub struct Streams {
     bypass: Bypass,
     actions: Actions,
     counters: Counters,
+    /// Bytes of a zone, of a disk that must be written in sequence.
+    zone_bytes: Option<u64>,
 }
 
 impl Streams {
@@ -115,6 +117,7 @@ impl Streams {
             bypass: Bypass::new(&config),
             actions: Actions::new(&config),
             counters: Counters::default(),
+            zone_bytes: None,
             frames,
             config,
         })
@@ -132,6 +135,12 @@ impl Streams {
         if self.config.arms.is_none() {
             self.schedule.arms = Arms::new(&self.config, firsts);
         }
+    }
+
+    /// Makes writes obey the zones of a disk, each of this many bytes. To be called before the first request.
+    pub fn set_write_zones(&mut self, zone_bytes: u64) {
+        assert!(zone_bytes > 0 && self.counters.requests == 0, "no request came before the zones were set");
+        self.zone_bytes = Some(zone_bytes);
     }
 
     /// Gives a client a guarantee for all its streams together. The caller has checked that the disk can keep it.

@@ -103,6 +103,11 @@ impl Waits {
         self.writes.first_key_value().map(|(key, wait)| (*key, *wait))
     }
 
+    /// The first write that waits, from `begin` on and below `end`.
+    pub(super) fn first_write_in(&self, begin: u64, end: u64) -> Option<(WaitKey, Wait)> {
+        self.writes.range((begin, 0)..(end, 0)).next().map(|(key, wait)| (*key, *wait))
+    }
+
     /// The first write that waits in a stream, from `begin` on and below `end`.
     pub(super) fn first_write_of(&self, stream: u32, begin: u64, end: u64) -> Option<(WaitKey, Wait)> {
         let mut waits = self.writes.range((begin, 0)..(end, 0)).map(|(key, wait)| (*key, *wait));

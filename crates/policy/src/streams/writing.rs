@@ -2,6 +2,11 @@
 //!
 //! A stream has frames only in its turn, so that few frames serve many streams: a write that needs a frame waits, unanswered, until
 //! then. During the turn its client writes as fast as the disk does.
+//!
+//! A disk whose zones are written in sequence refuses a write that does not begin where the last one of its zone ended, and one that
+//! crosses the end of a zone. So a frame ends with its zone, and the writes of a zone become commands in the order in which they came:
+//! one that bypasses the streams waits until the coalesced bytes of its zone are written, and no write of a zone is coalesced while one
+//! that bypasses waits. What a client writes out of order is refused by the disk, as without the scheduler.
 
 use super::finding::ClientRun;
 use super::frames::State;
@@ -78,7 +83,7 @@ impl CoalescedWrites {
         if reported < losses { Err(error) } else { Ok(()) }
     }
 
-    fn has_held(&self, offset: u64, bytes: u64) -> bool {
+    pub(super) fn has_held(&self, offset: u64, bytes: u64) -> bool {
         let overlaps = |request: &Request| {
             let (begin, length) = request.kind.run();
             begin < offset + bytes && offset < begin + length
@@ -94,7 +99,7 @@ impl CoalescedWrites {
 
 impl Streams {
     pub(super) fn route_write(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
-        if self.coalesced.has_held(offset, bytes) {
+        if self.coalesced.has_held(offset, bytes) || self.is_zone_held(offset) {
             // Otherwise the held requests would starve as long as others write there.
             return self.coalesced.held.push(request);
         }
@@ -102,15 +107,16 @@ impl Streams {
             return;
         }
         self.invalidate(offset, bytes);
-        if fua || !self.config.coalesce_writes || bytes > self.frames.frame_bytes() {
-            return self.send_direct(request);
+        let is_short = bytes <= self.frames.frame_bytes();
+        if fua || !self.config.coalesce_writes || !is_short || self.bypasses_for_zone(offset, bytes) {
+            return self.send_write_direct(request, offset);
         }
         let run = ClientRun { client: request.client, offset, bytes };
         match self.finder.writer(self.now, &mut self.schedule.table, run) {
             Some(id) if self.bypass.is_on() => self.bypass_stream(id, request, offset, bytes),
             Some(id) if self.schedule[id].frontier == offset && self.accept(id, request, offset, bytes) => {}
             Some(id) => self.wait(id, request, offset, bytes),
-            None => self.send_direct(request),
+            None => self.send_write_direct(request, offset),
         }
     }
 
@@ -243,7 +249,9 @@ impl Streams {
     }
 
     fn close_full(&mut self, id: u32) {
-        if self.frames.get(id).bytes == self.frames.frame_bytes() {
+        let frame = self.frames.get(id);
+        let is_zone_full = self.zone_left(frame.end() - 1) == 1;
+        if frame.bytes == self.frames.frame_bytes() || is_zone_full {
             self.close(id);
         }
     }
@@ -327,7 +335,11 @@ impl Streams {
         let frontier = self.schedule[id].frontier;
         let Some((key, wait)) = self.waits.first_write_of(id, frontier, frontier.saturating_add(NEAR + 1))
         else {
-            return self.pause(id);
+            let step = self.pause(id);
+            if step == Step::Over {
+                self.release_zone_writes(id);
+            }
+            return step;
         };
         if key.0 > frontier {
             return self.skip_gap(id, key);
@@ -375,5 +387,51 @@ impl Streams {
         self.schedule[id].frontier = key.0;
         self.schedule.table.set_expected(id, key.0);
         self.advance_writer(id)
+    }
+
+    /// The first byte and the number of bytes of the zone of a byte; `None` for a disk without zones.
+    fn zone_at(&self, place: u64) -> Option<(u64, u64)> {
+        let bytes = self.zone_bytes?;
+        Some((place / bytes * bytes, bytes))
+    }
+
+    /// Bytes from this one to the end of its zone.
+    pub(super) fn zone_left(&self, place: u64) -> u64 {
+        self.zone_at(place).map_or(u64::MAX, |(first, bytes)| first + bytes - place)
+    }
+
+    /// Whether a write must bypass the streams for the sake of its zone's order.
+    pub(super) fn bypasses_for_zone(&self, offset: u64, bytes: u64) -> bool {
+        let Some((first, length)) = self.zone_at(offset) else { return false };
+        bytes > self.zone_left(offset) || self.direct.has_write_in(first, length)
+    }
+
+    /// Whether writes of the zone are held, so that a later one must be held, too.
+    pub(super) fn is_zone_held(&self, offset: u64) -> bool {
+        let zone = self.zone_at(offset);
+        zone.is_some_and(|(first, bytes)| self.coalesced.has_held(first, bytes))
+    }
+
+    /// Queues a write that bypasses the streams, after all earlier writes of its zone: those that wait for a turn bypass the streams, too.
+    pub(super) fn send_write_direct(&mut self, request: Request, offset: u64) {
+        let Some((first, bytes)) = self.zone_at(offset) else { return self.send_direct(request) };
+        while let Some((key, wait)) = self.waits.first_write_in(first, first + bytes) {
+            self.waits.remove(&mut self.schedule, true, key);
+            self.skip(wait.stream, key.0, wait.bytes);
+            self.send_direct_after_writes(wait.request, first, bytes);
+        }
+        self.send_direct_after_writes(request, first, bytes);
+    }
+
+    /// Lets all waiting writes of a stream bypass it whose next one is not where the stream continues: those between went another way.
+    pub(super) fn release_zone_writes(&mut self, id: u32) {
+        while self.zone_bytes.is_some()
+            && let Some((key, wait)) = self.waits.first_write_of(id, 0, u64::MAX)
+        {
+            self.waits.remove(&mut self.schedule, true, key);
+            self.skip(id, key.0, wait.bytes);
+            let (first, bytes) = self.zone_at(key.0).expect("the disk has zones");
+            self.send_direct_after_writes(wait.request, first, bytes);
+        }
     }
 }

@@ -3,3 +3,4 @@
 mod drawn;
 mod laws;
 mod world;
+mod zoned;

@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) ends: Vec<u64>,
     /// Most commands of streams in flight at a time.
     pub(crate) most_in_flight: usize,
+    /// The runs of bytes of writes, as commands of them began.
+    pub(crate) writes: Vec<(u64, u64)>,
 }
 
 fn blocks(bytes: u64) -> usize {
@@ -66,6 +68,7 @@ impl World {
             commands: 0,
             ends: Vec::new(),
             most_in_flight: 0,
+            writes: Vec::new(),
         }
     }
 
@@ -100,6 +103,9 @@ impl World {
                         self.busy_until += took;
                     }
                     self.commands += 1;
+                    if matches!(command.kind, RequestKind::Write { .. }) {
+                        self.writes.push(command.kind.run());
+                    }
                     if matches!(command.place, TransferBuffer::Memory(_)) {
                         let (offset, bytes) = command.kind.run();
                         self.ends.push(offset + bytes);

@@ -119,6 +119,10 @@ impl LayerTree {
             if let Some(starts) = array.and_then(ArrayLayer::concatenated_starts) {
                 layer.set_arms(starts);
             }
+            let only = self.only_device(number);
+            if let Some(zones) = only.and_then(|only| self.devices[only].device().zones()) {
+                layer.set_write_zones(zones.layout().zone_sectors);
+            }
             // Calls, and a page cache, stay above it.
             let is_above = |branch: &usize| {
                 matches!(self.branches[*branch].rank.kind, LayerKind::Calls | LayerKind::PageCache)
@@ -304,6 +308,18 @@ impl LayerTree {
             None => root,
         };
         self.branch_of(node).is_none().then_some(node as usize)
+    }
+
+    /// The device whose blocks are those of a volume, below layers that change no block numbers.
+    fn only_device(&self, volume: usize) -> Option<usize> {
+        let mut node = self.volumes[volume].root;
+        while let Some(number) = self.branch_of(node) {
+            let branch = &self.branches[number];
+            let is_moved = branch.downcast::<RearrangeLayer>().is_some();
+            let [child] = &branch.children[..] else { return None };
+            node = if is_moved { return None } else { child.node };
+        }
+        Some(node as usize)
     }
 
     /// The queue of a device's port at its controller; `None` without a controller.

@@ -96,6 +96,8 @@ pub struct Backend {
     pub(super) worst_access: WorstAccess,
     /// The first byte of the range of each of the disk's arms.
     pub(super) arm_firsts: Vec<u64>,
+    /// Bytes of a zone, of a disk that refuses writes out of sequence.
+    pub(super) zone_bytes: Option<u64>,
     notes: Vec<String>,
 }
 
@@ -114,6 +116,7 @@ impl Backend {
             rearranger: None,
             worst_access: WorstAccess::default(),
             arm_firsts: vec![0],
+            zone_bytes: None,
             notes,
         }
     }
@@ -237,7 +240,9 @@ impl Backend {
         let mut notes = Vec::new();
         let place = Place::open(path, opening, &mut notes)?;
         let device = place.file.metadata()?.rdev();
-        let arm_firsts = DeviceLocation::find(device).map_or(vec![0], |found| found.arm_firsts());
+        let location = DeviceLocation::find(device).ok();
+        let arm_firsts = location.as_ref().map_or(vec![0], DeviceLocation::arm_firsts);
+        let zone_bytes = location.and_then(|found| found.zone_bytes());
         let ring = if opening.threads { Err((place, None)) } else { Backend::ring(place) };
         let drive: Box<dyn Drive> = match ring {
             Ok(ring) => Box::new(ring),
@@ -248,7 +253,7 @@ impl Backend {
                 Box::new(Plain::new(place)?)
             }
         };
-        Ok(Backend { arm_firsts, ..Backend::new(drive, notes) })
+        Ok(Backend { arm_firsts, zone_bytes, ..Backend::new(drive, notes) })
     }
 
     fn ring(place: Place) -> Result<Uring, (Place, Option<io::Error>)> {
