@@ -20,8 +20,8 @@ pub use array::ArrayVolume;
 pub use device::{
     Activity, ArmRecord, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
     DeviceView, Drive, DriveShape, DriveSource, Fault, FaultError, MediaWrite, NewDrives, Outcome,
-    OutstandingCommand, QueueFull, SeekDistances, ShingleActivity, SlowedAccesses, Tag, TaskAttribute,
-    TimeSplit, Travel,
+    OutstandingCommand, QueueFull, SeekDistances, ShingleActivity, ShingleView, SlowedAccesses, Tag,
+    TaskAttribute, TimeSplit, Travel,
 };
 pub use engine::{Engine, LayerPlace};
 pub use headstack_policy::rearrange::RearrangeCounters;

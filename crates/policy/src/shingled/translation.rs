@@ -70,6 +70,11 @@ impl ShingleTranslation {
         self.cleaning.is_some()
     }
 
+    /// The blocks of the band that is being cleaned: the first, and the one behind the last.
+    pub fn cleaned_band(&self) -> Option<(u64, u64)> {
+        self.cleaning.as_ref().map(|cleaning| self.layout.band(cleaning.band()))
+    }
+
     /// The first of the blocks `first..end` whose newest data are in the cache.
     pub fn first_cached(&self, first: u64, end: u64) -> Option<u64> {
         let in_map = self.map.over(first, end).next().map(|extent| extent.lbn);

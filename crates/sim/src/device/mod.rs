@@ -53,7 +53,7 @@ pub(crate) use media::Arm;
 pub use options::{DeviceError, DeviceOptions};
 pub use record::MediaWrite;
 pub use split::TimeSplit;
-pub use view::{ArmWork, DeviceView, OutstandingCommand};
+pub use view::{ArmWork, DeviceView, OutstandingCommand, ShingleView};
 
 use crate::link::HostLink;
 use chance::Chance;
@@ -185,6 +185,11 @@ impl Device {
     /// Whether it manages bands of shingled tracks itself.
     pub fn is_shingled(&self) -> bool {
         self.disk.shingled.is_some()
+    }
+
+    /// Its persistent cache, if it manages bands of shingled tracks itself.
+    pub fn shingles(&self) -> Option<ShingleView> {
+        self.disk.shingled.as_ref().map(|shingles| shingles.view())
     }
 
     /// The zones that its host writes in sequence; none if it has none.

@@ -1,6 +1,7 @@
 //! The persistent cache of a shingled disk as the device uses it: its translation layer, and where its sectors lie.
 
 use super::DeviceError;
+use super::view::ShingleView;
 use headstack_model::spec::{CachePlacement, ShingledSpec};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos};
 use headstack_policy::shingled::{LoggedExtent, ShingleLayout, ShingleTranslation};
@@ -52,6 +53,15 @@ impl PersistentCache {
             is_writing: false,
             extents: Vec::new(),
         })))
+    }
+
+    pub(super) fn view(&self) -> ShingleView {
+        let cleaned_band = self.layer.cleaned_band().map(|(first, end)| Lbn(first)..Lbn(end));
+        ShingleView {
+            log_sectors: self.layer.layout().log_sectors(),
+            free_sectors: self.layer.free_sectors(),
+            cleaned_band,
+        }
     }
 
     /// A command arrived, or ended.

@@ -2,6 +2,7 @@
 
 use super::Command;
 use headstack_model::{Instant, Lbn};
+use std::ops::Range;
 
 /// The arm's kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,17 @@ pub struct DeviceView {
     pub depth: usize,
     /// Blocks in its cache that are not on the media.
     pub dirty_sectors: u64,
+}
+
+/// The visible state of the persistent cache of a drive-managed shingled disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShingleView {
+    /// Blocks of its log.
+    pub log_sectors: u64,
+    /// Blocks of the log that can be written.
+    pub free_sectors: u64,
+    /// The blocks of the band that is being cleaned.
+    pub cleaned_band: Option<Range<Lbn>>,
 }
 
 /// A command that a device has and has not completed.
