@@ -2,10 +2,11 @@
 
 use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
+use super::live::{ClientRequest, NodeCommand, NodeEvent, NodeLiveLog};
 use super::messages::Shape;
 use super::rearrange::NodeRearrangeView;
 use super::slowness::SlownessWatch;
-use crate::disk::{Books, Kind};
+use crate::disk::Books;
 use crate::event_loop::Shared;
 use crate::links::Answerable;
 use crate::{BlockError, Clock};
@@ -13,7 +14,7 @@ use headstack_model::{Instant, Nanos};
 use headstack_nbd::{BlockSizes, Export};
 use headstack_policy::position::OrderView;
 use headstack_policy::slowness::SlownessView;
-use headstack_policy::streams::Streams;
+use headstack_policy::streams::{StreamView, Streams, View};
 use std::sync::Arc;
 
 /// A handle to a node, for any thread.
@@ -40,6 +41,28 @@ pub struct NodeView {
     pub rearranger: Option<NodeRearrangeView>,
     /// Whether its disk fails slowly.
     pub slowness: SlownessView,
+}
+
+/// The events of a node since the last call, and its state.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
+pub struct NodeLiveState {
+    pub at: Instant,
+    pub events: Vec<NodeEvent>,
+    /// Events that were dropped, because no page asked in time.
+    pub dropped: u64,
+    /// The commands at the disk; without those that began before the first call.
+    pub at_disk: Vec<NodeCommand>,
+    pub outstanding: usize,
+    pub connections: usize,
+    /// Whether its thread has failed and serves no requests.
+    pub has_failed: bool,
+    /// Time in which the disk had a command.
+    pub busy: Nanos,
+    /// Whether its disk fails slowly.
+    pub slowness: SlownessView,
+    pub scheduler: View,
+    pub streams: Vec<StreamView>,
 }
 
 impl NodeHandle {
@@ -86,6 +109,31 @@ impl NodeHandle {
         }
     }
 
+    /// The events since the last call, and the state. Events are recorded from the first call on. The node's thread waits while they are
+    /// copied.
+    pub fn live_state(&self) -> NodeLiveState {
+        let mut state = self.0.lock();
+        let at = self.0.clock.now();
+        let has_failed = state.broken;
+        let served = &mut state.served;
+        let live = served.live.get_or_insert_with(NodeLiveLog::new);
+        let (events, dropped) = live.drain();
+        let streams = served.core.streams();
+        NodeLiveState {
+            at,
+            events,
+            dropped,
+            at_disk: live.at_disk().collect(),
+            outstanding: served.core.outstanding(),
+            connections: served.connections,
+            has_failed,
+            busy: served.busy.until(at),
+            slowness: served.slowness.view(),
+            scheduler: streams.view(),
+            streams: streams.stream_views().collect(),
+        }
+    }
+
     /// Calls `look` with the scheduler. The node's thread waits meanwhile.
     pub fn inspect<R>(&self, look: impl FnOnce(&Streams) -> R) -> R {
         look(self.0.lock().served.core.streams())
@@ -104,8 +152,7 @@ impl NodeHandle {
 #[derive(Debug)]
 pub(super) struct PendingRequest {
     pub(super) answerable: Answerable,
-    pub(super) kind: Option<(Kind, u64)>,
-    pub(super) begun: Instant,
+    pub(super) request: ClientRequest,
 }
 
 pub(super) type Core = NodeCore<Option<PendingRequest>>;
@@ -118,6 +165,10 @@ pub(crate) struct ServedNode {
     pub(super) busy: Busy,
     pub(super) slowness: SlownessWatch,
     pub(super) responses: Responses,
+    /// Client requests so far.
+    pub(super) requests: u64,
+    /// Events for pages that show the node; none until one does.
+    pub(super) live: Option<NodeLiveLog>,
     /// Result of the last flush, once it has ended.
     pub(super) flushed: Option<Result<(), BlockError>>,
 }
@@ -131,6 +182,8 @@ impl ServedNode {
             books: Books::new(),
             busy: Busy::default(),
             responses: Responses::default(),
+            requests: 0,
+            live: None,
             flushed: None,
         }
     }

@@ -6,9 +6,9 @@
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
 use super::handle::{NodeDetails, NodeHandle, NodeShared, PendingRequest, ServedNode};
+use super::live::ClientRequest;
 use super::messages::{Action, Answered, Ended, Outcome, Shape};
 use super::slowness::SlownessWatch;
-use crate::disk::Kind;
 use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSettings};
 use crate::links::{Links, QueuedRequest};
 use crate::{Answer, BlockError, Clock, Operation, log_parts};
@@ -195,6 +195,9 @@ impl WakeUp<'_> {
             if self.state.slowness.end(self.now, &command, outstanding) {
                 self.report_slowness();
             }
+            if let Some(live) = &mut self.state.live {
+                live.end(self.now, &command, outstanding);
+            }
             outstanding -= 1;
             self.state.core.end(self.now, command, result);
             self.report_order();
@@ -246,8 +249,13 @@ impl WakeUp<'_> {
         self.links.begin_round();
         while let Some(request) = self.links.next_request(self.now, is_stopping) {
             let QueuedRequest { answerable, operation, .. } = request;
-            let (kind, client) = (Kind::from_operation(&operation), answerable.number);
-            let ticket = Some(PendingRequest { answerable, kind, begun: self.now });
+            let client = answerable.number;
+            let request = ClientRequest::new(self.state.requests, client, &operation, self.now);
+            self.state.requests += 1;
+            if let Some(live) = &mut self.state.live {
+                live.submitted(request);
+            }
+            let ticket = Some(PendingRequest { answerable, request });
             self.state.core.submit(self.now, client, operation, ticket);
             self.carry_out();
         }
@@ -259,6 +267,9 @@ impl WakeUp<'_> {
                 Action::Start(command) => {
                     self.state.busy.begin(self.now);
                     self.state.slowness.begin(self.now, &command);
+                    if let Some(live) = &mut self.state.live {
+                        live.begin(self.now, &command);
+                    }
                     self.service.drive.start(&mut self.state.core, command);
                 }
                 Action::Answer(Answered { ticket: Some(pending), result }) => self.answer(pending, result),
@@ -270,11 +281,14 @@ impl WakeUp<'_> {
     }
 
     fn answer(&mut self, pending: PendingRequest, mut result: Result<Outcome, BlockError>) {
-        let PendingRequest { answerable, kind, begun } = pending;
-        let (now, state) = (self.now, &mut *self.state);
-        if let Some(kind) = kind {
-            state.books.record(kind, now.since(begun), result.is_ok());
+        let PendingRequest { answerable, request } = pending;
+        let (now, begun, state) = (self.now, request.begun, &mut *self.state);
+        if let Some(kind) = request.kind {
+            state.books.record((kind, request.bytes), now.since(begun), result.is_ok());
             state.responses.record(answerable.link, answerable.number, now.since(begun));
+        }
+        if let Some(live) = &mut state.live {
+            live.answered(request, now, result.is_ok());
         }
         let (core, drive) = (&state.core, &self.service.drive);
         self.links.answer(answerable, begun, |session, handle| match &mut result {
