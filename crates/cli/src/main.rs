@@ -17,6 +17,7 @@ mod interrupt;
 mod keys;
 mod layout;
 mod list;
+mod live_page;
 mod man;
 mod parameters;
 mod plain;

@@ -29,6 +29,7 @@ pub(crate) fn describe(rig: &Rig, simulation: &Simulation<'_>) -> Value {
             "order": spec.queue.order,
             "isShingled": spec.shingled.is_some(),
             "hasZones": device.zones().is_some(),
+            "zoneCount": zone_count(device),
             "zones": radial_zones(device),
         })
     });
@@ -65,6 +66,7 @@ pub fn describe_running(volumes: &[VolumeInfo], engine: &Engine) -> Value {
             "depth": device.depth(),
             "isShingled": device.is_shingled(),
             "hasZones": device.zones().is_some(),
+            "zoneCount": zone_count(device),
             "zones": radial_zones(device),
         })
     });
@@ -74,11 +76,17 @@ pub fn describe_running(volumes: &[VolumeInfo], engine: &Engine) -> Value {
     });
     json!({
         "title": "running disk",
+        "heading": volumes.iter().map(|volume| volume.name.as_str()).collect::<Vec<_>>().join(", "),
         "devices": devices.collect::<Vec<_>>(),
         "volumes": volumes_json.collect::<Vec<_>>(),
         "order": "of the disk",
         "orders": [],
     })
+}
+
+/// Number of zones that the host writes in sequence, or of any kind before them.
+fn zone_count(device: &Device) -> u32 {
+    device.zones().map_or(0, |zones| zones.layout().zones())
 }
 
 /// A volume as JSON, with the numbers of its devices.

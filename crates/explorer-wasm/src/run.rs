@@ -3,7 +3,7 @@
 use crate::describe::describe;
 use crate::inputs::{MemoryFiles, PageExperiment};
 use crate::rows;
-use crate::snapshot;
+use crate::snapshot::{self, ZoneCells};
 use headstack::sim::rig::Rig;
 use headstack::sim::{Finished, Observer};
 use headstack::workload::{Issue, Load};
@@ -127,7 +127,7 @@ impl SteppedRun {
 
     /// The state of each device at `now_ns`, appended to `into`.
     pub fn snapshot(&self, now_ns: f64, into: &mut Vec<f64>) {
-        snapshot::add_all(self.simulation.engine(), now_ns, into);
+        snapshot::add_all(self.simulation.engine(), now_ns, ZoneCells::Included, into);
     }
 
     /// The results up to now as JSON, in the shape of `headstack sim --json`.
@@ -229,7 +229,7 @@ mod tests {
         }
         let mut state = Vec::new();
         run.snapshot(0.0, &mut state);
-        assert_eq!((state[5], state[16]), (8.0, 8.0), "eight commands, and each in the list");
+        assert_eq!((state[5], state[20]), (8.0, 8.0), "eight commands, and each in the list");
     }
 
     #[test]

@@ -12,10 +12,13 @@ static STYLE: &str = include_str!("../web/page.css");
 /// The scripts of the worker, which runs the simulator.
 static WORKER: [&str; 2] = [include_str!("../web/model.js"), include_str!("../web/worker.js")];
 /// The scripts of the page, which draw and handle the controls.
-static SCRIPTS: [&str; 4] = [
+static SCRIPTS: [&str; 7] = [
     include_str!("../web/draw.js"),
     include_str!("../web/words.js"),
+    include_str!("../web/node.js"),
+    include_str!("../web/zones.js"),
     include_str!("../web/panels.js"),
+    include_str!("../web/live.js"),
     include_str!("../web/page.js"),
 ];
 
@@ -50,10 +53,11 @@ pub fn page(title: &str, experiment: &str, version: &str) -> Result<String, Miss
     }))
 }
 
-/// The page that shows running disks: it has no simulator and gets events from the server that it came from. `description` is the JSON of
-/// the disks (`headstack_explorer_wasm::describe_running`).
-pub fn live_page(title: &str, description: &str, version: &str) -> String {
-    let experiment = format!("{{\"live\":\"/explore/events\",\"description\":{description}}}");
+/// The page that shows running disks: it has no simulator and gets events from the server that it came from. `disks` is a JSON array with
+/// an object for each disk: its `name`, the path of its `events`, and the descriptions of its panels as `sides`
+/// (`headstack_explorer_wasm::describe_running`).
+pub fn live_page(title: &str, disks: &str, version: &str) -> String {
+    let experiment = format!("{{\"live\":{disks}}}");
     filled_page(&PageParts { title, experiment: &experiment, version, module: "", connect: "'self'" })
 }
 

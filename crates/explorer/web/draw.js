@@ -2,7 +2,7 @@
 // Drawing on canvases: platters, the queue over the disk, the arm's way over time. Each function draws one picture of a side.
 
 /** Numbers of a device's state, of a segment and of a command in a snapshot: `explorer-wasm/src/snapshot.rs`. */
-const DEVICE_COLUMNS = 17, SEGMENT_COLUMNS = 3, COMMAND_COLUMNS = 8;
+const DEVICE_COLUMNS = 22, SEGMENT_COLUMNS = 3, COMMAND_COLUMNS = 8;
 const ACCESS = { device: 0, work: 1, submitted: 2, lbn: 3, sectors: 4, from: 5, to: 6, end: 7, head: 8, begins: 9, seek: 10, latency: 11, media: 12, ends: 13, outstanding: 14 };
 const ACCESS_WIDTH = 15, QUEUE_WIDTH = 9;
 const WORK_NAMES = ["idle", "read", "read-ahead", "write", "destage"];
@@ -12,19 +12,22 @@ function readDevices(numbers, count) {
   const devices = [];
   let at = 0;
   for (let index = 0; index < count && at < numbers.length; index++) {
-    const segments = numbers[at + 15], commands = numbers[at + 16];
+    const segments = numbers[at + 19], commands = numbers[at + 20], cells = numbers[at + 21];
     const segmentsAt = at + DEVICE_COLUMNS, commandsAt = segmentsAt + segments * SEGMENT_COLUMNS;
+    const cellsAt = commandsAt + commands * COMMAND_COLUMNS;
     devices.push({
       angle: numbers[at], cylinder: numbers[at + 1], head: numbers[at + 2], work: numbers[at + 3], lbn: numbers[at + 4],
       queued: numbers[at + 5], depth: numbers[at + 6], dirty: numbers[at + 7], aheadFrom: numbers[at + 8],
       aheadTo: numbers[at + 9], logRecords: numbers[at + 10], bandsCleaned: numbers[at + 11], cleaningNs: numbers[at + 12],
       zonesOpen: numbers[at + 13], zonesActive: numbers[at + 14],
+      logSectors: numbers[at + 15], logFree: numbers[at + 16], cleanedFrom: numbers[at + 17], cleanedTo: numbers[at + 18],
       segments: numbers.subarray(segmentsAt, commandsAt),
-      commands: numbers.subarray(commandsAt, commandsAt + commands * COMMAND_COLUMNS),
+      commands: numbers.subarray(commandsAt, cellsAt),
+      zones: cells ? numbers.subarray(cellsAt, cellsAt + cells) : null,
     });
-    at = commandsAt + commands * COMMAND_COLUMNS;
+    at = cellsAt + cells;
   }
-  return devices;
+  return { devices, end: at };
 }
 
 /** The colours of the theme, read once for each change of it. */
@@ -33,7 +36,7 @@ function readColours() {
   const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   return {
     ink: colour("--ink"), quiet: colour("--quiet"), grid: colour("--grid"), paper: colour("--paper"), card: colour("--card"),
-    read: colour("--hue-0"), write: colour("--hue-1"), ahead: colour("--hue-2"), destage: colour("--hue-6"), urgent: colour("--hue-3"),
+    read: colour("--hue-0"), write: colour("--hue-1"), ahead: colour("--hue-2"), destage: colour("--hue-6"), urgent: colour("--hue-3"), open: colour("--hue-4"),
     zoneOuter: colour("--zone-outer"), zoneInner: colour("--zone-inner"),
   };
 }
@@ -272,8 +275,9 @@ function drawWay(canvas, view, colours) {
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = colours.quiet;
   const device = view.description.devices[0];
-  context.fillText("outer", 2, 12);
-  context.fillText("inner", 2, bottom);
+  const [outer, inner] = view.description.isNode ? ["first", "last"] : ["outer", "inner"];
+  context.fillText(outer, 2, 12);
+  context.fillText(inner, 2, bottom);
   if (!accesses.length) return;
   const first = Math.max(0, accesses.length - 96 * ACCESS_WIDTH), from = accesses[first + ACCESS.begins];
   const to = Math.max(view.nowNs, from + 1);

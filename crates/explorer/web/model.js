@@ -50,9 +50,12 @@ class Side {
     this.last = [];
     /** @type {any[]} The slowest requests of the run, slowest first. */
     this.slowest = [];
-    this.window = new Float64Array(2 * WINDOW_MAX);
+    /** The last requests: end, response time, bytes of each. */
+    this.window = new Float64Array(3 * WINDOW_MAX);
     this.windowEnd = 0;
     this.windowLength = 0;
+    /** When the side began to count: a running disk is older than the page. */
+    this.startNs = 0;
     this.completed = 0;
     this.issued = 0;
     this.bytes = 0;
@@ -94,13 +97,12 @@ class Side {
     this.outstanding.delete(rows[at + 1]);
     this.completed += 1;
     const volume = this.description.volumes[rows[at + 2]];
-    const bytes = rows[at + 4] === 2 ? 0 : rows[at + 6] * (volume ? volume.sectorBytes : 512);
+    const bytes = rows[at + 4] >= 2 ? 0 : rows[at + 6] * (volume ? volume.sectorBytes : 512);
     this.bytes += bytes;
     for (let part = 0; part < 8; part++) this.totals[part] += rows[at + 15 + part];
     const response = rows[at + 8] - rows[at + 7];
     const slot = this.windowEnd % WINDOW_MAX;
-    this.window[2 * slot] = rows[at + 8];
-    this.window[2 * slot + 1] = response;
+    this.window.set([rows[at + 8], response, bytes], 3 * slot);
     this.windowEnd += 1;
     this.windowLength = Math.min(this.windowLength + 1, WINDOW_MAX);
     const slowestOfAll = this.slowest.length < SLOWEST_MAX || response > this.slowest[SLOWEST_MAX - 1].response;
@@ -122,18 +124,19 @@ class Side {
 
   /** Requests and quantiles over the last seconds. @param {number} nowNs */
   statistics(nowNs) {
-    const from = nowNs - WINDOW_NS;
-    let count = 0;
+    const from = Math.max(nowNs - WINDOW_NS, this.startNs);
+    let count = 0, bytes = 0;
     for (let back = 1; back <= this.windowLength; back++) {
       const slot = (this.windowEnd - back) % WINDOW_MAX;
-      if (this.window[2 * slot] < from) break;
-      this.sorted[count++] = this.window[2 * slot + 1];
+      if (this.window[3 * slot] < from) break;
+      this.sorted[count++] = this.window[3 * slot + 1];
+      bytes += this.window[3 * slot + 2];
     }
-    const oldest = count === WINDOW_MAX ? this.window[2 * (this.windowEnd % WINDOW_MAX)] : Math.max(from, 0);
+    const oldest = count === WINDOW_MAX ? this.window[3 * (this.windowEnd % WINDOW_MAX)] : Math.max(from, 0);
     const sorted = this.sorted.subarray(0, count).sort();
     const quantile = (/** @type {number} */ share) => (count ? sorted[Math.min(count - 1, Math.floor(share * count))] : 0);
     const seconds = Math.max(nowNs - oldest, 1) / 1e9;
-    return { iops: count / seconds, p50: quantile(0.5), p99: quantile(0.99), seconds, count };
+    return { iops: count / seconds, mbS: bytes / 1e6 / seconds, p50: quantile(0.5), p99: quantile(0.99), seconds, count };
   }
 
   /** What is known of the time in which a request of a running disk was outstanding. @param {any} request */

@@ -1,6 +1,6 @@
 // @ts-check
 // The page: starts the worker, moves time, handles the controls, shows the life of a request.
-/* global Panel, readColours, duration, grouped, requestTitle, lifeInWords, PART_NAMES */
+/* global Panel, readColours, duration, grouped, requestTitle, lifeInWords, PART_NAMES, startLive, live */
 
 /** The page as it came, for `Save page`. */
 const original = document.documentElement.outerHTML;
@@ -39,21 +39,9 @@ async function start() {
   page.worker.onmessage = (event) => receive(event.data);
   page.worker.onerror = (event) => showFault(event.message);
   const { experiment } = page;
-  if (experiment.live) return startLive(experiment);
+  if (experiment.live) return startLive(experiment.live);
   page.setup = { sides: experiment.sides.length ? experiment.sides : [[]], seed: experiment.seed };
   post({ kind: "load", module: await decodeModule(), experiment, setup: page.setup });
-}
-
-/** Shows running disks: time is theirs. @param {any} experiment */
-function startLive(experiment) {
-  for (const id of ["play", "step", "back", "end", "setup", "save", "go"]) byId(id).hidden = true;
-  byId("speed").closest("label").hidden = true;
-  page.live = true;
-  page.worker?.postMessage({ kind: "live", description: experiment.description });
-  const events = new EventSource(experiment.live);
-  events.onmessage = (event) => page.worker?.postMessage({ kind: "event", data: event.data });
-  events.onerror = () => { byId("status").textContent = "The server does not answer; the page asks again."; };
-  events.onopen = () => { byId("status").textContent = ""; };
 }
 
 /** Sends a message to the worker, or keeps it until the last one's frame has come. @param {any} message */
@@ -86,13 +74,14 @@ function receive(message) {
 
 /** @param {any} message */
 function takeFrame(message) {
+  live.pending = Math.max(live.pending - 1, 0);
   byId("fault").hidden = true;
   const passed = message.nowNs - page.nowNs;
   page.nowNs = message.nowNs;
   page.done = message.done;
   page.memoryBytes = message.memoryBytes;
   if (page.done) page.playing = false;
-  page.panels.forEach((panel, index) => panel.show(message.sides[index], message.nowNs, Math.max(passed, 0)));
+  page.panels.forEach((panel, index) => panel.show(message.sides[index], message.sides[index].nowNs ?? message.nowNs, Math.max(passed, 0)));
 }
 
 /** @param {any} message */
@@ -137,6 +126,7 @@ function showLife(answer) {
   byId("status").textContent = "";
   byId("life-title").textContent = `${duration(request.response)}: ${requestTitle(request, description)}`;
   byId("life-text").replaceChildren(...page.life.words.map((/** @type {string} */ sentence) => Object.assign(document.createElement("p"), { textContent: sentence })));
+  for (const id of ["life-bar", "life-parts"]) byId(id).hidden = description.isNode === true;
   const share = (/** @type {number} */ part) => (100 * part) / Math.max(request.response, 1);
   const bar = request.parts.map((/** @type {number} */ part, /** @type {number} */ index) => {
     const piece = Object.assign(document.createElement("i"), { className: `part-${index}` });
@@ -283,12 +273,22 @@ function listen() {
   });
 }
 
+/** @param {Panel} panel */
+function sideState({ view, description, shingles }) {
+  const known = view && {
+    completed: view.completed, issued: view.issued, outstanding: view.outstanding, statistics: view.statistics, slowest: view.slowest, last: view.last,
+    compared: view.compared, differs: view.differs, nowNs: view.nowNs, nextNs: view.nextNs, devices: view.devices.length, totals: view.totals, node: view.node,
+    lbn: view.devices[0]?.lbn,
+  };
+  return { order: description.order, heading: description.heading, shingles: shingles.map(({ caption }) => caption.textContent), ...known };
+}
+
 /** What the page shows, for programs that drive it. */
 const explorer = {
   state() {
     const { nowNs, done, playing, toEnd, busy, frames, frameMs, life, setup, results } = page;
-    const sides = page.panels.map(({ view, description }) => ({ order: description.order, ...(view && { completed: view.completed, issued: view.issued, outstanding: view.outstanding, statistics: view.statistics, slowest: view.slowest, last: view.last, compared: view.compared, differs: view.differs, nowNs: view.nowNs, nextNs: view.nextNs, devices: view.devices.length, totals: view.totals }) }));
-    return { nowNs, done, playing, live: page.live, memoryBytes: page.memoryBytes, toEnd, busy: busy || page.waiting.length > 0, frames, frameMs, life, setup, sides, fault: byId("fault").hidden ? null : byId("fault").textContent, results };
+    const sides = page.panels.map(sideState);
+    return { nowNs, done, playing, live: page.live, disk: live.disk, memoryBytes: page.memoryBytes, toEnd, busy: busy || page.waiting.length > 0, frames, frameMs, life, setup, sides, fault: byId("fault").hidden ? null : byId("fault").textContent, results };
   },
   restart,
   /** @param {number} untilNs */

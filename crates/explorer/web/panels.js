@@ -1,6 +1,6 @@
 // @ts-check
 // A side of the page: its figures, its pictures, the lists of its last and slowest requests.
-/* global readDevices, drawPlatter, drawQueue, drawWay, drawCache, duration, grouped, requestTitle, PART_NAMES, WORK_NAMES */
+/* global readDevices, drawPlatter, drawQueue, drawWay, drawCache, duration, grouped, requestTitle, PART_NAMES, WORK_NAMES, NodeParts, readNode, ShingleParts */
 
 /** Platters of a side that are drawn. */
 const PLATTERS_MAX = 8;
@@ -17,10 +17,14 @@ class Panel {
     /** @type {any} */ this.view = null;
     const template = /** @type {HTMLTemplateElement} */ (document.getElementById("side"));
     this.root = /** @type {HTMLElement} */ (/** @type {HTMLElement} */ (template.content.firstElementChild).cloneNode(true));
-    this.part("h2").textContent = `Order ${description.order}`;
-    this.root.setAttribute("aria-label", `Run with order ${description.order}`);
-    this.platters = description.devices.slice(0, PLATTERS_MAX).map((/** @type {any} */ device) => this.addPlatter(device));
+    this.part("h2").textContent = description.heading ?? `Order ${description.order}`;
+    this.root.setAttribute("aria-label", description.heading ?? `Run with order ${description.order}`);
+    /** @type {any} */ this.node = description.isNode ? new NodeParts(this) : null;
+    this.platters = this.node ? [] : description.devices.slice(0, PLATTERS_MAX).map((/** @type {any} */ device) => this.addPlatter(device));
+    /** @type {ShingleParts[]} */
+    this.shingles = description.devices.slice(0, PLATTERS_MAX).flatMap((/** @type {any} */ device, /** @type {number} */ number) => (device.hasZones || device.isShingled ? [new ShingleParts(this, device, number)] : []));
     this.part(".parts").append(...PART_NAMES.map((name, part) => Object.assign(document.createElement("span"), { className: `key-${part}`, textContent: name })));
+    if (description.heading) this.part(".slow").previousElementSibling.textContent = "Slowest requests since the page opened";
     this.figures = new Map();
     this.rows = { last: this.addRows(".last", 12), slow: this.addRows(".slow", 8) };
   }
@@ -65,8 +69,12 @@ class Panel {
 
   /** @param {any} message the frame of this side @param {number} nowNs @param {number} nsPerFrame */
   show(message, nowNs, nsPerFrame) {
-    const devices = readDevices(message.devices, this.description.devices.length);
+    const { devices, end } = readDevices(message.devices, this.description.devices.length);
     this.view = { ...message, devices, nowNs, nsPerFrame, description: this.description };
+    this.shingles.forEach((shingle) => shingle.follow(devices[shingle.index], nowNs));
+    if (!this.node) return;
+    this.view.node = readNode(message.devices, end);
+    this.node.follow(this.view.node, nowNs);
   }
 
   /** Moves the time of what is shown on. @param {number} ns */
@@ -74,7 +82,7 @@ class Panel {
     if (!this.view) return;
     this.view.nowNs += ns;
     this.view.nsPerFrame = ns;
-    this.view.devices.forEach((/** @type {any} */ state, /** @type {number} */ index) => { state.angle += ns / this.description.devices[index].periodNs; });
+    this.view.devices.forEach((/** @type {any} */ state, /** @type {number} */ index) => { state.angle += ns / (this.description.devices[index].periodNs ?? 1e9); });
   }
 
   /** @param {any} colours @param {number} clock */
@@ -84,7 +92,11 @@ class Panel {
     this.platters.forEach((/** @type {any} */ platter, /** @type {number} */ index) => drawPlatter(platter.canvas, view, index, colours));
     drawQueue(this.part(".queue"), view, colours);
     drawWay(this.part(".way"), view, colours);
-    drawCache(this.part(".cache"), view, colours);
+    if (this.node) {
+      this.node.draw(view, colours);
+      this.node.drawMemory(this.part(".cache"), view.node, colours);
+    } else drawCache(this.part(".cache"), view, colours);
+    this.shingles.forEach((shingle) => shingle.draw(view, colours));
     if (clock - this.texts < TEXT_MS) return;
     this.texts = clock;
     this.write();
@@ -97,10 +109,22 @@ class Panel {
     const seconds = Math.max(view.nowNs / 1e9, 1e-9), service = Math.max(totals.slice(1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0), 1);
     const share = (/** @type {number} */ part) => `${Math.round((100 * totals[part]) / service)} %`;
     this.figure("Requests/s, last 5 s", statistics.iops.toFixed(statistics.iops < 100 ? 1 : 0));
-    this.figure("MB/s, whole run", (view.bytes / 1e6 / seconds).toFixed(1));
+    if (this.description.heading) this.figure("MB/s, last 5 s", statistics.mbS.toFixed(1));
+    else this.figure("MB/s, whole run", (view.bytes / 1e6 / seconds).toFixed(1));
     this.figure("p50, last 5 s", duration(statistics.p50));
     this.figure("p99, last 5 s", duration(statistics.p99));
     this.figure("Finished", grouped(view.completed));
+    if (view.dropped > 0) this.figure("Events dropped", grouped(view.dropped));
+    this.part(".queue").setAttribute("aria-label", `${view.outstanding} requests in the queue`);
+    this.fill(this.rows.last, view.last, this.node !== null);
+    this.fill(this.rows.slow, view.slowest, true);
+    this.shingles.forEach((shingle) => shingle.write(view));
+    if (this.node) this.node.write(view);
+    else this.writeDisks(view, dirty, share);
+  }
+
+  /** The texts of disks whose arms are known. @param {any} view @param {number} dirty @param {(part: number) => string} share */
+  writeDisks(view, dirty, share) {
     this.figure("In the queue", grouped(view.outstanding));
     this.figure("Dirty in caches", `${grouped(dirty)} sectors`);
     this.figure("Seek share", share(2));
@@ -110,17 +134,13 @@ class Panel {
     if (shingled) this.figure("Bands cleaned", `${grouped(shingled.bandsCleaned)} in ${duration(shingled.cleaningNs)}`);
     const zoned = view.devices.find((/** @type {any} */ state) => state.zonesOpen >= 0);
     if (zoned) this.figure("Open zones", grouped(zoned.zonesOpen));
-    if (view.dropped > 0) this.figure("Events dropped", grouped(view.dropped));
     if (view.compared > 0) this.figure("Same requests", view.differs ? "no: the load depends on completions" : `first ${grouped(view.compared)}`);
     this.platters.forEach((/** @type {any} */ platter, /** @type {number} */ index) => {
       const state = view.devices[index];
       if (state) platter.caption.textContent = `${platter.device.name}: ${WORK_NAMES[state.work]}, cylinder ${grouped(state.cylinder)}, head ${state.head}, ${state.queued} of ${state.depth} commands`;
     });
-    this.part(".queue").setAttribute("aria-label", `${view.outstanding} requests in the queue`);
     this.part(".way").setAttribute("aria-label", "Cylinders that the arm visited last");
     this.part(".cache").setAttribute("aria-label", `Cache: ${this.cacheText()}`);
-    this.fill(this.rows.last, view.last, false);
-    this.fill(this.rows.slow, view.slowest, true);
   }
 
   cacheText() {

@@ -1,5 +1,6 @@
 // @ts-check
 // Numbers and requests in words.
+/* global nodeLifeInWords */
 
 const PART_NAMES = ["queued", "overhead", "seek", "rotational latency", "retries", "media", "bus", "cache"];
 /** By the use of the drive's cache: miss, part, joined, whole, buffered. */
@@ -7,7 +8,7 @@ const CACHE_WORDS = [
   "", "The drive's cache had its first blocks, and the arm read the rest.", "The arm was already reading its blocks ahead.",
   "The drive's cache had all of it.", "The drive acknowledged it once its data were in the cache.",
 ];
-const OP_NAMES = ["Read", "Write", "Flush"];
+const OP_NAMES = ["Read", "Write", "Flush", "Trim"];
 
 /** @param {number} ns */
 function duration(ns) {
@@ -36,6 +37,7 @@ function mainPart(request) {
 
 /** Why a request took its time, in sentences. @param {any} answer what the worker says of its life @param {any} description @param {string} order */
 function lifeInWords(answer, description, order) {
+  if (description.isNode) return nodeLifeInWords(answer);
   const { request, accesses, overtook, before, distance } = answer;
   const part = mainPart(request), share = Math.round((100 * request.parts[part]) / Math.max(request.response, 1));
   const sentences = [

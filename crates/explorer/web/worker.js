@@ -12,6 +12,8 @@ const worker = {
   /** Time of the run that a step covers. */
   stepNs: 1e8,
   done: false,
+  /** The number of the last event of a running disk. */
+  event: 0,
 };
 
 /** Longest work between two messages, so that the page stays responsive. */
@@ -152,32 +154,44 @@ function frame() {
   self.postMessage(message, transfer);
 }
 
-/** A page of running disks: one side, whose events come from the server. @param {any} description */
-function startLive(description) {
-  worker.sides = [new Side(0, description)];
+/** Shows a running disk, whose events come from the server. @param {any[]} descriptions of its panels */
+function startLive(descriptions) {
+  worker.event = 0;
+  worker.sides = descriptions.map((description) => new Side(0, description));
   // @ts-ignore: the scope of a worker
-  self.postMessage({ kind: "described", descriptions: [description], setup: worker.setup });
+  self.postMessage({ kind: "described", descriptions, setup: worker.setup });
 }
 
-/** Adds an event of the server: time, dropped events, length of the rows, rows, state of the devices. @param {string} data */
+/** Adds an event of the server, which has a line with its number and one for each panel. @param {string} data */
 function addLive(data) {
-  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-  const numbers = new Float64Array(bytes.buffer), [side] = worker.sides;
+  const [number, ...lines] = data.split("\n");
+  // Of events that the page missed, requests that ended would stay in the queue for good.
+  if (worker.event && Number(number) !== worker.event + 1) worker.sides.forEach((side) => side.outstanding.clear());
+  worker.event = Number(number);
+  const sides = lines.map((line, index) => addLiveSide(worker.sides[index], line));
+  worker.nowNs = sides[0].nowNs;
+  const transfer = sides.flatMap((side) => [side.queue.buffer, side.devices.buffer, side.accesses.buffer]);
+  // @ts-ignore: the scope of a worker
+  self.postMessage({ kind: "frame", nowNs: worker.nowNs, done: false, sides, memoryBytes: 0 }, transfer);
+}
+
+/** Adds what happened on a side: time, dropped events, length of the rows, rows, state of the devices. @param {Side} side @param {string} line */
+function addLiveSide(side, line) {
+  const bytes = Uint8Array.from(atob(line), (letter) => letter.charCodeAt(0));
+  const numbers = new Float64Array(bytes.buffer);
   const [nowNs, dropped, length] = numbers;
-  worker.nowNs = nowNs;
+  if (!side.startNs) side.startNs = nowNs;
   side.add(numbers.subarray(3, 3 + length));
   // Requests whose end was dropped would stay in the queue for good.
   if (dropped > side.dropped) side.outstanding.clear();
   side.dropped = dropped;
-  const shown = { ...side.frame(nowNs, numbers.slice(3 + length)), nextNs: -1 };
-  // @ts-ignore: the scope of a worker
-  self.postMessage({ kind: "frame", nowNs, done: false, sides: [shown], memoryBytes: 0 }, [shown.queue.buffer, shown.devices.buffer, shown.accesses.buffer]);
+  return { ...side.frame(nowNs, numbers.slice(3 + length)), nowNs, nextNs: -1 };
 }
 
 /** @param {any} message */
 async function handle(message) {
   switch (message.kind) {
-    case "live": startLive(message.description); return null;
+    case "live": startLive(message.descriptions); return null;
     case "event": addLive(message.data); return null;
     case "load": {
       const module = await WebAssembly.instantiate(message.module, {});
@@ -199,7 +213,7 @@ async function handle(message) {
     }
     case "life":
       // What happened on a running disk cannot be run again: its last accesses are all that is known.
-      if (!worker.wasm) return { kind: "life", side: 0, request: message.request, ...worker.sides[0].knownLife(message.request) };
+      if (!worker.wasm) return { kind: "life", side: message.side, request: message.request, ...worker.sides[message.side].knownLife(message.request) };
       return { kind: "life", side: message.side, request: message.request, ...life(message.side, message.request) };
   }
   if (message.kind === "load" || message.kind === "restart") {

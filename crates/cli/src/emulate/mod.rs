@@ -2,7 +2,6 @@
 
 mod check;
 mod data;
-mod explore;
 mod fault;
 mod live;
 mod metrics;
@@ -12,6 +11,7 @@ pub(crate) mod single;
 mod summary;
 
 use crate::failure::Failure;
+use crate::live_page::{self, LiveDisk};
 use crate::service::daemon::{AfterEvent, Daemon, DaemonOptions};
 use crate::service::endpoint::Endpoint;
 use crate::service::events::Event;
@@ -72,7 +72,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,
-    /// Serve the same to Prometheus, at http://HOST:PORT/metrics; without HOST at 127.0.0.1.
+    /// Serve the same to Prometheus, at http://HOST:PORT/metrics, and a page that shows the disks, at /explore; without HOST at 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
     #[command(flatten)]
@@ -158,9 +158,13 @@ impl Emulate {
     }
 }
 
-/// Serves the metrics of the disks, and the page that shows them live.
+/// Serves the metrics of the disks, and the page that shows them live. A disk that takes no time has nothing to show.
 fn serve_pages(address: &str, running: &Running) -> Result<Endpoint, Failure> {
-    let (mut pages, feeds) = explore::site(&running.handles());
+    let shown = running.handles().into_iter().filter_map(|disk| {
+        let name = disk.volumes()[0].name.clone();
+        Some(LiveDisk { name, sides: vec![live_page::emulated(disk)?] })
+    });
+    let (mut pages, feeds) = live_page::site(shown.collect());
     pages.insert(0, metrics::page(running.handles()));
     Endpoint::start(address, pages, feeds)
 }

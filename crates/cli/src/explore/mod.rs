@@ -24,7 +24,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// loads nothing from a network; --save writes it to a file that opens without a server.
 #[derive(clap::Args)]
 pub(crate) struct Explore {
-    /// A rig file, a shipped rig or a shipped drive; or http://ADDRESS of the --metrics of a running `headstack emulate`, alone.
+    /// A rig file, a shipped rig or a shipped drive; or http://ADDRESS of the --metrics of a running `headstack emulate` or
+    /// `serve`, alone.
     #[arg(value_name = "RIG")]
     rig: String,
     /// A fio job file (.fio), a load file (.toml) or a trace in any format.

@@ -13,7 +13,7 @@ pub(super) fn find(address: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build();
     let answer = ureq::Agent::new_with_config(config).get(&page).call();
     answer.map_err(|error| {
-        let hint = "start `headstack emulate` with --metrics, and give its address";
+        let hint = "start `headstack emulate` or `headstack serve` with --metrics, and give its address";
         Failure::Input(format!("{page}: {error}; {hint}"))
     })?;
     writeln!(out, "{page} shows the disks live")?;

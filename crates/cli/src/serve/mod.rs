@@ -13,6 +13,7 @@ mod watch;
 use crate::failure::{Failure, print_line};
 use crate::files;
 use crate::keys;
+use crate::live_page;
 use crate::service::daemon::{AfterEvent, Daemon, DaemonOptions};
 use crate::service::endpoint::Endpoint;
 use crate::service::events::Event;
@@ -83,7 +84,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,
-    /// Serve figures at http://HOST:PORT: /metrics for Prometheus, /json for `headstack top` and scripts; without HOST at 127.0.0.1.
+    /// Serve figures at http://HOST:PORT: /metrics for Prometheus, /json for `headstack top` and scripts, /explore for
+    /// a browser; without HOST at 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
     #[command(flatten)]
@@ -142,7 +144,7 @@ impl Serve {
         options.run(out, |events| {
             let running = Running::start(plan, handed_over, &|| events.asked().is_some())?;
             let watch = Watch::new(running.handles(), running.budget());
-            let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()), Vec::new());
+            let start = |address: &str| serve_pages(address, &running, &watch);
             let endpoint = plan.metrics.as_deref().map(start).transpose()?;
             if let Some(user) = user {
                 user::become_user(&user, &plan.listen)?;
@@ -239,6 +241,14 @@ impl Serve {
             Err(failure) => warn!(target: SERVICE, "not read again, all holds as before: {failure}"),
         }
     }
+}
+
+/// Serves the figures of the disks, and the page that shows them live.
+fn serve_pages(address: &str, running: &Running, watch: &Watch) -> Result<Endpoint, Failure> {
+    let (live, feeds) = live_page::site(running.live_disks());
+    let mut pages = metrics::pages(&watch.seen());
+    pages.extend(live);
+    Endpoint::start(address, pages, feeds)
 }
 
 struct ServingNode<'a> {

@@ -5,6 +5,7 @@ use crate::catalog;
 use crate::emulate::single;
 use crate::failure::Failure;
 use crate::files;
+use crate::live_page::{self, LiveDisk};
 use crate::service::variable;
 use headstack_host::node::{Backend, Node, NodeHandle, Opening};
 use headstack_host::sysfs::DeviceLocation;
@@ -86,6 +87,19 @@ impl Running {
 
     pub(super) fn handles(&self) -> Vec<NodeHandle> {
         self.units.iter().map(|unit| unit.node.handle()).collect()
+    }
+
+    /// The disks for the live page: the node of each and, where it is emulated, the disk itself.
+    pub(super) fn live_disks(&self) -> Vec<LiveDisk> {
+        let shown = |unit: &Unit| {
+            let node = unit.node.handle();
+            let name = node.name().to_string();
+            let emulated = unit.disk.as_ref().and_then(|disk| live_page::emulated(disk.handle()));
+            // A rig of the emulated disk names its volumes itself.
+            let emulated = emulated.map(|side| side.with_heading(format!("{name}: the emulated disk")));
+            LiveDisk { name, sides: std::iter::once(live_page::scheduled(node)).chain(emulated).collect() }
+        };
+        self.units.iter().map(shown).collect()
     }
 
     /// What differs from the settings of a disk, a line each.

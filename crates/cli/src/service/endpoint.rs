@@ -56,7 +56,7 @@ type NextEvents = Box<dyn Fn(&mut u64) -> Vec<String> + Send + Sync>;
 
 /// A stream of server-sent events.
 pub(crate) struct Feed {
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// The events after the one with this number, which becomes that of the last. It must return only a bounded number.
     pub(crate) next: NextEvents,
 }
@@ -293,11 +293,11 @@ fn serve(runtime: &Runtime, door: Door, site: Site, hosts: Arc<Hosts>, stopped: 
     let permits = Arc::new(Semaphore::new(STREAMS_MAX));
     let router = site.feeds.into_iter().fold(router, |router, feed| {
         let (path, feed, hosts, permits) =
-            (feed.path, Arc::new(feed), Arc::clone(&hosts), Arc::clone(&permits));
+            (feed.path.clone(), Arc::new(feed), Arc::clone(&hosts), Arc::clone(&permits));
         let answer = move |ConnectInfo(visit): ConnectInfo<VisitKind>, headers: HeaderMap| {
             ready(stream(&headers, &hosts, &feed, &permits, &visit))
         };
-        router.route(path, get(answer))
+        router.route(&path, get(answer))
     });
     runtime.block_on(async {
         tokio::select! {
@@ -381,7 +381,7 @@ mod tests {
             *seen += 1;
             vec![seen.to_string()]
         };
-        Feed { path: "/events", next: Box::new(next) }
+        Feed { path: "/events".to_string(), next: Box::new(next) }
     }
 
     #[test]

@@ -230,36 +230,63 @@ impl Drop for Ended {
     }
 }
 
+/// A running command with metrics, and their address without a path.
+fn running(args: &[&str]) -> (Ended, String) {
+    let args = [args, &["--metrics", "127.0.0.1:0"]].concat();
+    let mut child = command(&args).stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines();
+    let ended = Ended(child);
+    let address = lines.find_map(|line| {
+        let line = line.expect("it prints text");
+        // A node lists further pages on the same line.
+        Some(line.trim().strip_prefix("metrics: ")?.split_once("/metrics")?.0.to_string())
+    });
+    (ended, address.expect("it prints the address of its metrics"))
+}
+
+/// Runs commands of qemu-io on an export.
+fn access(socket: &str, export: &str, commands: impl IntoIterator<Item = String>) {
+    let mut program = Command::new("qemu-io");
+    program.args(["-f", "raw"]);
+    commands.into_iter().for_each(|command| {
+        program.args(["-c", &command]);
+    });
+    let done = program.arg(format!("nbd+unix:///{export}?socket={socket}")).output().expect("qemu-io starts");
+    let text = [done.stdout, done.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(done.status.success() && !text.contains("failed"), "{text}");
+}
+
+/// Chooses a disk of a live page as a user does, and waits for its first event.
+fn choose(browser: &Browser, name: &str) -> Value {
+    let option =
+        format!("[...document.getElementById('disk').options].find((option) => option.text === '{name}')");
+    browser.run(&format!(
+        "const select = document.getElementById('disk'); select.value = {option}.value; select.dispatchEvent(new Event('change'))"
+    ));
+    browser.state_when("the page has an event of the disk", |state| {
+        state["disk"] == name && state["sides"][0]["completed"].is_number()
+    })
+}
+
 #[test]
-fn running_disk_is_shown_live() {
+fn each_running_disk_is_shown_live_with_its_zones_and_its_cleaning() {
     if !have_programs(&["qemu-io"]) {
         return;
     }
     let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("nbd").display().to_string();
-    let args = ["emulate", "atlas-10k", "--nbd", &format!("unix:{socket}"), "--metrics", "127.0.0.1:0"];
-    let mut child = command(&args).stdout(Stdio::piped()).spawn().expect("the command starts");
-    let mut lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines();
-    let _ended = Ended(child);
-    let address = lines.find_map(|line| {
-        let line = line.expect("it prints text");
-        Some(line.trim().strip_prefix("metrics: ")?.strip_suffix("/metrics")?.to_string())
-    });
-    let address = address.expect("it prints the address of its metrics");
+    let disks = ["atlas-10k", "ultrastar-hc620", "seagate-archive-8tb"];
+    let nbd = format!("unix:{socket}");
+    let (_ended, address) = running(&[&["emulate"], &disks[..], &["--nbd", &nbd, "--speed", "20"]].concat());
     let found = printed(&["explore", &address]);
     assert_eq!(found, format!("{address}/explore shows the disks live\n"));
     browser.open(&format!("{address}/explore"));
     browser.state_when("the page has an event", |state| {
-        state["sides"][0]["completed"] == 0 && state["live"] == true
+        state["sides"][0]["completed"] == 0 && state["live"] == true && state["disk"] == "disk0"
     });
-    let mut reads = Command::new("qemu-io");
-    reads.args(["-f", "raw", "-r"]);
-    (0..20).for_each(|number| {
-        reads.args(["-c", &format!("read {}M 64k", number * 397 + 1)]);
-    });
-    let done = reads.arg(format!("nbd+unix:///?socket={socket}")).output().expect("qemu-io starts");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    access(&socket, "disk0", (0..20).map(|number| format!("read {}M 64k", number * 397 + 1)));
     let state =
         browser.state_when("the page has the reads", |state| number(&state["sides"][0]["completed"]) >= 20.0);
     browser.state_when("the page draws", |later| number(&later["frames"]) > number(&state["frames"]) + 2.0);
@@ -274,8 +301,79 @@ fn running_disk_is_shown_live() {
     browser.click("#slowest");
     let shown = browser.state_when("the life of a request is shown", |state| !state["life"].is_null());
     assert_eq!(shown["life"]["request"]["submitted"], slowest["submitted"]);
+
+    let zone = 256 << 20;
+    let zoned = choose(&browser, "disk1");
+    assert_eq!(zoned["sides"][0]["completed"], 0, "requests of the other disk are not counted");
+    access(&socket, "disk1", [format!("write {} 64k", 600_u64 * zone)]);
+    let expected = "55,880 zones: 524 conventional, 55,355 full, 1 implicitly open. Each cell is 110 zones; \
+                    its height is the written share.";
+    browser.state_when("the zone is open", |state| state["sides"][0]["shingles"][0] == expected);
+
+    choose(&browser, "disk2");
+    access(&socket, "disk2", ["write 1G 64k".to_string(), "flush".to_string()]);
+    let cleaned = browser.state_when("a band is cleaned", |state| {
+        state["sides"][0]["shingles"][0].as_str().is_some_and(|text| text.contains("; 1 bands cleaned in "))
+    });
+    assert!(
+        cleaned["sides"][0]["shingles"][0]
+            .as_str()
+            .is_some_and(|text| text.contains("of the media cache is used"))
+    );
+    let label = browser.run("return document.querySelector('canvas.fill').getAttribute('aria-label')");
+    assert!(label.as_str().is_some_and(|text| text.contains("bands cleaned")), "{label}");
     let refused = headstack(&["explore", "http://127.0.0.1:9"]);
     assert_eq!((refused.code, refused.err.lines().count()), (2, 1), "{}", refused.err);
+}
+
+#[test]
+fn node_is_shown_live_with_its_streams_next_to_its_emulated_disk() {
+    if !have_programs(&["qemu-io"]) {
+        return;
+    }
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let socket = folder.path().join("nbd").display().to_string();
+    let nbd = format!("unix:{socket}");
+    let serve = ["serve", "--emulate", "atlas-10k", "--disk", "memory:16M", "--nbd", &nbd];
+    let (_ended, address) = running(&serve);
+    assert_eq!(printed(&["explore", &address]), format!("{address}/explore shows the disks live\n"));
+    browser.open(&format!("{address}/explore"));
+    browser.state_when("the disk in memory has one panel, of its node", |state| {
+        state["sides"][0]["node"].is_object()
+            && state["sides"].as_array().is_some_and(|sides| sides.len() == 1)
+    });
+    let chosen = choose(&browser, "disk1");
+    assert!(chosen["sides"][1].is_object(), "the emulated disk has a panel of its own");
+    access(&socket, "disk1", (0..64).map(|number| format!("read {}k 64k", (1 << 20) + 64 * number)));
+    let read = browser.state_when("the page has the stream", |state| {
+        number(&state["sides"][0]["completed"]) >= 64.0
+            && state["sides"][0]["node"]["list"][0].is_object()
+            && number(&state["sides"][1]["completed"]) > 0.0
+    });
+    let (node, disk) = (&read["sides"][0], &read["sides"][1]);
+    let sector_bytes = 512.0;
+    let end = f64::from((1 << 20) + 64 * 64) * 1024.0 / sector_bytes;
+    assert_eq!(
+        number(&node["node"]["list"][0]["block"]),
+        end,
+        "the next block of the stream: {}",
+        node["node"]
+    );
+    assert!(number(&node["lbn"]) >= end, "the node read ahead: {}", node["lbn"]);
+    assert!(
+        number(&disk["completed"]) < number(&node["completed"]),
+        "commands read several requests' blocks"
+    );
+    let text = browser.run("return document.querySelector('.platters.node figcaption').innerText");
+    let text = text.as_str().expect("it is text");
+    assert!(text.ends_with("Where the arm of a disk is, its host does not know."), "{text}");
+    let row = browser.run("return document.querySelector('.streams tbody tr').innerText");
+    assert!(row.as_str().is_some_and(|row| row.starts_with("read\t")), "{row}");
+    browser.click(".slow button");
+    let shown = browser.state_when("the life of a request is shown", |state| !state["life"].is_null());
+    let words = shown["life"]["words"].to_string();
+    assert!(words.contains("was answered at") && words.contains("Meanwhile the disk ended"), "{words}");
 }
 
 #[test]
