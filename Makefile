@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full slowness-full tune-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
+.PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full slowness-full tune-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed explore-hour explore-frames speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -118,6 +118,16 @@ streams: packages
 serve-speed: packages
 	$(CARGO) build --release --package headstack-cli
 	scripts/serve-speed
+
+# Whether the explorer's live page and its server keep their memory: an hour, or EXPLORE="--minutes 10". Needs fio and Chromium.
+explore-hour: packages
+	$(CARGO) build --release --package headstack-cli
+	scripts/explore-hour --out $(OUT)/explore-hour.json $(EXPLORE)
+
+# Times between frames of the explorer's page with 1,024 queued requests, simulated and live.
+explore-frames: packages
+	$(CARGO) build --release --package headstack-cli
+	scripts/explore-hour --frames --out $(OUT)/explore-frames.json
 
 bench:
 	$(CARGO) bench --workspace
