@@ -52,12 +52,15 @@ pub struct Interval {
     pub half_width: f64,
 }
 
-impl Interval {
-    /// Whether the difference to another run's mean is larger than chance explains, with the two taken as independent.
-    pub fn differs_from(&self, other: &Interval) -> bool {
-        let both = (self.half_width * self.half_width + other.half_width * other.half_width).sqrt();
-        (self.mean - other.mean).abs() > both
-    }
+/// Differences between two runs of the same requests, batch by batch: this run less the other one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairedDifferences {
+    /// Mean response, in milliseconds.
+    pub response_ms: Interval,
+    /// Time per request, in seconds: the reciprocal of the rate.
+    pub s_per_request: Interval,
+    /// Time per million bytes, in seconds; none where a batch has no bytes.
+    pub s_per_mb: Option<Interval>,
 }
 
 /// The means of a run's batches after the warm-up, with their intervals.
@@ -136,6 +139,64 @@ impl Batches {
             }
         }
         best.1
+    }
+
+    /// The same run in at most this many batches, for programs that keep many runs.
+    pub fn joined(mut self, most: usize) -> Batches {
+        while self.full.len() > most.max(1) {
+            self = self.with_size(2 * self.size);
+        }
+        self.full.shrink_to_fit();
+        self
+    }
+
+    /// The same run in batches of `size` requests, a multiple of the size that they have.
+    fn with_size(&self, size: u64) -> Batches {
+        let join = |batches: &[Batch]| {
+            let mut joined = batches[0];
+            batches[1..].iter().for_each(|batch| joined.join(batch));
+            joined
+        };
+        let full = self.full.chunks_exact((size / self.size) as usize).map(join).collect();
+        Batches { size, full, open: self.open }
+    }
+
+    /// Compares with a run of the same requests (common random numbers), batch by batch: chance moves both alike, so that the differences vary
+    /// less than the runs. The longer run counts up to the length of the shorter one, and both from the later end of their warm-ups on. `None` for
+    /// too few requests.
+    pub fn paired_differences(&self, other: &Batches) -> Option<PairedDifferences> {
+        let size = self.size.max(other.size);
+        let warm_up = [self, other].map(|run| run.warm_up() as u64 * run.size).into_iter().max()?;
+        let runs = [self.with_size(size), other.with_size(size)].map(|run| run.full);
+        let length = runs[0].len().min(runs[1].len());
+        let left_out = (warm_up.div_ceil(size) as usize).min(length / 2);
+        let each = (length - left_out) / BATCHES;
+        if each == 0 {
+            return None;
+        }
+        let first = length - each * BATCHES;
+        let figures = runs.map(|batches| {
+            let end_before = |index: usize| match first + index * each {
+                0 => Instant::ZERO,
+                index => batches[index - 1].end,
+            };
+            std::array::from_fn::<_, BATCHES, _>(|index| {
+                let mut group = Batch::default();
+                let from = first + index * each;
+                batches[from..from + each].iter().for_each(|batch| group.join(batch));
+                (group, group.end.since(end_before(index)).as_secs())
+            })
+        });
+        let difference = |figure: &dyn Fn(&(Batch, f64)) -> f64| {
+            let pairs = figures[0].iter().zip(&figures[1]);
+            Interval::of_values(&pairs.map(|(own, other)| figure(own) - figure(other)).collect::<Vec<_>>())
+        };
+        let has_bytes = figures.iter().flatten().all(|(group, _)| group.bytes > 0);
+        Some(PairedDifferences {
+            response_ms: difference(&|(group, _)| group.response_ns as f64 / 1e6 / group.requests as f64)?,
+            s_per_request: difference(&|(group, span)| span / group.requests as f64)?,
+            s_per_mb: difference(&|(group, span)| 1e6 * span / group.bytes as f64).filter(|_| has_bytes),
+        })
     }
 
     /// The means after the warm-up with their intervals, of a run that began at `begins`; `None` for too few requests.
@@ -260,9 +321,41 @@ mod tests {
     }
 
     #[test]
-    fn means_differ_only_beyond_their_intervals() {
-        let of = |mean: f64, half_width: f64| Interval { mean, half_width };
-        assert!(of(10.0, 1.0).differs_from(&of(12.0, 1.0)));
-        assert!(!of(10.0, 1.0).differs_from(&of(11.0, 1.0)));
+    fn runs_of_the_same_requests_differ_by_less_than_either_varies() {
+        let slower = of(uniform(4).take(4000).map(|response| response + 0.1));
+        let base = of(uniform(4).take(4000));
+        let found = slower.paired_differences(&base).expect("there are enough");
+        assert!((found.response_ms.mean - 0.1).abs() < 1e-6, "{found:?}");
+        assert!(found.response_ms.half_width < 1e-6 && found.response_ms.excludes_zero());
+        let alone = base.confidence(Instant::ZERO).expect("there are enough").response_ms;
+        assert!(alone.half_width > 0.05, "judged alone, a difference of 0.1 ms is chance: {alone:?}");
+        assert!(!found.s_per_request.excludes_zero(), "both complete a request a millisecond: {found:?}");
+    }
+
+    #[test]
+    fn paired_differences_of_equal_systems_leave_out_zero_as_rarely_as_the_confidence_says() {
+        let runs = 400u64;
+        let wrong = (0..runs)
+            .filter(|seed| {
+                let (own, other) = (of(uniform(2 * seed).take(2000)), of(uniform(2 * seed + 1).take(2000)));
+                own.paired_differences(&other).expect("there are enough").response_ms.excludes_zero()
+            })
+            .count();
+        // 20 are expected, with a standard deviation of 4.4; three of these above.
+        assert!(wrong <= 33, "{wrong} of {runs}");
+    }
+
+    #[test]
+    fn longer_run_is_compared_up_to_the_length_of_the_shorter_one() {
+        // After 2,000 requests the long run gets slow, which the short one did not reach.
+        let short = of(uniform(5).take(2000));
+        let long = of(uniform(5).take(2000).chain(std::iter::repeat_n(90.0, 3000)));
+        let found = long.paired_differences(&short).expect("there are enough");
+        assert!(found.response_ms.mean.abs() < 1e-9, "{found:?}");
+        assert_eq!(of(uniform(6).take(19)).paired_differences(&short), None);
+        let few = long.clone().joined(64);
+        assert!(few.full.len() <= 64 && few.size > long.size);
+        let again = few.paired_differences(&short).expect("there are enough");
+        assert!(again.response_ms.mean.abs() < 1e-9, "{again:?}");
     }
 }

@@ -345,6 +345,11 @@ impl Collector {
         &self.timeline
     }
 
+    /// The batches of the counted requests.
+    pub fn batches(&self) -> &Batches {
+        &self.batches
+    }
+
     /// The confidence from the batches of the counted requests; `None` if there are too few.
     pub fn confidence(&self) -> Option<Confidence> {
         self.batches.confidence(self.first_counted())

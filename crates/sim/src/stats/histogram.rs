@@ -18,6 +18,15 @@ pub struct TimeHistogram {
     greatest: Nanos,
 }
 
+/// Buckets in each doubling of the time, as a power of two.
+const BUCKET_BITS: u32 = 5;
+
+/// The largest time in the bucket of this one.
+fn last_of_bucket(time: u64) -> u64 {
+    let bits = time.checked_ilog2().unwrap_or(0).saturating_sub(BUCKET_BITS);
+    time | ((1 << bits) - 1)
+}
+
 impl Default for TimeHistogram {
     fn default() -> TimeHistogram {
         TimeHistogram::new()
@@ -109,6 +118,20 @@ impl TimeHistogram {
         self.counts.count_between(0, most.0)
     }
 
+    /// The counts in log-linear buckets, 32 to each doubling of the time, so that distributions of several runs can be added bucket by bucket.
+    /// Each has its largest time; empty ones are left out.
+    pub fn buckets(&self) -> Vec<(Nanos, u64)> {
+        let mut found: Vec<(Nanos, u64)> = Vec::new();
+        for step in self.counts.iter_recorded() {
+            let last = Nanos(last_of_bucket(step.value_iterated_to()));
+            match found.last_mut().filter(|(end, _)| *end == last) {
+                Some((_, count)) => *count += step.count_since_last_iteration(),
+                None => found.push((last, step.count_since_last_iteration())),
+            }
+        }
+        found
+    }
+
     /// The 50th percentile.
     pub fn p50(&self) -> Nanos {
         self.quantile(0.5)
@@ -137,6 +160,24 @@ mod tests {
         let mut histogram = TimeHistogram::new();
         times.into_iter().for_each(|time| histogram.record(Nanos(time)));
         histogram
+    }
+
+    #[test]
+    fn buckets_hold_every_time_within_a_32nd() {
+        let mut times = TimeHistogram::new();
+        for time in [3, 3, 40, 41, 1_000_000, 1_001_000, 2_000_000] {
+            times.record(Nanos(time));
+        }
+        let found = times.buckets();
+        let counts: Vec<u64> = found.iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts, [2, 1, 1, 2, 1], "{found:?}");
+        for (time, (last, _)) in [3, 40, 41, 1_001_000, 2_000_000].into_iter().zip(&found) {
+            assert!((time..=time + time / 32).contains(&last.0), "{time} in the bucket up to {last:?}");
+        }
+        let mut other = TimeHistogram::new();
+        other.record(Nanos(1_000_500));
+        assert_eq!(other.buckets()[0].0, found[3].0, "buckets of two runs have the same ends");
+        assert_eq!(TimeHistogram::new().buckets(), []);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod student;
 mod timeline;
 
 pub use agreement::{Agreement, ClassAgreement, Pair};
-pub use batches::{BATCHES, Batches, Confidence, Interval};
+pub use batches::{BATCHES, Batches, Confidence, Interval, PairedDifferences};
 pub use collector::{Collector, Sampled, Totals, VolumeStats};
 pub use histogram::TimeHistogram;
 pub use sample::Sample;
