@@ -18,7 +18,7 @@ pub use load::{
     AccessPattern, ArrivalProcess, JobInfo, JobSection, PatternSpec, TraceOptions, Workload, WorkloadInfo,
     WorkloadKind,
 };
-pub use numbers::{grouped, ratio, significant};
+pub use numbers::{confidence_interval, grouped, ratio, significant};
 pub use requests::{KeptRequests, SparseColumn};
 pub use results::{
     DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, PhaseResult, Results, RigInfo, VolumeResult,

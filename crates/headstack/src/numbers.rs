@@ -1,5 +1,17 @@
 //! Computes and formats the numbers of results.
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The mean of independent values, and half the width of its Student's interval at this confidence; none for fewer than two.
+pub fn confidence_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let count = values.len() as f64;
+    let student = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|one| (one - mean) * (one - mean)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    Some((mean, student.inverse_cdf(0.5 + confidence / 2.0) * error))
+}
+
 /// A quotient; 0 if the divisor is 0.
 pub fn ratio(value: f64, by: f64) -> f64 {
     if by > 0.0 { value / by } else { 0.0 }

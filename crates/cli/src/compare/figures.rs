@@ -4,7 +4,7 @@ use super::grid::Cell;
 use crate::sim::page::{self as one, PARTS};
 use headstack::{JobResult, KindResult, Results};
 use headstack_model::spec::nearest;
-use headstack_sim::stats::{Confidence, Direction, Interval};
+use headstack_sim::stats::{Batches, Confidence, Direction, Interval};
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +92,17 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// Batches of a run that are kept: a multiple of the 20 that are compared, so that little is left out.
+const BATCHES_KEPT: usize = 100;
+
 /// The figures of a run: small, because there may be thousands of runs.
 pub(super) struct Figures {
     pub(super) requests: u64,
     values: [f64; Metric::ALL.len()],
     pub(super) parts_ms: [f64; PARTS],
     confidence: Option<Confidence>,
+    /// The run in few batches, which are compared with those of the baseline.
+    batches: Batches,
     pub(super) distribution: Vec<(f64, f64)>,
     pub(super) jobs: Vec<JobFigures>,
     pub(super) object: Value,
@@ -129,6 +134,10 @@ impl JobFigures {
 }
 
 impl Figures {
+    pub(super) fn value(&self, metric: Metric) -> f64 {
+        self.values[metric as usize]
+    }
+
     pub(super) fn new(results: &Results) -> Figures {
         let totals = results.totals();
         let times = &totals.responses;
@@ -157,6 +166,7 @@ impl Figures {
             ],
             parts_ms: totals.parts_ms(),
             confidence: results.statistics.confidence(),
+            batches: results.statistics.batches().clone().joined(BATCHES_KEPT),
             distribution: one::distribution("", 0, times).points,
             jobs: jobs.collect(),
             object,
@@ -174,7 +184,7 @@ pub(super) struct Ran {
 pub(super) struct Difference {
     /// As a share of the baseline.
     pub(super) share: f64,
-    /// Half the width of its 95 % interval over the seeds, as a share of the baseline; none with one seed.
+    /// Half the width of its 95 % interval, over the seeds or over the batches of one, as a share of the baseline; none if unknown.
     pub(super) half_width: Option<f64>,
     /// Whether chance explains it; none if unknown.
     pub(super) by_chance: Option<bool>,
@@ -182,7 +192,7 @@ pub(super) struct Difference {
 
 impl Ran {
     fn values(&self, metric: Metric) -> Vec<f64> {
-        self.runs.iter().map(|run| run.values[metric as usize]).collect()
+        self.runs.iter().map(|run| run.value(metric)).collect()
     }
 
     pub(super) fn value(&self, metric: Metric) -> f64 {
@@ -198,8 +208,8 @@ impl Ran {
         }
     }
 
-    /// The difference of a metric from the baseline's; none if that is 0. With one seed, runs count as independent; with several, the
-    /// differences are taken seed by seed, because the same seed gives the same requests.
+    /// The difference of a metric from the baseline's; none if that is 0. The same seed gives the same requests, so the differences are taken
+    /// in pairs: seed by seed, or with one seed batch by batch.
     pub(super) fn difference(&self, base: &Ran, metric: Metric) -> Option<Difference> {
         let from = base.value(metric);
         if from.is_nan() || from <= 0.0 {
@@ -207,16 +217,37 @@ impl Ran {
         }
         let share = self.value(metric) / from - 1.0;
         if self.runs.len() > 1 {
-            let pairs = self.values(metric).into_iter().zip(base.values(metric));
-            let differences: Vec<f64> = pairs.map(|(own, other)| own - other).collect();
-            let interval = Interval::of_values(&differences);
+            let interval = Interval::of_values(&self.paired(base, metric));
             let half_width = interval.map(|found| found.half_width / from);
             let by_chance = interval.map(|found| !found.excludes_zero());
             return Some(Difference { share, half_width, by_chance });
         }
-        let both = self.interval(metric).zip(base.interval(metric));
-        let by_chance = both.map(|(own, other)| !own.differs_from(&other));
-        Some(Difference { share, half_width: None, by_chance })
+        let (half_width, by_chance) = self.within_run(base, metric).unzip();
+        Some(Difference { share, half_width, by_chance })
+    }
+
+    /// The differences seed by seed, of the seeds with which both ran.
+    pub(super) fn paired(&self, base: &Ran, metric: Metric) -> Vec<f64> {
+        let pairs = self.values(metric).into_iter().zip(base.values(metric));
+        pairs.map(|(own, other)| own - other).collect()
+    }
+
+    /// With one seed: half the width of the difference as a share of the baseline, and whether chance explains it.
+    fn within_run(&self, base: &Ran, metric: Metric) -> Option<(f64, bool)> {
+        let (own, other) = (self.runs.first()?, base.runs.first()?);
+        let found = own.batches.paired_differences(&other.batches)?;
+        let (value, from) = (self.value(metric), base.value(metric));
+        let (interval, half_width) = match metric {
+            Metric::MeanMs => (found.response_ms, found.response_ms.half_width / from),
+            // A rate is the reciprocal of a time: its change is that of the time by the square of the rate.
+            Metric::Iops => (found.s_per_request, found.s_per_request.half_width * value * value / from),
+            Metric::MbS => {
+                let time = found.s_per_mb?;
+                (time, time.half_width * value * value / from)
+            }
+            _ => return None,
+        };
+        Some((half_width, !interval.excludes_zero()))
     }
 
     pub(super) fn requests(&self) -> (u64, u64) {
@@ -269,6 +300,7 @@ pub(super) mod tests {
             values: [100.0, 0.4, p99_ms / 2.0, p99_ms / 3.0, *p99_ms, p99_ms * 2.0, 0.5, 0.0, f64::NAN],
             parts_ms: [0.0; PARTS],
             confidence: None,
+            batches: Batches::new(),
             distribution: Vec::new(),
             jobs: Vec::new(),
             object: Value::Null,

@@ -60,10 +60,22 @@ impl Cell {
     }
 }
 
+/// The runs of a grid, and the combinations that a rig refuses, both in the order of the grid.
+pub(super) struct ComparisonGrid {
+    pub(super) cells: Vec<Cell>,
+    pub(super) refused: Vec<FailedCell>,
+}
+
+/// A cell that did not run to its end.
+pub(super) struct FailedCell {
+    pub(super) label: String,
+    pub(super) failure: Failure,
+}
+
 /// Every rig with every combination of values; the last key changes fastest.
 ///
-/// *Errors:* a value that a rig refuses, or too many runs.
-pub(super) fn cells(rigs: &[(String, Rig)], varied: &[Varied]) -> Result<Vec<Cell>, Failure> {
+/// *Errors:* too many runs; a value that no rig takes, which is a mistake and no result.
+pub(super) fn grid(rigs: &[(String, Rig)], varied: &[Varied]) -> Result<ComparisonGrid, Failure> {
     for (index, one) in varied.iter().enumerate() {
         if varied[..index].iter().any(|other| other.key == one.key) {
             return Err(Failure::Input(format!("--vary {}: the key is varied twice", one.key)));
@@ -73,30 +85,45 @@ pub(super) fn cells(rigs: &[(String, Rig)], varied: &[Varied]) -> Result<Vec<Cel
     if count.is_none_or(|count| count > MOST) {
         return Err(Failure::Input(format!("--vary: more than {MOST} runs")));
     }
-    let mut cells = Vec::new();
+    let mut grid = ComparisonGrid { cells: Vec::new(), refused: Vec::new() };
     for (rig_index, (name, rig)) in rigs.iter().enumerate() {
-        let bare = Cell { rig_name: name.clone(), rig_index, rig: rig.clone(), settings: Vec::new() };
-        let mut here = vec![bare];
-        for one in varied {
-            let mut next = Vec::with_capacity(here.len() * one.values.len());
-            for cell in &here {
-                for value in &one.values {
-                    next.push(with(cell, &one.key, value)?);
-                }
+        for settings in combinations(varied) {
+            let bare = Cell { rig_name: name.clone(), rig_index, rig: rig.clone(), settings };
+            let label = bare.label();
+            match set(bare) {
+                Ok(cell) => grid.cells.push(cell),
+                Err(failure) => grid.refused.push(FailedCell { label, failure }),
             }
-            here = next;
         }
-        cells.extend(here);
     }
-    Ok(cells)
+    let is_taken = |key: &String, value: &String| {
+        let is_it = |(name, set): &(String, String)| name == key && set == value;
+        grid.cells.iter().any(|cell| cell.settings.iter().any(is_it))
+    };
+    let is_mistaken = varied.iter().any(|one| one.values.iter().any(|value| !is_taken(&one.key, value)));
+    if is_mistaken && !grid.refused.is_empty() {
+        return Err(grid.refused.swap_remove(0).failure);
+    }
+    Ok(grid)
 }
 
-fn with(cell: &Cell, key: &str, value: &str) -> Result<Cell, Failure> {
-    let mut rig = cell.rig.clone();
-    rig.set(key, value).map_err(|error| Failure::Input(format!("--vary: {error}")))?;
-    let mut settings = cell.settings.clone();
-    settings.push((key.to_string(), value.to_string()));
-    Ok(Cell { rig_name: cell.rig_name.clone(), rig_index: cell.rig_index, rig, settings })
+/// Every combination of the values.
+fn combinations(varied: &[Varied]) -> Vec<Vec<(String, String)>> {
+    varied.iter().fold(vec![Vec::new()], |before, one| {
+        let with = |settings: &Vec<(String, String)>| {
+            let settings = settings.clone();
+            one.values.iter().map(move |value| [&settings[..], &[(one.key.clone(), value.clone())]].concat())
+        };
+        before.iter().flat_map(with).collect()
+    })
+}
+
+/// The cell with its settings applied to the rig.
+fn set(mut cell: Cell) -> Result<Cell, Failure> {
+    for (key, value) in &cell.settings {
+        cell.rig.set(key, value).map_err(|error| Failure::Input(format!("--vary: {error}")))?;
+    }
+    Ok(cell)
 }
 
 #[cfg(test)]
@@ -117,7 +144,7 @@ mod tests {
     #[test]
     fn grid_holds_every_combination_in_order() {
         let keys = [varied("drive.order=fcfs,sptf"), varied("drive.queue_depth=1,8")];
-        let cells = cells(&rigs(), &keys).expect("the keys are there");
+        let cells = grid(&rigs(), &keys).expect("the keys are there").cells;
         let labels: Vec<String> = cells.iter().map(Cell::label).collect();
         assert_eq!(labels.len(), 8);
         assert_eq!(labels[0], "atlas-10k drive.order=fcfs drive.queue_depth=1");
@@ -134,10 +161,26 @@ mod tests {
     }
 
     #[test]
+    fn value_that_some_rigs_refuse_fails_their_cells_alone() {
+        let rigs =
+            ["workstation", "raid5"].map(|name| (name.to_string(), shipped::load(name).expect("it ships")));
+        // A single disk has no array.
+        let found = grid(&rigs, &[varied("array.stripe_unit_sectors=64,128")]).expect("an array takes them");
+        let labels: Vec<String> = found.cells.iter().map(Cell::label).collect();
+        assert_eq!(labels, [64, 128].map(|unit| format!("raid5 array.stripe_unit_sectors={unit}")));
+        let refused: Vec<&str> = found.refused.iter().map(|cell| cell.label.as_str()).collect();
+        assert_eq!(
+            refused,
+            ["workstation array.stripe_unit_sectors=64", "workstation array.stripe_unit_sectors=128"]
+        );
+        assert!(grid(&rigs[..1], &[varied("array.stripe_unit_sectors=64,128")]).is_err(), "no rig takes it");
+    }
+
+    #[test]
     fn oversized_grid_is_rejected() {
         let values: Vec<String> = (1..=150).map(|value| value.to_string()).collect();
         let key = |key: &str| varied(&format!("{key}={}", values.join(",")));
-        let refused = cells(&rigs(), &[key("drive.queue_depth"), key("drive.rpm")]).err().expect("too many");
+        let refused = grid(&rigs(), &[key("drive.queue_depth"), key("drive.rpm")]).err().expect("too many");
         assert_eq!(refused.to_string(), "--vary: more than 10000 runs");
     }
 }

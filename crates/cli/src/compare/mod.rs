@@ -20,13 +20,14 @@ use crate::sim::JsonOutput;
 use crate::sim::load::LoadArgs;
 use crate::sim::setup::RigArgs;
 use crate::units::significant;
-use figures::Ran;
+use figures::{Metric, Ran};
 use goal::Goal;
+use grid::{Cell, FailedCell};
 use headstack_sim::rig::Rig;
 use picture::Panel;
-use runs::{FailedCell, Load};
+use runs::{EndedCells, Load, UntilClear};
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Run the same load with the same seed on several rigs, or on one whose keys are varied, and compare.
 #[derive(clap::Args)]
@@ -47,6 +48,9 @@ pub(crate) struct Compare {
     /// Run each cell with N seeds, from --seed on: figures are means over them, with their confidence.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeat: u64,
+    /// Give a cell no more seeds once its difference from the baseline in this metric is beyond chance; at most those of --repeat.
+    #[arg(long, value_name = "METRIC", value_parser = Metric::parse, requires = "repeat")]
+    until_clear: Option<Metric>,
     /// Mark the runs that meet a bound, and name the first: p99_ms<100, iops>500. Exit code 1 where none does.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = Goal::parse)]
     goal: Option<Goal>,
@@ -78,7 +82,7 @@ impl Compare {
                     .to_string(),
             ));
         }
-        let cells = grid::cells(&rigs, &varied)?;
+        let grid::ComparisonGrid { cells, refused } = grid::grid(&rigs, &varied)?;
         let baseline = self.baseline.as_ref().map(|text| baseline::find(&cells, text)).transpose()?;
         let baseline_label = baseline.map(|index| cells[index].label());
         let outputs = [
@@ -93,15 +97,10 @@ impl Compare {
         let picture = NewFile::if_named(self.picture.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let interrupt = Interrupt::watch()?;
-        let wanted = cells.len();
+        let wanted = cells.len() + refused.len();
         let seed = self.options.seed;
-        let options = &self.load_options;
-        let one = Load { name: load, options, seed, seeds: self.repeat, outputs: &outputs };
-        let (ran, mut failed) = runs::run_all(cells, one, &interrupt);
-        // Where all fail there is nothing to compare.
-        if ran.is_empty() && !failed.is_empty() {
-            return Err(failed.swap_remove(0).failure);
-        }
+        let EndedCells { ran, failed } =
+            self.run_cells(load, cells, refused, baseline.unwrap_or(0), &outputs, &interrupt)?;
         // A signal after the last run has no effect.
         let partial = interrupt.received().filter(|_| ran.len() + failed.len() < wanted);
         let partial = partial.map(|signal| Partial { signal, wanted });
@@ -127,6 +126,29 @@ impl Compare {
         comparison
             .partial
             .map_or_else(|| comparison.verdict(), |partial| Err(Failure::Stopped(partial.signal)))
+    }
+
+    /// Runs the cells. The refused ones come before those that fail.
+    ///
+    /// *Errors:* the first failure, where all fail and there is nothing to compare.
+    fn run_cells(
+        &self,
+        load: &str,
+        cells: Vec<Cell>,
+        refused: Vec<FailedCell>,
+        baseline: usize,
+        outputs: &[(&str, Option<&Path>)],
+        interrupt: &Interrupt,
+    ) -> Result<EndedCells, Failure> {
+        let (options, seed) = (&self.load_options, self.options.seed);
+        let load = Load { name: load, options, seed, seeds: self.repeat, outputs };
+        let stop = self.until_clear.map(|metric| (UntilClear(metric), baseline));
+        let mut ended = runs::run_all(cells, load, stop, interrupt);
+        ended.failed.splice(0..0, refused);
+        if ended.ran.is_empty() && !ended.failed.is_empty() {
+            return Err(ended.failed.swap_remove(0).failure);
+        }
+        Ok(ended)
     }
 
     fn rigs(&self, names: &[String]) -> Result<Vec<(String, Rig)>, Failure> {

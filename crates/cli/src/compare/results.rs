@@ -37,6 +37,7 @@ fn run(comparison: &Comparison, ran: &Ran) -> Value {
         "label": ran.cell.label(),
         "rig_name": ran.cell.rig_name,
         "settings": settings,
+        "seeds": ran.runs.len(),
         "meets_goal": comparison.goal.map(|goal| goal.is_met(ran)),
         "figures": figures(comparison, ran),
         "headstack": ran.runs[0].object,

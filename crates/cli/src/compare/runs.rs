@@ -1,14 +1,15 @@
 //! Runs the cells of a comparison on all cores.
 
-use super::figures::{Figures, Ran};
-use super::grid::Cell;
+use super::figures::{Figures, Metric, Ran};
+use super::grid::{Cell, FailedCell};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::sim::Run;
 use crate::sim::load::LoadArgs;
 use indicatif::{MultiProgress, ProgressBar};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 #[derive(Clone, Copy)]
@@ -22,40 +23,122 @@ pub(super) struct Load<'a> {
     pub(super) outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
-/// A cell that did not run to its end.
-pub(super) struct FailedCell {
-    pub(super) label: String,
-    pub(super) failure: Failure,
+/// What became of the cells.
+#[derive(Default)]
+pub(super) struct EndedCells {
+    /// Those that ran, in their order.
+    pub(super) ran: Vec<Ran>,
+    /// Those that failed, in their order.
+    pub(super) failed: Vec<FailedCell>,
 }
 
-/// Runs all cells with every seed; returns those that ran and those that failed, both in their order, without those that `interrupt` prevented.
+/// A cell with the runs that ended so far; none once one of them was interrupted.
+struct RepeatedCell {
+    cell: Cell,
+    runs: Option<Result<Vec<Figures>, Failure>>,
+    is_clear: bool,
+}
+
+/// Runs all cells with every seed, without those that `interrupt` prevents. With a rule for the early stop, the seeds run in rounds, after which
+/// cells whose difference from `baseline` is clear get no more seeds.
 pub(super) fn run_all(
     cells: Vec<Cell>,
     load: Load<'_>,
+    stop: Option<(UntilClear, usize)>,
     interrupt: &Interrupt,
-) -> (Vec<Ran>, Vec<FailedCell>) {
-    let (bars, seeds) = (MultiProgress::new(), load.seeds as usize);
+) -> EndedCells {
+    let bars = MultiProgress::new();
     let style = crate::progress::style("{bar:30} {pos}/{len} runs, {elapsed}");
-    let all = bars.add(ProgressBar::new((cells.len() * seeds) as u64).with_style(style));
-    let one = |index: usize| {
-        let seed = load.seed.wrapping_add((index % seeds) as u64);
-        let done = run(&cells[index / seeds], load, seed, interrupt, &bars);
-        all.inc(1);
-        done
-    };
-    let mut done: Vec<Option<Result<Figures, Failure>>> =
-        (0..cells.len() * seeds).into_par_iter().map(one).collect();
+    let all = bars.add(ProgressBar::new(cells.len() as u64 * load.seeds).with_style(style));
+    let start = |cell| RepeatedCell { cell, runs: Some(Ok(Vec::new())), is_clear: false };
+    let mut repeated: Vec<RepeatedCell> = cells.into_iter().map(start).collect();
+    let mut first = 0;
+    for end in stop.map_or(vec![load.seeds], |(stop, _)| stop.rounds(load.seeds)) {
+        let wanted: Vec<(usize, u64)> = (0..repeated.len())
+            .filter(|index| !repeated[*index].is_clear && matches!(repeated[*index].runs, Some(Ok(_))))
+            .flat_map(|index| (first..end).map(move |seed| (index, seed)))
+            .collect();
+        let one = |(index, seed): &(usize, u64)| {
+            let done = run(&repeated[*index].cell, load, load.seed.wrapping_add(*seed), interrupt, &bars);
+            all.inc(1);
+            done
+        };
+        let done: Vec<Option<Result<Figures, Failure>>> = wanted.par_iter().map(one).collect();
+        for ((index, _), done) in wanted.into_iter().zip(done) {
+            repeated[index].add(done);
+        }
+        if let Some((stop, baseline)) = &stop {
+            stop.mark_clear(&mut repeated, *baseline, load.seeds);
+        }
+        first = end;
+    }
     all.finish_and_clear();
-    let (mut ran, mut failed) = (Vec::new(), Vec::new());
-    for cell in cells {
-        let runs: Option<Result<Vec<_>, Failure>> = done.drain(..seeds).collect();
+    let mut ended = EndedCells::default();
+    for RepeatedCell { cell, runs, .. } in repeated {
         match runs {
-            Some(Ok(runs)) => ran.push(Ran { cell, runs }),
-            Some(Err(failure)) => failed.push(FailedCell { label: cell.label(), failure }),
+            Some(Ok(runs)) => ended.ran.push(Ran { cell, runs }),
+            Some(Err(failure)) => ended.failed.push(FailedCell { label: cell.label(), failure }),
             None => {}
         }
     }
-    (ran, failed)
+    ended
+}
+
+impl RepeatedCell {
+    /// Adds the outcome of a run; the first failure or interruption stays.
+    fn add(&mut self, done: Option<Result<Figures, Failure>>) {
+        self.runs = match (self.runs.take(), done) {
+            (Some(Ok(mut runs)), Some(Ok(figures))) => {
+                runs.push(figures);
+                Some(Ok(runs))
+            }
+            (Some(Ok(_)), done) => done.map(|done| done.map(|_| Vec::new())),
+            (ended, _) => ended,
+        };
+    }
+
+    fn values(&self, metric: Metric) -> Option<Vec<f64>> {
+        let runs = self.runs.as_ref()?.as_ref().ok()?;
+        Some(runs.iter().map(|run| run.value(metric)).collect())
+    }
+}
+
+/// When a cell needs no more seeds: its difference from the baseline in this metric is beyond chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UntilClear(pub(super) Metric);
+
+/// Seeds of the first round: two pairs have an interval that says little.
+const FIRST_ROUND: u64 = 3;
+/// Confidence of all looks at a cell together.
+const CONFIDENCE: f64 = 0.95;
+
+impl UntilClear {
+    /// The numbers of seeds after which the differences are looked at: 3, 6, 12 and so on, up to `seeds`.
+    pub(super) fn rounds(self, seeds: u64) -> Vec<u64> {
+        let each = std::iter::successors(Some(FIRST_ROUND), |count| Some(2 * count));
+        each.take_while(|count| *count < seeds).chain([seeds]).collect()
+    }
+
+    /// Marks the cells whose difference from the baseline is clear, and the baseline once all others are. The looks share the
+    /// probability of an error (Bonferroni), because each of them may stop by chance.
+    fn mark_clear(self, repeated: &mut [RepeatedCell], baseline: usize, seeds: u64) {
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / self.rounds(seeds).len() as f64;
+        let Some(base) = repeated.get(baseline).and_then(|base| base.values(self.0)) else { return };
+        for cell in repeated.iter_mut().filter(|cell| !cell.is_clear) {
+            let Some(values) = cell.values(self.0) else { continue };
+            cell.is_clear = is_clear(&values, &base, confidence);
+        }
+        repeated[baseline].is_clear = false;
+        let is_over = |(index, cell): (usize, &RepeatedCell)| index == baseline || cell.is_clear;
+        repeated[baseline].is_clear = repeated.iter().enumerate().all(is_over);
+    }
+}
+
+/// Whether the pairs differ by more than chance explains, at this confidence.
+fn is_clear(values: &[f64], base: &[f64], confidence: f64) -> bool {
+    let differences: Vec<f64> = values.iter().zip(base).map(|(own, other)| own - other).collect();
+    headstack::confidence_interval(&differences, confidence)
+        .is_some_and(|(mean, half_width)| mean.abs() > half_width)
 }
 
 /// Runs a cell with a seed; none if interrupted.
@@ -82,9 +165,55 @@ fn run(
         outputs: load.outputs,
     };
     let mut progress = Progress::among(bars, &label);
-    match run.simulate(interrupt, &mut progress, None) {
-        Ok((_, Some(_))) => None,
-        Ok((results, None)) => Some(Ok(Figures::new(&results))),
-        Err(failure) => Some(Err(failure.within(&cell.label()))),
+    let ended = catch_unwind(AssertUnwindSafe(|| run.simulate(interrupt, &mut progress, None)));
+    match ended {
+        Ok(Ok((_, Some(_)))) => None,
+        Ok(Ok((results, None))) => Some(Ok(Figures::new(&results))),
+        Ok(Err(failure)) => Some(Err(failure.within(&cell.label()))),
+        // The message is on standard error already.
+        Err(_) => {
+            let label = cell.label();
+            Some(Err(Failure::Input(format!("{label}: the simulator stopped, which is a fault of its own"))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::tests::ran;
+    use super::*;
+
+    fn repeated(p99_ms: &[f64]) -> RepeatedCell {
+        let Ran { cell, runs } = ran(&[], p99_ms);
+        RepeatedCell { cell, runs: Some(Ok(runs)), is_clear: false }
+    }
+
+    #[test]
+    fn cell_with_a_clear_difference_gets_no_more_seeds() {
+        let stop = UntilClear(Metric::P99Ms);
+        assert_eq!(stop.rounds(20), [3, 6, 12, 20]);
+        assert_eq!(stop.rounds(2), [2]);
+        let base = [10.0, 20.0, 40.0];
+        let slower = [11.0, 21.01, 41.02];
+        let similar = [10.2, 19.9, 40.1];
+        let mut all = [&base, &slower, &similar].map(|values| repeated(values));
+        stop.mark_clear(&mut all, 0, 20);
+        assert_eq!(all.each_ref().map(|cell| cell.is_clear), [false, true, false]);
+        let mut all = [&base, &slower].map(|values| repeated(values));
+        stop.mark_clear(&mut all, 0, 20);
+        assert_eq!(all.each_ref().map(|cell| cell.is_clear), [true, true], "nothing is left to compare");
+    }
+
+    #[test]
+    fn first_failure_of_a_cell_stays_its_outcome() {
+        let mut cell = repeated(&[10.0]);
+        let figures = || ran(&[], &[1.0]).runs.swap_remove(0);
+        cell.add(Some(Err(Failure::Input("no room".to_string()))));
+        cell.add(Some(Ok(figures())));
+        assert!(matches!(&cell.runs, Some(Err(failure)) if failure.to_string() == "no room"));
+        let mut cell = repeated(&[10.0]);
+        cell.add(None);
+        cell.add(Some(Ok(figures())));
+        assert!(cell.runs.is_none(), "an interrupted cell is not compared");
     }
 }

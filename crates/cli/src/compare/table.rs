@@ -62,12 +62,21 @@ pub(super) fn seeds(comparison: &Comparison) -> String {
     }
 }
 
+/// The seeds of the runs: fewer than wanted where `--until-clear` stopped.
+fn seed_count(comparison: &Comparison, wanted: u64) -> String {
+    let each = || comparison.ran.iter().map(|ran| ran.runs.len() as u64);
+    match each().min() {
+        Some(fewest) if fewest < wanted => format!("{fewest} to {} seeds", each().max().unwrap_or(wanted)),
+        _ => format!("{wanted} seeds"),
+    }
+}
+
 /// Explains the signs in the table.
 pub(super) fn note(comparison: &Comparison) -> String {
     let (means, rule, paired) = match comparison.seeds {
         1 => (String::new(), "by batch means".to_string(), ""),
         count => (
-            format!("Means over {count} seeds; max is that of all. "),
+            format!("Means over {}; max is that of all. ", seed_count(comparison, count)),
             "over the seeds".to_string(),
             ", seed by seed",
         ),
@@ -189,7 +198,10 @@ fn difference(comparison: &Comparison, ran: &Ran, metric: Metric) -> String {
     let base = comparison.baseline().filter(|base| !std::ptr::eq(*base, ran));
     base.and_then(|base| ran.difference(base, metric)).map_or(String::new(), |found| {
         let sign = if found.by_chance == Some(true) { "≈ " } else { "" };
-        format!("{sign}{:+.1} %", 100.0 * found.share)
+        // With one seed the interval is in the JSON only: the table has those of the runs.
+        let interval = found.half_width.filter(|_| comparison.seeds > 1);
+        let interval = interval.map_or(String::new(), |width| format!(" ±{:.1}", 100.0 * width));
+        format!("{sign}{:+.1}{interval} %", 100.0 * found.share)
     })
 }
 
