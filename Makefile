@@ -79,6 +79,19 @@ slowness-full:
 tune-full:
 	$${CARGO_TARGET_DIR:-target}/python/clean/bin/python python/bench/tune_cases.py --write
 
+# A sweep of 1,000 points of 50 ms on one worker and on two, from Python and by the command: some minutes of a quiet machine, after
+# `make test-python`. Fails where two workers are less than 1.8 times as fast, or Python takes 5 % more CPU time than the command.
+.PHONY: sweep-speed
+sweep-speed:
+	$(CARGO) build --release --package headstack-cli
+	HEADSTACK_COMMAND=$${CARGO_TARGET_DIR:-target}/release/headstack $${CARGO_TARGET_DIR:-target}/python/clean/bin/python python/bench/sweep_speed.py
+
+# What `tune --verify` measures of its advice on an emulated disk behind the kernel, against what it predicts: ten minutes of a quiet machine, and
+# root. Fails where a gain is more than 10 % off.
+.PHONY: tune-real
+tune-real: packages
+	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture tuned::
+
 # Learns all shipped drives from outside, and says how well.
 probe-full:
 	$(CARGO) test --release --no-fail-fast --package headstack-probe -- --ignored --nocapture

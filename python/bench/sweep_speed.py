@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import headstack as hs
@@ -28,6 +30,11 @@ iodepth=32
 number_ios=20000
 """
 TURNS = 3
+#: How many times two workers have to be as fast as one, and how much more CPU time than the command's Python may take.
+RATIO_LEAST, OVERHEAD_MOST = 1.8, 0.05
+
+#: A way to run a sweep file into a folder with a number of workers.
+Way = Callable[[Path, Path, int], None]
 
 
 def definition(folder: Path, points: int) -> Path:
@@ -65,32 +72,61 @@ def command(file: Path, folder: Path, workers: int) -> None:
     subprocess.run(arguments, check=True, env=environment, capture_output=True)
 
 
-def main(points: int) -> None:
-    """Prints the times."""
-    ways = {"processes": pool, "threads": threads}
+@dataclass
+class Measured:
+    """Elapsed and CPU times of a way, by the number of workers, one for each turn."""
+
+    elapsed: dict[int, list[float]] = field(default_factory=lambda: {1: [], 2: []})
+    cpu: dict[int, list[float]] = field(default_factory=lambda: {1: [], 2: []})
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times faster two workers were, in each turn."""
+        return [one / two for one, two in zip(self.elapsed[1], self.elapsed[2])]
+
+
+def measure(ways: dict[str, Way], file: Path, folder: Path) -> dict[str, Measured]:
+    """Runs all ways in turns, so that other programs disturb them alike."""
+    found = {way: Measured() for way in ways}
+    for turn in range(TURNS):
+        for way, run in ways.items():
+            for workers in (1, 2):
+                start, spent = time.perf_counter(), cpu_s()
+                run(file, folder / f"{way}-{turn}-{workers}".replace(" ", "-"), workers)
+                found[way].elapsed[workers].append(time.perf_counter() - start)
+                found[way].cpu[workers].append(cpu_s() - spent)
+    return found
+
+
+def main(points: int) -> int:
+    """Prints the times; 1 where two workers are less than 1.8 times as fast as one, or a way of Python takes 5 % more CPU time than the command."""
+    ways: dict[str, Way] = {"processes": pool, "threads": threads}
     try:
         hs.command()
         ways["the command"] = command
     except hs.CommandError:
-        print("the command headstack is not installed: left out")
+        print("the command headstack is not installed: its times and the overhead are left out")
     with tempfile.TemporaryDirectory() as name:
-        file = definition(Path(name), points)
-        for way, run in ways.items():
-            elapsed: dict[int, list[float]] = {1: [], 2: []}
-            cpu: dict[int, list[float]] = {1: [], 2: []}
-            for turn in range(TURNS):
-                for workers in (1, 2):
-                    start, spent = time.perf_counter(), cpu_s()
-                    run(file, Path(name) / f"{way}-{turn}-{workers}".replace(" ", "-"), workers)
-                    elapsed[workers].append(time.perf_counter() - start)
-                    cpu[workers].append(cpu_s() - spent)
-            ratios = [one / two for one, two in zip(elapsed[1], elapsed[2])]
-            print(
-                f"{points} points, {way}: one worker {min(elapsed[1]):.1f} s (CPU {min(cpu[1]):.1f} s), two {min(elapsed[2]):.1f} s"
-                f" (CPU {min(cpu[2]):.1f} s); ratio {statistics.median(ratios):.2f} (each turn {', '.join(f'{ratio:.2f}' for ratio in ratios)})",
-                flush=True,
-            )
+        found = measure(ways, definition(Path(name), points), Path(name))
+    faults = []
+    for way, measured in found.items():
+        ratio = statistics.median(measured.ratios)
+        elapsed, cpu = ({workers: min(times) for workers, times in kind.items()} for kind in (measured.elapsed, measured.cpu))
+        print(
+            f"{points} points, {way}: one worker {elapsed[1]:.1f} s (CPU {cpu[1]:.1f} s, {1000 * cpu[1] / points:.1f} ms a point), two"
+            f" {elapsed[2]:.1f} s (CPU {cpu[2]:.1f} s); ratio {ratio:.2f} (each turn {', '.join(f'{one:.2f}' for one in measured.ratios)})"
+        )
+        if ratio < RATIO_LEAST:
+            faults.append(f"{way}: two workers are {ratio:.2f} times as fast as one, not {RATIO_LEAST}")
+        if "the command" in found:
+            # CPU time of one worker, which programs that run beside it change least.
+            overhead = cpu[1] / min(found["the command"].cpu[1]) - 1.0
+            print(f"  {100 * overhead:+.1f} % CPU time against the command")
+            if overhead > OVERHEAD_MOST:
+                faults.append(f"{way}: {100 * overhead:.1f} % more CPU time than the command, not at most {100 * OVERHEAD_MOST:.0f} %")
+    print("\n".join(faults))
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000))

@@ -292,6 +292,7 @@ def tune(
     requests: int,
     seed: int,
     disk: str,
+    array: str,
     title: str,
     report: Callable[[int], object] | None,
 ) -> tuple[str, str]: ...

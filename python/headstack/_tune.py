@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _native
 from ._errors import InputError
+from ._keywords import names_nearest
 from ._load import Load
 from ._rig import Rig
 
@@ -72,6 +73,9 @@ class Tuning:
     """By name: iops, throughput, mean and p99."""
     commands: tuple[str, ...]
     """Commands that set them; attributes of the disk until the next start."""
+    array_layout: dict[str, Any] | None
+    """Options of mkfs and the start of partitions that fit an advised chunk: `chunk_kib`, `data_drives`, `partition_multiple_kib`,
+    `mkfs_ext4`, `mkfs_xfs`. None where no chunk is advised."""
     udev_rule: str
     """A udev rule that sets those of the disk whenever it appears; empty where none is of the disk."""
     runs: int
@@ -96,6 +100,7 @@ def _texts(values: str | Sequence[str]) -> list[str]:
     return [values] if isinstance(values, str) else list(values)
 
 
+@names_nearest
 def tune(
     rig: Rig,
     load: Load,
@@ -106,13 +111,15 @@ def tune(
     requests: int = 20_000,
     seed: int = 0,
     disk: str = "sda",
+    array: str = "mdX",
     progress: Callable[[int], object] | None = None,
 ) -> Tuning:
     """The settings that serve a load best: of Linux (scheduler, queue depth, read-ahead and others), an array's chunk, a storage node's.
 
     The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
     `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
-    settings that are tried. `requests` are those of a whole run, at least 100. `disk` is named in the commands and in the udev rule.
+    settings that are tried. `requests` are those of a whole run, at least 100. `disk` is named in the commands and in the udev rule,
+    `array` in the command of mdadm.
 
     The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
     comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.
@@ -124,7 +131,7 @@ def tune(
         raise InputError("rig: has an order or a layer in Python, which tune cannot run; tune the rig without it")
     title = f"headstack tune {rig.name}"
     text, udev_rule = _native.tune(
-        rig._native, load._native, goal, _texts(bound), _texts(knob), requests, seed, disk, title, progress
+        rig._native, load._native, goal, _texts(bound), _texts(knob), requests, seed, disk, array, title, progress
     )
     found = json.loads(text)
 

@@ -1,7 +1,11 @@
 //! Ctrl-C and SIGTERM while a command computes. The first requests a stop, so that the command prints what it has measured; the second ends
 //! the process at once. Neither leaves a temporary file.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "signals are the process's")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "signals and the list of changed files are the process's"
+)]
 
 use crate::failure::{self, Failure};
 use crate::service::events::unless_ignored;
@@ -9,9 +13,12 @@ use crate::signal::Signal;
 use crate::temporary;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Whether a stop was requested. Clones share the state.
@@ -60,8 +67,46 @@ pub(crate) fn end_at_first_signal() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes the temporary files and ends the process. The list stays locked, so that no new file is created.
+/// Files of the system that a command has changed for a time, with the values to put back.
+static CHANGED: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
+
+fn changed() -> MutexGuard<'static, Vec<(PathBuf, String)>> {
+    CHANGED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Files whose values are written back when this is dropped, or when a second signal ends the process.
+#[derive(Debug)]
+pub(crate) struct RestoredFiles {
+    report: fn(&Path, &io::Error),
+}
+
+impl RestoredFiles {
+    /// `values` are written in this order; `report` gets what cannot be written. There is one at a time.
+    pub(crate) fn new(values: Vec<(PathBuf, String)>, report: fn(&Path, &io::Error)) -> RestoredFiles {
+        *changed() = values;
+        RestoredFiles { report }
+    }
+}
+
+impl Drop for RestoredFiles {
+    fn drop(&mut self) {
+        // Locked until all is restored, so that a second signal in between does not end the process.
+        let mut values = changed();
+        for (path, value) in values.drain(..) {
+            if let Err(error) = fs::write(&path, value) {
+                (self.report)(&path, &error);
+            }
+        }
+    }
+}
+
+/// Restores what was changed, removes the temporary files and ends the process. The lists stay locked, so that nothing new is created.
 fn end_at_once(signal: Signal) -> ! {
+    let values = changed();
+    for (path, value) in values.iter() {
+        // Failures cannot be reported.
+        let _ = fs::write(path, value);
+    }
     let _locked = temporary::remove_all();
     process::exit(i32::from(signal.exit_code()))
 }
@@ -74,5 +119,16 @@ mod tests {
     fn signal_maps_to_its_name_and_shell_exit_code() {
         assert_eq!((Signal(SIGINT).name(), Signal(SIGINT).exit_code()), ("SIGINT", 130));
         assert_eq!((Signal(SIGTERM).name(), Signal(SIGTERM).exit_code()), ("SIGTERM", 143));
+    }
+
+    #[test]
+    fn changed_files_are_restored_in_order_when_dropped() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let [one, missing] = ["one", "no/such"].map(|name| folder.path().join(name));
+        fs::write(&one, "new").expect("the folder is writable");
+        let values = vec![(missing, "x".to_string()), (one.clone(), "old".to_string())];
+        drop(RestoredFiles::new(values, |path, _| assert!(path.ends_with("no/such"))));
+        assert_eq!(fs::read_to_string(&one).expect("it is there"), "old");
+        assert!(changed().is_empty());
     }
 }

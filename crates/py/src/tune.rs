@@ -19,7 +19,7 @@ const REQUESTS_MIN: u64 = 100;
 /// Searches for the settings of a rig that serve a load best. Returns what `headstack tune --json` prints of it, and a udev rule. `report` gets
 /// the number of runs.
 #[pyfunction]
-#[pyo3(signature = (rig, load, goal, bounds, knobs, requests, seed, disk, title, report))]
+#[pyo3(signature = (rig, load, goal, bounds, knobs, requests, seed, disk, array, title, report))]
 #[allow(clippy::too_many_arguments, reason = "the options of the command, which Python passes by keyword")]
 pub(crate) fn tune(
     py: Python<'_>,
@@ -31,6 +31,7 @@ pub(crate) fn tune(
     requests: u64,
     seed: u64,
     disk: &str,
+    array: &str,
     title: &str,
     report: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
@@ -51,7 +52,7 @@ pub(crate) fn tune(
     let work = || {
         let mut run = |wanted: &[TuneTrial]| trials.run(wanted);
         let outcome = search(&goal, &candidates, seed, &mut run).map_err(CallError::Input)?;
-        let object = Value::Object(outcome.to_object(&rig.rig, &goal, disk));
+        let object = Value::Object(outcome.to_object(&rig.rig, &goal, disk, array));
         Ok((object.to_string(), outcome.udev_rule(disk, title).unwrap_or_default()))
     };
     let check = || {

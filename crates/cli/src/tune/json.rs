@@ -1,6 +1,7 @@
 //! The advice as JSON.
 
 use super::Tuned;
+use super::verify::Verified;
 use serde_json::{Map, Value};
 
 /// The document as text with a final newline.
@@ -10,7 +11,9 @@ pub(super) fn to_json(tuned: &Tuned<'_>) -> String {
     document.insert("version".to_string(), env!("CARGO_PKG_VERSION").into());
     document.insert("rig".to_string(), command.rig.as_str().into());
     document.insert("load".to_string(), command.load.as_str().into());
-    document.extend(tuned.outcome.to_object(&tuned.rig, &tuned.goal, &command.disk));
+    document.extend(tuned.outcome.to_object(&tuned.rig, &tuned.goal, &command.disk, &command.array));
+    let verification = tuned.verified.as_ref().map(Verified::to_json);
+    document.insert("verification".to_string(), verification.into());
     let document = Value::Object(document);
     serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON") + "\n"
 }

@@ -2,23 +2,27 @@
 
 mod json;
 mod text;
+mod verify;
 
 use crate::failure::Failure;
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::interrupt::Interrupt;
 use crate::rig;
 use crate::signal::Signal;
 use crate::sim::load::{self, LoadArgs};
 use crate::sim::setup::RigArgs;
+use headstack::WorkloadKind;
 use headstack::tune::{
-    self, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome, TuneTrial,
+    self, FioVerification, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome,
+    TuneTrial,
 };
 use headstack_sim::rig::Rig;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use verify::{Verified, VerifyArgs};
 
 /// Find the settings of a Linux system (scheduler, queue depth, read-ahead and others) that serve a load best.
 ///
@@ -56,10 +60,24 @@ pub(crate) struct Tune {
     /// Write the advised settings of a storage node as keys for its node file.
     #[arg(long, value_name = "FILE")]
     node: Option<PathBuf>,
-    /// The disk that the commands and the udev rule name.
+    /// Write a fio job that runs the load on the disk, to check the advice before and after.
+    #[arg(long, value_name = "FILE")]
+    fio: Option<PathBuf>,
+    /// The disk that the commands, the udev rule and the fio job name.
     #[arg(long, value_name = "NAME", default_value = "sda")]
     disk: String,
+    /// The array that the command of mdadm names.
+    #[arg(long, value_name = "NAME", default_value = ARRAY_PLACEHOLDER)]
+    array: String,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
+
+/// No system has an array of this name, so that a command that is run without a change fails.
+const ARRAY_PLACEHOLDER: &str = "mdX";
+
+/// Seconds of the fio job of `--fio`.
+const FIO_SECONDS: u64 = 60;
 
 /// What was wanted and what came out.
 struct Tuned<'a> {
@@ -67,6 +85,7 @@ struct Tuned<'a> {
     rig: Rig,
     goal: TuneGoal,
     outcome: TuneOutcome,
+    verified: Option<Verified>,
 }
 
 impl Tune {
@@ -78,17 +97,35 @@ impl Tune {
         let candidates = tune::candidates_of(&rig, &self.knob).map_err(refused)?;
         let udev = NewFile::if_named(self.udev.as_deref())?;
         let node = NewFile::if_named(self.node.as_deref())?;
-        let outcome = self.search(&rig, &goal, &candidates)?;
-        let tuned = Tuned { command: self, rig, goal, outcome };
+        let fio = NewFile::if_named(self.fio.as_deref())?;
+        let job = self.fio.as_ref().map(|_| self.fio_job()).transpose()?;
+        let verification = self.verify.prepare(&self.load, &self.load_options)?;
+        let interrupt = Interrupt::watch()?;
+        let outcome = self.search(&rig, &goal, &candidates, &interrupt)?;
+        let mut tuned = Tuned { command: self, rig, goal, outcome, verified: None };
         let title = format!("headstack tune {} {}", self.rig, self.load);
         let (rule, keys) = (tuned.outcome.udev_rule(&self.disk, &title), tuned.outcome.node_keys(&title));
-        for (file, text) in [(udev, rule), (node, keys)] {
+        for (file, text) in [(udev, rule), (node, keys), (fio, job)] {
             if let Some((file, text)) = file.zip(text) {
                 file.fill(text.as_bytes())?;
             }
         }
+        if let Some(verification) = verification {
+            tuned.verified = Some(verification.run(&tuned, &interrupt)?);
+        }
         let text = if self.json { json::to_json(&tuned) } else { text::to_text(&tuned) };
         out.write_all(text.as_bytes()).map_err(Failure::Output)
+    }
+
+    /// The load as a fio job for the disk.
+    fn fio_job(&self) -> Result<String, Failure> {
+        let fault = |error: &str| Failure::Input(format!("--fio: {}: {error}", self.load));
+        if !matches!(self.load_options.kind(&self.load)?.0, WorkloadKind::FioJob) {
+            return Err(fault("no fio job, which fio could run"));
+        }
+        let text = files::read_text(Path::new(&self.load))?;
+        let job = FioVerification::new(&text, &format!("/dev/{}", self.disk), FIO_SECONDS);
+        job.map(|job| job.text).map_err(|error| fault(&error))
     }
 
     fn search(
@@ -96,8 +133,8 @@ impl Tune {
         rig: &Rig,
         goal: &TuneGoal,
         candidates: &[SettingChoice],
+        interrupt: &Interrupt,
     ) -> Result<TuneOutcome, Failure> {
-        let interrupt = Interrupt::watch()?;
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(crate::progress::style("{spinner} {pos} runs, {elapsed}"));
         let stopped = || interrupt.received();

@@ -1,6 +1,6 @@
 //! The advice as text.
 
-use super::Tuned;
+use super::{ARRAY_PLACEHOLDER, Tuned};
 use crate::report::Table;
 use crate::units::{grouped, significant};
 use headstack::tune::{AdvisedSetting, Gain, KNOBS, KnobOwner, NOT_TUNED, TuneBound, TuneMetric, evidence};
@@ -30,19 +30,7 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
         );
     }
     if !outcome.advised.is_empty() {
-        let is_of_disk = |one: &AdvisedSetting| KNOBS[one.choice.knob].owner == KnobOwner::Disk;
-        let lasts = if outcome.advised.iter().all(is_of_disk) { " until the next start" } else { "" };
-        let _ = writeln!(text, "To set them{lasts}:");
-        for command in outcome.commands(&tuned.command.disk) {
-            let _ = writeln!(text, "  {command}");
-        }
-        if outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == KnobOwner::Array) {
-            let _ = writeln!(
-                text,
-                "mdadm moves all data of the array for another chunk, which takes hours to days."
-            );
-        }
-        text.push('\n');
+        text += &commands(tuned);
     }
     let _ = writeln!(
         text,
@@ -52,7 +40,43 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
         grouped(outcome.combinations as u64),
         evidence(&tuned.rig)
     );
+    if let Some(verified) = &tuned.verified {
+        let _ = writeln!(text, "\n{}", verified.to_text(outcome));
+    }
     let _ = writeln!(text, "Not simulated, so nothing is said of them: {}.", NOT_TUNED.join(", "));
+    text
+}
+
+/// How the advised settings are set.
+fn commands(tuned: &Tuned<'_>) -> String {
+    let outcome = &tuned.outcome;
+    let mut text = String::new();
+    let is_of_disk = |one: &AdvisedSetting| KNOBS[one.choice.knob].owner == KnobOwner::Disk;
+    let lasts = if outcome.advised.iter().all(is_of_disk) { " until the next start" } else { "" };
+    let _ = writeln!(text, "To set them{lasts}:");
+    for command in outcome.commands(&tuned.command.disk, &tuned.command.array) {
+        let _ = writeln!(text, "  {command}");
+    }
+    if outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == KnobOwner::Array) {
+        let _ =
+            writeln!(text, "mdadm moves all data of the array for another chunk, which takes hours to days.");
+        if tuned.command.array == ARRAY_PLACEHOLDER {
+            let _ = writeln!(
+                text,
+                "Put the array's name in place of {ARRAY_PLACEHOLDER}, or name it with --array."
+            );
+        }
+    }
+    if let Some(layout) = outcome.array_layout(&tuned.rig) {
+        let _ = writeln!(
+            text,
+            "A new file system on it: mkfs.ext4 {} or mkfs.xfs {}, in a partition that starts at a multiple of {} KiB.",
+            layout.ext4_options(),
+            layout.xfs_options(),
+            grouped(layout.stripe_kib())
+        );
+    }
+    text.push('\n');
     text
 }
 
@@ -103,7 +127,7 @@ fn verdict(gain: &Gain) -> &'static str {
 }
 
 /// The figure's change, `+18.0 % (15.2 to 20.9)`.
-fn percent(metric: TuneMetric, gain: &Gain) -> String {
+pub(super) fn percent(metric: TuneMetric, gain: &Gain) -> String {
     // Adding zero makes a negative zero positive.
     let [mean, least, most] =
         gain.change_percent(metric).map(|percent| (10.0 * percent).round() / 10.0 + 0.0);

@@ -66,7 +66,15 @@ fn chunk_of_an_array_is_advised_as_an_option_of_mdadm() {
     let chunk: u64 = advised["advised"].as_str().and_then(|text| text.parse().ok()).expect("it is a number");
     assert!(chunk >= 256, "{advice:#}");
     assert_eq!(advised["key_value"], (2 * chunk).to_string(), "in sectors");
-    assert_eq!(advice["commands"][0], format!("mdadm --grow /dev/md0 --chunk={chunk}"));
+    assert_eq!(
+        advice["commands"][0],
+        format!("mdadm --grow /dev/mdX --chunk={chunk}"),
+        "no array has this name"
+    );
+    // Five drives, of which one's worth is parity.
+    let layout = &advice["array_layout"];
+    assert_eq!(layout["partition_multiple_kib"].as_u64(), Some(4 * chunk), "{layout:#}");
+    assert_eq!(layout["mkfs_ext4"], format!("-E stride={},stripe_width={chunk}", chunk / 4));
 }
 
 #[test]
@@ -111,6 +119,46 @@ fn unknown_names_are_refused_with_the_nearest() {
     assert!(said(&["--bound", "p99>200"]).contains("a limit of p99 is p99<NUMBER"));
     assert!(said(&["--bound", "p99<0"]).contains("`0` is no number above 0"));
     assert!(said(&["--knob", "read_ahead_kb"]).contains("has none of the settings"));
+}
+
+#[test]
+fn fio_job_for_the_disk_is_written() {
+    let (folder, job) = job(READERS);
+    let written = folder.path().join("verify.fio");
+    let args =
+        ["tune", "st2000dm006", text(&job), "--knob", "queue_depth", "--requests", "400", "--disk", "sdq"];
+    printed(&[&args[..], &["--fio", text(&written)]].concat());
+    let found = fs::read_to_string(&written).expect("it is written");
+    assert!(found.starts_with("[global]\nfilename=/dev/sdq\ntime_based\nruntime=60\n"), "{found}");
+    assert!(found.contains("\n[readers]\nrw=randread\nbs=4k\n"), "{found}");
+    // The job is one that the simulator runs, too.
+    printed(&["sim", "st2000dm006", text(&written), "--json", "-"]);
+    let trace = folder.path().join("a.trace");
+    fs::write(&trace, "0.000000 0 8 8 1\n10.000000 0 80 8 0\n").expect("there is room");
+    let said = refused(&["tune", "st2000dm006", text(&trace), "--fio", text(&written)], 2);
+    assert!(said.contains("no fio job"), "{said}");
+}
+
+#[test]
+fn recording_of_blktrace_is_a_load() {
+    // Reads of 4 KiB by sixteen processes, as the kernel's binary trace has them.
+    let (folder, _job) = job("");
+    let (table, trace) = (folder.path().join("reads.csv"), folder.path().join("sda.blktrace.0"));
+    let row = |index: u64| {
+        format!(
+            "{},0,read,{},4096\n",
+            index * 2_000_000,
+            (index * 7_919_123_456) % 1_000_000_000_000 / 4096 * 4096
+        )
+    };
+    let rows: String = (0..600).map(row).collect();
+    fs::write(&table, format!("time_ns,device,op,offset,bytes\n{rows}")).expect("there is room");
+    printed(&["trace", "convert", text(&table), text(&trace), "--to", "blktrace"]);
+    let args =
+        ["tune", "st2000dm006", text(&trace), "--goal", "mean", "--knob", "queue_depth", "--requests", "600"];
+    let advice = json(&[&args[..], &["--set", "host.queue.depth=1", "--all-to", "0", "--json"]].concat());
+    assert_eq!(advice["advised"][0]["setting"], "queue_depth", "{advice:#}");
+    assert!(advice["change"]["percent"].as_f64() < Some(-10.0), "{advice:#}");
 }
 
 #[test]

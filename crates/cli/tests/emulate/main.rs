@@ -21,3 +21,4 @@ mod nbd;
 mod noise;
 mod probe;
 mod tools;
+mod tuned;

@@ -76,13 +76,15 @@ impl TuneOutcome {
     }
 
     /// The commands that set them: attributes of the disk until the next start, the chunk of the array permanently, keys of a node until it ends.
-    pub fn commands(&self, disk: &str) -> Vec<String> {
+    ///
+    /// `disk` is a name such as `sda`, `array` one such as `md0`.
+    pub fn commands(&self, disk: &str, array: &str) -> Vec<String> {
         let one = |advised: &&AdvisedSetting| {
             let Knob { owner, attribute, .. } = KNOBS[advised.choice.knob];
             let value = advised.choice.text();
             match owner {
                 KnobOwner::Disk => format!("echo {value} > /sys/block/{disk}/{attribute}"),
-                KnobOwner::Array => format!("mdadm --grow /dev/md0 {attribute}={value}"),
+                KnobOwner::Array => format!("mdadm --grow /dev/{array} {attribute}={value}"),
                 KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
             }
         };
@@ -110,7 +112,7 @@ impl TuneOutcome {
     }
 
     /// All of it as a JSON object; `rig` is the rig before the advice.
-    pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str) -> Map<String, Value> {
+    pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str, array: &str) -> Map<String, Value> {
         let advised = self.advised.iter().map(|advised| {
             let knob = &KNOBS[advised.choice.knob];
             json!({
@@ -120,7 +122,7 @@ impl TuneOutcome {
                 "attribute": knob.attribute,
                 "now": knob.value_in(rig),
                 "advised": advised.choice.text(),
-                "change": percent(goal.metric, &advised.gain),
+                "change": change_to_json(goal.metric, &advised.gain),
             })
         });
         let figures = self.by_metric.iter().map(|(metric, change)| {
@@ -128,7 +130,7 @@ impl TuneOutcome {
                 "unit": metric.unit(),
                 "now": self.before.get(*metric),
                 "advised": self.after.get(*metric),
-                "change": percent(*metric, change),
+                "change": change_to_json(*metric, change),
                 "is_worse": change.is_loss(),
             });
             (metric.name().to_string(), figure)
@@ -138,9 +140,10 @@ impl TuneOutcome {
             "bounds": goal.bounds.iter().map(TuneBound::to_string).collect::<Vec<_>>(),
             "bounds_kept": goal.is_kept_by(&self.after),
             "advised": advised.collect::<Vec<_>>(),
-            "change": percent(goal.metric, &self.whole),
+            "change": change_to_json(goal.metric, &self.whole),
             "figures": figures.collect::<Map<_, _>>(),
-            "commands": self.commands(disk),
+            "commands": self.commands(disk, array),
+            "array_layout": self.array_layout(rig).map(|layout| layout.to_json()),
             "runs": self.runs,
             "whole_runs": self.whole_runs,
             "combinations": self.combinations,
@@ -154,8 +157,8 @@ impl TuneOutcome {
     }
 }
 
-/// Of the figure; a time that gets better changes by less than 0.
-fn percent(metric: TuneMetric, gain: &Gain) -> Value {
+/// The change of a figure in percent with its interval, as JSON; a time that gets better changes by less than 0.
+pub fn change_to_json(metric: TuneMetric, gain: &Gain) -> Value {
     let [mean, least, most] = gain.change_percent(metric);
     json!({"percent": mean, "least_percent": least, "most_percent": most})
 }

@@ -56,6 +56,11 @@ impl TuneFigures {
         TuneFigures([results.iops(), results.bandwidth_mb_s(), response.mean_ms(), response.p99().as_ms()])
     }
 
+    /// Those that another program measured.
+    pub fn measured(iops: f64, mb_s: f64, mean_ms: f64, p99_ms: f64) -> TuneFigures {
+        TuneFigures([iops, mb_s, mean_ms, p99_ms])
+    }
+
     /// One of them.
     pub fn get(&self, metric: TuneMetric) -> f64 {
         self.0[metric as usize]

@@ -7,6 +7,9 @@ use super::search::{
     TuneOutcome, TuneTrial, by_gain, with, without,
 };
 
+/// Final seeds after which a setting without a gain is dropped.
+const FIRST_FINAL_SEEDS: u64 = 3;
+
 impl SettingSearch<'_> {
     /// Compares the best with the system as it is, and with itself without each of its settings, on seeds that chose nothing. A setting without which
     /// nothing is lost beyond chance is dropped.
@@ -18,6 +21,10 @@ impl SettingSearch<'_> {
         let first = SCREENING_SEEDS;
         let (mut best, mut refused) = (best, Vec::new());
         loop {
+            if let Some(index) = self.superfluous(&best)? {
+                best.remove(index);
+                continue;
+            }
             let mut finalists = vec![Vec::new(), best.clone()];
             finalists.extend(best.iter().map(|choice| without(&best, choice.knob)));
             let figures = self.figures(&finalists, first..first + FINAL_SEEDS, TuneTrial::WHOLE)?;
@@ -63,6 +70,23 @@ impl SettingSearch<'_> {
         }
     }
 
+    /// The place of the setting whose gain is smallest on the first of the final seeds, if it is not worth a change: the other seeds would be
+    /// spent on what is dropped all the same. With limits all seeds decide, because a setting that breaks one is replaced.
+    fn superfluous(&mut self, best: &[SettingChoice]) -> Result<Option<usize>, String> {
+        if best.is_empty() || !self.goal.bounds.is_empty() {
+            return Ok(None);
+        }
+        let mut settings = vec![best.to_vec()];
+        settings.extend(best.iter().map(|choice| without(best, choice.knob)));
+        let seeds = SCREENING_SEEDS..SCREENING_SEEDS + FIRST_FINAL_SEEDS;
+        let figures = self.figures(&settings, seeds, TuneTrial::WHOLE)?;
+        let score = |runs: &Vec<TuneFigures>| self.goal.score(&TuneFigures::mean(runs));
+        let whole = score(&figures[0]);
+        let gains = figures[1..].iter().map(|runs| whole - score(runs)).enumerate();
+        let least = gains.min_by(|(_, one), (_, other)| one.total_cmp(other));
+        Ok(least.filter(|(_, gain)| *gain < LEAST_GAIN).map(|(index, _)| index))
+    }
+
     /// Adds the best other value of a knob whose value broke a limit, if one improves the whole: a smaller one may keep the limit.
     fn with_other_value(
         &mut self,
@@ -75,7 +99,7 @@ impl SettingSearch<'_> {
         let left: Vec<SettingChoice> = candidates.iter().copied().filter(is_left).collect();
         let settings: Vec<Vec<SettingChoice>> = left.iter().map(|choice| with(&best, *choice)).collect();
         // Whole runs, because the value was refused for what short ones did not show.
-        let gains = self.screen(&best, &settings, TuneTrial::WHOLE)?;
+        let gains = self.screen(&best, &settings, SCREENING_SEEDS, TuneTrial::WHOLE)?;
         Ok(match by_gain(&left, gains).first() {
             Some((choice, gain)) if *gain > LEAST_GAIN => with(&best, *choice),
             _ => best,

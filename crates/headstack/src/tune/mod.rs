@@ -1,15 +1,20 @@
 //! *What should be set?* Searches among a Linux system's settings for those that serve a workload best.
 
 mod advice;
+mod array_layout;
+mod climb;
 mod goal;
 mod judge;
 mod knobs;
 mod search;
+mod verification;
 
-pub use advice::{evidence, knob_named};
+pub use advice::{change_to_json, evidence, knob_named};
+pub use array_layout::ArrayLayout;
 pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
 pub use knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
 pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
+pub use verification::FioVerification;
 
 use crate::error::Error;
 use crate::load::Workload;

@@ -1,12 +1,12 @@
-//! The search: passes over all values on short runs, the best together; then the finalists are [judged](super::judge).
+//! The search: its runs, and what came out. It [climbs](super::climb) on short runs; then the finalists are [judged](super::judge).
 //!
 //! All runs of a seed ask for the same blocks (common random numbers), so settings are compared by the differences within a seed.
 //! *Source:* A. M. Law, "Simulation Modeling and Analysis", chapter 11; K. Jamieson and A. Talwalkar, "Non-stochastic best arm
 //! identification and hyperparameter optimization" (2016), successive halving.
 
-use super::goal::{TuneFigures, TuneGoal, TuneMetric};
+use super::goal::{TuneFigures, TuneGoal, TuneMetric, log_gain};
 use super::knobs::{KNOBS, SCHEDULER};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::numbers::confidence_interval;
 use std::collections::BTreeMap;
 
 /// A value of a knob, by their places in [`KNOBS`] and its values.
@@ -56,12 +56,15 @@ pub struct Gain {
 impl Gain {
     /// Of paired logarithms, with this confidence. There are at least two.
     pub(super) fn from_logs(logs: &[f64], confidence: f64) -> Gain {
-        let count = logs.len() as f64;
-        let log = logs.iter().sum::<f64>() / count;
-        let squares: f64 = logs.iter().map(|one| (one - log) * (one - log)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let student = StudentsT::new(0.0, 1.0, count - 1.0).expect("a positive number of degrees of freedom");
-        Gain { log, half_width: student.inverse_cdf(0.5 + confidence / 2.0) * error }
+        let (log, half_width) = confidence_interval(logs, confidence).expect("there are at least two");
+        Gain { log, half_width }
+    }
+
+    /// Of pairs of runs, before and after, with a confidence of 95 %. None of fewer than two pairs, which have no interval.
+    pub fn of_pairs(metric: TuneMetric, before: &[TuneFigures], after: &[TuneFigures]) -> Option<Gain> {
+        let logs: Vec<f64> =
+            before.iter().zip(after).map(|(before, after)| log_gain(metric, before, after)).collect();
+        (logs.len() > 1).then(|| Gain::from_logs(&logs, CONFIDENCE))
     }
 
     /// Whether it is better than chance explains, and worth a change: more than half a percent.
@@ -83,8 +86,6 @@ impl Gain {
 
 /// A smaller gain is not worth a setting, however certain it is.
 pub(super) const LEAST_GAIN: f64 = 0.005;
-/// Passes of the search over all values. Each further one costs about ten whole runs.
-const PASSES_MAX: usize = 3;
 /// Seeds of the short runs, and of the finalists.
 pub(super) const SCREENING_SEEDS: u64 = 2;
 pub(super) const FINAL_SEEDS: u64 = 8;
@@ -127,6 +128,8 @@ pub(super) struct SettingSearch<'a> {
     seed: u64,
     pub(super) runs: u64,
     pub(super) parts: u64,
+    /// The scheduler that the system has now, if the search may change it.
+    pub(super) scheduler_now: Option<&'static str>,
     /// Scores by settings, seed and length, so that none runs twice.
     known: BTreeMap<(Vec<SettingChoice>, u64, u64), TuneFigures>,
 }
@@ -163,16 +166,17 @@ impl SettingSearch<'_> {
         Ok(settings.iter().map(of).collect())
     }
 
-    /// Gains of settings over a base on short runs.
+    /// Gains of settings over a base, on the first of the screening seeds.
     pub(super) fn screen(
         &mut self,
         base: &[SettingChoice],
         settings: &[Vec<SettingChoice>],
+        seeds: u64,
         parts: u64,
     ) -> Result<Vec<f64>, String> {
         let mut all = vec![base.to_vec()];
         all.extend_from_slice(settings);
-        let figures = self.figures(&all, 0..SCREENING_SEEDS, parts)?;
+        let figures = self.figures(&all, 0..seeds, parts)?;
         let (base, others) = figures.split_first().expect("the base is the first");
         // Limits are kept on the mean over the seeds, not by each.
         let score = |runs: &Vec<TuneFigures>| self.goal.score(&TuneFigures::mean(runs));
@@ -194,11 +198,13 @@ pub(super) fn without(choices: &[SettingChoice], knob: usize) -> Vec<SettingChoi
     choices.iter().copied().filter(|one| one.knob != knob).collect()
 }
 
-/// Whether a value can have an effect with these: a scheduler's parameter has none with another scheduler.
-fn is_active(choices: &[SettingChoice], choice: &SettingChoice) -> bool {
-    let scheduler = choices.iter().find(|one| KNOBS[one.knob].name == SCHEDULER);
-    let chosen = scheduler.map(SettingChoice::text);
-    KNOBS[choice.knob].scheduler.is_none_or(|wanted| chosen.is_none_or(|chosen| chosen == wanted))
+/// The scheduler that is not among the candidates, because the system has it. Unknown where more than one is missing.
+fn scheduler_now(candidates: &[SettingChoice]) -> Option<&'static str> {
+    let knob = KNOBS.iter().position(|knob| knob.name == SCHEDULER)?;
+    let is_candidate = |value: &usize| candidates.contains(&SettingChoice { knob, value: *value });
+    let mut missing = (0..KNOBS[knob].values.len()).filter(|value| !is_candidate(value));
+    let now = missing.next().map(|value| KNOBS[knob].values[value]);
+    now.filter(|_| missing.next().is_none())
 }
 
 /// The best gains first.
@@ -217,67 +223,11 @@ pub fn search<'a>(
     seed: u64,
     run: &'a mut RunTuneTrials<'a>,
 ) -> Result<TuneOutcome, String> {
-    let mut search =
-        SettingSearch { goal: goal.clone(), run, seed, runs: 0, parts: 0, known: BTreeMap::new() };
-    let mut best = search.climb(Vec::new(), candidates)?;
-    if !goal.bounds.is_empty() {
-        // Two settings may keep a limit together that each of them breaks alone: so the search also starts from what is best without limits.
-        search.goal.bounds.clear();
-        let free = search.climb(Vec::new(), candidates)?;
-        search.goal = goal.clone();
-        let other = search.climb(free, candidates)?;
-        if search.screen(&best, std::slice::from_ref(&other), TuneTrial::WHOLE / 2)?[0] > LEAST_GAIN {
-            best = other;
-        }
-    }
+    let scheduler_now = scheduler_now(candidates);
+    let (goal, known) = (goal.clone(), BTreeMap::new());
+    let mut search = SettingSearch { goal, run, seed, runs: 0, parts: 0, scheduler_now, known };
+    let best = search.best(candidates)?;
     search.judge(best, candidates)
-}
-
-impl SettingSearch<'_> {
-    /// Passes over all values until one changes nothing. Each later one finds values that
-    /// became better by what the passes before chose, and parameters of a scheduler that was chosen.
-    fn climb(
-        &mut self,
-        start: Vec<SettingChoice>,
-        candidates: &[SettingChoice],
-    ) -> Result<Vec<SettingChoice>, String> {
-        let mut best = start;
-        for _ in 0..PASSES_MAX {
-            let before = best.clone();
-            best = self.pass(best, candidates)?;
-            if best == before {
-                break;
-            }
-        }
-        Ok(best)
-    }
-
-    /// Tries each value with what was chosen so far; the best of each knob joins, the one with the largest gain first, for as long as the
-    /// whole improves.
-    fn pass(
-        &mut self,
-        best: Vec<SettingChoice>,
-        candidates: &[SettingChoice],
-    ) -> Result<Vec<SettingChoice>, String> {
-        let is_tried = |choice: &SettingChoice| !best.contains(choice) && is_active(&best, choice);
-        let tried: Vec<SettingChoice> = candidates.iter().copied().filter(is_tried).collect();
-        let settings: Vec<Vec<SettingChoice>> = tried.iter().map(|choice| with(&best, *choice)).collect();
-        let gains = self.screen(&best, &settings, 1)?;
-        let (mut best, mut changed) = (best, Vec::new());
-        for (choice, gain) in by_gain(&tried, gains) {
-            let is_new = !changed.contains(&choice.knob) && is_active(&best, &choice);
-            if gain > LEAST_GAIN && is_new && self.improves(&best, choice)? {
-                best = with(&best, choice);
-                changed.push(choice.knob);
-            }
-        }
-        Ok(best)
-    }
-
-    fn improves(&mut self, best: &[SettingChoice], choice: SettingChoice) -> Result<bool, String> {
-        let gains = self.screen(best, &[with(best, choice)], TuneTrial::WHOLE / 2)?;
-        Ok(gains[0] > LEAST_GAIN)
-    }
 }
 
 #[cfg(test)]

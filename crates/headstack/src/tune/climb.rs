@@ -1,0 +1,212 @@
+//! The part of the search that chooses: passes over all values on short runs, and pairs of changes where no single one is better.
+//!
+//! A pass changes one setting at a time, so it ends where two settings must change together: another scheduler may be better only
+//! with another queue depth. There the search tries pairs of the best values of each two settings.
+
+use super::knobs::{KNOBS, SCHEDULER};
+use super::search::{
+    LEAST_GAIN, SCREENING_SEEDS, SettingChoice, SettingSearch, TuneTrial, by_gain, with, without,
+};
+use std::collections::BTreeSet;
+
+/// Passes of a climb over all values. Each further one costs about seven whole runs.
+const PASSES_MAX: usize = 3;
+/// Values of each setting that are paired with those of another one, the best first.
+const PAIRED_VALUES: usize = 2;
+/// Pairs of changes that run again for longer, the best first.
+const PAIRS_CONFIRMED: usize = 3;
+/// Climbs that start from a pair.
+const ESCAPES_MAX: usize = 2;
+
+impl SettingSearch<'_> {
+    /// The best settings that the search finds, on the seeds of the screening.
+    pub(super) fn best(&mut self, candidates: &[SettingChoice]) -> Result<Vec<SettingChoice>, String> {
+        if self.goal.bounds.is_empty() {
+            return self.climb_with_pairs(Vec::new(), candidates);
+        }
+        // Two settings may keep a limit together that each of them breaks alone: so the search also starts from what is best without limits.
+        // That itself is a finalist, because a limit that a short run breaks may be kept by a whole one.
+        let limited = self.climb(Vec::new(), candidates)?;
+        let bounds = std::mem::take(&mut self.goal.bounds);
+        let free = self.climb_with_pairs(Vec::new(), candidates);
+        self.goal.bounds = bounds;
+        let free = free?;
+        let adapted = self.climb(free.clone(), candidates)?;
+        self.best_of_whole_runs(limited, &[adapted, free])
+    }
+
+    /// The best of these by whole runs; the first unless another one gains enough.
+    fn best_of_whole_runs(
+        &mut self,
+        first: Vec<SettingChoice>,
+        others: &[Vec<SettingChoice>],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let gains = self.screen(&first, others, SCREENING_SEEDS, TuneTrial::WHOLE)?;
+        let best = others.iter().zip(gains).max_by(|(_, one), (_, other)| one.total_cmp(other));
+        Ok(best.filter(|(_, gain)| *gain > LEAST_GAIN).map_or(first, |(other, _)| other.clone()))
+    }
+
+    /// A climb, and further ones from pairs of changes that are better than its end.
+    fn climb_with_pairs(
+        &mut self,
+        start: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let mut best = self.climb(start, candidates)?;
+        for _ in 0..ESCAPES_MAX {
+            let Some(better) = self.better_pair(&best, candidates)? else { break };
+            best = self.climb(better, candidates)?;
+        }
+        Ok(best)
+    }
+
+    /// Passes over all values until one changes nothing. Each later one finds values that became better by what the passes before
+    /// chose, and parameters of a scheduler that was chosen.
+    fn climb(
+        &mut self,
+        start: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let mut best = start;
+        for _ in 0..PASSES_MAX {
+            let before = best.clone();
+            best = self.pass(best, candidates)?;
+            if best == before {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Tries each change of what was chosen so far; the best of each knob joins, the one with the largest gain first, for as long as the
+    /// whole improves.
+    fn pass(
+        &mut self,
+        mut best: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let mut changed = Vec::new();
+        for (change, gain) in self.ranked_by_halves(&best, candidates)? {
+            if gain > LEAST_GAIN && !changed.contains(&change.knob) && self.is_active(&best, &change) {
+                let with_change = self.changed(&best, change);
+                if self.improves(&best, &with_change)? {
+                    best = with_change;
+                    changed.push(change.knob);
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// The better half of the changes with their gains, the best first: all run on one seed, the better half on all (successive halving).
+    fn ranked_by_halves(
+        &mut self,
+        best: &[SettingChoice],
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<(SettingChange, f64)>, String> {
+        let first = self.ranked(best, candidates)?;
+        let half: Vec<SettingChange> =
+            first.iter().take(first.len().div_ceil(2)).map(|(change, _)| *change).collect();
+        let settings: Vec<Vec<SettingChoice>> =
+            half.iter().map(|change| self.changed(best, *change)).collect();
+        let gains = self.screen(best, &settings, SCREENING_SEEDS, 1)?;
+        Ok(by_gain(&half, gains))
+    }
+
+    /// All changes that can have an effect with these settings, with their gains on one seed, the best first.
+    fn ranked(
+        &mut self,
+        best: &[SettingChoice],
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<(SettingChange, f64)>, String> {
+        let other_values = candidates.iter().filter(|choice| !best.contains(choice));
+        let other_values = other_values.map(|choice| SettingChange { knob: choice.knob, to: Some(*choice) });
+        let resets = best.iter().map(|choice| SettingChange { knob: choice.knob, to: None });
+        let tried = other_values.chain(resets).filter(|change| self.is_active(best, change));
+        let tried: Vec<SettingChange> = tried.collect();
+        let settings: Vec<Vec<SettingChoice>> =
+            tried.iter().map(|change| self.changed(best, *change)).collect();
+        let gains = self.screen(best, &settings, 1, 1)?;
+        Ok(by_gain(&tried, gains))
+    }
+
+    fn improves(&mut self, best: &[SettingChoice], other: &[SettingChoice]) -> Result<bool, String> {
+        let gains = self.screen(best, &[other.to_vec()], SCREENING_SEEDS, TuneTrial::WHOLE / 2)?;
+        Ok(gains[0] > LEAST_GAIN)
+    }
+
+    /// Two changes that together are better than these settings, which no single change improves.
+    fn better_pair(
+        &mut self,
+        best: &[SettingChoice],
+        candidates: &[SettingChoice],
+    ) -> Result<Option<Vec<SettingChoice>>, String> {
+        let ranked = self.ranked(best, candidates)?;
+        let pairs = self.pairs(best, &ranked, candidates);
+        let gains = self.screen(best, &pairs, 1, 1)?;
+        let places: Vec<usize> = (0..pairs.len()).collect();
+        for (index, gain) in by_gain(&places, gains).into_iter().take(PAIRS_CONFIRMED) {
+            if gain > LEAST_GAIN && self.improves(best, &pairs[index])? {
+                return Ok(Some(pairs[index].clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Settings with two changes: the best ones of each two knobs, and each other scheduler with its own parameters.
+    fn pairs(
+        &self,
+        best: &[SettingChoice],
+        ranked: &[(SettingChange, f64)],
+        candidates: &[SettingChoice],
+    ) -> Vec<Vec<SettingChoice>> {
+        let mut leaders: Vec<SettingChange> = Vec::new();
+        for (change, _) in ranked {
+            let met = leaders.iter().filter(|leader| leader.knob == change.knob).count();
+            if met < PAIRED_VALUES || is_scheduler(change.knob) {
+                leaders.push(*change);
+            }
+        }
+        let mut pairs = BTreeSet::new();
+        for (index, one) in leaders.iter().enumerate() {
+            let changed = self.changed(best, *one);
+            let own = candidates.iter().map(|choice| SettingChange { knob: choice.knob, to: Some(*choice) });
+            let own = own.filter(|other| is_scheduler(one.knob) && !self.is_active(best, other));
+            for other in leaders[index + 1..].iter().copied().chain(own) {
+                if other.knob != one.knob && self.is_active(&changed, &other) {
+                    pairs.insert(self.changed(&changed, other));
+                }
+            }
+        }
+        pairs.into_iter().collect()
+    }
+
+    /// The settings with a change, without the parameters of a scheduler that they no longer have.
+    fn changed(&self, best: &[SettingChoice], change: SettingChange) -> Vec<SettingChoice> {
+        let mut changed = without(best, change.knob);
+        if let Some(choice) = change.to {
+            changed = with(&changed, choice);
+        }
+        let all = changed.clone();
+        changed.retain(|choice| self.is_active(&all, &SettingChange { knob: choice.knob, to: None }));
+        changed
+    }
+
+    /// Whether a change can have an effect with these: that of a scheduler's parameter has none with another scheduler.
+    fn is_active(&self, choices: &[SettingChoice], change: &SettingChange) -> bool {
+        let chosen = choices.iter().find(|one| is_scheduler(one.knob));
+        let scheduler = chosen.map(SettingChoice::text).or(self.scheduler_now);
+        KNOBS[change.knob].scheduler.is_none_or(|wanted| scheduler.is_none_or(|name| name == wanted))
+    }
+}
+
+/// A change of one setting: to a value, or back to that of the system.
+#[derive(Clone, Copy)]
+struct SettingChange {
+    knob: usize,
+    to: Option<SettingChoice>,
+}
+
+fn is_scheduler(knob: usize) -> bool {
+    KNOBS[knob].name == SCHEDULER
+}
