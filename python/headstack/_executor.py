@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from ._errors import InputError
 from ._sweep import Source
 
 #: Exceptions of task engines, by name, that say that the worker of a task died; they need not be installed.
@@ -35,6 +36,10 @@ def run_part(source: Source, folder: str, number: int, of: int, call: str) -> Pa
 def run_cell(source: Source, folder: str, index: int, call: str) -> None:
     """Runs a cell of a sweep, in a worker."""
     source.plan().run_cell(folder, index)
+
+
+def start() -> None:
+    """Nothing, in a worker that has started."""
 
 
 def is_death(error: BaseException | None) -> bool:
@@ -61,7 +66,8 @@ class Isolation:
         self._plan = source.plan()
 
     def run(self, cells: Iterable[int]) -> None:
-        """Runs these cells. Raises what a worker raised."""
+        """Runs these cells. Raises what a worker raised, and InputError where no worker starts."""
+        self._check_start()
         queue = deque(cells)
         while queue:
             for cell in self._batch(queue):
@@ -78,6 +84,18 @@ class Isolation:
             initializer=getattr(old, "_initializer", None),
             initargs=getattr(old, "_initargs", ()),
         )
+
+    def _check_start(self) -> None:
+        """Raises InputError if a new process of a process pool ends before it runs anything: then no cell is the reason."""
+        if not isinstance(self._executor, ProcessPoolExecutor):
+            return
+        with self._pool(1) as pool:
+            error = submitted(pool, start).exception()
+        if is_death(error):
+            reasons = "its initializer fails, or its start method cannot import the program's main module"
+            raise InputError(f"executor: a new process ends before it runs anything ({reasons}; see its output)") from error
+        if error is not None:
+            raise error
 
     def _submit(self, pool: Executor, cell: int) -> Future[Any]:
         return submitted(pool, run_cell, self._source, self._folder, cell, uuid.uuid4().hex)

@@ -9,6 +9,7 @@ from typing import Any
 from ._native import Rig as NativeRig
 from ._drive import Drive
 from ._errors import InputError
+from ._keywords import names_nearest
 from ._keys import dotted, toml_value
 from ._layer import Layer
 from ._load import Load
@@ -65,6 +66,7 @@ class Rig:
         others = tuple(other for other in self._orders if other.where != order.where)
         return Rig._made(self._native, (*others, order), self._layers)
 
+    @names_nearest
     def with_layer(self, layer: Layer, *, volume: int | None = None, drive: int | None = None) -> Rig:
         """The same rig with a layer written in Python on top of a volume (the first, unless given), or above a drive and its queue.
 
@@ -109,10 +111,12 @@ class Rig:
         """All keys of the rig with their values, those of its drives included."""
         return self._native.to_dict()
 
+    @names_nearest
     def simulation(self, load: Load, *, seed: int = 0, keep: str = "all") -> Simulation:
         """A run that goes step by step or until a time. See `run` for the arguments."""
         return Simulation(self, load, seed=seed, keep=keep)
 
+    @names_nearest
     def run(
         self,
         load: Load,

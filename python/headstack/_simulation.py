@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import _native
 from ._errors import InputError, StoppedWarning
+from ._keywords import names_nearest
 from ._layer import Layer
 from ._load import Load
 from ._results import Results
@@ -38,6 +39,7 @@ class Simulation:
     The results do not depend on how it is moved.
     """
 
+    @names_nearest
     def __init__(self, rig: Rig, load: Load, *, seed: int = 0, keep: str = "all") -> None:
         """An idle rig at time 0. `keep` is `all` for a row a request, or `summary`."""
         if not isinstance(load, Load):
@@ -61,6 +63,7 @@ class Simulation:
         self._remains = self._native.step(events)
         return self._remains
 
+    @names_nearest
     def run(
         self,
         until: float | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from . import _native
 from ._errors import InputError
+from ._keywords import names_nearest
 from ._load import Load
 
 __all__ = ["PythonLoad"]
@@ -22,6 +23,7 @@ class PythonLoad(Load):
     `completion = yield`. All sources run at the same virtual time. An exception in one ends the run.
     """
 
+    @names_nearest
     def __init__(self, *sources: Source, name: str = "python") -> None:
         """A load of these sources; give the same function twice for two equal ones."""
         if not sources:

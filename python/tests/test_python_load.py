@@ -6,7 +6,7 @@ import random
 import signal
 import threading
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,22 @@ def test_wrong_sources_are_exceptions(rig: hs.Rig) -> None:
         rig.run(hs.PythonLoad(lambda context: [hs.Request(0, 8), None]))
     with pytest.raises(hs.InputError, match="is written in Python"):
         hs.tune(hs.Rig("workstation"), hs.PythonLoad(one_by_one))
+
+
+def test_unknown_keyword_names_the_nearest(rig: hs.Rig) -> None:
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: hs.Request(0, 8, volum=0), "'volume'"),  # type: ignore[call-arg]
+        (lambda: hs.PythonLoad(one_by_one, nmae="mine"), "'name'"),  # type: ignore[call-arg]
+        (lambda: rig.with_layer(hs.Layer(), drve=0), "'drive'"),  # type: ignore[call-arg]
+        (lambda: rig.run(hs.PythonLoad(one_by_one), sede=1), "'seed'"),  # type: ignore[call-arg]
+        (lambda: hs.Sweep(rigs="atlas-10k", loads="job.fio", seed=1), "'seeds'"),  # type: ignore[call-arg]
+        (lambda: hs.tune(rig, hs.PythonLoad(one_by_one), gaol="iops"), "'goal'"),  # type: ignore[call-arg]
+    ]
+    for call, near in calls:
+        with pytest.raises(TypeError, match=f"unexpected keyword argument .*Did you mean {near}"):
+            call()
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'xyzzy'$"):
+        hs.Request(0, 8, xyzzy=1)  # type: ignore[call-arg]
 
 
 def test_load_without_an_end_is_stopped_at_a_time_and_by_ctrl_c(rig: hs.Rig) -> None:

@@ -1,10 +1,13 @@
 //! What loads written in Python yield and get: requests, sleeps, completions, and the run that they are in.
 
 use crate::error::input_error;
+use headstack::model::spec::nearest;
 use headstack::model::{Lbn, Op, Request};
 use headstack::workload::Issue;
 use headstack::{Instant, KeptRequests, Nanos};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -89,7 +92,11 @@ impl NativeRequest {
 impl NativeRequest {
     /// A request for `sectors` blocks from `lbn` on. It is issued when it is yielded, or at `time_ns`, if that is later.
     #[new]
-    #[pyo3(signature = (lbn, sectors, op="read", *, time_ns=None, volume=0, fua=false, urgent=false))]
+    #[pyo3(
+        signature = (lbn, sectors, op="read", *, time_ns=None, volume=0, fua=false, urgent=false, **unknown),
+        text_signature = "(lbn, sectors, op='read', *, time_ns=None, volume=0, fua=False, urgent=False)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "a request's keywords in Python")]
     fn new(
         lbn: i64,
         sectors: i64,
@@ -98,7 +105,11 @@ impl NativeRequest {
         volume: i64,
         fua: bool,
         urgent: bool,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<NativeRequest> {
+        if let Some(unknown) = unknown {
+            return Err(unknown_keyword(unknown)?);
+        }
         let request = checked_request(op_named(op)?, lbn, sectors, fua)?;
         let time = time_ns.map(|time| instant("time_ns", time)).transpose()?;
         let volume =
@@ -134,6 +145,17 @@ impl NativeRequest {
         let Request { op, lbn: Lbn(lbn), sectors, .. } = self.request;
         format!("<Request: {} of {sectors} sectors at LBN {lbn}>", op_name(op))
     }
+}
+
+/// Keywords of a request.
+const KEYWORDS: [&str; 7] = ["lbn", "sectors", "op", "time_ns", "volume", "fua", "urgent"];
+
+/// The exception about a keyword that a request does not have, in the words of Python 3.13.
+fn unknown_keyword(unknown: &Bound<'_, PyDict>) -> PyResult<PyErr> {
+    let name = unknown.keys().get_item(0)?.extract::<String>()?;
+    let near = nearest(&name, KEYWORDS).map_or(String::new(), |near| format!(". Did you mean '{near}'?"));
+    let message = format!("Request() got an unexpected keyword argument '{name}'{near}");
+    Ok(PyTypeError::new_err(message))
 }
 
 /// The last time at which something written in Python may happen: 146 years, half of what 63 bits of nanoseconds hold.
