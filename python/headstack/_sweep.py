@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._keywords import names_nearest
 from ._numpy import np
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The columns with text. Those of the keys that are set have text, too.
 TEXTS = ("key", "rig", "load", "error")
+#: The columns with an array for each row, of a sweep with histograms.
+LISTS = ("histogram_ns", "histogram_requests")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class SweepTable(Mapping[str, "npt.NDArray[Any]"]):
     """The rows of a sweep as NumPy columns by name, in the order of the plan: `table["p99_ms"]`.
 
     Text is in columns of objects, `None` where there is none; `seed` is unsigned; all other columns are `float64`, NaN where a cell
-    failed or has no such figure. Columns and units are those of the sweep's files. `len(table)` is the number of columns, and
+    failed or has no such figure; `histogram_ns` and `histogram_requests` have an array for each row. Columns and units are those of the sweep's files. `len(table)` is the number of columns, and
     `table.rows` that of the rows.
     """
 
@@ -115,6 +118,7 @@ class Sweep:
     single ones. Paths in keywords count from the working directory. Raises `InputError` if the definition cannot be read or is invalid.
     """
 
+    @names_nearest
     def __init__(
         self,
         file: str | os.PathLike[str] | None = None,
@@ -125,8 +129,9 @@ class Sweep:
         settings: Sequence[Mapping[str, object]] = (),
         seeds: int = 1,
         first_seed: int = 0,
+        histograms: bool = False,
     ) -> None:
-        keywords = bool(rigs) or bool(loads) or bool(grid) or bool(settings) or (seeds, first_seed) != (1, 0)
+        keywords = bool(rigs) or bool(loads) or bool(grid) or bool(settings) or (seeds, first_seed, histograms) != (1, 0, False)
         if (file is not None) == keywords:
             raise _native.InputError("Sweep: either a file, or rigs and loads as keywords")
         if file is not None:
@@ -137,6 +142,7 @@ class Sweep:
                 "loads": _words(loads),
                 "seeds": seeds,
                 "first_seed": first_seed,
+                "histograms": histograms,
                 "grid": {key: [_plain(value) for value in values] for key, values in (grid or {}).items()},
                 "list": [{key: _plain(value) for key, value in one.items()} for one in settings],
             }
@@ -164,10 +170,15 @@ class Sweep:
         texts = {*TEXTS, *self._native.setting_keys()}
         columns: dict[str, npt.NDArray[Any]] = {}
         for name, values in json.loads(self._native.rows(os.fspath(folder))).items():
+            if name in LISTS:
+                lists = columns[name] = np.empty(len(values), dtype=object)
+                lists[:] = [np.array(value, dtype=np.int64) for value in values]
+                continue
             kind = object if name in texts else np.uint64 if name == "seed" else np.float64
             columns[name] = np.array(values, dtype=kind)
         return SweepTable(columns)
 
+    @names_nearest
     def run(
         self,
         folder: str | os.PathLike[str],

@@ -172,6 +172,16 @@ def test_cell_that_ends_its_workers_is_a_row_with_an_error(
     assert sweep.run(folder).ran == 0, "its row counts as finished"
 
 
+def test_pool_whose_processes_cannot_start_ends_with_one_error(file: Path, tmp_path: Path) -> None:
+    sweep, folder = hs.Sweep(file), tmp_path / "rows"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=os._exit, initargs=(3,)) as workers:
+        with pytest.raises(hs.InputError, match="executor: a new process ends before it runs anything"):
+            sweep.run(folder, executor=workers, parts=2)
+    assert sweep.results(folder).rows == 0, "no cell counts as failed"
+    assert sweep.run(folder).ran == 6
+
+
 def test_exception_of_a_part_is_raised_after_the_other_parts(file: Path, tmp_path: Path) -> None:
     sweep = hs.Sweep(file)
     with pool() as workers:

@@ -25,6 +25,9 @@ pub struct SweepFile {
     /// The first seed; the others follow it.
     #[serde(default)]
     pub first_seed: u64,
+    /// Whether each row has the distribution of the response times.
+    #[serde(default)]
+    pub histograms: bool,
     /// How loads that are traces are read.
     #[serde(default)]
     pub trace: TraceKeys,

@@ -115,7 +115,8 @@ impl<'a> SweepFolder<'a> {
     pub(crate) fn write_rows(&self, plan: &SweepPlan, rows: &[SweepRow]) -> Result<(), SweepError> {
         let path = self.part_file(rows.iter().map(|row| row.key.as_str()));
         write_renamed(&path, |file| {
-            parquet_file::write(rows, plan.setting_keys(), file).map_err(io::Error::other)
+            parquet_file::write(rows, plan.setting_keys(), plan.has_histograms(), file)
+                .map_err(io::Error::other)
         })
     }
 }

@@ -20,6 +20,8 @@ const RIG: &str = "rig";
 const LOAD: &str = "load";
 const SEED: &str = "seed";
 const ERROR: &str = "error";
+/// Columns of lists: the largest time of each bucket, and the requests in it.
+const HISTOGRAM: [&str; 2] = ["histogram_ns", "histogram_requests"];
 
 fn column(
     name: &str,
@@ -36,7 +38,7 @@ fn text(name: &str, is_optional: bool) -> Result<TypePtr, ParquetError> {
     column(name, Physical::BYTE_ARRAY, ConvertedType::UTF8, is_optional)
 }
 
-fn schema(setting_keys: &[String]) -> Result<TypePtr, ParquetError> {
+fn schema(setting_keys: &[String], has_histograms: bool) -> Result<TypePtr, ParquetError> {
     let mut fields = vec![text(KEY, false)?, text(RIG, false)?, text(LOAD, false)?];
     for key in setting_keys {
         fields.push(text(key, true)?);
@@ -49,6 +51,10 @@ fn schema(setting_keys: &[String]) -> Result<TypePtr, ParquetError> {
     for (name, _) in FIGURES {
         fields.push(column(name, Physical::DOUBLE, ConvertedType::NONE, true)?);
     }
+    for name in HISTOGRAM.into_iter().filter(|_| has_histograms) {
+        let builder = Type::primitive_type_builder(name, Physical::INT64);
+        fields.push(Arc::new(builder.with_repetition(Repetition::REPEATED).build()?));
+    }
     Ok(Arc::new(Type::group_type_builder("sweep").with_fields(fields).build()?))
 }
 
@@ -56,10 +62,12 @@ fn schema(setting_keys: &[String]) -> Result<TypePtr, ParquetError> {
 pub(crate) fn write(
     rows: &[SweepRow],
     setting_keys: &[String],
+    has_histograms: bool,
     out: &mut (impl Write + Send),
 ) -> Result<(), ParquetError> {
     let properties = WriterProperties::builder().set_created_by("headstack".to_string()).build();
-    let mut file = SerializedFileWriter::new(out, schema(setting_keys)?, Arc::new(properties))?;
+    let mut file =
+        SerializedFileWriter::new(out, schema(setting_keys, has_histograms)?, Arc::new(properties))?;
     let mut group = file.next_row_group()?;
     texts(&mut group, rows.iter().map(|row| Some(row.key.as_str())), false)?;
     texts(&mut group, rows.iter().map(|row| Some(row.rig.as_str())), false)?;
@@ -76,9 +84,30 @@ pub(crate) fn write(
     for index in 0..FIGURES.len() {
         figures(&mut group, rows.iter().map(|row| row.figures[index]))?;
     }
+    if has_histograms {
+        lists(&mut group, rows.iter().map(|row| row.histogram.iter().map(|(last, _)| *last).collect()))?;
+        lists(&mut group, rows.iter().map(|row| row.histogram.iter().map(|(_, count)| *count).collect()))?;
+    }
     group.close()?;
     file.close()?;
     Ok(())
+}
+
+/// A list for each row, which may be empty. *Source:* Parquet's definition and repetition levels: 0 at the first value of a row.
+fn lists<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: impl Iterator<Item = Vec<i64>>,
+) -> Result<(), ParquetError> {
+    let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        let length = row.len().max(1);
+        defined.extend(std::iter::repeat_n(i16::from(!row.is_empty()), length));
+        repeated.extend((0..length).map(|index| i16::from(index > 0)));
+        values.extend(row);
+    }
+    let mut column = group.next_column()?.expect("the schema has this column");
+    column.typed::<Int64Type>().write_batch(&values, Some(&defined), Some(&repeated))?;
+    column.close()
 }
 
 /// The values that are there, and for each row whether it has one.
@@ -150,6 +179,11 @@ pub(crate) fn read_columns(file: File) -> Result<Vec<Map<String, Value>>, Parque
         Field::Long(whole) => (*whole).into(),
         Field::ULong(whole) => (*whole).into(),
         Field::Double(number) => (*number).into(),
+        Field::ListInternal(list) => {
+            let whole =
+                |field: &Field| if let Field::Long(whole) = field { (*whole).into() } else { Value::Null };
+            list.elements().iter().map(whole).collect()
+        }
         _ => Value::Null,
     };
     let mut rows = Vec::new();
@@ -174,6 +208,7 @@ mod tests {
             error: error.map(str::to_string),
             counts: [error.is_none().then_some(4); COUNTS.len()],
             figures: [error.is_none().then_some(0.1); FIGURES.len()],
+            histogram: if error.is_none() { vec![(10, 3), (12, 1)] } else { Vec::new() },
         }
     }
 
@@ -182,7 +217,7 @@ mod tests {
         let keys = ["drive.order".to_string()];
         let rows = [row("a", Some("sptf"), None), row("b", None, Some("too deep"))];
         let mut file = tempfile::tempfile().expect("there is room for a file");
-        write(&rows, &keys, &mut file).unwrap_or_else(|error| panic!("{error}"));
+        write(&rows, &keys, true, &mut file).unwrap_or_else(|error| panic!("{error}"));
         let again = |file: &mut File| {
             file.rewind().expect("a file can be rewound");
             file.try_clone().expect("a file can be opened twice")
@@ -194,5 +229,8 @@ mod tests {
         assert_eq!((&found[0]["requests"], &found[0]["p99_ms"]), (&4.into(), &0.1.into()));
         assert_eq!((&found[1]["drive.order"], &found[1]["p99_ms"]), (&Value::Null, &Value::Null));
         assert_eq!(found[1]["error"], "too deep");
+        assert_eq!(found[0]["histogram_ns"], serde_json::json!([10, 12]));
+        assert_eq!(found[0]["histogram_requests"], serde_json::json!([3, 1]));
+        assert_eq!(found[1]["histogram_ns"], serde_json::json!([]));
     }
 }

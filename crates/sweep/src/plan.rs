@@ -73,6 +73,7 @@ pub struct SweepPlan {
     /// Each rig with each settings, or why the rig refuses them. The settings change fastest.
     rigs: Vec<Result<Rig, String>>,
     trace_options: TraceOptions,
+    histograms: bool,
     cells: Vec<SweepCell>,
 }
 
@@ -116,6 +117,7 @@ impl SweepPlan {
             settings,
             rigs,
             trace_options: file.trace_options(),
+            histograms: file.histograms,
             cells: Vec::new(),
         };
         plan.cells = plan.all_cells(file, &bases, files)?;
@@ -163,6 +165,9 @@ impl SweepPlan {
         let mut hasher = Hasher::new();
         add(&mut hasher, self.model_version.as_bytes());
         add(&mut hasher, self.setting_keys.join("\n").as_bytes());
+        if self.histograms {
+            add(&mut hasher, b"histograms");
+        }
         add(&mut hasher, self.rig_names[rig].as_bytes());
         for (key, value) in &self.settings[settings] {
             add(&mut hasher, key.as_bytes());
@@ -198,6 +203,11 @@ impl SweepPlan {
     /// The keys that its cells set, in the order of the columns.
     pub fn setting_keys(&self) -> &[String] {
         &self.setting_keys
+    }
+
+    /// Whether its rows have the distribution of the response times.
+    pub(crate) fn has_histograms(&self) -> bool {
+        self.histograms
     }
 
     /// The rig of a cell with its settings.

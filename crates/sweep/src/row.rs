@@ -66,6 +66,8 @@ pub(crate) struct SweepRow {
     pub(crate) error: Option<String>,
     pub(crate) counts: [Option<i64>; COUNTS.len()],
     pub(crate) figures: [Option<f64>; FIGURES.len()],
+    /// The distribution of the response times: the largest time of each bucket, and its count. Empty unless the sweep wants it.
+    pub(crate) histogram: Vec<(i64, i64)>,
 }
 
 impl SweepRow {
@@ -79,6 +81,7 @@ impl SweepRow {
             error: None,
             counts: [None; COUNTS.len()],
             figures: [None; FIGURES.len()],
+            histogram: Vec::new(),
         }
     }
 
@@ -98,6 +101,9 @@ impl SweepRow {
             "hit_share" => Some(mean(&mut devices.iter().map(|device| device.activity.read_hit_share()))),
             _ => object.pointer(place).and_then(Value::as_f64),
         };
-        SweepRow { counts: COUNTS.map(count), figures: FIGURES.map(figure), ..SweepRow::named(plan, cell) }
+        let buckets = plan.has_histograms().then(|| results.response().buckets()).unwrap_or_default();
+        let histogram = buckets.into_iter().map(|(last, count)| (last.0 as i64, count as i64)).collect();
+        let (counts, figures) = (COUNTS.map(count), FIGURES.map(figure));
+        SweepRow { counts, figures, histogram, ..SweepRow::named(plan, cell) }
     }
 }
