@@ -1,7 +1,8 @@
 //! The part of the search that chooses: passes over all values on short runs, and pairs of changes where no single one is better.
 //!
 //! A pass changes one setting at a time, so it ends where two settings must change together: another scheduler may be better only
-//! with another queue depth. There the search tries pairs of the best values of each two settings.
+//! with another queue depth. The scheduler decides what the other settings are worth, so there the search tries each other one with each
+//! other change.
 
 use super::knobs::{KNOBS, SCHEDULER};
 use super::search::{
@@ -11,12 +12,10 @@ use std::collections::BTreeSet;
 
 /// Passes of a climb over all values. Each further one costs about seven whole runs.
 const PASSES_MAX: usize = 3;
-/// Values of each setting that are paired with those of another one, the best first.
-const PAIRED_VALUES: usize = 2;
 /// Pairs of changes that run again for longer, the best first.
-const PAIRS_CONFIRMED: usize = 3;
-/// Climbs that start from a pair.
-const ESCAPES_MAX: usize = 2;
+const PAIRS_CONFIRMED: usize = 2;
+/// A gain on a short run below which a pair is not followed: a logarithm, about 2 %.
+const PAIR_GAIN: f64 = 0.02;
 
 impl SettingSearch<'_> {
     /// The best settings that the search finds, on the seeds of the screening.
@@ -46,18 +45,17 @@ impl SettingSearch<'_> {
         Ok(best.filter(|(_, gain)| *gain > LEAST_GAIN).map_or(first, |(other, _)| other.clone()))
     }
 
-    /// A climb, and further ones from pairs of changes that are better than its end.
+    /// A climb, and another one from a pair of changes that is better than its end.
     fn climb_with_pairs(
         &mut self,
         start: Vec<SettingChoice>,
         candidates: &[SettingChoice],
     ) -> Result<Vec<SettingChoice>, String> {
-        let mut best = self.climb(start, candidates)?;
-        for _ in 0..ESCAPES_MAX {
-            let Some(better) = self.better_pair(&best, candidates)? else { break };
-            best = self.climb(better, candidates)?;
+        let best = self.climb(start, candidates)?;
+        match self.better_pair(&best, candidates)? {
+            Some(better) => self.climb(better, candidates),
+            None => Ok(best),
         }
-        Ok(best)
     }
 
     /// Passes over all values until one changes nothing. Each later one finds values that became better by what the passes before
@@ -119,11 +117,8 @@ impl SettingSearch<'_> {
         best: &[SettingChoice],
         candidates: &[SettingChoice],
     ) -> Result<Vec<(SettingChange, f64)>, String> {
-        let other_values = candidates.iter().filter(|choice| !best.contains(choice));
-        let other_values = other_values.map(|choice| SettingChange { knob: choice.knob, to: Some(*choice) });
-        let resets = best.iter().map(|choice| SettingChange { knob: choice.knob, to: None });
-        let tried = other_values.chain(resets).filter(|change| self.is_active(best, change));
-        let tried: Vec<SettingChange> = tried.collect();
+        let mut tried = changes(best, candidates);
+        tried.retain(|change| self.is_active(best, change));
         let settings: Vec<Vec<SettingChoice>> =
             tried.iter().map(|change| self.changed(best, *change)).collect();
         let gains = self.screen(best, &settings, 1, 1)?;
@@ -135,46 +130,31 @@ impl SettingSearch<'_> {
         Ok(gains[0] > LEAST_GAIN)
     }
 
-    /// Two changes that together are better than these settings, which no single change improves.
+    /// Another scheduler with one other change, if both together are better than these settings, which no single change improves.
     fn better_pair(
         &mut self,
         best: &[SettingChoice],
         candidates: &[SettingChoice],
     ) -> Result<Option<Vec<SettingChoice>>, String> {
-        let ranked = self.ranked(best, candidates)?;
-        let pairs = self.pairs(best, &ranked, candidates);
+        let pairs = self.pairs(best, candidates);
         let gains = self.screen(best, &pairs, 1, 1)?;
         let places: Vec<usize> = (0..pairs.len()).collect();
         for (index, gain) in by_gain(&places, gains).into_iter().take(PAIRS_CONFIRMED) {
-            if gain > LEAST_GAIN && self.improves(best, &pairs[index])? {
+            if gain > PAIR_GAIN && self.improves(best, &pairs[index])? {
                 return Ok(Some(pairs[index].clone()));
             }
         }
         Ok(None)
     }
 
-    /// Settings with two changes: the best ones of each two knobs, and each other scheduler with its own parameters.
-    fn pairs(
-        &self,
-        best: &[SettingChoice],
-        ranked: &[(SettingChange, f64)],
-        candidates: &[SettingChoice],
-    ) -> Vec<Vec<SettingChoice>> {
-        let mut leaders: Vec<SettingChange> = Vec::new();
-        for (change, _) in ranked {
-            let met = leaders.iter().filter(|leader| leader.knob == change.knob).count();
-            if met < PAIRED_VALUES || is_scheduler(change.knob) {
-                leaders.push(*change);
-            }
-        }
+    /// Settings with another scheduler and each other change.
+    fn pairs(&self, best: &[SettingChoice], candidates: &[SettingChoice]) -> Vec<Vec<SettingChoice>> {
         let mut pairs = BTreeSet::new();
-        for (index, one) in leaders.iter().enumerate() {
-            let changed = self.changed(best, *one);
-            let own = candidates.iter().map(|choice| SettingChange { knob: choice.knob, to: Some(*choice) });
-            let own = own.filter(|other| is_scheduler(one.knob) && !self.is_active(best, other));
-            for other in leaders[index + 1..].iter().copied().chain(own) {
-                if other.knob != one.knob && self.is_active(&changed, &other) {
-                    pairs.insert(self.changed(&changed, other));
+        for scheduler in changes(best, candidates).into_iter().filter(|change| is_scheduler(change.knob)) {
+            let with_scheduler = self.changed(best, scheduler);
+            for other in changes(&with_scheduler, candidates) {
+                if !is_scheduler(other.knob) && self.is_active(&with_scheduler, &other) {
+                    pairs.insert(self.changed(&with_scheduler, other));
                 }
             }
         }
@@ -205,6 +185,13 @@ impl SettingSearch<'_> {
 struct SettingChange {
     knob: usize,
     to: Option<SettingChoice>,
+}
+
+/// All changes of these settings: to each other value, and back to that of the system.
+fn changes(best: &[SettingChoice], candidates: &[SettingChoice]) -> Vec<SettingChange> {
+    let others = candidates.iter().filter(|choice| !best.contains(choice));
+    let others = others.map(|choice| SettingChange { knob: choice.knob, to: Some(*choice) });
+    others.chain(best.iter().map(|choice| SettingChange { knob: choice.knob, to: None })).collect()
 }
 
 fn is_scheduler(knob: usize) -> bool {

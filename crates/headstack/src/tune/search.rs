@@ -330,6 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn settings_that_are_better_only_together_are_found() {
+        // With large read-ahead bfq helps a little, and the present scheduler with another queue depth a lot.
+        let effect = |choices: &[SettingChoice]| {
+            let (is_large, is_bfq) = (value_of(choices, 3) == 4, value_of(choices, 0) == 2);
+            let is_shallow = value_of(choices, 1) == 1;
+            f64::from(u8::from(is_large))
+                + 0.07 * f64::from(u8::from(is_bfq))
+                + 0.3 * f64::from(u8::from(is_large && is_shallow && value_of(choices, 0) == 0))
+        };
+        assert_eq!(chosen(&outcome(effect, &[0, 1, 3], 0.003)), [(1, 1), (3, 4)]);
+    }
+
+    #[test]
     fn parameter_of_a_scheduler_is_tried_with_the_scheduler_that_was_chosen() {
         // bfq helps, and without idling more.
         let effect = |choices: &[SettingChoice]| {
