@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 
 /// Passes of a climb over all values. Each further one costs about seven whole runs.
 const PASSES_MAX: usize = 3;
+/// The length of a pass's runs, and of those of pairs, of which there are most.
+const SHORT: u64 = TuneTrial::WHOLE / 4;
+const SHORTEST: u64 = TuneTrial::WHOLE / 8;
 /// Pairs of changes that run again for longer, the best first.
 const PAIRS_CONFIRMED: usize = 2;
 /// A gain on a short run below which a pair is not followed: a logarithm, about 2 %.
@@ -107,7 +110,7 @@ impl SettingSearch<'_> {
             first.iter().take(first.len().div_ceil(2)).map(|(change, _)| *change).collect();
         let settings: Vec<Vec<SettingChoice>> =
             half.iter().map(|change| self.changed(best, *change)).collect();
-        let gains = self.screen(best, &settings, SCREENING_SEEDS, 1)?;
+        let gains = self.screen(best, &settings, SCREENING_SEEDS, SHORT)?;
         Ok(by_gain(&half, gains))
     }
 
@@ -121,7 +124,7 @@ impl SettingSearch<'_> {
         tried.retain(|change| self.is_active(best, change));
         let settings: Vec<Vec<SettingChoice>> =
             tried.iter().map(|change| self.changed(best, *change)).collect();
-        let gains = self.screen(best, &settings, 1, 1)?;
+        let gains = self.screen(best, &settings, 1, SHORT)?;
         Ok(by_gain(&tried, gains))
     }
 
@@ -137,7 +140,7 @@ impl SettingSearch<'_> {
         candidates: &[SettingChoice],
     ) -> Result<Option<Vec<SettingChoice>>, String> {
         let pairs = self.pairs(best, candidates);
-        let gains = self.screen(best, &pairs, 1, 1)?;
+        let gains = self.screen(best, &pairs, 1, SHORTEST)?;
         let places: Vec<usize> = (0..pairs.len()).collect();
         for (index, gain) in by_gain(&places, gains).into_iter().take(PAIRS_CONFIRMED) {
             if gain > PAIR_GAIN && self.improves(best, &pairs[index])? {

@@ -38,7 +38,7 @@ pub struct TuneTrial {
 
 impl TuneTrial {
     /// Parts of a whole run.
-    pub const WHOLE: u64 = 4;
+    pub const WHOLE: u64 = 8;
 }
 
 /// Runs trials, in any order, and returns their figures in the order of the trials.
