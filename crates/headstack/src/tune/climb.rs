@@ -86,13 +86,13 @@ impl SettingSearch<'_> {
         mut best: Vec<SettingChoice>,
         candidates: &[SettingChoice],
     ) -> Result<Vec<SettingChoice>, String> {
-        let mut changed = Vec::new();
+        let mut tried = Vec::new();
         for (change, gain) in self.ranked_by_halves(&best, candidates)? {
-            if gain > LEAST_GAIN && !changed.contains(&change.knob) && self.is_active(&best, &change) {
+            if gain > LEAST_GAIN && !tried.contains(&change.knob) && self.is_active(&best, &change) {
+                tried.push(change.knob);
                 let with_change = self.changed(&best, change);
                 if self.improves(&best, &with_change)? {
                     best = with_change;
-                    changed.push(change.knob);
                 }
             }
         }
