@@ -44,7 +44,7 @@ pub(crate) struct Tune {
     /// Try only this setting. May be repeated. [default: all]
     #[arg(long, value_name = "NAME", value_parser = tune::knob_named)]
     knob: Vec<usize>,
-    /// Requests of a whole run; the short ones have an eighth, a quarter and half of them.
+    /// Requests of a whole run; the short ones have a quarter and half of them.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..))]
     requests: u64,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     }
     let _ = writeln!(
         text,
-        "{} runs, as long as {} whole ones; all combinations would be {}. Changes are means over eight seeds on which nothing was chosen;\nin brackets is what chance leaves open (95 %). The error of the model is not in them: {}.",
+        "{} runs, as long as {} whole ones; all combinations would be {}. Changes are means over seven seeds on which nothing was chosen;\nin brackets is what chance leaves open (95 %). The error of the model is not in them: {}.",
         outcome.runs,
         significant(outcome.whole_runs, 3),
         grouped(outcome.combinations as u64),

@@ -12,9 +12,8 @@ use std::collections::BTreeSet;
 
 /// Passes of a climb over all values. Each further one costs about seven whole runs.
 const PASSES_MAX: usize = 3;
-/// The length of a pass's runs, and of those of pairs, of which there are most.
+/// The length of the runs of a pass and of pairs.
 const SHORT: u64 = TuneTrial::WHOLE / 4;
-const SHORTEST: u64 = TuneTrial::WHOLE / 8;
 /// Pairs of changes that run again for longer, the best first.
 const PAIRS_CONFIRMED: usize = 2;
 /// A gain on a short run below which a pair is not followed: a logarithm, about 2 %.
@@ -140,7 +139,7 @@ impl SettingSearch<'_> {
         candidates: &[SettingChoice],
     ) -> Result<Option<Vec<SettingChoice>>, String> {
         let pairs = self.pairs(best, candidates);
-        let gains = self.screen(best, &pairs, 1, SHORTEST)?;
+        let gains = self.screen(best, &pairs, 1, SHORT)?;
         let places: Vec<usize> = (0..pairs.len()).collect();
         for (index, gain) in by_gain(&places, gains).into_iter().take(PAIRS_CONFIRMED) {
             if gain > PAIR_GAIN && self.improves(best, &pairs[index])? {

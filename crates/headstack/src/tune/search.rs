@@ -38,7 +38,7 @@ pub struct TuneTrial {
 
 impl TuneTrial {
     /// Parts of a whole run.
-    pub const WHOLE: u64 = 8;
+    pub const WHOLE: u64 = 4;
 }
 
 /// Runs trials, in any order, and returns their figures in the order of the trials.
@@ -88,7 +88,7 @@ impl Gain {
 pub(super) const LEAST_GAIN: f64 = 0.005;
 /// Seeds of the short runs, and of the finalists.
 pub(super) const SCREENING_SEEDS: u64 = 2;
-pub(super) const FINAL_SEEDS: u64 = 8;
+pub(super) const FINAL_SEEDS: u64 = 7;
 /// Confidence of all of an answer's comparisons together (Bonferroni).
 pub(super) const CONFIDENCE: f64 = 0.95;
 
