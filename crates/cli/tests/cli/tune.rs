@@ -146,13 +146,14 @@ fn recording_of_blktrace_is_a_load() {
     let (table, trace) = (folder.path().join("reads.csv"), folder.path().join("sda.blktrace.0"));
     let row = |index: u64| {
         format!(
-            "{},0,read,{},4096\n",
+            "{},0,read,{},4096,,,\n",
             index * 2_000_000,
             (index * 7_919_123_456) % 1_000_000_000_000 / 4096 * 4096
         )
     };
     let rows: String = (0..600).map(row).collect();
-    fs::write(&table, format!("time_ns,device,op,offset,bytes\n{rows}")).expect("there is room");
+    fs::write(&table, format!("time_ns,device,op,offset,bytes,response_ns,think_ns,process\n{rows}"))
+        .expect("there is room");
     printed(&["trace", "convert", text(&table), text(&trace), "--to", "blktrace"]);
     let args =
         ["tune", "st2000dm006", text(&trace), "--goal", "mean", "--knob", "queue_depth", "--requests", "600"];
