@@ -1,6 +1,10 @@
 //! The temporary files of this process. A signal that ends it runs no destructors, so they are listed here to be removed.
 
-#![allow(clippy::disallowed_types, reason = "the list of temporary files is the process's")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the list of temporary files is the process's"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -101,7 +101,7 @@ impl SweepRow {
             "hit_share" => Some(mean(&mut devices.iter().map(|device| device.activity.read_hit_share()))),
             _ => object.pointer(place).and_then(Value::as_f64),
         };
-        let buckets = plan.has_histograms().then(|| results.response().buckets()).unwrap_or_default();
+        let buckets = if plan.has_histograms() { results.response().buckets() } else { Vec::new() };
         let histogram = buckets.into_iter().map(|(last, count)| (last.0 as i64, count as i64)).collect();
         let (counts, figures) = (COUNTS.map(count), FIGURES.map(figure));
         SweepRow { counts, figures, histogram, ..SweepRow::named(plan, cell) }

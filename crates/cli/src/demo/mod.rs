@@ -37,14 +37,16 @@ impl Demo {
         let bench =
             Bench::new(EXPERIMENTS.iter().map(|experiment| experiment.runs).sum(), Interrupt::watch()?);
         let mut sections = Vec::new();
-        let mut run_all = || EXPERIMENTS.iter().try_for_each(|one| Ok(sections.push((one.section)(&bench)?)));
-        let done: Result<(), Failure> = run_all();
+        let done = EXPERIMENTS.iter().try_for_each(|experiment| {
+            sections.push((experiment.section)(&bench)?);
+            Ok(())
+        });
         bench.progress.finish_and_clear();
         // A signal leaves the completed experiments, and no page.
         for section in &sections {
             print(section, out)?;
         }
-        done.map_err(|failure| match failure {
+        done.map_err(|failure: Failure| match failure {
             Failure::Stopped(signal) if sections.is_empty() => Failure::StoppedWithoutResult(signal),
             failure => failure,
         })?;
