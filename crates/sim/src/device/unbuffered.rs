@@ -4,8 +4,8 @@
 //! while the one before it passes. The drive requests the bus so that the data can begin to cross with the first sector. If it has
 //! the bus too late, it releases it, loses whole revolutions, and requests it again for the same sector. Once it has the bus, it
 //! keeps it to the last sector of the access, head switches and seeks between tracks included. On a bus slower than the media each
-//! sector takes a revolution; the two rates are compared on the first track of the access. Where transfers share a rate, and the
-//! rest of it is too little for the access, the drive loses as many whole revolutions as the transfer lasts longer.
+//! sector takes a revolution; the two rates are compared on the first and the last track of the access. Where transfers share a
+//! rate, and the rest of it is too little for the access, the drive loses as many whole revolutions as the transfer lasts longer.
 //!
 //! Not modelled: sector interleave, which spaced out the sectors of a track to suit a slow bus; a bus that is released between two
 //! tracks of an access; a request for the bus that is withdrawn when its sector has passed: the drive takes part in one
@@ -45,7 +45,7 @@ impl PassingAccess {
         let arm = Arm { place: disk.arm.place, at: begins };
         let pass = disk.drive.plan(&disk.last_extent, arm, start, end - start, false);
         let sector = bus.read_time(1);
-        let mut span = match pass.takes_time() && sector > pass.sector(&disk.drive) {
+        let mut span = match pass.takes_time() && sector > shortest_sector(&disk.drive, &pass, end) {
             true => read_singly(&disk.drive, arm, pass, end, sector),
             false => disk.drive.read_in_order(arm.at, pass, end, &mut Delivered::nowhere()),
         };
@@ -68,7 +68,7 @@ impl PassingAccess {
         let (arm, _) = disk.write_arm(begins, start);
         let pass = disk.drive.plan(&disk.last_extent, arm, start, end - start, true);
         let sector = bus.write_time(1);
-        let is_slow = pass.takes_time() && sector > pass.sector(&disk.drive);
+        let is_slow = pass.takes_time() && sector > shortest_sector(&disk.drive, &pass, end);
         // Through a buffer of one sector the next one's data are always late: it is written a revolution later.
         let room = if is_slow { Room { sectors: 1, left: 0, reconnect: sector } } else { Room::ENDLESS };
         let (retries, delay) = (disk.retry_time(job.found_idle, start), disk.write_delay(start, end));
@@ -110,6 +110,13 @@ impl PassingAccess {
         self.crossed += lost;
         disk.lose(lost, job);
     }
+}
+
+/// The shorter of the times of a sector on the first and on the last track of an access up to `end`.
+fn shortest_sector(drive: &Drive, first: &Pass, end: Lbn) -> Nanos {
+    let last = drive.geometry.extent_at(Lbn(end.0 - 1));
+    let turn = drive.mechanics.spindle().period();
+    first.sector(drive).min(Nanos(turn.0 / u64::from(last.sectors_per_track)))
 }
 
 /// Reads blocks from the start of `pass` up to `end` one by one, each once the one before has crossed the bus, which takes `crosses`.

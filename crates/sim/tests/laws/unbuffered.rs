@@ -60,6 +60,23 @@ fn free_fast_bus_costs_seek_latency_media_and_one_sector() {
 }
 
 #[test]
+fn access_into_a_zone_faster_than_the_bus_lasts_at_least_its_transfer() {
+    let small = small().into_iter().find(|rig| rig.name() == "small-cylinder").expect("it is a small drive");
+    let plain = small.plain().with(|spec| {
+        spec.geometry.zones[0].sectors_per_track = 30;
+        spec.capacity_sectors = 4 * (60 * 30 + 60 * 90);
+    });
+    let boundary = Lbn(4 * 60 * 30);
+    // A sector takes 333 µs in the first zone and 111 µs in the second.
+    let rig = behind_bus(&plain, 250.0, false);
+    for op in [Op::Read, Op::Write] {
+        let request = Request { op, ..Request::read(Lbn(boundary.0 - 4), 64) };
+        let response = serve(&mut rig.device(), Instant::ZERO, request).response();
+        assert!(response.0 >= 64 * 250_000, "{op:?}: {response:?}");
+    }
+}
+
+#[test]
 fn bus_slower_than_the_media_costs_a_revolution_per_sector() {
     for plain in some_plain() {
         let track = plain.whole_tracks(1)[0];
