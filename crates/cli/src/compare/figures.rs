@@ -92,7 +92,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Batches of a run that are kept, at most: so many that 20 pairs remain also where one run has a tenth of the other's requests.
+/// Most batches of a run that are kept: 20 pairs remain where one run has a tenth of the other's requests.
 const BATCHES_KEPT: usize = 400;
 
 /// The figures of a run: small, because there may be thousands of runs.

@@ -18,18 +18,18 @@ const SCHEDULER_FOLDER: &str = "queue/iosched";
 const SET_BY_SCHEDULER: &str = "queue/nr_requests";
 
 /// A disk, by a device of it.
-pub(super) struct LiveDisk {
+pub(super) struct VerifiedDisk {
     /// The device, a disk or a partition.
     device: PathBuf,
     /// The disk's folder in sysfs.
     folder: PathBuf,
 }
 
-impl LiveDisk {
+impl VerifiedDisk {
     /// The disk of a device.
     ///
     /// *Errors:* it is no block device.
-    pub(super) fn find(device: &Path) -> Result<LiveDisk, Failure> {
+    pub(super) fn find(device: &Path) -> Result<VerifiedDisk, Failure> {
         let fault = |what: &str| Failure::Input(format!("--verify {}: {what}", device.display()));
         let found = fs::metadata(device).map_err(|error| fault(&error.to_string()))?;
         if !found.file_type().is_block_device() {
@@ -41,7 +41,7 @@ impl LiveDisk {
         let folder = folder.map_err(|_| fault("sysfs does not have it"))?;
         let is_partition = folder.join("partition").exists();
         let disk = folder.parent().filter(|_| is_partition).map_or(folder.clone(), Path::to_path_buf);
-        Ok(LiveDisk { device: path, folder: disk })
+        Ok(VerifiedDisk { device: path, folder: disk })
     }
 
     /// The device as fio opens it.

@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::report::Table;
 use crate::sim::load::LoadArgs;
 use crate::units::significant;
-use device::LiveDisk;
+use device::VerifiedDisk;
 use fio::FioJobRun;
 use headstack::WorkloadKind;
 use headstack::tune::{
@@ -41,7 +41,7 @@ pub(super) struct VerifyArgs {
 
 /// A verification that is possible: device, job and fio are there.
 pub(super) struct PreparedVerification {
-    disk: LiveDisk,
+    disk: VerifiedDisk,
     job: FioVerification,
     seconds: u64,
 }
@@ -78,7 +78,7 @@ impl VerifyArgs {
         if !matches!(options.kind(load)?.0, WorkloadKind::FioJob) {
             return Err(Failure::Input(format!("--verify: {load} is no fio job, which fio could run")));
         }
-        let disk = LiveDisk::find(device)?;
+        let disk = VerifiedDisk::find(device)?;
         let text = files::read_text(Path::new(load))?;
         let job = FioVerification::new(&text, &disk.device().display().to_string(), self.verify_seconds);
         let job = job.map_err(|error| Failure::Input(format!("--verify: {load}: {error}")))?;
