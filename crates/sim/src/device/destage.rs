@@ -83,7 +83,7 @@ impl Destage {
             policy,
             joined: cache.joined_writes,
             order: order::built_in(&cache.destage_order)?,
-            runs: DirtyRuns::new(room, u64::from(cache.segment_sectors)),
+            runs: DirtyRuns::new(room, u64::from(cache.segment_sectors), policy == WriteCache::Full),
             queue: Queue::new(room),
             current: None,
             batch: Vec::new(),

@@ -24,7 +24,7 @@ struct ChainedRun {
 #[derive(Debug)]
 pub(super) struct DirtyRuns {
     runs: Slab<ChainedRun>,
-    /// The first run of each chain; a power of two of them.
+    /// The first run of each chain; a power of two of them, or none where no read asks.
     chains: Vec<u32>,
     /// A part of the disk has two to this power sectors.
     part_shift: u32,
@@ -33,11 +33,12 @@ pub(super) struct DirtyRuns {
 }
 
 impl DirtyRuns {
-    /// Room for `most` runs of usually at most `usual_sectors`.
-    pub(super) fn new(most: usize, usual_sectors: u64) -> DirtyRuns {
+    /// Room for `most` runs of usually at most `usual_sectors`, found by block only if reads ask for them.
+    pub(super) fn new(most: usize, usual_sectors: u64, reads_ask: bool) -> DirtyRuns {
+        let chains = if reads_ask { (2 * most).next_power_of_two().max(2) } else { 0 };
         DirtyRuns {
             runs: Slab::with_capacity(most),
-            chains: vec![NONE; (2 * most).next_power_of_two().max(2)],
+            chains: vec![NONE; chains],
             part_shift: usual_sectors.max(1).next_power_of_two().trailing_zeros(),
             longest: 1,
         }
@@ -73,7 +74,7 @@ impl DirtyRuns {
         self.link(number);
     }
 
-    /// Whether one run has all of these blocks.
+    /// Whether one run has all of these blocks. Panics where reads do not ask.
     pub(super) fn hold(&self, start: Lbn, end: Lbn) -> bool {
         if self.runs.is_empty() {
             return false;
@@ -102,11 +103,17 @@ impl DirtyRuns {
     }
 
     fn link(&mut self, number: u32) {
+        if self.chains.is_empty() {
+            return;
+        }
         let chain = self.chain_of_run(number);
         self.runs[number as usize].next = std::mem::replace(&mut self.chains[chain], number);
     }
 
     fn unlink(&mut self, number: u32) {
+        if self.chains.is_empty() {
+            return;
+        }
         let chain = self.chain_of_run(number);
         let next = self.runs[number as usize].next;
         if self.chains[chain] == number {
@@ -146,7 +153,7 @@ mod tests {
             usual in 0u64..40,
             reads in prop::collection::vec((0u64..500, 1u64..30), 20),
         ) {
-            let mut runs = DirtyRuns::new(8, usual);
+            let mut runs = DirtyRuns::new(8, usual, true);
             let mut known: Vec<(u32, u64, u64)> = Vec::new();
             for (which, kind, place, sectors) in changes {
                 let which = which.checked_rem(known.len());
