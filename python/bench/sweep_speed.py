@@ -119,7 +119,7 @@ def main(points: int) -> int:
         if ratio < RATIO_LEAST:
             faults.append(f"{way}: two workers are {ratio:.2f} times as fast as one, not {RATIO_LEAST}")
         if "the command" in found:
-            # CPU time of one worker, which programs that run beside it change least.
+            # CPU time of one worker, which other programs change least.
             overhead = cpu[1] / min(found["the command"].cpu[1]) - 1.0
             print(f"  {100 * overhead:+.1f} % CPU time against the command")
             if overhead > OVERHEAD_MOST:

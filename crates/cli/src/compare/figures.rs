@@ -227,7 +227,7 @@ impl Ran {
     }
 
     /// The differences seed by seed, of the seeds with which both ran.
-    pub(super) fn paired(&self, base: &Ran, metric: Metric) -> Vec<f64> {
+    fn paired(&self, base: &Ran, metric: Metric) -> Vec<f64> {
         let pairs = self.values(metric).into_iter().zip(base.values(metric));
         pairs.map(|(own, other)| own - other).collect()
     }

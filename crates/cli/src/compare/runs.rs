@@ -173,7 +173,9 @@ fn run(
         // The message is on standard error already.
         Err(_) => {
             let label = cell.label();
-            Some(Err(Failure::Input(format!("{label}: the simulator stopped, which is a fault of its own"))))
+            Some(Err(Failure::Input(format!(
+                "{label}: the simulator panicked, which is a fault in it: please report it with the lines above"
+            ))))
         }
     }
 }

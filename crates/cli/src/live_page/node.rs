@@ -121,9 +121,24 @@ fn access(
     };
     *last_end = start + sectors;
     let (begun, took) = (command.begun.0 as f64, at.since(command.begun).0 as f64);
-    let row = [rows::ACCESS, 0.0, work(command), NONE, start, sectors, from, start, start + sectors, NONE];
-    let times = [begun, 0.0, 0.0, took, at.0 as f64, outstanding as f64];
-    std::array::from_fn(|column| row.iter().chain(&times).copied().nth(column).unwrap_or(NONE))
+    [
+        rows::ACCESS,
+        0.0,
+        work(command),
+        NONE,
+        start,
+        sectors,
+        from,
+        start,
+        start + sectors,
+        NONE,
+        begun,
+        0.0,
+        0.0,
+        took,
+        at.0 as f64,
+        outstanding as f64,
+    ]
 }
 
 fn flag(is_set: bool) -> f64 {

@@ -344,7 +344,7 @@ fn node_is_shown_live_with_its_streams_next_to_its_emulated_disk() {
             && state["sides"].as_array().is_some_and(|sides| sides.len() == 1)
     });
     let chosen = choose(&browser, "disk1");
-    assert!(chosen["sides"][1].is_object(), "the emulated disk has a panel of its own");
+    assert!(chosen["sides"][1].is_object(), "the emulated disk has the second panel");
     access(&socket, "disk1", (0..64).map(|number| format!("read {}k 64k", (1 << 20) + 64 * number)));
     let read = browser.state_when("the page has the stream", |state| {
         number(&state["sides"][0]["completed"]) >= 64.0

@@ -5,7 +5,7 @@ use super::search::TuneOutcome;
 use headstack_sim::rig::{Organisation, Rig};
 use serde_json::{Value, json};
 
-/// Bytes of a block of ext4, in KiB.
+/// KiB of a block of ext4.
 const EXT4_BLOCK_KIB: u64 = 4;
 
 /// The layout of a file system on an array: full stripes begin and end where its own units do, so that a write of one needs no parity that is
@@ -54,11 +54,7 @@ impl TuneOutcome {
         let advised = self.advised.iter().find(|advised| is_of_array(advised.choice.knob))?;
         let spec = rig.resolved();
         let array = spec.array.first()?;
-        let members = match &array.drives[..] {
-            // A name of a group of drives stands for all of them.
-            [_] => spec.drive.iter().map(|group| u64::from(group.keys.count)).sum(),
-            names => names.len() as u64,
-        };
+        let members = array.member_count(spec) as u64;
         let data_drives = match array.organisation {
             Organisation::Striping => members,
             Organisation::Mirroring => members / u64::from(array.copies.max(1)),

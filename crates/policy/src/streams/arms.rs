@@ -1,4 +1,4 @@
-//! The arms of a disk: each has a dispatch set and measurements of its own.
+//! The arms of a disk: each has its dispatch set and its measurements.
 //!
 //! A disk with two arms has a range of bytes for each, and both arms work at the same time. A stream is an arm's by where its next
 //! command lies; it may continue into the range of another.

@@ -26,6 +26,11 @@ impl ArraySpec {
         Ok(members)
     }
 
+    /// The number of its drives, without spares, in a rig that was read.
+    pub fn member_count(&self, rig: &RigSpec) -> usize {
+        self.members(rig).expect("the rig was checked").len()
+    }
+
     /// Its member drives, then its spares.
     ///
     /// *Errors:* as above; a spare that is a member, is smaller than the failed drive, or has no failed drive to replace.

@@ -40,6 +40,20 @@ fn volumes_are_numbered_and_named_in_file_order() {
 }
 
 #[test]
+fn drives_outside_an_array_are_none_of_its_members() {
+    let text = TWO_KINDS.replace("queue.depth = 32", "volume = \"data\"");
+    let striped = |drives: &str| {
+        rig(&format!(
+            "{text}[array]\norganisation = \"striping\"\ndrives = {drives}\nstripe_unit_sectors = 64\n"
+        ))
+    };
+    for drives in ["[\"data\"]", "[\"data0\", \"data1\"]"] {
+        let rig = striped(drives);
+        assert_eq!(rig.resolved().array[0].member_count(rig.resolved()), 2, "{drives}");
+    }
+}
+
+#[test]
 fn rig_keys_override_the_preset_and_keep_the_rest() {
     let rig = rig(TWO_KINDS);
     let spec = &rig.resolved().drive[0].spec;

@@ -1,6 +1,6 @@
 //! Runs fio and reads its figures.
 
-#![allow(clippy::disallowed_methods, reason = "fio is another program, with files of its own")]
+#![allow(clippy::disallowed_methods, reason = "fio is another program, and reads and writes files")]
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

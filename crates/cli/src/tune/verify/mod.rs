@@ -128,7 +128,7 @@ impl PreparedVerification {
             runs.push(figures);
         }
         match interrupt.received() {
-            Some(signal) => Err(Failure::Stopped(signal)),
+            Some(signal) => Err(Failure::StoppedWithoutResult(signal)),
             None => Ok(verified),
         }
     }
