@@ -139,7 +139,7 @@ class ShingleParts {
     } else if (state.logSectors > 0) {
       const fill = (100 * (1 - state.logFree / state.logSectors)).toFixed(1);
       const band = state.cleanedFrom >= 0 ? `the band of blocks ${grouped(state.cleanedFrom)} to ${grouped(state.cleanedTo - 1)} is being cleaned` : "no band is being cleaned";
-      text = `${fill} % of the media cache is used; ${band}; ${grouped(state.bandsCleaned)} bands cleaned in ${duration(state.cleaningNs)}.`;
+      text = `${fill} % of the media cache is used, with data that are cleaned and whose space is not free yet; ${band}; ${grouped(state.bandsCleaned)} bands cleaned in ${duration(state.cleaningNs)}.`;
     }
     if (this.caption.textContent !== text) this.caption.textContent = text;
     this.canvas.setAttribute("aria-label", text);
