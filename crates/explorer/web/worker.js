@@ -18,6 +18,8 @@ const worker = {
 
 /** Longest work between two messages, so that the page stays responsive. */
 const BUDGET_MS = 24;
+/** Numbers of rows that a step aims at, some hundred requests: the memory for rows then does not depend on how fast the machine is. */
+const STEP_NUMBERS = { least: 4096, most: 16384 };
 
 /** @param {string} value */
 function writeText(value) {
@@ -63,11 +65,14 @@ function restart(setup) {
   worker.done = false;
 }
 
-/** Moves every side to the same time. @param {number} untilNs */
+/** Moves every side to the same time; returns how many numbers the rows of the side with most had. @param {number} untilNs */
 function advanceAll(untilNs) {
   let more = false;
+  let most = 0;
   for (const side of worker.sides) {
-    side.add(readRows(worker.wasm.advance(side.session, untilNs)));
+    const count = worker.wasm.advance(side.session, untilNs);
+    most = Math.max(most, count);
+    side.add(readRows(count));
     more = worker.wasm.has_more(side.session) === 1 || more;
   }
   worker.nowNs = untilNs;
@@ -76,6 +81,7 @@ function advanceAll(untilNs) {
     worker.done = true;
   }
   compareIssues();
+  return most;
 }
 
 /** The requests of all sides must be the same, one by one for each source, as long as their load does not depend on completions. */
@@ -98,16 +104,15 @@ function compareIssues() {
   }
 }
 
-/** Moves on to `untilNs` as far as the budget allows, in steps of some milliseconds of work, which also bounds the memory for rows.
- *  @param {number} untilNs */
+/** Moves on to `untilNs` as far as the budget allows, in steps of some hundred requests. @param {number} untilNs */
 function advanceWithin(untilNs, budgetMs = BUDGET_MS) {
   const began = performance.now();
   while (!worker.done && worker.nowNs < untilNs && performance.now() - began < budgetMs) {
-    const before = performance.now();
-    advanceAll(Math.min(worker.nowNs + worker.stepNs, untilNs));
-    const took = performance.now() - before;
-    if (took > 8) worker.stepNs = Math.max(worker.stepNs / 2, 1e6);
-    else if (took < 2) worker.stepNs = Math.min(worker.stepNs * 2, 1e11);
+    const isWhole = worker.nowNs + worker.stepNs <= untilNs;
+    const numbers = advanceAll(Math.min(worker.nowNs + worker.stepNs, untilNs));
+    if (numbers > STEP_NUMBERS.most) worker.stepNs = Math.max(worker.stepNs / 2, 1e6);
+    // A step that the shown time cut short says nothing of the next.
+    else if (isWhole && numbers < STEP_NUMBERS.least) worker.stepNs = Math.min(worker.stepNs * 2, 1e11);
   }
 }
 
