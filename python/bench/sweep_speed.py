@@ -27,7 +27,7 @@ bs=4k
 size=100g
 ioengine=libaio
 iodepth=32
-number_ios=20000
+number_ios=33000
 """
 TURNS = 3
 #: How many times two workers have to be as fast as one, and how much more CPU time than the command's Python may take.

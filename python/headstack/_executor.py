@@ -25,7 +25,7 @@ LETHAL = "the process that runs this cell ends without a result, twice"
 
 
 Report = Callable[[int, int], object]
-PartSummary = tuple[int, int, int, list[tuple[str, str]]]
+PartSummary = tuple[int, int, int, int, list[tuple[str, str]]]
 
 
 def run_part(source: Source, folder: str, number: int, of: int, call: str) -> PartSummary:
@@ -134,14 +134,14 @@ class Isolation:
 
 def run_parts(
     executor: Executor, source: Source, folder: str, parts: int, cells: int, progress: Report | None
-) -> tuple[int, int, int, list[tuple[str, str]], bool]:
+) -> tuple[int, int, int, int, list[tuple[str, str]], bool]:
     """Runs all parts, then the cells of those that were lost. The sums of the parts' summaries, and whether one was lost.
 
     Raises the first exception of a part or cell that is not the death of its worker, after the other parts.
     """
     call = uuid.uuid4().hex
     futures = [submitted(executor, run_part, source, folder, number, parts, call) for number in range(1, parts + 1)]
-    done, reused, ran = 0, 0, 0
+    done, reused, ran, unneeded = 0, 0, 0, 0
     failed: list[tuple[str, str]] = []
     raised: BaseException | None = None
     death: BaseException | None = None
@@ -154,8 +154,8 @@ def run_parts(
         error = future.exception()
         if error is None:
             summary = future.result()
-            done, reused, ran = done + summary[0], reused + summary[1], ran + summary[2]
-            failed += summary[3]
+            done, reused, ran, unneeded = (total + one for total, one in zip((done, reused, ran, unneeded), summary))
+            failed += summary[4]
         elif is_death(error):
             death = error
         else:
@@ -164,7 +164,7 @@ def run_parts(
     if raised is not None:
         raise raised
     if death is None:
-        return done, reused, ran, failed, False
+        return done, reused, ran, unneeded, failed, False
     if isinstance(death, BrokenExecutor) and not isinstance(executor, ProcessPoolExecutor):
         raise death
 
@@ -173,7 +173,8 @@ def run_parts(
         done += 1
         report()
 
-    left = source.plan().unfinished(folder)
-    done = cells - len(left)
-    Isolation(executor, source, folder, ended).run(left)
-    return done, reused, ran, failed, True
+    # Where settings are compared until the answer is clear, the rows of these cells decide which run next.
+    while left := source.plan().unfinished(folder):
+        done = cells - len(left)
+        Isolation(executor, source, folder, ended).run(left)
+    return done, reused, ran, unneeded, failed, True

@@ -45,6 +45,8 @@ class SweepSummary:
     reused: int
     """Cells that had a row before."""
     ran: int
+    unneeded: int
+    """Cells that need no run, because the difference of their settings is clear (`until_clear`)."""
     failed: tuple[tuple[str, str], ...]
     """The label and the error of each cell that failed, now or before."""
 
@@ -115,7 +117,8 @@ class Sweep:
 
     `Sweep("sweep.toml")` has the definition in a file. The keywords are the keys of that file: `Sweep(rigs="exos-x16",
     loads=["mix.fio"], grid={"drive.queue_depth": [1, 8, 32]}, seeds=4)` runs every combination of the grid; `settings` is a list of
-    single ones. Paths in keywords count from the working directory. Raises `InputError` if the definition cannot be read or is invalid.
+    single ones. With `until_clear="p99_ms"`, or another column with figures, settings whose difference from the first is clear get no
+    more seeds. Paths in keywords count from the working directory. Raises `InputError` if the definition cannot be read or is invalid.
     """
 
     @names_nearest
@@ -130,8 +133,9 @@ class Sweep:
         seeds: int = 1,
         first_seed: int = 0,
         histograms: bool = False,
+        until_clear: str = "",
     ) -> None:
-        keywords = bool(rigs) or bool(loads) or bool(grid) or bool(settings) or (seeds, first_seed, histograms) != (1, 0, False)
+        keywords = bool(rigs) or bool(loads) or bool(grid) or bool(settings) or (seeds, first_seed, histograms, until_clear) != (1, 0, False, "")
         if (file is not None) == keywords:
             raise _native.InputError("Sweep: either a file, or rigs and loads as keywords")
         if file is not None:
@@ -143,6 +147,7 @@ class Sweep:
                 "seeds": seeds,
                 "first_seed": first_seed,
                 "histograms": histograms,
+                "until_clear": until_clear,
                 "grid": {key: [_plain(value) for value in values] for key, values in (grid or {}).items()},
                 "list": [{key: _plain(value) for key, value in one.items()} for one in settings],
             }
@@ -205,8 +210,8 @@ class Sweep:
         The rows of finished cells are kept in any case, and the same call continues the sweep.
         """
         if executor is None:
-            cells, reused, ran, failed = self._native.run(os.fspath(folder), 1, 1, progress)
-            return SweepSummary(cells, reused, ran, tuple(failed))
+            cells, reused, ran, unneeded, failed = self._native.run(os.fspath(folder), 1, 1, progress)
+            return SweepSummary(cells, reused, ran, unneeded, tuple(failed))
         # Imported here, because it takes longer to import than the rest of the package.
         from ._executor import run_parts
 
@@ -215,17 +220,17 @@ class Sweep:
         origin = str(Path(self._source.origin).resolve())
         source = Source(self._source.text, origin, self._source.is_json)
         Path(target).mkdir(parents=True, exist_ok=True)
-        pending = len(self._native.unfinished(target))
+        before = self._native.finished(target)
         number = min(parts or 4 * (os.cpu_count() or 1), count)
-        cells, reused, ran, failed, is_lost = run_parts(executor, source, target, number, count, progress)
+        cells, reused, ran, unneeded, failed, is_lost = run_parts(executor, source, target, number, count, progress)
         if is_lost:
-            return self._summary(target, pending)
-        return SweepSummary(cells, reused, ran, tuple(failed))
+            return self._summary(target, before)
+        return SweepSummary(cells, reused, ran, unneeded, tuple(failed))
 
-    def _summary(self, folder: str, pending: int) -> SweepSummary:
-        """What a run has done after which the folder has these rows, and before which this number of cells had none."""
+    def _summary(self, folder: str, reused: int) -> SweepSummary:
+        """What a complete run has done after which the folder has these rows, and before which it had this number."""
         cells, table = self._native.cells(), self.results(folder)
         labels = {cell[0]: cell[1] for cell in cells}
         errors = zip(table["key"], table["error"], strict=True) if table.rows else iter(())
         failed = tuple((labels[key], error) for key, error in errors if error is not None)
-        return SweepSummary(len(cells), len(cells) - pending, pending - (len(cells) - table.rows), failed)
+        return SweepSummary(len(cells), reused, table.rows - reused, len(cells) - table.rows, failed)

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,18 @@ def test_workers_of_an_executor_write_the_rows_of_the_command(needs_command: str
 def values(sweep: hs.Sweep, folder: Path) -> str:
     """All values of all rows, exactly."""
     return repr({name: column.tolist() for name, column in sweep.results(folder).items()})
+
+
+def test_settings_with_a_clear_difference_get_no_more_seeds(file: Path, tmp_path: Path) -> None:
+    settings: list[dict[str, object]] = [{"drive.queue_depth": 1}, {"drive.queue_depth": 4, "drive.order": "sptf"}]
+    sweep = hs.Sweep(rigs="atlas-10k", loads=file.parent / "job.fio", settings=settings, seeds=8, until_clear="iops")
+    summary = sweep.run(tmp_path / "rows")
+    assert (summary.cells, summary.ran, summary.unneeded) == (16, 6, 10)
+    with ThreadPoolExecutor(2) as workers:
+        assert sweep.run(tmp_path / "theirs", executor=workers, parts=3) == summary
+    assert values(sweep, tmp_path / "theirs") == values(sweep, tmp_path / "rows")
+    with pytest.raises(hs.InputError, match="did you mean `p99_ms`"):
+        hs.Sweep(rigs="atlas-10k", loads=file.parent / "job.fio", until_clear="p99_m")
 
 
 def lethal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: int) -> Any:

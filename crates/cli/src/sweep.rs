@@ -75,6 +75,13 @@ impl SweepCommand {
             grouped(summary.reused as u64),
             grouped(summary.failed.len() as u64),
         )?;
+        if summary.unneeded > 0 {
+            writeln!(
+                out,
+                "{} cells are not needed: the difference of their settings is clear with fewer seeds",
+                grouped(summary.unneeded as u64)
+            )?;
+        }
         if summary.is_stopped {
             let left = summary.cells - summary.ran - summary.reused;
             writeln!(out, "{} cells are left; the same command runs them", grouped(left as u64))?;
@@ -96,7 +103,8 @@ impl SweepCommand {
             "cells": summary.cells,
             "ran": summary.ran,
             "reused": summary.reused,
-            "left": summary.cells - summary.ran - summary.reused,
+            "unneeded": summary.unneeded,
+            "left": summary.cells - summary.ran - summary.reused - summary.unneeded,
             "failed": failed.collect::<Vec<_>>(),
         });
         serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON") + "\n"

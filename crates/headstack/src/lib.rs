@@ -5,6 +5,7 @@ mod error;
 mod files;
 mod load;
 mod numbers;
+mod paired_looks;
 mod recorder;
 mod requests;
 mod results;
@@ -19,6 +20,7 @@ pub use load::{
     WorkloadKind,
 };
 pub use numbers::{confidence_interval, grouped, ratio, significant};
+pub use paired_looks::PairedLooks;
 pub use requests::{KeptRequests, SparseColumn};
 pub use results::{
     DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, PhaseResult, Results, RigInfo, VolumeResult,

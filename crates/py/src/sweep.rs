@@ -18,8 +18,8 @@ pub(crate) struct NativeSweep {
     plan: SweepPlan,
 }
 
-/// Cells of the sweep, cells that had a row, cells that were run now, and the label and error of each failed cell.
-type SummaryTuple = (usize, usize, usize, Vec<(String, String)>);
+/// Cells of the sweep, cells that had a row, cells that were run now, cells that need no run, and the label and error of each failed cell.
+type SummaryTuple = (usize, usize, usize, usize, Vec<(String, String)>);
 
 #[pymethods]
 impl NativeSweep {
@@ -54,9 +54,14 @@ impl NativeSweep {
         self.plan.setting_keys().to_vec()
     }
 
-    /// The indices of the cells that have no row in the folder.
+    /// The indices of the cells that run next: they have no row in the folder.
     fn unfinished(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<usize>> {
         detached(py, || self.run_in(&folder).unfinished().map_err(call_error))
+    }
+
+    /// The number of cells that have a row in the folder.
+    fn finished(&self, py: Python<'_>, folder: PathBuf) -> PyResult<usize> {
+        detached(py, || self.run_in(&folder).finished().map_err(call_error))
     }
 
     /// Runs a cell and stores its row.
@@ -92,7 +97,7 @@ impl NativeSweep {
         let (ended, raised) = py.detach(|| self.run_watched(&folder, part, report.as_ref()));
         match raised {
             Some(error) => Err(error),
-            None => Ok(ended.map(|done| (done.cells, done.reused, done.ran, done.failed))?),
+            None => Ok(ended.map(|done| (done.cells, done.reused, done.ran, done.unneeded, done.failed))?),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The sweep file: rigs, loads, settings and seeds.
 
 use crate::draw;
+use crate::row::FIGURES;
 use crate::settings::{CELLS_MAX, RandomSettings, SettingValues, leaves, word};
 use headstack::TraceOptions;
 use headstack_model::SpecError;
+use headstack_model::spec::nearest;
 use headstack_workload::trace;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -28,6 +30,9 @@ pub struct SweepFile {
     /// Whether each row has the distribution of the response times.
     #[serde(default)]
     pub histograms: bool,
+    /// A column with figures: settings whose difference from the first in it is clear get no more seeds. Empty: all get all seeds.
+    #[serde(default)]
+    pub until_clear: String,
     /// How loads that are traces are read.
     #[serde(default)]
     pub trace: TraceKeys,
@@ -94,6 +99,7 @@ impl SweepFile {
             let names: Vec<&str> = trace::all().iter().map(|format| format.name).collect();
             return fault("format", &format!("`{name}` is none of {}", names.join(", ")));
         }
+        self.check_until_clear()?;
         let settings = self.settings()?.len() as u64;
         let names = (self.rigs.len() * self.loads.len()) as u64;
         let cells = names.checked_mul(settings).and_then(|cells| cells.checked_mul(self.seeds));
@@ -101,6 +107,19 @@ impl SweepFile {
             return fault("seeds", &format!("more than {CELLS_MAX} cells; divide the sweep"));
         }
         Ok(())
+    }
+
+    fn check_until_clear(&self) -> Result<(), (String, String)> {
+        let column = self.until_clear.as_str();
+        let names = || FIGURES.iter().map(|(name, _)| *name);
+        if column.is_empty() || names().any(|name| name == column) {
+            return Ok(());
+        }
+        let cure = nearest(column, names()).map_or_else(
+            || format!("one of {}", names().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Err(("until_clear".to_string(), format!("no column with figures is called `{column}`; {cure}")))
     }
 
     /// How its traces are read.
@@ -215,6 +234,11 @@ mod tests {
         let found = refused(&format!("{HEAD}[grid]\ndrive.order = 4\n"));
         assert_eq!(found, "s.toml:4: drive.order: must be a list of values, such as [1, 8, 32]");
         assert!(refused(&format!("{HEAD}sedes = 4\n")).contains("did you mean `seeds`?"));
+        let found = refused(&format!("{HEAD}until_clear = \"p99\"\n"));
+        assert_eq!(
+            found,
+            "s.toml:3: until_clear: no column with figures is called `p99`; did you mean `p90_ms`?"
+        );
         assert!(refused(&format!("{HEAD}seeds = 0\n")).contains("0 is outside 1 to 1000000"));
     }
 }

@@ -4,6 +4,7 @@ use crate::drives::SharedDrives;
 use crate::error::SweepError;
 use crate::folder::{FinishedCells, SweepFolder};
 use crate::inputs::SharedFiles;
+use crate::pending::pending;
 use crate::plan::{SweepCell, SweepPart, SweepPlan};
 use crate::row::SweepRow;
 use cpu_time::ThreadTime;
@@ -44,6 +45,8 @@ pub struct SweepSummary {
     pub reused: usize,
     /// Cells that were run now.
     pub ran: usize,
+    /// Cells that need no run, because the difference of their settings is clear.
+    pub unneeded: usize,
     /// Cells of the part that failed, now or before: the label and the error.
     pub failed: Vec<(String, String)>,
     /// Whether it stopped before its last cell.
@@ -95,37 +98,55 @@ impl<'a> SweepRun<'a> {
     /// finished chunks are kept.
     pub fn run(&self) -> Result<SweepSummary, SweepError> {
         let folder = SweepFolder::create(self.folder)?;
-        let before = folder.finished(self.plan)?;
+        let mut finished = folder.finished(self.plan)?;
         folder.write_plan(self.plan)?;
         let mine: Vec<usize> = self.plan.part(self.part).collect();
-        let pending = self.pending(&mine, &before);
-        let work = self.work(&folder, mine.len() - pending.len(), mine.len());
-        (self.progress)(mine.len() - pending.len(), mine.len());
-        if !pending.is_empty() {
-            let (chunks, measured) = work.chunks(&pending)?;
+        let reused = self.with_rows(&finished);
+        let work = self.work(&folder, reused, mine.len());
+        (self.progress)(reused, mine.len());
+        let mut next = pending(self.plan, &mine, &finished);
+        while !next.is_empty() && !work.is_over.load(Ordering::Relaxed) {
+            let (chunks, measured) = work.chunks(&next)?;
             work.run_all(&chunks, &measured)?;
+            finished = folder.finished(self.plan)?;
+            next = pending(self.plan, &mine, &finished);
         }
-        let after = folder.finished(self.plan)?;
-        let left = self.pending(&mine, &after).len();
         let error = |index: &usize| {
             let cell = &self.plan.cells()[*index];
-            Some((self.plan.label(cell), after.get(&cell.key)?.clone()?))
+            Some((self.plan.label(cell), finished.get(&cell.key)?.error.clone()?))
         };
+        let with_rows = self.with_rows(&finished);
         Ok(SweepSummary {
             cells: mine.len(),
-            reused: mine.len() - pending.len(),
-            ran: pending.len() - left,
+            reused,
+            ran: with_rows - reused,
+            unneeded: if next.is_empty() { mine.len() - with_rows } else { 0 },
             failed: mine.iter().filter_map(error).collect(),
-            is_stopped: left > 0,
+            is_stopped: !next.is_empty(),
         })
     }
 
-    /// The indices of the part's cells that have no row in the folder yet.
+    /// The indices of the part's cells that run next: they have no row in the folder yet. Where settings are compared until the answer is
+    /// clear, more may follow once these have rows.
     ///
     /// *Errors:* those of [`SweepRun::run`].
     pub fn unfinished(&self) -> Result<Vec<usize>, SweepError> {
         let finished = SweepFolder::create(self.folder)?.finished(self.plan)?;
-        Ok(self.pending(&self.plan.part(self.part).collect::<Vec<_>>(), &finished))
+        Ok(pending(self.plan, &self.plan.part(self.part).collect::<Vec<_>>(), &finished))
+    }
+
+    /// The number of the part's cells that have a row in the folder.
+    ///
+    /// *Errors:* those of [`SweepRun::run`].
+    pub fn finished(&self) -> Result<usize, SweepError> {
+        let finished = SweepFolder::create(self.folder)?.finished(self.plan)?;
+        Ok(self.with_rows(&finished))
+    }
+
+    /// The number of the part's cells among the finished ones.
+    fn with_rows(&self, finished: &FinishedCells) -> usize {
+        let has_row = |index: &usize| finished.contains_key(&self.plan.cells()[*index].key);
+        self.plan.part(self.part).filter(has_row).count()
     }
 
     /// Runs one cell of the plan and stores its row in a file of its own, unless that file exists. It reports no progress.
@@ -156,12 +177,6 @@ impl<'a> SweepRun<'a> {
         let (drives, is_over) = (SharedDrives::default(), AtomicBool::new(false));
         SweepWork { run: self, folder, drives, is_over, done: AtomicUsize::new(done), of }
     }
-
-    /// The cells without a row.
-    fn pending(&self, cells: &[usize], finished: &FinishedCells) -> Vec<usize> {
-        let has_row = |index: &usize| finished.contains_key(&self.plan.cells()[*index].key);
-        cells.iter().copied().filter(|index| !has_row(index)).collect()
-    }
 }
 
 /// The state that the threads of a run share.
@@ -183,7 +198,9 @@ impl SweepWork<'_> {
     fn chunks(&self, pending: &[usize]) -> Result<(Vec<SweepChunk>, MeasuredRows), SweepError> {
         let plan = self.run.plan;
         let mut measured = MeasuredRows::new();
-        let keys = match self.folder.chunks(plan, self.run.part) {
+        // Rounds of an early stop have chunks of their own, which the rows alone decide.
+        let stored = plan.until_clear().is_none().then(|| self.folder.chunks(plan, self.run.part)).flatten();
+        let keys = match stored {
             Some(keys) => keys,
             None => {
                 let costs = self.measure(pending, &mut measured)?;
@@ -193,7 +210,10 @@ impl SweepWork<'_> {
                 if self.is_over.load(Ordering::Relaxed) {
                     return Ok((Vec::new(), measured));
                 }
-                self.folder.store_chunks(plan, self.run.part, keys)?
+                match plan.until_clear() {
+                    None => self.folder.store_chunks(plan, self.run.part, keys)?,
+                    Some(_) => keys,
+                }
             }
         };
         let index_of: BTreeMap<&str, usize> =

@@ -6,7 +6,7 @@
 use crate::error::SweepError;
 use crate::parquet_file;
 use crate::plan::{SweepPart, SweepPlan, hash_of_keys};
-use crate::row::SweepRow;
+use crate::row::{FinishedCell, SweepRow};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -23,8 +23,8 @@ pub(crate) struct SweepFolder<'a> {
     parts: PathBuf,
 }
 
-/// The keys that have rows, each with its error.
-pub(crate) type FinishedCells = BTreeMap<String, Option<String>>;
+/// The cells that have rows, by key.
+pub(crate) type FinishedCells = BTreeMap<String, FinishedCell>;
 
 impl<'a> SweepFolder<'a> {
     /// Creates the folder, unless it exists.
@@ -34,13 +34,13 @@ impl<'a> SweepFolder<'a> {
         Ok(SweepFolder { path, parts })
     }
 
-    /// The keys of all rows.
+    /// The cells of all rows.
     ///
     /// *Errors:* a part cannot be read or is damaged; rows that are not of the plan.
     pub(crate) fn finished(&self, plan: &SweepPlan) -> Result<FinishedCells, SweepError> {
         let mut found = FinishedCells::new();
         for path in part_files(&self.parts)? {
-            found.extend(read(&path, parquet_file::read_keys)?);
+            found.extend(read(&path, |file| parquet_file::read_keys(file, plan.until_clear()))?);
         }
         let planned = plan.cells().iter().filter(|cell| found.contains_key(&cell.key)).count();
         if planned < found.len() {

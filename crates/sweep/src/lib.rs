@@ -9,6 +9,7 @@ mod error;
 mod folder;
 mod inputs;
 mod parquet_file;
+mod pending;
 mod plan;
 mod row;
 mod settings;

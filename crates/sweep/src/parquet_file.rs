@@ -1,6 +1,6 @@
 //! Rows in a Parquet file, without Arrow. *Source:* Apache Parquet format 2.
 
-use crate::row::{COUNTS, FIGURES, SweepRow};
+use crate::row::{COUNTS, FIGURES, FinishedCell, SweepRow};
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -150,23 +150,30 @@ fn figures<W: Write + Send>(
     column.close()
 }
 
-/// The key of each row of a file, and its error.
-pub(crate) fn read_keys(file: File) -> Result<Vec<(String, Option<String>)>, ParquetError> {
-    let fields = vec![text(KEY, false)?, text(ERROR, true)?];
+/// The key of each row of a file, its error, and its figure in a column.
+pub(crate) fn read_keys(
+    file: File,
+    figure: Option<&str>,
+) -> Result<Vec<(String, FinishedCell)>, ParquetError> {
+    let mut fields = vec![text(KEY, false)?, text(ERROR, true)?];
+    if let Some(name) = figure {
+        fields.push(column(name, Physical::DOUBLE, ConvertedType::NONE, true)?);
+    }
     let projection = Type::group_type_builder("sweep").with_fields(fields).build()?;
     let reader = SerializedFileReader::new(file)?;
     let mut found = Vec::new();
     for row in reader.get_row_iter(Some(projection))? {
-        let (mut key, mut error) = (None, None);
+        let (mut key, mut cell) = (None, FinishedCell::default());
         for (name, field) in row?.get_column_iter() {
             match (name.as_str(), field) {
                 (KEY, Field::Str(text)) => key = Some(text.clone()),
-                (ERROR, Field::Str(text)) => error = Some(text.clone()),
+                (ERROR, Field::Str(text)) => cell.error = Some(text.clone()),
+                (_, Field::Double(number)) => cell.figure = Some(*number),
                 _ => {}
             }
         }
         let key = key.ok_or_else(|| ParquetError::General("a row has no key".to_string()))?;
-        found.push((key, error));
+        found.push((key, cell));
     }
     Ok(found)
 }

@@ -74,6 +74,9 @@ pub struct SweepPlan {
     rigs: Vec<Result<Rig, String>>,
     trace_options: TraceOptions,
     histograms: bool,
+    /// The column that decides when settings get no more seeds; empty if all get all.
+    until_clear: String,
+    seeds: u64,
     cells: Vec<SweepCell>,
 }
 
@@ -118,6 +121,8 @@ impl SweepPlan {
             rigs,
             trace_options: file.trace_options(),
             histograms: file.histograms,
+            until_clear: file.until_clear.clone(),
+            seeds: file.seeds,
             cells: Vec::new(),
         };
         plan.cells = plan.all_cells(file, &bases, files)?;
@@ -190,9 +195,24 @@ impl SweepPlan {
         &self.cells
     }
 
-    /// The indices of the cells of a part: every n-th cell.
+    /// The indices of the cells of a part: every n-th cell. Where settings are compared until the answer is clear, every n-th pair of rig
+    /// and load, because a part can only compare its own rows.
     pub fn part(&self, part: SweepPart) -> impl Iterator<Item = usize> {
-        (part.number - 1..self.cells.len()).step_by(part.of)
+        let number = move |index: usize| match self.until_clear() {
+            None => index,
+            Some(_) => self.cells[index].rig * self.load_names.len() + self.cells[index].load,
+        };
+        (0..self.cells.len()).filter(move |index| number(*index) % part.of == part.number - 1)
+    }
+
+    /// The column that decides when settings get no more seeds.
+    pub fn until_clear(&self) -> Option<&str> {
+        Some(self.until_clear.as_str()).filter(|column| !column.is_empty())
+    }
+
+    /// The number of seeds of each rig, load and settings.
+    pub(crate) fn seeds(&self) -> u64 {
+        self.seeds
     }
 
     /// The version of the models with which it runs.
@@ -264,13 +284,16 @@ impl SweepPlan {
                 "seed": cell.seed,
             })
         };
-        let document = json!({
+        let mut document = json!({
             "model_version": self.model_version,
             "title": self.title,
             "plan": self.hash(),
             "setting_keys": self.setting_keys,
             "cells": self.cells.iter().map(cell).collect::<Vec<Value>>(),
         });
+        if let Some(column) = self.until_clear() {
+            document["until_clear"] = column.into();
+        }
         serde_json::to_string_pretty(&document).expect("a plan is expressible in JSON") + "\n"
     }
 }

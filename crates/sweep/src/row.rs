@@ -70,6 +70,14 @@ pub(crate) struct SweepRow {
     pub(crate) histogram: Vec<(i64, i64)>,
 }
 
+/// What is read of the row of a finished cell to continue a sweep.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FinishedCell {
+    pub(crate) error: Option<String>,
+    /// Its figure in the column that decides when settings get no more seeds.
+    pub(crate) figure: Option<f64>,
+}
+
 impl SweepRow {
     fn named(plan: &SweepPlan, cell: &SweepCell) -> SweepRow {
         SweepRow {

@@ -126,6 +126,75 @@ fn stopped_sweep_resumes_with_the_rows_of_one_run() {
     assert_eq!(rows(&folder), whole);
 }
 
+/// Twelve seeds of three settings each, of which the second has no effect and the third nearly doubles the rate.
+const UNTIL_CLEAR: &str = r#"
+rigs = ["atlas-10k", "cheetah-9lp"]
+loads = ["load.fio"]
+seeds = 12
+until_clear = "iops"
+[[list]]
+drive.queue_depth = 1
+[[list]]
+drive.queue_depth = 1
+host.queue.deadline.fifo_batch = 4
+[[list]]
+drive.queue_depth = 8
+drive.order = "sptf"
+"#;
+
+#[test]
+fn settings_with_a_clear_difference_get_no_more_seeds() {
+    let place = Place::new();
+    let folder = place.path("out");
+    let plan = place.plan(UNTIL_CLEAR);
+    let summary = SweepRun::new(&plan, &folder, &files).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((summary.ran, summary.unneeded, summary.is_stopped), (54, 18, false), "{summary:?}");
+    let found = rows(&folder);
+    for rig in ["atlas-10k", "cheetah-9lp"] {
+        let count = |is_counted: &dyn Fn(&Map<String, Value>) -> bool| {
+            found.iter().filter(|row| row["rig"] == rig && is_counted(row)).count()
+        };
+        assert_eq!(count(&|row| row["drive.order"] == "sptf"), 3);
+        assert_eq!(count(&|row| row["host.queue.deadline.fifo_batch"] == "4"), 12);
+        assert_eq!(count(&|row| row["drive.order"] == "sptf" && row["seed"].as_u64() > Some(2)), 0);
+    }
+    let again = SweepRun::new(&plan, &folder, &files).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((again.ran, again.reused, again.unneeded), (0, 54, 18));
+    let whole = place.rows(&UNTIL_CLEAR.replace("until_clear = \"iops\"\n", ""), "whole");
+    assert_eq!(whole.len(), 72);
+    assert!(found.iter().all(|row| whole.contains(row)), "the rows are those of the whole sweep");
+}
+
+#[test]
+fn sweep_until_clear_has_the_same_rows_in_parts_and_after_a_stop() {
+    let place = Place::new();
+    let (plan, at_once) = (place.plan(UNTIL_CLEAR), place.path("at-once"));
+    SweepRun::new(&plan, &at_once, &files).run().unwrap_or_else(|error| panic!("{error}"));
+    let in_parts = place.path("in-parts");
+    for text in ["1/3", "2/3", "3/3"] {
+        let part = text.parse().unwrap_or_else(|error: SweepError| panic!("{error}"));
+        let summary = SweepRun::new(&plan, &in_parts, &files).part(part).run();
+        let summary = summary.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            summary.cells,
+            if text == "3/3" { 0 } else { 36 },
+            "a part has whole pairs of rig and load"
+        );
+    }
+    assert_eq!(rows(&in_parts), rows(&at_once));
+    let stopped = place.path("stopped");
+    for most in [7, 30, usize::MAX] {
+        let done = AtomicUsize::new(0);
+        let stops = || done.load(Ordering::Relaxed) >= most;
+        let count = |cells: usize, _: usize| done.store(cells, Ordering::Relaxed);
+        let summary = SweepRun::new(&plan, &stopped, &files).stop_if(&stops).report(&count).run();
+        let summary = summary.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(summary.is_stopped, most != usize::MAX, "{summary:?}");
+        assert!(!summary.is_stopped || summary.unneeded == 0, "it is not known yet what needs no run");
+    }
+    assert_eq!(rows(&stopped), rows(&at_once));
+}
+
 #[test]
 fn lost_part_is_run_again_byte_for_byte() {
     let place = Place::new();

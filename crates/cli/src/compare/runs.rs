@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::sim::Run;
 use crate::sim::load::LoadArgs;
+use headstack::PairedLooks;
 use indicatif::{MultiProgress, ProgressBar};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +54,8 @@ pub(super) fn run_all(
     let start = |cell| RepeatedCell { cell, runs: Some(Ok(Vec::new())), is_clear: false };
     let mut repeated: Vec<RepeatedCell> = cells.into_iter().map(start).collect();
     let mut first = 0;
-    for end in stop.map_or(vec![load.seeds], |(stop, _)| stop.rounds(load.seeds)) {
+    let looks = PairedLooks::new(load.seeds);
+    for end in stop.map_or(vec![load.seeds], |_| looks.looks()) {
         let wanted: Vec<(usize, u64)> = (0..repeated.len())
             .filter(|index| !repeated[*index].is_clear && matches!(repeated[*index].runs, Some(Ok(_))))
             .flat_map(|index| (first..end).map(move |seed| (index, seed)))
@@ -68,7 +70,7 @@ pub(super) fn run_all(
             repeated[index].add(done);
         }
         if let Some((stop, baseline)) = &stop {
-            stop.mark_clear(&mut repeated, *baseline, load.seeds);
+            stop.mark_clear(&mut repeated, *baseline, looks);
         }
         first = end;
     }
@@ -107,38 +109,18 @@ impl RepeatedCell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UntilClear(pub(super) Metric);
 
-/// Seeds of the first round: two pairs have an interval that says little.
-const FIRST_ROUND: u64 = 3;
-/// Confidence of all looks at a cell together.
-const CONFIDENCE: f64 = 0.95;
-
 impl UntilClear {
-    /// The numbers of seeds after which the differences are looked at: 3, 6, 12 and so on, up to `seeds`.
-    pub(super) fn rounds(self, seeds: u64) -> Vec<u64> {
-        let each = std::iter::successors(Some(FIRST_ROUND), |count| Some(2 * count));
-        each.take_while(|count| *count < seeds).chain([seeds]).collect()
-    }
-
-    /// Marks the cells whose difference from the baseline is clear, and the baseline once all others are. The looks share the
-    /// probability of an error (Bonferroni), because each of them may stop by chance.
-    fn mark_clear(self, repeated: &mut [RepeatedCell], baseline: usize, seeds: u64) {
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / self.rounds(seeds).len() as f64;
+    /// Marks the cells whose difference from the baseline is clear, and the baseline once all others are.
+    fn mark_clear(self, repeated: &mut [RepeatedCell], baseline: usize, looks: PairedLooks) {
         let Some(base) = repeated.get(baseline).and_then(|base| base.values(self.0)) else { return };
         for cell in repeated.iter_mut().filter(|cell| !cell.is_clear) {
             let Some(values) = cell.values(self.0) else { continue };
-            cell.is_clear = is_clear(&values, &base, confidence);
+            cell.is_clear = looks.is_clear(&values, &base);
         }
         repeated[baseline].is_clear = false;
         let is_over = |(index, cell): (usize, &RepeatedCell)| index == baseline || cell.is_clear;
         repeated[baseline].is_clear = repeated.iter().enumerate().all(is_over);
     }
-}
-
-/// Whether the pairs differ by more than chance explains, at this confidence.
-fn is_clear(values: &[f64], base: &[f64], confidence: f64) -> bool {
-    let differences: Vec<f64> = values.iter().zip(base).map(|(own, other)| own - other).collect();
-    headstack::confidence_interval(&differences, confidence)
-        .is_some_and(|(mean, half_width)| mean.abs() > half_width)
 }
 
 /// Runs a cell with a seed; none if interrupted.
@@ -192,17 +174,15 @@ mod tests {
 
     #[test]
     fn cell_with_a_clear_difference_gets_no_more_seeds() {
-        let stop = UntilClear(Metric::P99Ms);
-        assert_eq!(stop.rounds(20), [3, 6, 12, 20]);
-        assert_eq!(stop.rounds(2), [2]);
+        let (stop, looks) = (UntilClear(Metric::P99Ms), PairedLooks::new(20));
         let base = [10.0, 20.0, 40.0];
         let slower = [11.0, 21.01, 41.02];
         let similar = [10.2, 19.9, 40.1];
         let mut all = [&base, &slower, &similar].map(|values| repeated(values));
-        stop.mark_clear(&mut all, 0, 20);
+        stop.mark_clear(&mut all, 0, looks);
         assert_eq!(all.each_ref().map(|cell| cell.is_clear), [false, true, false]);
         let mut all = [&base, &slower].map(|values| repeated(values));
-        stop.mark_clear(&mut all, 0, 20);
+        stop.mark_clear(&mut all, 0, looks);
         assert_eq!(all.each_ref().map(|cell| cell.is_clear), [true, true], "nothing is left to compare");
     }
 

@@ -34,6 +34,22 @@ fn sweep_is_continued_by_the_same_command() {
 }
 
 #[test]
+fn cells_that_a_clear_difference_makes_unneeded_are_counted() {
+    let folder = sweep_folder();
+    let (file, out) = (path(folder.path(), "sweep.toml"), path(folder.path(), "out"));
+    let text = SWEEP
+        .replace("seeds = 2", "seeds = 8\nuntil_clear = \"iops\"")
+        .replace("drive.order = [\"fcfs\", \"sptf\"]", "drive.queue_depth = [1, 8]");
+    fs::write(&file, text).expect("the folder is writable");
+    let whole = printed(&["sweep", &file, "--out", &out]);
+    let expected = "16 cells: 6 run now, 0 had rows, 0 failed\n\
+                    10 cells are not needed: the difference of their settings is clear with fewer seeds\nrows: ";
+    assert!(whole.starts_with(expected), "{whole}");
+    let again = json(&["sweep", &file, "--out", &out, "--json", "-"]);
+    assert_eq!((&again["reused"], &again["unneeded"], &again["left"]), (&6.into(), &10.into(), &0.into()));
+}
+
+#[test]
 fn failed_cell_makes_exit_code_1_and_keeps_the_others() {
     let folder = sweep_folder();
     let (file, out) = (path(folder.path(), "sweep.toml"), path(folder.path(), "out"));

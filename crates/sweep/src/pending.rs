@@ -1,0 +1,63 @@
+//! Which cells still have to run: those without a row, or, where settings are compared until the answer is clear, those of them that the
+//! rows so far leave open.
+
+use crate::folder::FinishedCells;
+use crate::plan::SweepPlan;
+use headstack::PairedLooks;
+use std::collections::BTreeMap;
+
+/// The cells to run next, of these cells of the plan, in their order; none once the sweep is complete.
+///
+/// With [`SweepPlan::until_clear`], the settings of each rig and load run in rounds of seeds, and the next round waits for all rows of
+/// the last. It follows from the rows alone, so that any number of runs and workers take the same decisions.
+pub(crate) fn pending(plan: &SweepPlan, cells: &[usize], finished: &FinishedCells) -> Vec<usize> {
+    if plan.until_clear().is_none() {
+        return without_row(plan, cells.iter().copied(), finished);
+    }
+    let mut groups: BTreeMap<(usize, usize), BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
+    for index in cells {
+        let cell = &plan.cells()[*index];
+        let group = groups.entry((cell.rig, cell.load)).or_default();
+        group.entry(cell.settings).or_default().push(*index);
+    }
+    let looks = PairedLooks::new(plan.seeds());
+    groups
+        .into_values()
+        .flat_map(|group| next_round(plan, group.into_values().collect(), looks, finished))
+        .collect()
+}
+
+fn without_row(plan: &SweepPlan, cells: impl Iterator<Item = usize>, finished: &FinishedCells) -> Vec<usize> {
+    cells.filter(|index| !finished.contains_key(&plan.cells()[*index].key)).collect()
+}
+
+/// The cells to run next for one rig and load. `open` has the cells of each settings by seed; the first settings are the baseline.
+fn next_round(
+    plan: &SweepPlan,
+    mut open: Vec<Vec<usize>>,
+    looks: PairedLooks,
+    finished: &FinishedCells,
+) -> Vec<usize> {
+    // A run that failed has no figure, and its settings are not compared: all seeds of them run.
+    let figures = |cells: &[usize]| -> Option<Vec<f64>> {
+        cells.iter().map(|index| finished.get(&plan.cells()[*index].key)?.figure).collect()
+    };
+    for count in looks.looks() {
+        let until = |cells: &[usize]| cells.len().min(count as usize);
+        let round = open.iter().flat_map(|cells| cells[..until(cells)].iter().copied());
+        let missing = without_row(plan, round, finished);
+        if !missing.is_empty() {
+            return missing;
+        }
+        let Some(baseline) = open.first().and_then(|cells| figures(&cells[..until(cells)])) else { continue };
+        let mut is_baseline = true;
+        open.retain(|cells| {
+            let own = figures(&cells[..until(cells)]);
+            std::mem::take(&mut is_baseline) || !own.is_some_and(|own| looks.is_clear(&own, &baseline))
+        });
+        if open.len() < 2 {
+            break;
+        }
+    }
+    Vec::new()
+}
