@@ -7,13 +7,16 @@ reason: it becomes a row with an error.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from typing import Any
 
+from . import _native
 from ._errors import InputError
 from ._sweep import Source
 
@@ -28,9 +31,19 @@ Report = Callable[[int, int], object]
 PartSummary = tuple[int, int, int, int, list[tuple[str, str]]]
 
 
+@lru_cache(maxsize=1)
+def planned(source: Source, call: str) -> _native.Sweep:
+    """The plan of a sweep, made once in each worker for all parts of a call."""
+    return source.plan()
+
+
 def run_part(source: Source, folder: str, number: int, of: int, call: str) -> PartSummary:
-    """Runs a part of a sweep, in a worker. `call` is another text for each call, because some engines keep results by arguments."""
-    return source.plan().run(folder, number, of, None)
+    """Runs a part of a sweep, in a worker. `call` is another text for each call, because some engines keep results by arguments.
+
+    It uses one thread, because an executor has a worker for each core.
+    """
+    threads = int(os.environ.get("RAYON_NUM_THREADS") or 1)
+    return planned(source, call).run(folder, number, of, threads, None)
 
 
 def run_cell(source: Source, folder: str, index: int, call: str) -> None:

@@ -199,7 +199,8 @@ class Sweep:
         raises, or Ctrl-C, ends the run.
 
         With an executor of `concurrent.futures`, or one with its interface (a process pool, `dask.distributed.Client.get_executor()`,
-        MPI), its workers run `parts` parts of the sweep, by default four for each CPU of this machine. They read the sweep's files and
+        MPI), its workers run `parts` parts of the sweep, by default four for each CPU of this machine, each on one thread, or on as many
+        as the variable `RAYON_NUM_THREADS` says in the worker. They read the sweep's files and
         write the rows into the folder themselves, so both must be visible to them under the same paths. `progress` is called after
         each part.
 
@@ -210,7 +211,7 @@ class Sweep:
         The rows of finished cells are kept in any case, and the same call continues the sweep.
         """
         if executor is None:
-            cells, reused, ran, unneeded, failed = self._native.run(os.fspath(folder), 1, 1, progress)
+            cells, reused, ran, unneeded, failed = self._native.run(os.fspath(folder), 1, 1, 0, progress)
             return SweepSummary(cells, reused, ran, unneeded, tuple(failed))
         # Imported here, because it takes longer to import than the rest of the package.
         from ._executor import run_parts

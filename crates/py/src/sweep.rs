@@ -82,19 +82,21 @@ impl NativeSweep {
         })
     }
 
-    /// Runs the cells of part `number` of `of` that have no row in the folder yet. `report` gets the numbers of finished and of all cells
-    /// of the part.
+    /// Runs the cells of part `number` of `of` that have no row in the folder yet, on this many threads; 0 is one for each core. `report`
+    /// gets the numbers of finished and of all cells of the part.
     fn run(
         &self,
         py: Python<'_>,
         folder: PathBuf,
         number: usize,
         of: usize,
+        threads: usize,
         report: Option<Bound<'_, PyAny>>,
     ) -> PyResult<SummaryTuple> {
         let part: SweepPart = format!("{number}/{of}").parse().map_err(input_error)?;
         let report = report.map(Bound::unbind);
-        let (ended, raised) = py.detach(|| self.run_watched(&folder, part, report.as_ref()));
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(input_error)?;
+        let (ended, raised) = py.detach(|| self.run_watched(&folder, part, &threads, report.as_ref()));
         match raised {
             Some(error) => Err(error),
             None => Ok(ended.map(|done| (done.cells, done.reused, done.ran, done.unneeded, done.failed))?),
@@ -131,6 +133,7 @@ impl NativeSweep {
         &self,
         folder: &Path,
         part: SweepPart,
+        threads: &rayon::ThreadPool,
         report: Option<&Py<PyAny>>,
     ) -> (Result<SweepSummary, CallError>, Option<PyErr>) {
         let (is_stopped, done, of) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -142,7 +145,7 @@ impl NativeSweep {
         let work = || {
             let run =
                 SweepRun::new(&self.plan, folder, &MachineFiles).part(part).stop_if(&stops).report(&progress);
-            run.run().map_err(|error| CallError::Input(error.to_string()))
+            threads.install(|| run.run()).map_err(|error| CallError::Input(error.to_string()))
         };
         let check = || {
             let (done, of) = (done.load(Ordering::Relaxed), of.load(Ordering::Relaxed));

@@ -107,8 +107,10 @@ impl<'a> SweepRun<'a> {
         let mut next = pending(self.plan, &mine, &finished);
         while !next.is_empty() && !work.is_over.load(Ordering::Relaxed) {
             let (chunks, measured) = work.chunks(&next)?;
-            work.run_all(&chunks, &measured)?;
-            finished = folder.finished(self.plan)?;
+            match work.run_all(&chunks, &measured)? {
+                Some(ran) => finished.extend(ran),
+                None => finished = folder.finished(self.plan)?,
+            }
             next = pending(self.plan, &mine, &finished);
         }
         let error = |index: &usize| {
@@ -156,7 +158,7 @@ impl<'a> SweepRun<'a> {
         let folder = SweepFolder::create(self.folder)?;
         self.check_index(index)?;
         let work = self.work(&folder, 0, 1);
-        work.run_chunk(&SweepChunk { cells: vec![index] }, &MeasuredRows::new())
+        work.run_chunk(&SweepChunk { cells: vec![index] }, &MeasuredRows::new()).map(drop)
     }
 
     /// Stores a row with an error for a cell that cannot be run, because its process does not survive it.
@@ -252,10 +254,16 @@ impl SweepWork<'_> {
         Ok(costs)
     }
 
-    /// Runs all chunks on all cores, in their order.
-    fn run_all(&self, chunks: &[SweepChunk], measured: &MeasuredRows) -> Result<(), SweepError> {
+    /// Runs all chunks on all cores, in their order. Returns the cells that it stored; none if another run on this folder stored some
+    /// of them, whose rows must be read.
+    fn run_all(
+        &self,
+        chunks: &[SweepChunk],
+        measured: &MeasuredRows,
+    ) -> Result<Option<FinishedCells>, SweepError> {
         let next = AtomicUsize::new(0);
-        let worker = |_| -> Result<(), SweepError> {
+        let worker = |_| {
+            let mut ran = Some(FinishedCells::new());
             while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.is_over.load(Ordering::Relaxed) {
                     break;
@@ -264,17 +272,21 @@ impl SweepWork<'_> {
                 if stored.is_err() {
                     self.is_over.store(true, Ordering::Relaxed);
                 }
-                stored?;
+                ran = joined(ran, stored?);
             }
-            Ok(())
+            Ok(ran)
         };
-        let ended: Vec<Result<(), SweepError>> =
+        let ended: Vec<Result<Option<FinishedCells>, SweepError>> =
             (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(worker).collect();
-        ended.into_iter().collect()
+        ended.into_iter().try_fold(Some(FinishedCells::new()), |all, ran| Ok(joined(all, ran?)))
     }
 
-    /// Runs the cells of a chunk and stores the rows of those that ended.
-    fn run_chunk(&self, chunk: &SweepChunk, measured: &MeasuredRows) -> Result<(), SweepError> {
+    /// Runs the cells of a chunk and stores the rows of those that ended. Returns these cells; none if another run has stored the chunk.
+    fn run_chunk(
+        &self,
+        chunk: &SweepChunk,
+        measured: &MeasuredRows,
+    ) -> Result<Option<FinishedCells>, SweepError> {
         let cells = self.run.plan.cells();
         // Another run on this folder may have stored it meanwhile.
         let keys = chunk.cells.iter().map(|index| cells[*index].key.as_str());
@@ -300,7 +312,9 @@ impl SweepWork<'_> {
         if !rows.is_empty() {
             self.folder.write_rows(self.run.plan, &rows)?;
         }
-        failure.map_or(Ok(()), Err)
+        let column = self.run.plan.until_clear();
+        let finished = rows.into_iter().map(|row| (row.key.clone(), row.finished(column)));
+        failure.map_or_else(|| Ok((!is_stored).then(|| finished.collect())), Err)
     }
 
     /// Runs a cell. Its failure, even a panic, is its row.
@@ -342,6 +356,14 @@ impl SweepWork<'_> {
         let results = simulation.finish()?;
         Ok(Some(SweepRow::of_results(plan, cell, &results)))
     }
+}
+
+/// The cells of both; none unless both are known.
+fn joined(one: Option<FinishedCells>, other: Option<FinishedCells>) -> Option<FinishedCells> {
+    one.zip(other).map(|(mut one, other)| {
+        one.extend(other);
+        one
+    })
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {

@@ -98,6 +98,12 @@ impl SweepRow {
         SweepRow { error: Some(error), ..SweepRow::named(plan, cell) }
     }
 
+    /// What a continued sweep reads of it, with its figure in this column.
+    pub(crate) fn finished(self, column: Option<&str>) -> FinishedCell {
+        let place = FIGURES.iter().position(|(name, _)| Some(*name) == column);
+        FinishedCell { error: self.error, figure: place.and_then(|place| self.figures[place]) }
+    }
+
     /// The row of a cell that ran to its end.
     pub(crate) fn of_results(plan: &SweepPlan, cell: &SweepCell, results: &Results) -> SweepRow {
         let object = results.to_object();
