@@ -91,6 +91,8 @@ struct InFlightCommand {
 pub struct Rearranger {
     spec: RearrangeSpec,
     block_sectors: u64,
+    /// The logarithm to base 2 of the sectors of a block, if that is whole.
+    block_shift: Option<u32>,
     region: ReservedRegion,
     slots: Vec<RegionSlot>,
     now: Instant,
@@ -132,6 +134,7 @@ impl Rearranger {
         }
         Ok(Rearranger {
             block_sectors,
+            block_shift: block_sectors.is_power_of_two().then(|| block_sectors.trailing_zeros()),
             analyzer: spec.replacement.analyzer(spec.counters() as usize),
             forecast: (spec.selection == HotSelection::Forecast).then(|| ReferenceForecast::new(slots.len())),
             table: HotBlockTable::new(slots.len()),

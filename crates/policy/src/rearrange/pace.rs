@@ -29,6 +29,11 @@ impl CopyPace {
         self.when = CopyTime::AtOnce;
     }
 
+    /// Whether copies begin at the same times whatever requests there are.
+    pub(super) fn ignores_requests(&self) -> bool {
+        self.when != CopyTime::Idle
+    }
+
     pub(super) fn request_begins(&mut self) {
         self.requests += 1;
     }

@@ -61,16 +61,25 @@ impl Rearranger {
     /// The first and last block of a run of visible sectors.
     #[inline]
     pub(super) fn blocks_of(&self, lbn: Lbn, sectors: u32) -> (u64, u64) {
-        let first = lbn.0 / self.block_sectors;
+        let first = self.block_of(lbn);
         let last = lbn.0 + u64::from(sectors) - 1;
         // Most requests end in the block where they begin, and a division is slow.
         let is_one = last - first * self.block_sectors < self.block_sectors;
-        (first, if is_one { first } else { last / self.block_sectors })
+        (first, if is_one { first } else { self.block_of(Lbn(last)) })
     }
 
-    /// Takes a request in place of [`Rearranger::submit`], if one command serves it, no copy is planned, and its owner needs no answer
-    /// but the command's. Returns the command's number and its first sector. `None`: the request was not taken. [`Rearranger::poll_timeout`] is
-    /// as before.
+    /// The block of a visible sector.
+    #[inline]
+    fn block_of(&self, lbn: Lbn) -> u64 {
+        match self.block_shift {
+            Some(shift) => lbn.0 >> shift,
+            None => lbn.0 / self.block_sectors,
+        }
+    }
+
+    /// Takes a request in place of [`Rearranger::submit`], if one command serves it, it delays no planned copy, and its owner needs no
+    /// answer but the command's. Returns the command's number and its first sector. `None`: the request was not taken.
+    /// [`Rearranger::poll_timeout`] is as before.
     #[inline]
     pub fn submit_direct(
         &mut self,
@@ -80,7 +89,7 @@ impl Rearranger {
         sectors: u32,
     ) -> Option<(u32, Lbn)> {
         let is_plain = access != BlockAccess::Flush && self.spec.read_from == ReadSource::Copy;
-        if !is_plain || !self.plan.is_empty() {
+        if !is_plain || !(self.plan.is_empty() || self.pace.ignores_requests()) {
             return None;
         }
         let blocks = self.blocks_of(lbn, sectors);
@@ -101,11 +110,11 @@ impl Rearranger {
         debug_assert_eq!(command.purpose, CommandPurpose::Direct);
         self.end_uses(&command);
         self.pace.request_ends(now);
-        let may_copy = !self.plan.is_empty();
-        if may_copy {
-            self.pump();
+        if self.plan.is_empty() {
+            return false;
         }
-        may_copy
+        self.pump();
+        !(self.pace.ignores_requests() && self.actions.is_empty())
     }
 
     /// The place of a request that has only one: the slot of its only block, or the homes of blocks without copies. `None` if it has
@@ -217,6 +226,7 @@ impl Rearranger {
         }
     }
 
+    #[inline]
     fn location(&self, block: u64, is_write: bool) -> BlockLocation {
         let Some(slot) = self.table.slot_of(block) else { return BlockLocation::Home };
         match (self.table.slot(slot).state, is_write) {

@@ -62,6 +62,7 @@ impl HotBlockTable {
         self.dirty
     }
 
+    #[inline]
     pub(super) fn slot(&self, slot: u32) -> &TableSlot {
         &self.slots[slot as usize]
     }

@@ -51,6 +51,7 @@ fn reads_return_what_was_last_written_in_a_hundred_worlds() {
         ("copies that failed", sum(|world| world.counters().failed)),
         ("writes held until the table's record", sum(|world| world.held_writes)),
         ("requests that one command serves", sum(|world| world.direct_requests)),
+        ("of these, while copies are planned", sum(|world| world.direct_during_copies)),
     ];
     assert!(met.iter().all(|(_, count)| *count > 100), "{met:?}");
 }

@@ -63,6 +63,8 @@ pub(crate) struct World {
     /// Commands that are whole requests, which the world answers.
     direct: BTreeMap<u32, u64>,
     pub(crate) direct_requests: u64,
+    /// Of these, the ones that came while copies were planned.
+    pub(crate) direct_during_copies: u64,
 }
 
 impl World {
@@ -95,6 +97,7 @@ impl World {
             held_writes: 0,
             direct: BTreeMap::new(),
             direct_requests: 0,
+            direct_during_copies: 0,
         }
     }
 
@@ -176,15 +179,20 @@ impl World {
     /// Submits a request for which the rearranger keeps no answer; returns whether it took it.
     fn submit_direct(&mut self, request: &BlockRequest) -> bool {
         let BlockRequest { ticket, access, lbn, sectors } = *request;
+        let timeout = self.rearranger.poll_timeout().filter(|at| *at > self.now);
         let Some((id, lbn)) = self.rearranger.submit_direct(self.now, access, lbn, sectors) else {
             return false;
         };
+        let is_unchanged = timeout.is_none() || self.rearranger.poll_timeout() == timeout;
+        assert!(is_unchanged, "the owner need not ask for the timeout again");
         let buffer = CommandBuffer::Request { ticket, skipped: 0 };
         let command = BlockCommand { id, access, lbn, sectors, buffer, other_lbn: None };
         let running = RunningCommand { command, has_happened: false };
         assert!(self.commands.insert(id, running).is_none(), "a number is used once");
         self.direct.insert(id, ticket);
         self.direct_requests += 1;
+        let view = self.rearranger.view();
+        self.direct_during_copies += u64::from(view.pending_in + view.pending_out > 0);
         true
     }
 
@@ -223,7 +231,12 @@ impl World {
         self.commands.remove(&id);
         match self.direct.remove(&id) {
             Some(ticket) => {
-                self.rearranger.end_direct(self.now, id);
+                let timeout = self.rearranger.poll_timeout().filter(|at| *at > self.now);
+                if !self.rearranger.end_direct(self.now, id) {
+                    let is_unchanged = timeout.is_none() || self.rearranger.poll_timeout() == timeout;
+                    let has_action = self.rearranger.poll_action().is_some();
+                    assert!(is_unchanged && !has_action, "the owner need not poll");
+                }
                 self.answered(ticket);
             }
             None => self.rearranger.handle_end(self.now, id, Ok(())),
