@@ -4,11 +4,13 @@
 //! a counter. A reference takes constant time: counters are kept by falling count, and those of equal counts form a bucket.
 //!
 //! *Source:* A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (ICDT 2005).
-//! The sorted array in place of their linked lists, and ageing, are ours.
+//! The sorted array in place of their linked list of counters, and ageing, are ours.
 
 use super::analyzer::{CarriedShare, HotBlock, ReferenceAnalyzer, ranked};
-use super::index::BlockIndex;
 use slab::Slab;
+
+/// No counter, or no bucket.
+const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct BlockCounter {
@@ -18,14 +20,20 @@ struct BlockCounter {
     rank: u32,
     /// The bucket, which has the count.
     bucket: u32,
+    /// The next counter in the list of its hash, or `NONE`.
+    next: u32,
 }
 
-/// Counters of equal counts.
+/// Counters of equal counts. They have consecutive ranks, up to the first of the bucket below.
 #[derive(Clone, Copy, Debug)]
 struct CountBucket {
     count: u64,
     /// The rank of its first counter.
     first: u32,
+    /// The bucket of the next larger count, or `NONE`.
+    above: u32,
+    /// The bucket of the next smaller count, or `NONE`.
+    below: u32,
 }
 
 /// Counters with the rule of space-saving.
@@ -36,19 +44,24 @@ pub struct SpaceSaving {
     /// Counters by falling count.
     by_rank: Vec<u32>,
     buckets: Slab<CountBucket>,
-    index: BlockIndex,
+    /// The first counter of each hash, or `NONE`. Lists by hash take a quarter of the memory of a table of blocks.
+    hashed: Vec<u32>,
+    /// Bits of a hash that are not used.
+    shift: u32,
 }
 
 impl SpaceSaving {
     /// With at most this number of counters, at least 1.
     pub fn new(counters: usize) -> SpaceSaving {
         let most = counters.max(1);
+        let hashes = (2 * most).next_power_of_two();
         SpaceSaving {
             most,
             counters: Vec::with_capacity(most),
             by_rank: Vec::with_capacity(most),
             buckets: Slab::with_capacity(most),
-            index: BlockIndex::new(most),
+            hashed: vec![NONE; hashes],
+            shift: u64::BITS - hashes.trailing_zeros(),
         }
     }
 
@@ -64,55 +77,120 @@ impl SpaceSaving {
         self.buckets[self.counters[counter as usize].bucket as usize].count
     }
 
+    /// The list of a block. Fibonacci hashing: neighbours lie far apart.
+    #[inline]
+    fn hash(&self, block: u64) -> usize {
+        (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// The counter of a block, or `NONE`.
+    #[inline]
+    fn counter_of(&self, block: u64) -> u32 {
+        let mut counter = self.hashed[self.hash(block)];
+        while counter != NONE && self.counters[counter as usize].block != block {
+            counter = self.counters[counter as usize].next;
+        }
+        counter
+    }
+
+    /// Removes a counter from the list of its block.
+    #[inline]
+    fn unlink(&mut self, counter: u32) {
+        let BlockCounter { block, next, .. } = self.counters[counter as usize];
+        let hash = self.hash(block);
+        let mut before = self.hashed[hash];
+        if before == counter {
+            self.hashed[hash] = next;
+            return;
+        }
+        while self.counters[before as usize].next != counter {
+            before = self.counters[before as usize].next;
+        }
+        self.counters[before as usize].next = next;
+    }
+
+    /// Has a counter count a block from now on, and adds it to the list of that.
+    #[inline]
+    fn link(&mut self, counter: u32, block: u64, error: u64) {
+        let hash = self.hash(block);
+        let next = std::mem::replace(&mut self.hashed[hash], counter);
+        let counter = &mut self.counters[counter as usize];
+        *counter = BlockCounter { block, error, next, ..*counter };
+    }
+
     /// Adds one to a counter: it becomes the first of its bucket, and then joins the bucket above or gets one of its own.
+    #[inline]
     fn increment(&mut self, counter: u32) {
         let BlockCounter { rank, bucket, .. } = self.counters[counter as usize];
-        let CountBucket { count, first } = self.buckets[bucket as usize];
-        self.swap_ranks(rank, first);
-        let bucket_at = |saving: &SpaceSaving, rank: u32| {
-            saving.by_rank.get(rank as usize).map(|counter| saving.counters[*counter as usize].bucket)
+        let CountBucket { count, first, above, below } = self.buckets[bucket as usize];
+        self.exchange(counter, rank, first);
+        let end = match below {
+            NONE => self.by_rank.len() as u32,
+            below => self.buckets[below as usize].first,
         };
-        let is_alone = bucket_at(self, first + 1) != Some(bucket);
-        let above = first.checked_sub(1).and_then(|rank| bucket_at(self, rank));
-        let above = above.filter(|above| self.buckets[*above as usize].count == count + 1);
-        let joined = match above {
-            None if is_alone => {
-                self.buckets[bucket as usize].count += 1;
-                return;
-            }
-            None => self.buckets.insert(CountBucket { count: count + 1, first }) as u32,
-            Some(above) => above,
-        };
+        let is_alone = first + 1 == end;
+        let joins = above != NONE && self.buckets[above as usize].count == count + 1;
+        if !joins && is_alone {
+            self.buckets[bucket as usize].count += 1;
+            return;
+        }
+        let joined = if joins { above } else { self.insert_bucket(count + 1, first, (above, bucket)) };
         self.counters[counter as usize].bucket = joined;
         if is_alone {
-            self.buckets.remove(bucket as usize);
+            self.remove_bucket(bucket, (above, below));
         } else {
             self.buckets[bucket as usize].first += 1;
         }
     }
 
-    fn swap_ranks(&mut self, one: u32, other: u32) {
-        if one == other {
+    /// A new bucket between two others, or at an end of all.
+    fn insert_bucket(&mut self, count: u64, first: u32, (above, below): (u32, u32)) -> u32 {
+        let bucket = self.buckets.insert(CountBucket { count, first, above, below }) as u32;
+        self.join_buckets(above, bucket);
+        self.join_buckets(bucket, below);
+        bucket
+    }
+
+    fn remove_bucket(&mut self, bucket: u32, (above, below): (u32, u32)) {
+        self.buckets.remove(bucket as usize);
+        self.join_buckets(above, below);
+    }
+
+    /// Makes two buckets neighbours. Either may be `NONE`.
+    fn join_buckets(&mut self, above: u32, below: u32) {
+        if above != NONE {
+            self.buckets[above as usize].below = below;
+        }
+        if below != NONE {
+            self.buckets[below as usize].above = above;
+        }
+    }
+
+    /// Gives a counter the rank `to` in exchange for its own.
+    #[inline]
+    fn exchange(&mut self, counter: u32, rank: u32, to: u32) {
+        if rank == to {
             return;
         }
-        self.by_rank.swap(one as usize, other as usize);
-        for rank in [one, other] {
-            self.counters[self.by_rank[rank as usize] as usize].rank = rank;
-        }
+        let other = std::mem::replace(&mut self.by_rank[to as usize], counter);
+        self.by_rank[rank as usize] = other;
+        self.counters[counter as usize].rank = to;
+        self.counters[other as usize].rank = rank;
     }
 
     /// Adds a counter that is no larger than any other.
     fn push(&mut self, hot: HotBlock) {
         let rank = self.by_rank.len() as u32;
-        let last = self.by_rank.last().map(|last| self.counters[*last as usize].bucket);
-        let bucket = match last.filter(|last| self.buckets[*last as usize].count == hot.count) {
-            Some(bucket) => bucket,
-            None => self.buckets.insert(CountBucket { count: hot.count, first: rank }) as u32,
+        let last = self.by_rank.last().map_or(NONE, |last| self.counters[*last as usize].bucket);
+        let bucket = match last != NONE && self.buckets[last as usize].count == hot.count {
+            true => last,
+            false => self.insert_bucket(hot.count, rank, (last, NONE)),
         };
         let counter = self.counters.len() as u32;
-        self.counters.push(BlockCounter { block: hot.block, error: hot.error, rank, bucket });
+        let HotBlock { block, error, .. } = hot;
+        self.counters.push(BlockCounter { block, error, rank, bucket, next: NONE });
         self.by_rank.push(counter);
-        self.index.insert(hot.block, counter);
+        self.link(counter, block, error);
     }
 
     fn list(&self) -> Vec<HotBlock> {
@@ -128,7 +206,7 @@ impl SpaceSaving {
         self.counters.clear();
         self.by_rank.clear();
         self.buckets.clear();
-        self.index.clear();
+        self.hashed.fill(NONE);
         list.take(self.most).for_each(|hot| self.push(hot));
     }
 }
@@ -136,7 +214,8 @@ impl SpaceSaving {
 impl ReferenceAnalyzer for SpaceSaving {
     #[inline]
     fn observe(&mut self, block: u64) {
-        if let Some(counter) = self.index.get(block) {
+        let counter = self.counter_of(block);
+        if counter != NONE {
             return self.increment(counter);
         }
         if self.counters.len() < self.most {
@@ -144,10 +223,8 @@ impl ReferenceAnalyzer for SpaceSaving {
         }
         let smallest = self.by_rank[self.most - 1];
         let count = self.count(smallest);
-        self.index.remove(self.counters[smallest as usize].block);
-        self.index.insert(block, smallest);
-        let counter = &mut self.counters[smallest as usize];
-        (counter.block, counter.error) = (block, count);
+        self.unlink(smallest);
+        self.link(smallest, block, count);
         self.increment(smallest);
     }
 
@@ -198,6 +275,22 @@ mod tests {
         assert!(falling.windows(2).all(|pair| pair[0].count >= pair[1].count), "{falling:?}");
     }
 
+    /// The rule on a plain list that falls by count: a counter goes before all others of its count, and then counts.
+    fn observe_sorted(list: &mut Vec<HotBlock>, most: usize, block: u64) {
+        let known = list.iter().position(|hot| hot.block == block);
+        if known.is_none() && list.len() < most {
+            return list.push(HotBlock { block, count: 1, error: 0 });
+        }
+        let place = known.unwrap_or(most - 1);
+        let count = list[place].count;
+        if known.is_none() {
+            list[place] = HotBlock { block, count, error: count };
+        }
+        let first = list.iter().position(|hot| hot.count == count).expect("the counter itself has the count");
+        list.swap(place, first);
+        list[first].count += 1;
+    }
+
     proptest! {
         #[test]
         fn no_counter_errs_by_more_than_its_bound(blocks in blocks(), counters in 1usize..20) {
@@ -228,6 +321,16 @@ mod tests {
                 saving.age(CarriedShare::from_ratio(ratio));
                 exact.age(CarriedShare::from_ratio(ratio));
                 check_bounds(&saving, &exact, &exact.hot_list(usize::MAX));
+            }
+        }
+
+        #[test]
+        fn ranks_and_counts_equal_those_of_a_sorted_list(blocks in blocks(), counters in 1usize..20) {
+            let (mut saving, mut sorted) = (SpaceSaving::new(counters), Vec::new());
+            for block in blocks {
+                saving.observe(block);
+                observe_sorted(&mut sorted, counters, block);
+                prop_assert_eq!(saving.list(), &sorted[..]);
             }
         }
 
