@@ -248,6 +248,12 @@ test-contrib:
 guest-rotation: guest-programs
 	tests/guest/rotation.sh $${CARGO_TARGET_DIR:-target}/release/headstack
 
+# What fio-plot draws of `headstack sim --json`, against the results. Needs the Python index. The pictures stay in OUT.
+.PHONY: test-fio-plot
+test-fio-plot:
+	$(CARGO) build --release --package headstack-cli
+	scripts/test-fio-plot $${CARGO_TARGET_DIR:-target}/release/headstack $(OUT)/fio-plot
+
 # All crates of the command with their licences, as CycloneDX.
 .PHONY: sbom
 sbom:
