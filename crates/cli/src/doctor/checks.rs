@@ -140,7 +140,7 @@ fn disks(system: &SystemState) -> SystemCheck {
             let state = if disks.iter().any(is_full) { CheckState::Limited } else { CheckState::Missing };
             check.but(
                 state,
-                format!("for one disk chgrp GROUP /dev/{closed}; for all: usermod --append --groups disk USER, and log in again"),
+                format!("for one disk chgrp GROUP /dev/{closed} and chmod g+rw /dev/{closed}; for all: usermod --append --groups disk USER, and log in again"),
             )
         }
     }
