@@ -16,6 +16,7 @@ use headstack::{
 };
 use headstack_policy::order;
 use headstack_sim::{DeviceOptions, TimeSplit};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -60,7 +61,7 @@ pub(crate) struct Run {
 }
 
 /// Which blocks a load asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum PatternArg {
     /// Anywhere on the disk, at multiples of the request's size.
@@ -107,7 +108,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Outcome<'a> {
     drive: &'a str,
     pattern: PatternArg,
@@ -118,7 +119,7 @@ struct Outcome<'a> {
     figures: RunFigures,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Partial {
     signal: &'static str,
     /// Requests in the whole run.
@@ -193,7 +194,7 @@ fn failure(error: &Error) -> Failure {
 }
 
 /// The figures of a run: times count from 0 to the last completion.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 struct RunFigures {
     requests: u64,
     simulated_s: f64,
@@ -203,15 +204,21 @@ struct RunFigures {
     bandwidth_mb_s: f64,
     response_ms: ResponseMs,
     /// Mean of each part of the response time.
+    #[schemars(schema_with = "parts_schema")]
     parts_ms: Map<String, Value>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 struct ResponseMs {
     mean: f64,
     p50: f64,
     p99: f64,
     max: f64,
+}
+
+/// The parts of a response time are a number each.
+fn parts_schema(_: &mut SchemaGenerator) -> Schema {
+    versioned::numbers_schema(&TimeSplit::NAMES, "number")
 }
 
 impl RunFigures {
@@ -265,4 +272,14 @@ fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(),
         line(&format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %"))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<Outcome<'_>>("run");
+    }
 }

@@ -14,6 +14,7 @@ use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
 use headstack_studies::validation::{self, PartialReplay};
 use headstack_workload::trace::{self, Trace};
 use indicatif::ProgressBar;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
@@ -38,7 +39,7 @@ pub(crate) struct Validate {
     report: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Outcome<'a> {
     drive: &'a str,
     partial: Option<ReplayStop>,
@@ -47,7 +48,7 @@ struct Outcome<'a> {
 }
 
 /// A replay that a signal stopped.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, JsonSchema, Serialize)]
 struct ReplayStop {
     signal: &'static str,
     /// Requests in the trace.
@@ -205,4 +206,14 @@ fn distribution(title: &str, pairs: &[Pair], op: Option<Op>) -> Option<Chart> {
     let series =
         vec![series("measured", 0, |pair| pair.measured), series("simulated", 1, |pair| pair.simulated)];
     Some(Chart::new(title, Axis::linear("response time (ms)"), Axis::linear("requests (%)"), series))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<Outcome<'_>>("validate");
+    }
 }

@@ -11,9 +11,11 @@ use crate::sim::setup::RigArgs;
 use crate::units::grouped;
 use crate::versioned;
 use headstack::{Rig, Simulation};
-use headstack_model::zones::{DiskZone, ZoneState, Zones};
+use headstack_model::zones::{DiskZone, ZoneModel, ZoneState, Zones};
 use headstack_sim::Engine;
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::io::Write;
 
 /// Show the zones of a shingled disk: how many are in which state, or each of them; with a load, as they are after it.
@@ -38,6 +40,45 @@ pub(crate) struct ShowZones {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct ZonedDisks<'a> {
+    disks: Vec<ZonedDisk<'a>>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct ZonedDisk<'a> {
+    disk: &'a str,
+    model: ZoneModel,
+    zone_sectors: u64,
+    zones: u32,
+    /// Number of zones in each state.
+    #[schemars(schema_with = "states_schema")]
+    states: Map<String, Value>,
+    /// Zones that are open, implicitly or explicitly.
+    open: u32,
+    open_max: u32,
+    /// Zones that are open or closed.
+    active: u32,
+    /// `null` where there is no limit.
+    active_max: Option<u32>,
+    /// The zones from the number that `--from` names.
+    listed: Vec<ListedZone>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct ListedZone {
+    zone: u32,
+    state: &'static str,
+    start: u64,
+    sectors: u64,
+    write_pointer: u64,
+}
+
+/// Each state has a number of zones.
+fn states_schema(_: &mut SchemaGenerator) -> Schema {
+    versioned::numbers_schema(&ZoneState::ALL.map(ZoneState::name), "integer")
 }
 
 impl ShowZones {
@@ -72,8 +113,8 @@ impl ShowZones {
             )));
         }
         if self.json {
-            let disks: Vec<Value> = shown.iter().map(|(name, zones)| self.to_json(name, zones)).collect();
-            return versioned::print(&json!({ "disks": disks }), out);
+            let disks = shown.iter().map(|(name, zones)| self.summary(name, zones)).collect();
+            return versioned::print(&ZonedDisks { disks }, out);
         }
         for (number, (name, zones)) in shown.iter().enumerate() {
             if number > 0 {
@@ -120,31 +161,28 @@ impl ShowZones {
         table
     }
 
-    fn to_json(&self, name: &str, zones: &Zones) -> Value {
+    fn summary<'a>(&self, name: &'a str, zones: &Zones) -> ZonedDisk<'a> {
         let layout = zones.layout();
-        let states: serde_json::Map<String, Value> =
-            counts(zones).map(|(state, count)| (state.name().to_string(), count.into())).collect();
-        let zone = |(number, zone): (u32, DiskZone)| {
-            json!({
-                "zone": number,
-                "state": zone.state.name(),
-                "start": zone.start.0,
-                "sectors": zone.sectors,
-                "write_pointer": zone.write_pointer.0,
-            })
+        let states = counts(zones).map(|(state, count)| (state.name().to_string(), count.into()));
+        let zone = |(zone, found): (u32, DiskZone)| ListedZone {
+            zone,
+            state: found.state.name(),
+            start: found.start.0,
+            sectors: found.sectors,
+            write_pointer: found.write_pointer.0,
         };
-        json!({
-            "disk": name,
-            "model": layout.model,
-            "zone_sectors": layout.zone_sectors,
-            "zones": layout.zones(),
-            "states": states,
-            "open": zones.open(),
-            "open_max": layout.open_max,
-            "active": zones.active(),
-            "active_max": layout.active_max,
-            "listed": self.listed(zones).map(zone).collect::<Vec<_>>(),
-        })
+        ZonedDisk {
+            disk: name,
+            model: layout.model,
+            zone_sectors: layout.zone_sectors,
+            zones: layout.zones(),
+            states: states.collect(),
+            open: zones.open(),
+            open_max: layout.open_max,
+            active: zones.active(),
+            active_max: layout.active_max,
+            listed: self.listed(zones).map(zone).collect(),
+        }
     }
 }
 
@@ -162,4 +200,14 @@ fn states(zones: &Zones) -> Table {
         table.row([state.name().to_string(), grouped(count)]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<ZonedDisks<'_>>("zones");
+    }
 }

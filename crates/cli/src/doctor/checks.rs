@@ -1,6 +1,7 @@
 //! The checks of `headstack doctor`: from the state of a system to what works on it, and how to get the rest.
 
 use super::system::{DiskAccess, FileAccess, ModuleState, SystemState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Sources of time that are read without a system call. *Source:* the kernel's "Timekeeping", and its vDSO of each architecture.
@@ -8,7 +9,7 @@ const FAST_CLOCKS: [&str; 4] = ["tsc", "arch_sys_counter", "kvm-clock", "hyperv_
 /// Real-time priority that the emulator asks for, `LimitRTPRIO` of the units included.
 const PRIORITY: u64 = 50;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum CheckState {
     Works,
@@ -27,7 +28,7 @@ impl CheckState {
 }
 
 /// A facility of the system and what is known of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(super) struct SystemCheck {
     pub(super) name: &'static str,
     pub(super) state: CheckState,
@@ -35,7 +36,7 @@ pub(super) struct SystemCheck {
     pub(super) used_by: &'static str,
     /// What does not work, or works worse, where the state is not `works`.
     pub(super) consequence: &'static str,
-    /// How to get it; none where it works.
+    /// How to get it; `null` where it works.
     pub(super) remedy: Option<String>,
 }
 

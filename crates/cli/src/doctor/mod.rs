@@ -5,8 +5,10 @@ mod system;
 
 use crate::failure::Failure;
 use crate::report::Table;
+use crate::versioned;
 use checks::SystemCheck;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Write;
 use system::SystemState;
 
@@ -21,14 +23,16 @@ pub(crate) struct Doctor {
     json: bool,
 }
 
+#[derive(JsonSchema, Serialize)]
+struct SystemChecks {
+    checks: Vec<SystemCheck>,
+}
+
 impl Doctor {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let checks = checks::all(&SystemState::read());
         if self.json {
-            let object = json!({ "version": env!("CARGO_PKG_VERSION"), "checks": checks });
-            let text = serde_json::to_string_pretty(&object).expect("checks are JSON");
-            writeln!(out, "{text}")?;
-            return Ok(());
+            return versioned::print(&SystemChecks { checks }, out);
         }
         print(&checks, out)
     }
@@ -48,4 +52,14 @@ fn print(checks: &[SystemCheck], out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<SystemChecks>("doctor");
+    }
 }

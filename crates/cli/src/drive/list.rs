@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::list;
 use headstack_model::spec::{Evidence, Interface, Tagging};
 use headstack_model::{DriveSpec, drives};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
@@ -17,8 +18,8 @@ pub(crate) struct List {
     json: bool,
 }
 
-/// A drive in the list. *Schema:* `docs/formats/results.md`.
-#[derive(Serialize)]
+/// A drive in the list.
+#[derive(JsonSchema, Serialize)]
 struct Entry {
     name: String,
     title: String,
@@ -60,5 +61,15 @@ impl List {
         // Three columns fit a terminal of 80.
         let row = |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence)];
         list::write(&entries, self.json, ("Drives", ["name", "title", "evidence"]), row, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        crate::versioned::schema::check::<Vec<Entry>>("drive list");
     }
 }

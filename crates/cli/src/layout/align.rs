@@ -3,7 +3,8 @@
 use super::partition::{MapArgs, Mapped, Span};
 use crate::failure::Failure;
 use crate::versioned;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Write;
 
 /// Bytes at either end of a disk for partition tables, their copies and boot loaders.
@@ -36,6 +37,18 @@ pub(crate) struct Align {
     json: bool,
 }
 
+#[derive(JsonSchema, Serialize)]
+struct AlignedPartition {
+    start: u64,
+    sectors: u64,
+    sector_bytes: u64,
+    tracks: usize,
+    /// Sectors between the start of the allowed span and the partition.
+    left_before: u64,
+    /// Sectors between the end of the partition and that of the allowed span.
+    left_behind: u64,
+}
+
 impl Align {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mapped = self.mapped()?;
@@ -54,14 +67,14 @@ impl Align {
             writeln!(out, "unit s mkpart data {start} {}", start + sectors - 1)?;
         } else if self.json {
             let bytes = u64::from(mapped.identity.sector_bytes);
-            let reported = json!({
-                "start": start,
-                "sectors": sectors,
-                "sector_bytes": bytes,
-                "tracks": mapped.map.view(headstack_model::Lbn(start), sectors).iter().count(),
-                "left_before": start - mapped.span.start,
-                "left_behind": mapped.span.start + mapped.span.sectors - start - sectors,
-            });
+            let reported = AlignedPartition {
+                start,
+                sectors,
+                sector_bytes: bytes,
+                tracks: mapped.map.view(headstack_model::Lbn(start), sectors).iter().count(),
+                left_before: start - mapped.span.start,
+                left_behind: mapped.span.start + mapped.span.sectors - start - sectors,
+            };
             versioned::print(&reported, out)?;
         } else {
             writeln!(out, "{found}")?;
@@ -110,5 +123,10 @@ mod tests {
         assert_eq!(aligned(&mapped, 1), Some(Span { start: 30, sectors: 210 }));
         assert_eq!(aligned(&mapped, 8), Some(Span { start: 120, sectors: 120 }));
         assert_eq!(aligned(&mapped, 2048), None);
+    }
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<AlignedPartition>("layout align");
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct MapArgs {
 }
 
 /// Sectors of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) sectors: u64,

@@ -1,6 +1,6 @@
 //! `headstack layout preallocate`: makes a file whose blocks lie on whole tracks.
 
-use super::partition::MapArgs;
+use super::partition::{MapArgs, Span};
 use super::reorganize::{bar, check, failure};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -11,7 +11,8 @@ use headstack_host::extents;
 use headstack_tracks::crossings::Crossings;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -37,6 +38,18 @@ pub(crate) struct Preallocate {
     /// Print it as JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct PreallocatedFile {
+    path: String,
+    partition: Span,
+    bytes: u64,
+    extents: u64,
+    tracks: u64,
+    crossings: u64,
+    /// Extents that begin a track.
+    extents_on_track: u64,
 }
 
 impl Preallocate {
@@ -67,15 +80,15 @@ impl Preallocate {
         self.link(&file)?;
         let Crossings { extents, tracks, crossings, on_track, .. } = counted;
         if self.json {
-            let reported = json!({
-                "path": self.path.display().to_string(),
-                "partition": mapped.span,
-                "bytes": self.size,
-                "extents": extents,
-                "tracks": tracks,
-                "crossings": crossings,
-                "extents_on_track": on_track,
-            });
+            let reported = PreallocatedFile {
+                path: self.path.display().to_string(),
+                partition: mapped.span,
+                bytes: self.size,
+                extents,
+                tracks,
+                crossings,
+                extents_on_track: on_track,
+            };
             versioned::print(&reported, out)?;
         } else {
             writeln!(out, "partition  {} ({source})", mapped.span)?;
@@ -117,5 +130,15 @@ impl Preallocate {
             };
             Failure::Input(format!("{}: {reported}", self.path.display()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<PreallocatedFile>("layout preallocate");
     }
 }

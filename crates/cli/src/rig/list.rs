@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::list;
 use headstack_sim::rig::{Rig, shipped};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
@@ -14,8 +15,8 @@ pub(crate) struct List {
     json: bool,
 }
 
-/// A rig in the list. *Schema:* `docs/formats/results.md`.
-#[derive(Serialize)]
+/// A rig in the list.
+#[derive(JsonSchema, Serialize)]
 struct Entry {
     name: String,
     title: String,
@@ -23,7 +24,7 @@ struct Entry {
     volumes: Vec<Volume>,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Volume {
     name: String,
     bytes: u64,
@@ -56,5 +57,15 @@ impl List {
             [entry.name.clone(), entry.title.clone(), entry.drives.join(", "), volumes]
         };
         list::write(&entries, self.json, ("Rigs", ["name", "title", "drive", "volumes"]), row, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        crate::versioned::schema::check::<Vec<Entry>>("rig list");
     }
 }

@@ -7,6 +7,7 @@ use crate::report::Table;
 use crate::units::{parse_bytes, sectors, significant};
 use crate::versioned;
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
@@ -53,7 +54,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Advice {
     drive: String,
     disks: u32,
@@ -71,7 +72,7 @@ struct Advice {
     commands: LinuxCommands,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Row {
     name: &'static str,
     unit_kib: f64,
@@ -171,4 +172,14 @@ fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failur
     }
     write!(out, "\n{}", table.to_text())?;
     advice.commands.print(advice.advisors[0].name, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<Advice>("stripe advise");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use headstack_model::DriveSpec;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
@@ -33,14 +34,14 @@ impl RaidLevel {
 }
 
 /// One command for each of Linux's ways to stripe. The disks are called DISK1, DISK2 and so on, LVM's volume group VG.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub(super) struct LinuxCommands {
     /// The unit that the commands have, in KiB: the advised one, or the smallest that Linux takes.
     chunk_kib: u64,
     mdadm: String,
-    /// None where the unit is larger than LVM's extents.
+    /// `null` where the unit is larger than LVM's extents.
     lvm: Option<String>,
-    /// None for RAID-5, which the target `striped` is not.
+    /// `null` for RAID-5, which the target `striped` is not.
     dm_stripe: Option<String>,
 }
 

@@ -10,6 +10,7 @@ use crate::versioned;
 use headstack_model::{Instant, Nanos};
 use headstack_policy::stripe::advise::{DiskTimes, OnLine};
 use headstack_workload::trace::{Kind, Record};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,7 +52,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Followed {
     trace: String,
     drive: String,
@@ -61,7 +62,7 @@ struct Followed {
     units: Vec<UnitInForce>,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct UnitInForce {
     from_request: u64,
     from_s: f64,
@@ -144,4 +145,14 @@ fn print(followed: &Followed, title: &str, out: &mut dyn Write) -> Result<(), Fa
     }
     write!(out, "{}", table.to_text())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<Followed>("stripe follow");
+    }
 }

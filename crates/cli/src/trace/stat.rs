@@ -7,6 +7,7 @@ use crate::report::Table;
 use crate::units::{capacity, grouped, significant};
 use crate::versioned;
 use headstack_workload::trace::stat::{self, Quantiles, Summary};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
@@ -23,7 +24,7 @@ pub(crate) struct Stat {
     json: bool,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Outcome<'a> {
     trace: String,
     format: &'a str,
@@ -185,4 +186,14 @@ fn devices(summary: &Summary) -> Table {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schema_is_that_of_the_type() {
+        versioned::schema::check::<Outcome<'_>>("trace stat");
+    }
 }

@@ -132,6 +132,11 @@ fn merge_type(
         Some(Value::String(one)) => vec![one.clone()],
         Some(several) => serde_json::from_value(several.clone()).map_err(|error| format!("{at}: {error}"))?,
     };
+    if let Some(values) = schema.get("enum").and_then(Value::as_array)
+        && !values.contains(found)
+    {
+        return Err(format!("{at} is {found}, where the schema has {values:?}"));
+    }
     let is_known = |name: &str| types.iter().any(|known| known == name);
     if is_known(own) || own == "integer" && is_known("number") {
         return Ok(());

@@ -29,6 +29,7 @@ const OUTPUTS: &[&str] = &[
     "tune atlas-10k job.fio --requests 200 --knob queue_depth --json",
     "validate --drive atlas-10k --trace v.trace --json",
     "zones ultrastar-hc620 --json",
+    "zones ultrastar-hc620 --from 0 --count 2 --json",
     // Parts of the results that only some rigs and loads have.
     "compare @/recipes/raid5-spare.toml workstation mixed.fio --json -",
     "compare atlas-10k slow.toml mixed.fio --repeat 2 --goal iops>1 --json -",

@@ -1,6 +1,7 @@
 //! How well simulated response times agree with measured ones: as distributions, and request by request.
 
 use headstack_model::{Nanos, Op};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::demerit;
@@ -15,7 +16,7 @@ pub struct Pair {
 }
 
 /// The agreement over all requests, and over reads and writes apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Agreement {
     /// Over all requests.
     #[serde(flatten)]
@@ -29,7 +30,7 @@ pub struct Agreement {
 /// The agreement over one class of requests.
 ///
 /// *Units:* milliseconds where the name says so; shares are of one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ClassAgreement {
     pub requests: usize,

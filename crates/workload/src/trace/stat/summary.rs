@@ -1,6 +1,7 @@
 //! The printed figures of a trace.
 
 use headstack_model::Instant;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Spread, Stat};
@@ -13,7 +14,7 @@ const FINE_INTERVALS: usize = 200;
 /// The statistics of a trace.
 ///
 /// *Units:* at the end of each name.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {
     pub requests: u64,
@@ -51,7 +52,7 @@ pub struct Summary {
 }
 
 /// How much of the devices is accessed, and how often.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Locality {
     /// Distinct blocks of 4 KiB, in bytes.
     pub footprint_bytes: f64,
@@ -66,7 +67,7 @@ pub struct Locality {
 }
 
 /// Number of requests of a kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct KindCount {
     pub kind: &'static str,
@@ -76,7 +77,7 @@ pub struct KindCount {
 }
 
 /// Number of requests to a device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct DeviceCount {
     /// The trace's name of it.
@@ -86,7 +87,7 @@ pub struct DeviceCount {
 }
 
 /// A distribution in a few numbers.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Quantiles {
     pub mean: f64,
@@ -99,7 +100,7 @@ pub struct Quantiles {
 }
 
 /// The share of requests that continue others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Sequentiality {
     /// The share that begin where the previous one on their device ended.
     pub share: f64,
@@ -110,7 +111,7 @@ pub struct Sequentiality {
 }
 
 /// Requests outstanding.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct QueueDepth {
     pub mean: f64,
@@ -122,7 +123,7 @@ pub struct QueueDepth {
 }
 
 /// A region of a device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Region {
     /// The trace's name of the device.
@@ -135,7 +136,7 @@ pub struct Region {
 }
 
 /// A part of the trace's time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Interval {
     /// Start, since the first request.

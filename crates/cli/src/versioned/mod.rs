@@ -1,8 +1,12 @@
 //! The JSON that commands print: objects whose first key says which version of Headstack made them.
 
+#[cfg(test)]
+pub(crate) mod schema;
+
 use crate::failure::Failure;
+use schemars::{Schema, json_schema};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// Prints an object with the key `version` before its own.
@@ -18,6 +22,13 @@ fn with_version(object: &impl Serialize) -> Value {
     };
     let version = ("version".to_string(), env!("CARGO_PKG_VERSION").into());
     [version].into_iter().chain(own).collect::<Map<String, Value>>().into()
+}
+
+/// The schema of an object with these keys, each with a value of the type `kind`.
+pub(crate) fn numbers_schema(names: &[&str], kind: &str) -> Schema {
+    let property = |name: &&str| (name.to_string(), json!({ "type": kind }));
+    let properties: Map<String, Value> = names.iter().map(property).collect();
+    json_schema!({ "type": "object", "properties": properties, "required": names })
 }
 
 #[cfg(test)]
