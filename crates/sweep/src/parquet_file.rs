@@ -229,8 +229,13 @@ mod tests {
             file.rewind().expect("a file can be rewound");
             file.try_clone().expect("a file can be opened twice")
         };
-        let found = read_keys(again(&mut file)).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(found, [("a".to_string(), None), ("b".to_string(), Some("too deep".to_string()))]);
+        for column in [None, Some("p99_ms")] {
+            let found = read_keys(again(&mut file), column).unwrap_or_else(|error| panic!("{error}"));
+            let written = rows.each_ref().map(|row| (row.key.clone(), row.clone().finished(column)));
+            assert_eq!(found, written);
+            assert_eq!(found[0].1.figure, column.map(|_| 0.1));
+            assert_eq!(found[1].1.error.as_deref(), Some("too deep"));
+        }
         let found = read_columns(again(&mut file)).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((&found[0]["drive.order"], &found[0]["seed"]), (&"sptf".into(), &u64::MAX.into()));
         assert_eq!((&found[0]["requests"], &found[0]["p99_ms"]), (&4.into(), &0.1.into()));
