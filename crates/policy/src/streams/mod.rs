@@ -352,6 +352,8 @@ impl Streams {
                 Step::Waits if active(self) == Some(id) => continue,
                 // Its turn ended in this step.
                 Step::Waits => {}
+                // Its turn may have ended with the frame that the step closed.
+                Step::Over if !self.schedule[id].has_turn() => {}
                 Step::Over => self.schedule.end_turn(self.now, id, false),
             }
             return Some(step);

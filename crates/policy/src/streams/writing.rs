@@ -337,7 +337,7 @@ impl Streams {
         else {
             let step = self.pause(id);
             if step == Step::Over {
-                self.release_zone_writes(id);
+                self.release_far_writes(id);
             }
             return step;
         };
@@ -423,15 +423,18 @@ impl Streams {
         self.send_direct_after_writes(request, first, bytes);
     }
 
-    /// Lets all waiting writes of a stream bypass it whose next one is not where the stream continues: those between went another way.
-    pub(super) fn release_zone_writes(&mut self, id: u32) {
-        while self.zone_bytes.is_some()
+    /// Lets all waiting writes of a stream bypass it when none of them is near where the stream continues: those between went another way,
+    /// or are held. Otherwise the stream would want turns in which it has nothing to do.
+    fn release_far_writes(&mut self, id: u32) {
+        while self.schedule[id].waiting > 0
             && let Some((key, wait)) = self.waits.first_write_of(id, 0, u64::MAX)
         {
             self.waits.remove(&mut self.schedule, true, key);
             self.skip(id, key.0, wait.bytes);
-            let (first, bytes) = self.zone_at(key.0).expect("the disk has zones");
-            self.send_direct_after_writes(wait.request, first, bytes);
+            match self.zone_at(key.0) {
+                Some((first, bytes)) => self.send_direct_after_writes(wait.request, first, bytes),
+                None => self.route_change(wait.request, key.0, wait.bytes),
+            }
         }
     }
 }

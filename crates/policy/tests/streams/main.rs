@@ -3,4 +3,5 @@
 mod drawn;
 mod laws;
 mod world;
+mod writers;
 mod zoned;
