@@ -214,6 +214,14 @@ impl Engine {
         self.tree.put_behind(setup, host)
     }
 
+    /// Puts the host's queue before each disk with several arms, if the host has one for a whole disk. Call it after all controllers are
+    /// there.
+    ///
+    /// *Errors:* a volume is no such disk; a key of the queue is invalid.
+    pub(crate) fn add_disk_queues(&mut self, host: &HostSpec) -> Result<(), HostError> {
+        self.tree.add_disk_queues(host)
+    }
+
     /// Up to when all is done.
     pub fn now(&self) -> Instant {
         self.now

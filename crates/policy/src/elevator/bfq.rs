@@ -2,9 +2,13 @@
 //! shared disk is served until its budget is used up, its time is over, or it stays dry for too long. What it made of its
 //! budget decides the next one. A process that is slow with its budget is charged for the time it took.
 //!
+//! Where the disk has several arms, a process has a queue for each of them. While an arm has few commands, requests of a queue for it go to
+//! the disk, whichever queue is served.
+//!
 //! Modelled: B-WF2Q+ over the processes of a class, weights, idling, budget feedback, charging slow queues by time, dearer
-//! asynchronous writes, the real-time class before the rest. Not modelled: raised weights (`low_latency`), merging the
-//! queues of cooperating processes, injection, measuring the peak rate, groups.
+//! asynchronous writes, the real-time class before the rest, queues for each arm. Not modelled: raised weights (`low_latency`), merging
+//! the queues of cooperating processes, injection for one arm, measuring the peak rate, groups. Of several queues for an arm with few
+//! commands, the one whose process came first has precedence (Linux: the one that became active first).
 //!
 //! *Source:* Valente and Checconi 2010, "High throughput disk scheduling with fair bandwidth distribution"; Linux
 //! `block/bfq-iosched.c`, `block/bfq-wf2q.c` (behaviour, names, defaults).
@@ -22,7 +26,7 @@ pub(super) const LISTED: Listed = Listed {
     name: "bfq",
     alias: None,
     summary: "A budget of blocks for each process, the earliest virtual finish first, idling between (Linux since 4.12)",
-    build: |tuning: &Tuning| Box::new(Bfq::new(&tuning.bfq)),
+    build: |tuning: &Tuning| Box::new(Bfq::new(&tuning.bfq, &tuning.arm_firsts)),
 };
 
 /// `bfq`: parameters of Linux's budget fair queueing elevator.
@@ -43,6 +47,9 @@ pub struct BfqSpec {
     pub timeout_sync: f64,
     /// Largest budget in blocks; 0 for 16,384, the value with which Linux starts before it has measured the disk.
     pub max_budget: u32,
+    /// Commands of an arm of a disk with several, below which requests for that arm go to the disk, whichever queue is served
+    /// (Linux since 6.3, where it is no parameter); 0 for queues that know no arms.
+    pub actuator_load_threshold: u32,
     /// Weights of processes 0, 1, 2 …; 100 for the others (Linux's default weight).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<u32>,
@@ -58,6 +65,7 @@ impl Default for BfqSpec {
             back_seek_penalty: 1,
             timeout_sync: 125.0,
             max_budget: 0,
+            actuator_load_threshold: 4,
             weights: Vec::new(),
         }
     }
@@ -69,6 +77,9 @@ struct Queue {
     flow: ProcessQueue,
     class: usize,
     weight: u64,
+    arm: usize,
+    /// Blocks that went to the disk while another queue was served.
+    injected: u64,
     /// Whether it takes part in the sharing: it has requests, or is served.
     active: bool,
     /// Blocks it may have served next time.
@@ -96,6 +107,41 @@ enum Reason {
     Preempted,
 }
 
+/// The commands that each arm of the disk has. One arm counts none.
+#[derive(Debug, Default)]
+struct ArmLoads {
+    firsts: Vec<u64>,
+    in_flight: Vec<u32>,
+    threshold: u32,
+}
+
+impl ArmLoads {
+    fn new(threshold: u32, firsts: &[u64]) -> ArmLoads {
+        if threshold == 0 || firsts.len() < 2 {
+            return ArmLoads::default();
+        }
+        ArmLoads { firsts: firsts.to_vec(), in_flight: vec![0; firsts.len()], threshold }
+    }
+
+    fn arm_of(&self, lbn: u64) -> usize {
+        self.firsts.partition_point(|first| *first <= lbn).saturating_sub(1)
+    }
+
+    fn sent(&mut self, arm: usize) {
+        self.in_flight.iter_mut().skip(arm).take(1).for_each(|count| *count += 1);
+    }
+
+    fn ended(&mut self, arm: usize) {
+        self.in_flight.iter_mut().skip(arm).take(1).for_each(|count| *count -= 1);
+    }
+
+    /// The arms with fewer commands than the threshold, and than the next arm.
+    fn underused(&self) -> impl Iterator<Item = usize> + '_ {
+        let is_less = |arm: usize| self.in_flight.get(arm + 1).is_none_or(|next| self.in_flight[arm] < *next);
+        (0..self.in_flight.len()).filter(move |arm| self.in_flight[*arm] < self.threshold && is_less(*arm))
+    }
+}
+
 /// Budgets in the order of their virtual finish.
 #[derive(Debug)]
 pub(super) struct Bfq {
@@ -104,6 +150,7 @@ pub(super) struct Bfq {
     timeout: Nanos,
     max_budget: u64,
     weights: Vec<u32>,
+    arms: ArmLoads,
     queues: ByProcess<Queue>,
     /// Virtual time of the urgent class and of the other one.
     virtual_time: [u64; 2],
@@ -120,7 +167,7 @@ impl Bfq {
     /// Time in which a queue cannot yet be called slow.
     const BRIEF: Nanos = Nanos(20_000_000);
 
-    fn new(spec: &BfqSpec) -> Bfq {
+    fn new(spec: &BfqSpec, arm_firsts: &[u64]) -> Bfq {
         let max_budget = if spec.max_budget == 0 { 16 * 1024 } else { u64::from(spec.max_budget) };
         Bfq {
             shared: Shared::new(spec.slice_idle, spec.back_seek_max, spec.back_seek_penalty, Bfq::JUMPS),
@@ -128,6 +175,7 @@ impl Bfq {
             timeout: Nanos::from_ms(spec.timeout_sync),
             max_budget,
             weights: spec.weights.clone(),
+            arms: ArmLoads::new(spec.actuator_load_threshold, arm_firsts),
             queues: ByProcess::new(),
             virtual_time: [0; 2],
             served: None,
@@ -136,8 +184,12 @@ impl Bfq {
 
     fn queue_of(&mut self, entry: &Entry) -> usize {
         let (weights, most) = (&self.weights, self.max_budget);
-        self.queues.slot_of(queue_key(entry), || Queue {
+        let arm = self.arms.arm_of(entry.lbn());
+        // The key of a process takes 34 bits.
+        self.queues.slot_of(queue_key(entry) | (arm as u64) << 40, || Queue {
             flow: ProcessQueue::new(entry.sync),
+            arm,
+            injected: 0,
             class: usize::from(!entry.urgent),
             weight: u64::from(*weights.get(entry.source as usize).filter(|_| entry.sync).unwrap_or(&100)),
             active: false,
@@ -170,9 +222,35 @@ impl Bfq {
         let active = self.queues.iter().filter(|queue| queue.active && queue.class == class);
         let weights: u64 = active.map(|queue| queue.weight).sum();
         self.virtual_time[class] += (blocks << Bfq::SHIFT) / weights.max(1);
-        if let Some(served) = &mut self.served {
-            served.service += blocks;
+        match &mut self.served {
+            Some(served) if served.queue == place => served.service += blocks,
+            _ => self.queues[place].injected += blocks,
         }
+    }
+
+    /// Ends the part that a queue takes in the sharing while another is served: what was injected is its service.
+    fn deactivate_dry(&mut self, place: usize) {
+        let queue = &mut self.queues[place];
+        if queue.flow.run.is_empty() {
+            queue.finish = queue.start + Bfq::stretch(queue, queue.injected);
+            queue.injected = 0;
+            queue.active = false;
+        }
+    }
+
+    /// A queue for the first arm that has few commands, fewer than the next arm: the served one, or the first whose next request fits in
+    /// its budget.
+    fn queue_for_idle_arm(&self, served: usize, pool: &Pool) -> Option<usize> {
+        let fits = |queue: &Queue| {
+            let next = self.shared.nearest(&queue.flow, pool);
+            next.is_some_and(|id| queue.injected + self.blocks(pool.get(id)) <= queue.budget)
+        };
+        self.arms.underused().find_map(|arm| {
+            if self.queues[served].arm == arm {
+                return Some(served);
+            }
+            self.queues.iter().position(|queue| queue.active && queue.arm == arm && fits(queue))
+        })
     }
 
     fn is_waiting(&self, but: usize) -> bool {
@@ -232,17 +310,25 @@ impl Bfq {
         loop {
             let Some(served) = self.served else {
                 let queue = self.next_queue()?;
-                self.served = Some(Served { queue, since: now, service: 0, idle: None, checked: false });
+                let service = std::mem::take(&mut self.queues[queue].injected);
+                self.served = Some(Served { queue, since: now, service, idle: None, checked: false });
                 continue;
             };
             let queue = &self.queues[served.queue];
             let others = self.is_waiting(served.queue);
             let urgent = || self.queues.iter().any(|other| other.active && other.class < queue.class);
+            let is_over = others && now >= served.since + self.timeout;
+            if !is_over
+                && let Some(place) = self.queue_for_idle_arm(served.queue, pool)
+                && place != served.queue
+            {
+                return Some(place);
+            }
             let next = self.shared.nearest(&queue.flow, pool);
             let reason = match next {
                 _ if queue.class == 1 && urgent() => Some(Reason::Preempted),
                 // Not while it is dry for a moment: it would lose its place among those that take part.
-                Some(_) if others && now >= served.since + self.timeout => Some(Reason::Timeout),
+                Some(_) if is_over => Some(Reason::Timeout),
                 Some(id) => {
                     let blocks = self.blocks(pool.get(id));
                     let left = queue.budget.saturating_sub(served.service);
@@ -267,7 +353,9 @@ impl Bfq {
 
     fn pick(&mut self, place: usize, now: Instant, pool: &Pool) -> Option<u32> {
         let queue = &self.queues[place].flow;
-        let served = self.served.as_mut().expect("the queue was selected to be served");
+        let Some(served) = self.served.as_mut().filter(|served| served.queue == place) else {
+            return self.shared.nearest(queue, pool);
+        };
         let unchecked = !std::mem::replace(&mut served.checked, true);
         served.idle = None;
         let expire = self.fifo_expire[usize::from(!queue.sync)];
@@ -304,11 +392,16 @@ impl Scheduler for Bfq {
         let entry = pool.get(id);
         self.charge(place, self.blocks(entry));
         self.shared.send(&mut self.queues[place].flow, id, entry);
+        self.arms.sent(self.queues[place].arm);
+        if self.served.is_none_or(|served| served.queue != place) {
+            self.deactivate_dry(place);
+        }
         Some(id)
     }
 
     fn completed(&mut self, now: Instant, id: u32, pool: &Pool) {
         let place = self.queue_of(pool.get(id));
+        self.arms.ended(self.queues[place].arm);
         let idle = self.shared.end(&mut self.queues[place].flow, now);
         if let Some(served) = self.served.as_mut().filter(|served| served.queue == place) {
             served.idle = idle;
@@ -320,6 +413,6 @@ impl Scheduler for Bfq {
     }
 
     fn may_merge(&self, entry: &Entry, ask: &ElevatorRequest) -> bool {
-        fair::may_merge(entry, ask)
+        fair::may_merge(entry, ask) && self.arms.arm_of(entry.lbn()) == self.arms.arm_of(ask.request.lbn.0)
     }
 }

@@ -12,6 +12,8 @@ pub struct Tuning {
     pub bfq: BfqSpec,
     pub kyber: KyberSpec,
     pub insertion: InsertionSpec,
+    /// The first block of the range of each arm of the disk; none for a disk with one arm.
+    pub arm_firsts: Vec<u64>,
 }
 
 impl Tuning {
@@ -19,7 +21,7 @@ impl Tuning {
     ///
     /// *Errors:* the first that is not: its key (`cfq.quantum`), and the fault.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Tuning { deadline, anticipatory, cfq, bfq, kyber, insertion: _ } = self;
+        let Tuning { deadline, anticipatory, cfq, bfq, kyber, insertion: _, arm_firsts: _ } = self;
         let times = [
             ("deadline.read_expire", deadline.read_expire),
             ("deadline.write_expire", deadline.write_expire),

@@ -35,6 +35,11 @@ pub(super) struct Branch {
 }
 
 impl Branch {
+    /// Whether it is the host's queue before a port of a controller, which stands for a drive.
+    pub(super) fn is_port(&self) -> bool {
+        self.rank.kind == LayerKind::Port
+    }
+
     fn downcast<L: Layer>(&self) -> Option<&L> {
         (self.layer.as_deref()? as &dyn Any).downcast_ref()
     }
@@ -75,6 +80,8 @@ enum LayerKind {
     Array,
     Streams,
     Rearrange,
+    /// The host's queue before a disk with several arms.
+    DiskQueue,
     Port,
     Controller,
     Own,
@@ -237,7 +244,7 @@ impl LayerTree {
                 let device = self.devices[device as usize].device();
                 (device.sectors(), device.sector_bytes())
             };
-            let layer = Box::new(PortQueue::new(sectors, sector_bytes, depth, &host.queue)?);
+            let layer = Box::new(PortQueue::new(sectors, sector_bytes, depth, &[], &host.queue.of_arm())?);
             let node = self.add_above(device, layer, device, Rank { kind: LayerKind::Port, number: device });
             let to = ChildPort { node: controller, port: port as u32 };
             self.branch_mut(node).children = vec![to];
@@ -245,6 +252,36 @@ impl LayerTree {
         }
         self.branch_mut(controller).children =
             drives.iter().map(|device| ChildPort { node: *device, port: 0 }).collect();
+        Ok(())
+    }
+
+    /// Puts the host's queue before each concatenation, below its page cache, if the host has one queue for a whole disk. The disk accepts as
+    /// many commands as the controller of its arms, or as all of its drives.
+    ///
+    /// *Errors:* a volume is no concatenation; a key of the queue is invalid.
+    pub(super) fn add_disk_queues(&mut self, host: &HostSpec) -> Result<(), HostError> {
+        if !host.queue.whole_disk {
+            return Ok(());
+        }
+        for number in 0..self.volumes.len() {
+            let Volume { device, sectors, sector_bytes, .. } = self.volumes[number];
+            let is_array = |branch: &Branch| branch.device == device && branch.rank.kind == LayerKind::Array;
+            let found = self.branches.iter().position(is_array);
+            let array = found
+                .and_then(|found| self.branches[found].downcast::<ArrayLayer>().map(|array| (found, array)));
+            let starts =
+                array.and_then(|(found, array)| Some((found, array.concatenated_starts()?.to_vec())));
+            let Some((found, starts)) = starts else {
+                let message = format!("volume {number} is no disk with several arms: no concatenation");
+                return Err(HostError::new("queue.whole_disk", message));
+            };
+            // The drives of a concatenation are alike.
+            let own = starts.len() * self.devices[device as usize].device().depth();
+            let depth = self.port(device as usize).map_or(own, |port| port.depth().min(own));
+            let layer = Box::new(PortQueue::new(sectors, sector_bytes, depth, &starts, &host.queue)?);
+            let node = (self.devices.len() + found) as u32;
+            self.add_above(node, layer, device, Rank { kind: LayerKind::DiskQueue, number: device });
+        }
         Ok(())
     }
 
@@ -324,12 +361,14 @@ impl LayerTree {
 
     /// The queue of a device's port at its controller; `None` without a controller.
     pub(super) fn port(&self, device: usize) -> Option<&PortQueue> {
-        let mut above = self.branches.iter().filter(|branch| branch.device as usize == device);
+        let mut above =
+            self.branches.iter().filter(|branch| branch.is_port() && branch.device as usize == device);
         above.find_map(Branch::downcast)
     }
 
     pub(super) fn port_mut(&mut self, device: usize) -> Option<&mut PortQueue> {
-        let above = self.branches.iter_mut().filter(|branch| branch.device as usize == device);
+        let is_above = |branch: &&mut Branch| branch.is_port() && branch.device as usize == device;
+        let above = self.branches.iter_mut().filter(is_above);
         let layers = above.filter_map(|branch| branch.layer.as_deref_mut());
         layers.filter_map(|layer| (layer as &mut dyn Any).downcast_mut()).last()
     }

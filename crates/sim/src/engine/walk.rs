@@ -152,8 +152,8 @@ impl Engine {
     fn answer(&mut self, number: usize, answer: Completed) {
         let branch = &mut self.tree.branches[number];
         branch.in_flight -= 1;
-        let (device, is_queue) = (branch.device, self.tree.layer(number).gathers());
-        if is_queue {
+        let (device, is_port) = (branch.device, branch.is_port());
+        if is_port {
             self.serving = device;
             let issued = self.tickets[answer.id as usize].issued;
             let part = ServedPart { device, issued, completion: answer.completion };

@@ -92,8 +92,12 @@ impl BlockQueue {
             }
             Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), map()?, rule)
                 .map_err(|error| HostError::new("queue.order", error))?,
-            None => Elevator::by_name(spec.elevator.as_deref().unwrap_or("noop"), &spec.tuning(), rule)
-                .map_err(|error| HostError::new("queue.elevator", error))?,
+            None => Elevator::by_name(
+                spec.elevator.as_deref().unwrap_or("noop"),
+                &spec.tuning(device.arm_firsts()),
+                rule,
+            )
+            .map_err(|error| HostError::new("queue.elevator", error))?,
         };
         let (requests, delay) = spec.plug();
         Ok(BlockQueue {

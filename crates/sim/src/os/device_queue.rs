@@ -31,7 +31,7 @@ impl DeviceQueue {
     ///
     /// *Errors:* a key of the queue is invalid.
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, HostError> {
-        let queue = TargetQueue::new(&host.queue, &device)?;
+        let queue = TargetQueue::new(&host.queue.of_arm(), &device)?;
         Ok(DeviceQueue { device, queue, shares: false, behind_controller: false, chooses_late: false })
     }
 

@@ -10,6 +10,7 @@ mod calls;
 mod costs;
 mod device_queue;
 mod dispatch;
+mod host_error;
 mod interface;
 mod map;
 mod port;
@@ -19,9 +20,10 @@ mod spec;
 mod target;
 
 pub use cache::PageCacheActivity;
+pub use host_error::HostError;
 pub use interface::{InterfaceKind, InterfaceSpec};
 pub use processor::{ClientsSpec, ProcessorSpec};
-pub use spec::{GuardKind, HostError, HostQueueSpec, HostSpec, Knows, Merge, PageCacheSpec};
+pub use spec::{GuardKind, HostQueueSpec, HostSpec, Knows, Merge, PageCacheSpec};
 
 pub(crate) use cache::{CopyCost, PageCache};
 pub(crate) use calls::CallLayer;

@@ -1,4 +1,5 @@
-//! The host's queue in front of a controller: it feeds a port of the controller, which represents a drive.
+//! The host's queue in front of a controller: it feeds a port of the controller, which represents a drive. The same queue in front of a
+//! concatenation feeds a disk with several arms.
 
 use super::HostError;
 use super::HostQueueSpec;
@@ -20,6 +21,7 @@ struct Port {
     sector_bytes: u32,
     depth: usize,
     outstanding: usize,
+    arm_firsts: Vec<u64>,
     /// A key for each tag that is out.
     tags: Slab<()>,
     sent: VecDeque<(Tag, Command)>,
@@ -41,6 +43,10 @@ impl Target for Port {
 
     fn outstanding(&self) -> usize {
         self.outstanding
+    }
+
+    fn arm_firsts(&self) -> &[u64] {
+        &self.arm_firsts
     }
 
     fn submit(&mut self, _now: Instant, command: Command) -> Result<Tag, QueueFull> {
@@ -74,18 +80,26 @@ pub(crate) struct PortQueue {
 }
 
 impl PortQueue {
-    /// A queue for a port that accepts `depth` commands and represents a drive of `sectors` blocks of `sector_bytes`.
+    /// A queue for a port that accepts `depth` commands and represents a drive of `sectors` blocks of `sector_bytes`, whose arms begin at
+    /// these blocks; none for one arm.
     ///
     /// *Errors:* a key of the queue is invalid.
     pub(crate) fn new(
         sectors: u64,
         sector_bytes: u32,
         depth: usize,
+        arm_firsts: &[u64],
         queue: &HostQueueSpec,
     ) -> Result<PortQueue, HostError> {
         let (tags, sent, done) = (Slab::new(), VecDeque::new(), VecDeque::new());
-        let port = Port { sectors, sector_bytes, depth, outstanding: 0, tags, sent, done };
+        let arm_firsts = arm_firsts.to_vec();
+        let port = Port { sectors, sector_bytes, depth, outstanding: 0, arm_firsts, tags, sent, done };
         Ok(PortQueue { queue: TargetQueue::new(queue, &port)?, port, settled: 0 })
+    }
+
+    /// Commands that the port accepts.
+    pub(crate) fn depth(&self) -> usize {
+        self.port.depth
     }
 
     pub(crate) fn guard(&self) -> Option<&Guard> {

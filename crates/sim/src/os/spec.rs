@@ -1,5 +1,6 @@
 //! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
 
+use super::host_error::HostError;
 use super::interface::InterfaceSpec;
 use super::processor::{ClientsSpec, ProcessorSpec, check_us};
 use headstack_model::Nanos;
@@ -10,7 +11,6 @@ use headstack_policy::elevator::{
 use headstack_policy::order::{self, Knowledge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 /// `[host]`: the page cache and the queues between the load and the drives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,6 +163,10 @@ pub struct HostQueueSpec {
     /// of Linux 2.0 and 2.2); `none` is noop and `mq-deadline` is deadline, the names in current Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
+    /// Whether a disk with several arms, which a rig has as a concatenation, has one queue before all of its arms, as Linux has for a disk
+    /// with one logical unit. By default each arm has a queue of its own.
+    #[serde(skip_serializing_if = "is_default")]
+    pub whole_disk: bool,
     /// Name of an order, in place of an elevator. It uses what the host `knows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
@@ -230,22 +234,6 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// An invalid key in the `[host]` of a rig.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{key}: {message}")]
-pub struct HostError {
-    /// The key, as a path (`host.queue.order`).
-    pub key: String,
-    /// The fault, and what is allowed.
-    pub message: String,
-}
-
-impl HostError {
-    pub(crate) fn new(key: &str, message: impl ToString) -> HostError {
-        HostError { key: format!("host.{key}"), message: message.to_string() }
-    }
-}
-
 impl HostSpec {
     /// Checks all keys.
     ///
@@ -269,6 +257,11 @@ impl HostQueueSpec {
     /// The largest cost of the adaptive guard.
     const GUARD_COST_MAX: f64 = 0.5;
 
+    /// The queue of a single drive or arm: nothing of it, where a disk with several arms has one queue.
+    pub(crate) fn of_arm(&self) -> HostQueueSpec {
+        if self.whole_disk { HostQueueSpec::default() } else { self.clone() }
+    }
+
     /// Whether the host only holds requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
         let HostQueueSpec { depth, guard, guard_threshold, guard_cost, .. } = *self;
@@ -278,7 +271,8 @@ impl HostQueueSpec {
         HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.clone() } == plain
     }
 
-    pub(crate) fn tuning(&self) -> Tuning {
+    /// The parameters of the elevators, for a disk with these first blocks of its arms.
+    pub(crate) fn tuning(&self, arm_firsts: &[u64]) -> Tuning {
         let HostQueueSpec { deadline, anticipatory, cfq, bfq, kyber, insertion, .. } = self;
         Tuning {
             deadline: *deadline,
@@ -287,6 +281,7 @@ impl HostQueueSpec {
             bfq: bfq.clone(),
             kyber: *kyber,
             insertion: *insertion,
+            arm_firsts: arm_firsts.to_vec(),
         }
     }
 
@@ -333,6 +328,9 @@ impl HostQueueSpec {
                 return Err(HostError::new("queue.order", "an elevator is named too; give one of the two"));
             }
         }
+        if self.whole_disk && self.elevator.is_none() {
+            return Err(HostError::new("queue.whole_disk", "needs an elevator; `bfq` is one"));
+        }
         self.check_order()?;
         if self.urgent_first && self.order.is_none() {
             let message = "needs an order; `fcfs` is one";
@@ -359,7 +357,7 @@ impl HostQueueSpec {
             ));
         }
         self.check_guard()?;
-        self.tuning().check().map_err(|(key, message)| HostError::new(&format!("queue.{key}"), message))
+        self.tuning(&[]).check().map_err(|(key, message)| HostError::new(&format!("queue.{key}"), message))
     }
 
     /// Checks that the order exists and needs no more than the host knows.

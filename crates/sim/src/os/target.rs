@@ -13,6 +13,10 @@ pub(super) trait Target {
     fn sector_bytes(&self) -> u32;
     fn depth(&self) -> usize;
     fn outstanding(&self) -> usize;
+    /// The first block of the range of each of its arms; none for one arm.
+    fn arm_firsts(&self) -> &[u64] {
+        &[]
+    }
     fn submit(&mut self, now: Instant, command: Command) -> Result<Tag, QueueFull>;
     fn poll_completion(&mut self) -> Option<Completion>;
     /// The map of its blocks, for a host that has one.

@@ -239,6 +239,7 @@ impl Rig {
         for setup in attach::controllers(&self.resolved) {
             engine.put_behind(&setup, host).map_err(fault)?;
         }
+        engine.add_disk_queues(host).map_err(fault)?;
         if let Some(config) = &self.resolved.node {
             engine = engine.with_node(config).map_err(|error| located(node_fault(error)))?;
         }

@@ -1,5 +1,6 @@
 //! Laws of the host before a drive: they hold whatever the drive, the queue and the elevator.
 
+mod arms;
 mod elevators;
 mod guard;
 mod layout;
