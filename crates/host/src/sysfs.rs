@@ -44,6 +44,8 @@ pub struct DeviceLocation {
     arms: Vec<Range<u64>>,
     /// Bytes of a zone, of a disk whose zones its host writes in sequence.
     zone_bytes: Option<u64>,
+    /// Whether the system sends commands with duration limits to the disk.
+    has_duration_limits: bool,
     names: (Option<String>, Option<String>),
 }
 
@@ -127,6 +129,7 @@ impl DeviceLocation {
             disk_bytes,
             arms: access_ranges(disk),
             zone_bytes: zone_bytes(disk),
+            has_duration_limits: has_duration_limits(disk),
             block: block.map(|block| (block, physical.unwrap_or(block))),
             names: own_names(disk),
         })
@@ -160,6 +163,11 @@ impl DeviceLocation {
     /// Bytes of a zone of a disk that refuses writes out of sequence, where zones begin at multiples of that on this device.
     pub fn zone_bytes(&self) -> Option<u64> {
         self.zone_bytes.filter(|bytes| self.start.is_multiple_of(*bytes))
+    }
+
+    /// Whether the system passes command duration limits to the disk: it is a disk that has them, and they are enabled.
+    pub fn has_duration_limits(&self) -> bool {
+        self.kind == Kind::Disk && self.has_duration_limits
     }
 
     /// Whether only its creator knows what it shows: a whole loop device, over a disk or over one partition, and a device made of
@@ -236,6 +244,11 @@ fn zone_bytes(disk: &Path) -> Option<u64> {
     let is_managed = text(disk, "queue/zoned").is_some_and(|model| model == "host-managed");
     let sectors = number(disk, "queue/chunk_sectors").filter(|sectors| is_managed && *sectors > 0)?;
     Some(sectors * UNIT)
+}
+
+/// Whether the command duration limits of a disk are enabled, as Linux reports it from version 6.5 on.
+fn has_duration_limits(disk: &Path) -> bool {
+    ["device/cdl_supported", "device/cdl_enable"].iter().all(|name| number(disk, name) == Some(1))
 }
 
 fn is_made_of_others(disk: &Path) -> bool {
@@ -321,6 +334,17 @@ mod tests {
         assert_eq!(on(&location(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
         let untold = DeviceLocation::read_folder(&sysfs(&DISK[..3]).path().join("sda/sda2"));
         assert!(untold.is_err_and(|reported| reported.to_string().contains("sda2/start")));
+    }
+
+    #[test]
+    fn duration_limits_are_sent_only_where_they_are_enabled() {
+        let limits = |supported: &str, enabled: &str| {
+            let own = [("sda/device/cdl_supported", supported), ("sda/device/cdl_enable", enabled)];
+            location(&sysfs(&[&DISK[..], &own].concat()), "sda/sda2").has_duration_limits()
+        };
+        assert!(limits("1", "1"));
+        assert!(!limits("1", "0") && !limits("0", "0"));
+        assert!(!location(&sysfs(&DISK), "sda").has_duration_limits(), "an older kernel");
     }
 
     #[test]

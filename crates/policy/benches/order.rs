@@ -157,7 +157,7 @@ impl OrderedDisk {
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let block = (self.random >> 16) % (self.geometry.sectors() / 8) * 8;
         let kind = RequestKind::Read { offset: block * 512, bytes: 4096, fua: false };
-        self.queue.submit(self.now, Command { id, kind, place: TransferBuffer::None });
+        self.queue.submit(self.now, Command { id, kind, place: TransferBuffer::None, limit: 0 });
     }
 
     fn serve(&mut self) {

@@ -67,6 +67,11 @@ impl StreamLayer {
         self.streams.set_write_zones(zone_sectors * self.sector_bytes);
     }
 
+    /// Sets the duration limits of the disk's reads, each by its number with its time.
+    pub(crate) fn set_read_limits(&mut self, limits: impl IntoIterator<Item = (u8, Nanos)>) {
+        self.streams.set_read_limits(limits);
+    }
+
     pub(crate) fn set_guarantee(&mut self, source: u32, guarantee: streams::Guarantee) {
         self.streams.set_guarantee(source.into(), guarantee);
     }
@@ -94,7 +99,7 @@ impl StreamLayer {
         }
     }
 
-    fn start(&mut self, Command { id, kind, place }: Command) {
+    fn start(&mut self, Command { id, kind, place, limit: own }: Command) {
         let (op, fua) = match kind {
             RequestKind::Read { fua, .. } => (Op::Read, fua),
             RequestKind::Write { fua, .. } => (Op::Write, fua),
@@ -113,6 +118,8 @@ impl StreamLayer {
             // Read-ahead and coalesced data belong to no single request.
             TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false, 0),
         };
+        // The limit that keeps a guarantee precedes the one that the load gave.
+        let limit = if own > 0 { own } else { limit };
         let submission = Submission { id, request, source, urgent, limit, sync: true, direct: true };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }

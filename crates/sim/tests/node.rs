@@ -1,7 +1,7 @@
 //! The storage node of a rig: the stream scheduler between a load and the disks, in virtual time.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
-use headstack_policy::streams::View;
+use headstack_policy::streams::{Guarantee, View};
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Completion, Finished, Observer, Outcome};
 use headstack_workload::{
@@ -66,6 +66,45 @@ fn every_request_is_answered_once_and_fully_accounted() {
             assert_eq!(completion.parts.total(), completion.response(), "{completion:?}");
         }
     }
+}
+
+/// Response times in milliseconds, ascending, of random reads of 4 KiB with a guarantee of 100 ms, and of 32 other reads outstanding.
+fn guaranteed_and_others_ms(keys: &[(&str, &str)]) -> [Vec<f64>; 2] {
+    let mut node = shipped::load("ultrastar-hc570").expect("it is shipped");
+    node.set("node.memory_bytes", "8388608").expect("it is a key");
+    keys.iter().for_each(|(key, value)| node.set(key, value).expect("it is a key"));
+    let region = Region::whole(node.volumes()[0].sectors);
+    let member = |(sectors, depth, seed)| {
+        let shape = Shape { region, pattern: Pattern::Random, sectors, alignment: 8, read_share: 1.0 };
+        let load: Box<dyn Load> = Box::new(Closed::new(shape, depth, u64::MAX, seed).expect("it fits"));
+        Member { load, device: 0, sources: 1 }
+    };
+    let members = [(8, 1, 1), (256, 32, 2)].map(member).into();
+    let mut load = Mix::new(members, u64::MAX, Instant::from_secs(30)).expect("the members are right");
+    let mut engine = node.build(1).unwrap_or_else(|error| panic!("{error}"));
+    engine.set_guarantee(0, 0, Guarantee { rate: 1_000_000, response: Nanos::from_ms(100.0) });
+    let mut times = [Vec::new(), Vec::new()];
+    engine.run(&mut load, &mut |finished| {
+        times[finished.source as usize].push(finished.completion.response().as_ms());
+    });
+    times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
+    times
+}
+
+#[test]
+fn drive_prefers_reads_with_a_guarantee_by_its_limits_that_abort_none() {
+    let p99 = |times: &[f64]| times[times.len() * 99 / 100];
+    let [with, others] = guaranteed_and_others_ms(&[]);
+    let [without, others_without] = guaranteed_and_others_ms(&[("node.read_limits_ms", "[]")]);
+    println!("p99 {:.1} ms, {:.1} without", p99(&with), p99(&without));
+    println!("others: {} reads, {} without", others.len(), others_without.len());
+    assert!(p99(&with) < 0.5 * p99(&without), "{} and {} ms", p99(&with), p99(&without));
+    // The drive may lose a fifth of its time. A client with shorter responses also requests more.
+    let [all, all_without] = [with.len() + others.len(), without.len() + others_without.len()];
+    assert!(all as f64 > 0.8 * all_without as f64, "{all} and {all_without}");
+    // A limit with which the drive aborts a late read serves no guarantee.
+    let aborting = "[{ guideline_ms = 50, guideline_policy = \"abort\" }]";
+    assert_eq!(guaranteed_and_others_ms(&[("drive.queue.duration_limits.reads", aborting)])[0], without);
 }
 
 #[test]

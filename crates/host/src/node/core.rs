@@ -114,6 +114,13 @@ impl<T> NodeCore<T> {
         self.streams.set_write_zones(zone_bytes);
     }
 
+    /// Sends all reads without a duration limit. Returns whether the configuration gives some.
+    pub(super) fn clear_read_limits(&mut self) -> bool {
+        let had_any = self.streams.has_read_limits();
+        self.streams.clear_read_limits();
+        had_any
+    }
+
     /// Sets the track boundaries at which requests of streams end.
     pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
         self.streams.set_boundaries(boundaries);

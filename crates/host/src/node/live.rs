@@ -143,7 +143,7 @@ mod tests {
         assert_eq!((first.number, first.offset, first.bytes), (3, 4096, 512));
 
         let kind = RequestKind::Read { offset: 8192, bytes: 4096, fua: false };
-        let command = |id| Command { id, kind, place: TransferBuffer::Memory(0) };
+        let command = |id| Command { id, kind, place: TransferBuffer::Memory(0), limit: 0 };
         log.begin(Instant(10), &command(2));
         log.begin(Instant(11), &command(0));
         assert_eq!(log.at_disk().count(), 2);

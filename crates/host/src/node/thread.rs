@@ -35,7 +35,17 @@ impl Node {
     pub fn start(name: &str, backend: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         backend.refuse_unused_region()?;
-        let Backend { drive, tracks, order, rearranger, worst_access, arm_firsts, zone_bytes, .. } = backend;
+        let Backend {
+            drive,
+            tracks,
+            order,
+            rearranger,
+            worst_access,
+            arm_firsts,
+            zone_bytes,
+            has_duration_limits,
+            ..
+        } = backend;
         let of_disk = drive.shape();
         let bytes = rearranger.as_ref().map_or(of_disk.bytes, |rearranger| rearranger.visible_bytes());
         let shape = Shape { bytes, ..of_disk };
@@ -43,6 +53,11 @@ impl Node {
         if rearranger.is_none() {
             // A rearranger moves blocks from the range of one arm to that of another.
             core.set_arms(&arm_firsts);
+        }
+        if !has_duration_limits && core.clear_read_limits() {
+            warn!(
+                "{name}: `read_limits_ms` is ignored: the system sends no command duration limits to this disk (see `device/cdl_enable`)"
+            );
         }
         zone_bytes.into_iter().for_each(|bytes| core.set_write_zones(bytes));
         rearranger.into_iter().for_each(|rearranger| core.set_rearranger(rearranger));

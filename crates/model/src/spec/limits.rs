@@ -55,7 +55,33 @@ pub enum LimitPolicy {
     Abort,
 }
 
+impl DurationLimit {
+    /// The time in which a command with this limit should end, as far as the limit says so.
+    fn time_ms(&self) -> Option<f64> {
+        let both = self.inactive_ms.map(|inactive| inactive + self.active_ms.unwrap_or(0.0));
+        match (self.guideline_ms, both) {
+            (Some(guideline), Some(both)) => Some(guideline.min(both)),
+            (guideline, both) => guideline.or(both),
+        }
+    }
+
+    fn may_abort(&self) -> bool {
+        let times = [
+            (self.inactive_ms, self.inactive_policy),
+            (self.active_ms, self.active_policy),
+            (self.guideline_ms, self.guideline_policy),
+        ];
+        times.iter().any(|(ms, policy)| ms.is_some() && *policy == LimitPolicy::Abort)
+    }
+}
+
 impl DurationLimits {
+    /// The limits of reads that abort no command, by their numbers, each with the time in which the command should end.
+    pub fn reads_without_abort(&self) -> impl Iterator<Item = (u8, f64)> {
+        let numbered = self.reads.iter().zip(1..).filter(|(limit, _)| !limit.may_abort());
+        numbered.filter_map(|(limit, number)| Some((number, limit.time_ms()?)))
+    }
+
     /// The most limits of a direction.
     pub const MOST: usize = 7;
 }

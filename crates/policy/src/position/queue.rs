@@ -279,7 +279,7 @@ mod tests {
 
     fn read(id: u32, block: u64) -> Command {
         let kind = RequestKind::Read { offset: block * 512, bytes: 4096, fua: false };
-        Command { id, kind, place: TransferBuffer::None }
+        Command { id, kind, place: TransferBuffer::None, limit: 0 }
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
         queue.submit(Instant(7), read(1, 8));
         queue.submit(Instant(7), read(2, 80));
         assert_eq!(queue.poll(Instant(7)).map(|command| command.id), Some(1));
-        let flush = Command { id: 3, kind: RequestKind::Flush, place: TransferBuffer::None };
+        let flush = Command { id: 3, kind: RequestKind::Flush, place: TransferBuffer::None, limit: 0 };
         let trim = Command { id: 4, kind: RequestKind::Trim { offset: 0, bytes: 512 }, ..flush };
         queue.submit(Instant(8), flush);
         queue.submit(Instant(8), trim);

@@ -1,7 +1,7 @@
 //! What the owner has to do: copies, commands of the disk, answers.
 
 use super::config::Config;
-use super::messages::{Action, Answer, Command, Piece, Request, RequestKind, TransferBuffer};
+use super::messages::{Action, Answer, Command, Piece, Request};
 use crate::Guard;
 use headstack_model::Instant;
 use slab::Slab;
@@ -50,18 +50,22 @@ impl Actions {
         self.in_flight.is_empty()
     }
 
-    pub(super) fn has_room(&mut self, now: Instant) -> bool {
+    /// Whether the disk may have one more command, whatever the guard says.
+    pub(super) fn has_slot(&self) -> bool {
         self.in_flight.len() < self.queue_depth
-            && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
     }
 
-    /// Starts a command. [`has_room`](Actions::has_room) must hold.
-    pub(super) fn start(&mut self, now: Instant, purpose: Purpose, kind: RequestKind, place: TransferBuffer) {
+    pub(super) fn has_room(&mut self, now: Instant) -> bool {
+        self.has_slot() && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
+    }
+
+    /// Starts a command, which gets its number here. [`has_room`](Actions::has_room) must hold.
+    pub(super) fn start(&mut self, now: Instant, purpose: Purpose, command: Command) {
         let id = self.in_flight.insert(InFlight { purpose, issued: now }) as u32;
         if let Some(guard) = &mut self.guard {
             guard.issued(now, id);
         }
-        self.starts.push_back(Command { id, kind, place });
+        self.starts.push_back(Command { id, ..command });
     }
 
     pub(super) fn complete(&mut self, now: Instant, id: u32) -> InFlight {

@@ -1,6 +1,7 @@
 //! The keys of the stream scheduler, with their defaults and ranges.
 
 use headstack_model::Nanos;
+use headstack_model::spec::DurationLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,10 @@ pub struct Config {
     /// Arms of the disk, each over an equal share of its bytes. By default as Linux reports them (`independent_access_ranges`), or 1; in a
     /// simulation one for each disk of a concatenation.
     pub arms: Option<u32>,
+    /// Times of the disk's command duration limits of reads, number 1 first, at most 7. A read of a client with a guarantee is sent with the
+    /// longest limit that fits. By default those of a simulated drive; none for other disks. On Linux they are set by `cdladm`, and must
+    /// be enabled (`device/cdl_enable`).
+    pub read_limits_ms: Option<Vec<f64>>,
     /// N: requests to the disk in one turn of a stream. By default the scheduler chooses it from the measured bandwidth and
     /// positioning time.
     #[serde(alias = "requests_a_turn")]
@@ -101,6 +106,7 @@ impl Default for Config {
             read_ahead_bytes: None,
             dispatch_set: None,
             arms: None,
+            read_limits_ms: None,
             requests_per_turn: None,
             efficiency: 0.92,
             round_ms: 15_000.0,
@@ -196,6 +202,7 @@ impl Config {
         }
         whole("dispatch_set", self.dispatch_set.unwrap_or(1).into(), 1, 1 << 16, "1 to 65536")?;
         whole("arms", self.arms.unwrap_or(1).into(), 1, 64, "1 to 64")?;
+        self.check_read_limits()?;
         whole("requests_per_turn", self.requests_per_turn.unwrap_or(1).into(), 1, 1 << 20, "1 to 1048576")?;
         real("efficiency", self.efficiency, 0.5, 0.99, "0.5 to 0.99")?;
         real("round_ms", self.round_ms, 1.0, 1e6, "1 to 1000000")?;
@@ -214,6 +221,21 @@ impl Config {
         real("guard_cost", self.guard_cost, 0.0, 0.5, "0 to 0.5")?;
         whole("direct_bytes", self.direct_bytes, 4 << 10, MOST, "4 KiB to 1 TiB")?;
         whole("bypass_bytes", self.bypass_bytes, 0, MOST, "0 to 1 TiB")
+    }
+
+    fn check_read_limits(&self) -> Result<(), ConfigError> {
+        let (key, limits) = ("read_limits_ms", self.read_limits_ms.as_deref().unwrap_or_default());
+        if limits.len() > DurationLimits::MOST {
+            return Err(ConfigError {
+                key,
+                met: format!("{} limits", limits.len()),
+                allowed: "0 to 7 limits",
+            });
+        }
+        let outside = limits.iter().find(|ms| !(0.001..=1e6).contains(*ms));
+        outside.map_or(Ok(()), |ms| {
+            Err(ConfigError { key, met: ms.to_string(), allowed: "0.001 to 1000000 ms" })
+        })
     }
 
     /// Bytes of a frame of the stream memory: R, or by default 1/32 of the memory within 64 KiB to 1 MiB.
@@ -280,6 +302,10 @@ mod tests {
             (whole.check(), more.check().expect_err("a region has 127").key),
             (Ok(()), "classifier.threshold")
         );
+        for limits in [vec![50.0; 8], vec![50.0, 0.0], vec![f64::NAN]] {
+            let config = Config { read_limits_ms: Some(limits), ..Config::default() };
+            assert_eq!(config.check().expect_err("a disk has no such limits").key, "read_limits_ms");
+        }
         let config = Config { efficiency: f64::NAN, ..Config::default() };
         assert_eq!(config.check().expect_err("that is none").key, "efficiency");
     }

@@ -2,6 +2,8 @@
 //!
 //! While streams want the disk, the two alternate: between two batches of direct requests, streams transfer `bypass_bytes`. So a
 //! direct request waits for these bytes and for the commands that the disk already has, and no longer.
+//!
+//! A read with a duration limit precedes all others, and no bound holds it but the number of commands at the disk.
 
 use super::config::Config;
 use super::messages::{Request, RequestKind};
@@ -18,7 +20,10 @@ const LATELY: Nanos = Nanos(100_000_000);
 pub(super) struct DirectRequests {
     most_bytes: u64,
     bypass_bytes: u64,
-    waiting: VecDeque<Request>,
+    /// Waiting requests, and since when each waits.
+    waiting: VecDeque<(Instant, Request)>,
+    /// Of these, the first ones, which precede all others.
+    preceding: usize,
     /// Requests at the disk, and their bytes.
     in_flight: u32,
     in_flight_bytes: u64,
@@ -36,6 +41,7 @@ impl DirectRequests {
             most_bytes: config.direct_bytes,
             bypass_bytes: config.bypass_bytes,
             waiting: VecDeque::new(),
+            preceding: 0,
             in_flight: 0,
             in_flight_bytes: 0,
             stream_bytes: 0,
@@ -45,9 +51,19 @@ impl DirectRequests {
         }
     }
 
-    pub(super) fn push(&mut self, now: Instant, request: Request) {
+    /// Queues a request: behind all others, or where it precedes, behind those that do, too.
+    pub(super) fn push(&mut self, now: Instant, request: Request, precedes: bool) {
         self.last = Some(now);
-        self.waiting.push_back(request);
+        if precedes {
+            self.waiting.insert(self.preceding, (now, request));
+            self.preceding += 1;
+        } else {
+            self.waiting.push_back((now, request));
+        }
+    }
+
+    pub(super) fn has_preceding(&self) -> bool {
+        self.preceding > 0
     }
 
     /// Whether direct requests precede streams that want the disk.
@@ -55,18 +71,19 @@ impl DirectRequests {
         self.stream_bytes >= self.bypass_bytes || self.batch > 0 && self.batch < BATCH
     }
 
-    pub(super) fn begin(&mut self) -> Option<Request> {
-        let request = *self.waiting.front()?;
+    pub(super) fn begin(&mut self) -> Option<(Instant, Request)> {
+        let (since, request) = *self.waiting.front()?;
         let bytes = request.kind.transferred_bytes();
-        if self.in_flight > 0 && self.in_flight_bytes + bytes > self.most_bytes {
+        if self.preceding == 0 && self.in_flight > 0 && self.in_flight_bytes + bytes > self.most_bytes {
             return None;
         }
         self.waiting.pop_front();
+        self.preceding = self.preceding.saturating_sub(1);
         self.in_flight += 1;
         self.in_flight_bytes += bytes;
         (self.stream_bytes, self.batch) = (0, self.batch + 1);
         self.begun += 1;
-        Some(request)
+        Some((since, request))
     }
 
     pub(super) fn complete(&mut self, request: &Request) {
@@ -82,7 +99,7 @@ impl DirectRequests {
     pub(super) fn has_write_in(&self, first: u64, bytes: u64) -> bool {
         let is_write = |request: &Request| matches!(request.kind, RequestKind::Write { .. });
         let is_within = |request: &Request| (first..first + bytes).contains(&request.kind.run().0);
-        self.waiting.iter().any(|request| is_write(request) && is_within(request))
+        self.waiting.iter().any(|(_, request)| is_write(request) && is_within(request))
     }
 
     /// Removes and returns a client's requests that change nothing.
@@ -91,8 +108,10 @@ impl DirectRequests {
             request.client == client
                 && matches!(request.kind, RequestKind::Read { .. } | RequestKind::BlockStatus { .. })
         };
-        let gone = self.waiting.iter().copied().filter(is_vain).collect();
-        self.waiting.retain(|request| !is_vain(request));
+        let gone = self.waiting.iter().map(|(_, request)| *request).filter(is_vain).collect();
+        let first = self.waiting.iter().take(self.preceding);
+        self.preceding -= first.filter(|(_, request)| is_vain(request)).count();
+        self.waiting.retain(|(_, request)| !is_vain(request));
         gone
     }
 

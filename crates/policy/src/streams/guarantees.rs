@@ -15,6 +15,9 @@ struct ClientGuarantee {
     waiting: VecDeque<(Instant, u32)>,
     /// When the first stream gets precedence.
     at: Instant,
+    /// Until when the guaranteed rate pays for what the client has requested, and whether its last request was within that rate.
+    paid_until: Instant,
+    is_within_rate: bool,
 }
 
 impl ClientGuarantee {
@@ -46,8 +49,31 @@ impl Guarantees {
     }
 
     pub(super) fn set(&mut self, client: u64, guarantee: Guarantee) {
-        let new = || ClientGuarantee { guarantee, kept: None, waiting: VecDeque::new(), at: Instant::MAX };
+        let new = || ClientGuarantee {
+            guarantee,
+            kept: None,
+            waiting: VecDeque::new(),
+            at: Instant::MAX,
+            paid_until: Instant::ZERO,
+            is_within_rate: true,
+        };
         self.clients.entry(client).or_insert_with(new).guarantee = guarantee;
+    }
+
+    /// Notes bytes that a client requests: they are within its rate unless it has requested what the rate pays for only after more than the
+    /// guaranteed response time.
+    pub(super) fn note_request(&mut self, now: Instant, client: u64, bytes: u64) {
+        let Some(found) = self.clients.get_mut(&client) else { return };
+        let paid_until = found.paid_until.max(now);
+        found.is_within_rate = paid_until.since(now) <= found.guarantee.response;
+        let time = bytes as f64 / found.guarantee.rate.max(1) as f64;
+        found.paid_until = paid_until.saturating_add(Nanos::from_ms(time * 1e3));
+    }
+
+    /// The guaranteed response time of a client that requests no more than its guaranteed rate.
+    pub(super) fn response(&self, client: u64) -> Option<Nanos> {
+        let found = self.clients.get(&client).filter(|found| found.is_within_rate)?;
+        Some(found.guarantee.response)
     }
 
     /// Ends a client's guarantee. Returns the streams that waited for it.

@@ -99,6 +99,8 @@ pub struct Command {
     pub kind: RequestKind,
     /// The buffer of its bytes.
     pub place: TransferBuffer,
+    /// The number of the duration limit that it is sent with; 0 for none.
+    pub limit: u8,
 }
 
 impl Command {

@@ -30,6 +30,7 @@ mod dispatch;
 mod finding;
 mod frames;
 mod guarantees;
+mod limits;
 mod messages;
 mod reading;
 mod reorder;
@@ -57,6 +58,7 @@ use direct::DirectRequests;
 use finding::StreamFinder;
 use frames::Frames;
 use headstack_model::{BlockError, Instant};
+use limits::ReadLimits;
 use schedule::Schedule;
 use stream::Stream;
 use waits::Waits;
@@ -91,6 +93,7 @@ pub struct Streams {
     waits: Waits,
     coalesced: CoalescedWrites,
     direct: DirectRequests,
+    limits: ReadLimits,
     bypass: Bypass,
     actions: Actions,
     counters: Counters,
@@ -114,6 +117,7 @@ impl Streams {
             waits: Waits::new(longest),
             coalesced: CoalescedWrites::default(),
             direct: DirectRequests::new(&config),
+            limits: ReadLimits::new(&config),
             bypass: Bypass::new(&config),
             actions: Actions::new(&config),
             counters: Counters::default(),
@@ -176,6 +180,7 @@ impl Streams {
         self.bypass.advance(now, self.outstanding());
         self.counters.requests += 1;
         self.coalesced.add_client(request.client);
+        self.count_for_limits(&request);
         self.route(request);
         self.decide_bypass();
         self.pump();
@@ -294,6 +299,7 @@ impl Streams {
     }
 
     fn pump(&mut self) {
+        while self.direct.has_preceding() && self.actions.has_slot() && self.start_direct() {}
         while self.actions.has_room(self.now) {
             let is_direct_turn =
                 |streams: &Streams| streams.direct.is_turn() || !streams.schedule.wants_disk();
@@ -362,11 +368,11 @@ impl Streams {
     }
 
     fn send_direct(&mut self, request: Request) {
-        self.direct.push(self.now, request);
+        self.direct.push(self.now, request, self.has_limit(&request));
     }
 
     fn start_direct(&mut self) -> bool {
-        let Some(request) = self.direct.begin() else { return false };
+        let Some((since, request)) = self.direct.begin() else { return false };
         if request.kind.transferred_bytes() > 0 {
             let (offset, bytes) = request.kind.run();
             self.schedule.suspend_turns(self.now, offset);
@@ -376,7 +382,12 @@ impl Streams {
             RequestKind::Flush => TransferBuffer::None,
             _ => TransferBuffer::Request(request.ticket),
         };
-        self.actions.start(self.now, Purpose::Direct(request), request.kind, place);
+        let limit = self.direct_limit(&request, since);
+        self.actions.start(
+            self.now,
+            Purpose::Direct(request),
+            Command { id: 0, kind: request.kind, place, limit },
+        );
         true
     }
 

@@ -4,7 +4,8 @@ use super::actions::Purpose;
 use super::classifier::Direction;
 use super::finding::ClientRun;
 use super::frames::{Frame, Frames, State};
-use super::messages::{Outcome, Pieces, Request, RequestKind, TransferBuffer};
+use super::limits::ReadLimits;
+use super::messages::{Command, Outcome, Pieces, Request, RequestKind, TransferBuffer};
 use super::stream::{FRESH, NO_STREAM, Stream};
 use super::tuning::Sample;
 use super::{Boundaries, Step, Streams};
@@ -222,7 +223,8 @@ impl Streams {
             State::Writing => RequestKind::Write { offset: place, bytes, fua: false },
             _ => RequestKind::Read { offset: place, bytes, fua: false },
         };
-        self.actions.start(self.now, Purpose::Frame(id), kind, memory);
+        let limit = if state == State::Writing { 0 } else { self.frame_limit(stream, place, bytes) };
+        self.actions.start(self.now, Purpose::Frame(id), Command { id: 0, kind, place: memory, limit });
     }
 
     /// Whether a stream in its turn may evict staged bytes of others although its client does not wait: its client fetches bytes about as
@@ -378,6 +380,67 @@ impl Streams {
             }
         }
         self.discard_emptied();
+    }
+
+    /// Sets the duration limits of the disk's reads, each by its number with its time. To be called before the first request. The key
+    /// `read_limits_ms` precedes.
+    pub fn set_read_limits(&mut self, limits: impl IntoIterator<Item = (u8, Nanos)>) {
+        assert!(self.counters.requests == 0, "no request came before the duration limits were set");
+        if self.config.read_limits_ms.is_none() {
+            self.limits = ReadLimits::sorted(limits);
+        }
+    }
+
+    /// Sends all reads without a duration limit, whatever the configuration says: the disk has none, or they are off.
+    pub fn clear_read_limits(&mut self) {
+        self.limits = ReadLimits::default();
+    }
+
+    /// Whether reads of clients with a guarantee are sent with duration limits.
+    pub fn has_read_limits(&self) -> bool {
+        !self.limits.is_empty()
+    }
+
+    /// Counts a request against the rate of its client's guarantee.
+    pub(super) fn count_for_limits(&mut self, request: &Request) {
+        if !self.limits.is_empty() {
+            let bytes = request.kind.transferred_bytes();
+            self.schedule.guarantees.note_request(self.now, request.client, bytes);
+        }
+    }
+
+    /// Whether a direct request is sent with a limit. It then precedes others in the node as at the disk, and the guard does not hold it.
+    pub(super) fn has_limit(&self, request: &Request) -> bool {
+        self.direct_limit(request, self.now) > 0
+    }
+
+    /// The limit of a direct request that has waited since then.
+    pub(super) fn direct_limit(&self, request: &Request, since: Instant) -> u8 {
+        if self.limits.is_empty() || !matches!(request.kind, RequestKind::Read { .. }) {
+            return 0;
+        }
+        let response = self.schedule.guarantees.response(request.client);
+        response.map_or(0, |response| self.limits.fitting(response.saturating_sub(self.now.since(since))))
+    }
+
+    /// The limit of a read of a stream: of all requests that wait for its bytes, the one with the least time left for each command that it
+    /// needs decides.
+    pub(super) fn frame_limit(&self, stream: u32, place: u64, bytes: u64) -> u8 {
+        if self.limits.is_empty() {
+            return 0;
+        }
+        let Streams { schedule, waits, now, .. } = self;
+        let owner =
+            schedule.table.get(stream).and_then(|stream| schedule.guarantees.response(stream.client.id));
+        let (mut least, mut search) = (owner, waits.overlapping(place, bytes));
+        while let Some(key) = waits.next(&mut search) {
+            let wait = waits.read(key);
+            let Some(response) = schedule.guarantees.response(wait.request.client) else { continue };
+            let left = response.saturating_sub(now.since(wait.since));
+            let each = Nanos(left.0 / wait.bytes.div_ceil(bytes).max(1));
+            least = Some(least.map_or(each, |least| least.min(each)));
+        }
+        least.map_or(0, |left| self.limits.fitting(left))
     }
 }
 

@@ -12,6 +12,7 @@ pub(super) struct Wait {
     pub(super) request: Request,
     pub(super) bytes: u64,
     pub(super) stream: u32,
+    pub(super) since: Instant,
     /// Whether staged bytes for it were discarded once, so that they are read again.
     is_reread: bool,
 }
@@ -68,7 +69,7 @@ impl Waits {
         let found = &mut schedule[stream];
         found.wait(now, request.client, bytes, end);
         let is_writer = found.is_writer();
-        let wait = Wait { request, bytes, stream, is_reread: false };
+        let wait = Wait { request, bytes, stream, since: now, is_reread: false };
         self.kind(is_writer).insert((offset, request.ticket), wait);
         schedule.enqueue(stream);
         schedule.escalate(now, stream);

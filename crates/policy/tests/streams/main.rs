@@ -2,6 +2,7 @@
 
 mod drawn;
 mod laws;
+mod limits;
 mod world;
 mod writers;
 mod zoned;

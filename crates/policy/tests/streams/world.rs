@@ -40,6 +40,8 @@ pub(crate) struct World {
     pub(crate) most_in_flight: usize,
     /// The runs of bytes of writes, as commands of them began.
     pub(crate) writes: Vec<(u64, u64)>,
+    /// The commands that began, each with its duration limit.
+    pub(crate) limits: Vec<(RequestKind, u8)>,
 }
 
 fn blocks(bytes: u64) -> usize {
@@ -69,6 +71,7 @@ impl World {
             ends: Vec::new(),
             most_in_flight: 0,
             writes: Vec::new(),
+            limits: Vec::new(),
         }
     }
 
@@ -103,6 +106,7 @@ impl World {
                         self.busy_until += took;
                     }
                     self.commands += 1;
+                    self.limits.push((command.kind, command.limit));
                     if matches!(command.kind, RequestKind::Write { .. }) {
                         self.writes.push(command.kind.run());
                     }

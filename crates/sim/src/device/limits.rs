@@ -22,6 +22,8 @@ use headstack_policy::{AccessCost, Slot, SlotId};
 pub(super) struct Limited {
     /// By direction and number.
     limits: [Vec<Limit>; 2],
+    /// Those of reads that abort no command, by number, each with the time in which the command should end.
+    reads_without_abort: Vec<(u8, Nanos)>,
     /// The waiting commands, oldest first, each with its limit.
     waiting: Vec<(Slot, Limit)>,
     /// Of a second, how many nanoseconds may be lost.
@@ -99,8 +101,12 @@ impl Limited {
         let longest = limits.iter().flatten().flat_map(Limit::of_waiting).map(|limit| limit.time).max();
         let loss_per_s = (spec.performance_percent * 1e7).round() as u64;
         let credit_max = longest.filter(|_| loss_per_s > 0).unwrap_or_default();
+        let reads_without_abort = spec.reads_without_abort();
         Limited {
             limits,
+            reads_without_abort: reads_without_abort
+                .map(|(number, ms)| (number, Nanos::from_ms(ms)))
+                .collect(),
             waiting: Vec::new(),
             loss_per_s,
             credit: credit_max,
@@ -108,6 +114,10 @@ impl Limited {
             last_choice: Instant::ZERO,
             age_limit,
         }
+    }
+
+    pub(super) fn reads_without_abort(&self) -> &[(u8, Nanos)] {
+        &self.reads_without_abort
     }
 
     fn limit(&self, op: Op, number: u8) -> Option<Limit> {

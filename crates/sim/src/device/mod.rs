@@ -197,6 +197,11 @@ impl Device {
         self.zones.as_ref().map(|host| &host.zones)
     }
 
+    /// The command duration limits of its reads that abort no command, by number, each with the time in which the command should end.
+    pub fn reads_without_abort(&self) -> &[(u8, Nanos)] {
+        self.commands.waiting.reads_without_abort()
+    }
+
     /// The number of requests that the zones did not allow, and the first of them with the reason; none if there was none.
     pub fn refused_by_zones(&self) -> Option<(u64, Request, ZoneRefusal)> {
         let host = self.zones.as_ref()?;

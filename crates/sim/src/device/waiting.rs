@@ -156,6 +156,11 @@ impl Waiting {
         self.limited.is_some()
     }
 
+    /// The duration limits of reads that abort no command, by number, each with its time.
+    pub(super) fn reads_without_abort(&self) -> &[(u8, Nanos)] {
+        self.limited.as_ref().map_or(&[], |limited| limited.reads_without_abort())
+    }
+
     /// Removes a command whose duration limit is exceeded and whose policy is to abort it.
     pub(super) fn take_aborted(&mut self, now: Instant) -> Option<SlotId> {
         self.limited.as_mut()?.take_aborted(now)

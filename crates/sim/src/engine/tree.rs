@@ -130,6 +130,8 @@ impl LayerTree {
             if let Some(zones) = only.and_then(|only| self.devices[only].device().zones()) {
                 layer.set_write_zones(zones.layout().zone_sectors);
             }
+            let limits = only.map_or(&[][..], |only| self.devices[only].device().reads_without_abort());
+            layer.set_read_limits(limits.iter().copied());
             // Calls, and a page cache, stay above it.
             let is_above = |branch: &usize| {
                 matches!(self.branches[*branch].rank.kind, LayerKind::Calls | LayerKind::PageCache)

@@ -11,6 +11,7 @@
 mod arms;
 mod disk;
 mod forms;
+mod limits;
 mod node;
 mod ours;
 mod paced;
@@ -51,6 +52,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         rates::guaranteed(setting)?,
         forms::compared(setting)?,
         arms::both(setting)?,
+        limits::gain(setting)?,
     ];
     if setting.length == Length::Full {
         // Two minutes a round.

@@ -373,7 +373,7 @@ impl StreamsRun {
     }
 }
 
-fn quantile(sorted_ms: &[f32], share: f64) -> f64 {
+pub(super) fn quantile(sorted_ms: &[f32], share: f64) -> f64 {
     let rank = (share * sorted_ms.len() as f64).ceil() as usize;
     let place = rank.clamp(1, sorted_ms.len().max(1)) - 1;
     sorted_ms.get(place).map_or(0.0, |ms| f64::from(*ms))

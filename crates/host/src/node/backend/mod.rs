@@ -98,6 +98,8 @@ pub struct Backend {
     pub(super) arm_firsts: Vec<u64>,
     /// Bytes of a zone, of a disk that refuses writes out of sequence.
     pub(super) zone_bytes: Option<u64>,
+    /// Whether the system passes command duration limits to the disk.
+    pub(super) has_duration_limits: bool,
     notes: Vec<String>,
 }
 
@@ -117,6 +119,7 @@ impl Backend {
             worst_access: WorstAccess::default(),
             arm_firsts: vec![0],
             zone_bytes: None,
+            has_duration_limits: false,
             notes,
         }
     }
@@ -242,8 +245,11 @@ impl Backend {
         let device = place.file.metadata()?.rdev();
         let location = DeviceLocation::find(device).ok();
         let arm_firsts = location.as_ref().map_or(vec![0], DeviceLocation::arm_firsts);
-        let zone_bytes = location.and_then(|found| found.zone_bytes());
+        let zone_bytes = location.as_ref().and_then(DeviceLocation::zone_bytes);
+        // Threads send all commands alike.
+        let may_limit = location.is_some_and(|found| found.has_duration_limits());
         let ring = if opening.threads { Err((place, None)) } else { Backend::ring(place) };
+        let has_duration_limits = may_limit && ring.is_ok();
         let drive: Box<dyn Drive> = match ring {
             Ok(ring) => Box::new(ring),
             Err((place, refused)) => {
@@ -253,7 +259,7 @@ impl Backend {
                 Box::new(Plain::new(place)?)
             }
         };
-        Ok(Backend { arm_firsts, zone_bytes, ..Backend::new(drive, notes) })
+        Ok(Backend { arm_firsts, zone_bytes, has_duration_limits, ..Backend::new(drive, notes) })
     }
 
     fn ring(place: Place) -> Result<Uring, (Place, Option<io::Error>)> {

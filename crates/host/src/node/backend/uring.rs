@@ -162,15 +162,20 @@ impl Uring {
 
     fn entry(&self, Job { command, stage, address, done }: Job) -> Entry {
         let file = Fixed(0);
+        let priority = io_priority(command.limit);
         match (command.kind, stage) {
             (_, Stage::Sync) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
             (RequestKind::Read { offset, bytes, .. }, _) => {
                 let (at, left) = ((address as u64 + done) as *mut u8, (bytes - done) as u32);
                 match self.pinned(at as usize, left as usize) {
                     Some(piece) => {
-                        opcode::ReadFixed::new(file, at, left, piece).offset(offset + done).build()
+                        let read = opcode::ReadFixed::new(file, at, left, piece).offset(offset + done);
+                        read.ioprio(priority).build()
                     }
-                    None => opcode::Read::new(file, at, left).offset(offset + done).build(),
+                    None => {
+                        let read = opcode::Read::new(file, at, left).offset(offset + done);
+                        read.ioprio(priority).build()
+                    }
                 }
             }
             (RequestKind::Write { offset, bytes, fua }, _) => {
@@ -206,6 +211,17 @@ impl Uring {
         let piece = from / PINNED;
         (piece == (from + bytes - 1) / PINNED).then_some(piece as u16)
     }
+}
+
+/// The priority by which Linux, from version 6.5 on, sends a command with the disk's duration limit of this number: class best effort
+/// (2, from bit 13 on) with its usual level (4), and the number as the hint (from bit 3 on). 0, the thread's own, for no limit. A hint
+/// without a class would be lost: the block layer replaces a priority without a class by the thread's.
+///
+/// *Source:* `include/uapi/linux/ioprio.h` (IOPRIO_HINT_DEV_DURATION_LIMIT_1 to 7 are 1 to 7), `block/blk-core.c`.
+fn io_priority(limit: u8) -> u16 {
+    const BEST_EFFORT: u16 = 2 << 13;
+    const USUAL_LEVEL: u16 = 4;
+    if limit == 0 { 0 } else { BEST_EFFORT | u16::from(limit) << 3 | USUAL_LEVEL }
 }
 
 fn allocate(offset: u64, bytes: u64, may_trim: bool) -> Entry {
@@ -346,6 +362,21 @@ impl Drop for Uring {
                 std::process::abort();
             }
             self.in_flight -= self.ring.completion().count();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duration_limit_is_the_hint_of_a_best_effort_priority() {
+        assert_eq!(io_priority(0), 0, "the thread's own priority");
+        let [class, hint, level] = [13, 3, 0].map(|shift| move |priority: u16| priority >> shift);
+        for limit in 1..=7 {
+            let priority = io_priority(limit);
+            assert_eq!((class(priority), hint(priority) & 0x3ff, level(priority) & 7), (2, limit.into(), 4));
         }
     }
 }

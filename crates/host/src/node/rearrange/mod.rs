@@ -338,7 +338,7 @@ impl NodeRearranger {
     fn push(&mut self, purpose: DiskPurpose, kind: RequestKind) {
         let bytes = kind.run().1 as usize;
         let id = self.commands.insert(DiskCommand { purpose, bytes }) as u32;
-        self.starts.push_back(Command { id, kind, place: TransferBuffer::None });
+        self.starts.push_back(Command { id, kind, place: TransferBuffer::None, limit: 0 });
     }
 
     fn start_step(&mut self, step: TableStep) {
