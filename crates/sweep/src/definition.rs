@@ -1,7 +1,7 @@
 //! The sweep file: rigs, loads, settings and seeds.
 
+use crate::columns::FIGURES;
 use crate::draw;
-use crate::row::FIGURES;
 use crate::settings::{CELLS_MAX, RandomSettings, SettingValues, leaves, word};
 use headstack::TraceOptions;
 use headstack_model::SpecError;
@@ -237,7 +237,7 @@ mod tests {
         let found = refused(&format!("{HEAD}until_clear = \"p99\"\n"));
         assert_eq!(
             found,
-            "s.toml:3: until_clear: no column with figures is called `p99`; did you mean `p90_ms`?"
+            "s.toml:3: until_clear: no column with figures is called `p99`; did you mean `p99_ms`?"
         );
         assert!(refused(&format!("{HEAD}seeds = 0\n")).contains("0 is outside 1 to 1000000"));
     }

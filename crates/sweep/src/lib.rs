@@ -1,6 +1,7 @@
 //! *What do many runs say?* A sweep of rigs, loads, settings and seeds, whose results are rows of Parquet files in a folder.
 #![doc = include_str!("../README.md")]
 
+mod columns;
 mod definition;
 mod draw;
 mod drives;

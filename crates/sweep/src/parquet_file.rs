@@ -1,6 +1,7 @@
 //! Rows in a Parquet file, without Arrow. *Source:* Apache Parquet format 2.
 
-use crate::row::{COUNTS, FIGURES, FinishedCell, SweepRow};
+use crate::columns::{COUNTS, FIGURES};
+use crate::row::{FinishedCell, SweepRow};
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
