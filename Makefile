@@ -254,6 +254,15 @@ test-fio-plot:
 	$(CARGO) build --release --package headstack-cli
 	scripts/test-fio-plot $${CARGO_TARGET_DIR:-target}/release/headstack $(OUT)/fio-plot
 
+# The command as one static file for any Linux of this processor, and a trial of it in an empty root. Needs rustup and Debian's musl-tools; the
+# trial needs root.
+.PHONY: static test-static
+static:
+	CARGO="$(CARGO)" scripts/build-static $(OUT)
+
+test-static: static
+	scripts/test-static $(OUT)/headstack-static
+
 # All crates of the command with their licences, as CycloneDX.
 .PHONY: sbom
 sbom:

@@ -114,7 +114,8 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 49] = [
+const MAY_BE_ZERO: [&str; 50] = [
+    "actuator_load_threshold",
     "antic_expire",
     "arbitration_us",
     "back_seek_max",
