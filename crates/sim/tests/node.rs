@@ -96,8 +96,6 @@ fn drive_prefers_reads_with_a_guarantee_by_its_limits_that_abort_none() {
     let p99 = |times: &[f64]| times[times.len() * 99 / 100];
     let [with, others] = guaranteed_and_others_ms(&[]);
     let [without, others_without] = guaranteed_and_others_ms(&[("node.read_limits_ms", "[]")]);
-    println!("p99 {:.1} ms, {:.1} without", p99(&with), p99(&without));
-    println!("others: {} reads, {} without", others.len(), others_without.len());
     assert!(p99(&with) < 0.5 * p99(&without), "{} and {} ms", p99(&with), p99(&without));
     // The drive may lose a fifth of its time. A client with shorter responses also requests more.
     let [all, all_without] = [with.len() + others.len(), without.len() + others_without.len()];

@@ -200,8 +200,9 @@ impl SweepWork<'_> {
     fn chunks(&self, pending: &[usize]) -> Result<(Vec<SweepChunk>, MeasuredRows), SweepError> {
         let plan = self.run.plan;
         let mut measured = MeasuredRows::new();
-        // Rounds of an early stop have chunks of their own, which the rows alone decide.
-        let stored = plan.until_clear().is_none().then(|| self.folder.chunks(plan, self.run.part)).flatten();
+        // With an early stop, the rows so far decide which cells the next chunks have.
+        let keeps_chunks = plan.until_clear().is_none();
+        let stored = if keeps_chunks { self.folder.chunks(plan, self.run.part) } else { None };
         let keys = match stored {
             Some(keys) => keys,
             None => {
@@ -212,10 +213,7 @@ impl SweepWork<'_> {
                 if self.is_over.load(Ordering::Relaxed) {
                     return Ok((Vec::new(), measured));
                 }
-                match plan.until_clear() {
-                    None => self.folder.store_chunks(plan, self.run.part, keys)?,
-                    Some(_) => keys,
-                }
+                if keeps_chunks { self.folder.store_chunks(plan, self.run.part, keys)? } else { keys }
             }
         };
         let index_of: BTreeMap<&str, usize> =

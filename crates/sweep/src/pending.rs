@@ -6,7 +6,7 @@ use crate::plan::SweepPlan;
 use headstack::PairedLooks;
 use std::collections::BTreeMap;
 
-/// The cells to run next, of these cells of the plan, in their order; none once the sweep is complete.
+/// The cells to run next, of these cells of the plan; none once the sweep is complete.
 ///
 /// With [`SweepPlan::until_clear`], the settings of each rig and load run in rounds of seeds, and the next round waits for all rows of
 /// the last. It follows from the rows alone, so that any number of runs and workers take the same decisions.

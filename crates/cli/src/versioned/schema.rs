@@ -42,7 +42,7 @@ pub(crate) fn check<T: JsonSchema>(command: &str) {
     );
 }
 
-/// The schema of a type as it is published: without references, and with the key `version` where it is an object.
+/// The published schema of a type: without references, and with the key `version` where it is an object.
 fn published<T: JsonSchema>(command: &str, version: u32) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.inline_subschemas = true;
@@ -157,9 +157,9 @@ mod tests {
     #[derive(JsonSchema, Serialize)]
     #[serde(rename_all = "kebab-case")]
     enum Colour {
-        /// As blood.
+        /// A comment makes this word a choice with a description.
         DarkRed,
-        /// As the sky.
+        /// So does this one.
         Blue,
     }
 

@@ -128,11 +128,15 @@ impl ArmLoads {
     }
 
     fn sent(&mut self, arm: usize) {
-        self.in_flight.iter_mut().skip(arm).take(1).for_each(|count| *count += 1);
+        if let Some(count) = self.in_flight.get_mut(arm) {
+            *count += 1;
+        }
     }
 
     fn ended(&mut self, arm: usize) {
-        self.in_flight.iter_mut().skip(arm).take(1).for_each(|count| *count -= 1);
+        if let Some(count) = self.in_flight.get_mut(arm) {
+            *count -= 1;
+        }
     }
 
     /// The arms with fewer commands than the threshold, and than the next arm.

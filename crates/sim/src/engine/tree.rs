@@ -269,11 +269,10 @@ impl LayerTree {
             let Volume { device, sectors, sector_bytes, .. } = self.volumes[number];
             let is_array = |branch: &Branch| branch.device == device && branch.rank.kind == LayerKind::Array;
             let found = self.branches.iter().position(is_array);
-            let array = found
-                .and_then(|found| self.branches[found].downcast::<ArrayLayer>().map(|array| (found, array)));
-            let starts =
-                array.and_then(|(found, array)| Some((found, array.concatenated_starts()?.to_vec())));
-            let Some((found, starts)) = starts else {
+            let starts_of =
+                |found: usize| self.branches[found].downcast::<ArrayLayer>()?.concatenated_starts();
+            let disk = found.and_then(|found| Some((found, starts_of(found)?.to_vec())));
+            let Some((found, starts)) = disk else {
                 let message = format!("volume {number} is no disk with several arms: no concatenation");
                 return Err(HostError::new("queue.whole_disk", message));
             };
