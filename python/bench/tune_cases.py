@@ -85,13 +85,13 @@ CASES = [
     # Read-ahead of the page cache.
     Case(
         "read-ahead", "workstation", {},
-        COMMON + "[s]\nrw=read\nbs=64k\nioengine=psync\nnumjobs=30\noffset_increment=3%\n",
+        COMMON + "fadvise_hint=0\n[s]\nrw=read\nbs=64k\nioengine=psync\nnumjobs=30\noffset_increment=3%\n",
         "throughput", ("scheduler", "queue_depth", "nr_requests", "read_ahead_kb"), 3000,
     ),
     # Read-ahead that no program uses.
     Case(
         "random-buffered", "workstation", {"host.page_cache.read_ahead_kb": 1024},
-        COMMON + "[r]\nrw=randread:8\nbs=16k\nsize=100g\nioengine=psync\nnumjobs=16\n",
+        COMMON + "fadvise_hint=0\n[r]\nrw=randread:8\nbs=16k\nsize=100g\nioengine=psync\nnumjobs=16\n",
         "mean", ("scheduler", "queue_depth", "nr_requests", "read_ahead_kb"), 2000,
     ),
     # The scheduler and its parameters: a reader beside a writer that always has many requests.
@@ -117,7 +117,7 @@ CASES = [
     # More read-ahead is faster, and the most of it is too late.
     Case(
         "limit", "workstation", {},
-        COMMON + "[s]\nrw=read\nbs=64k\nioengine=psync\nnumjobs=40\noffset_increment=2%\n",
+        COMMON + "fadvise_hint=0\n[s]\nrw=read\nbs=64k\nioengine=psync\nnumjobs=40\noffset_increment=2%\n",
         "throughput", ("scheduler", "queue_depth", "read_ahead_kb", "max_sectors_kb", "slice_idle"), 4000, 400.0,
     ),
     # One request at a time leaves nothing to order.

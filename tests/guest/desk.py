@@ -168,6 +168,8 @@ class Jobs:
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
         self.lines = ["[global]", "filename=/dev/sda", "ioengine=psync", "direct=0", "replay_no_stall=1"]
+        # Unlike fio, the programs that were logged say nothing to the kernel about their reads.
+        self.lines += ["fadvise_hint=0"]
         self.logs = 0
 
     def add(self, name: str, requests: list[tuple[str, int, int]], *keys: str) -> None:

@@ -13,6 +13,7 @@
 use crate::device::Completion;
 use crate::link::ProcessorWork;
 use headstack_model::{Instant, Lbn, Request};
+use headstack_workload::ReadAdvice;
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -33,12 +34,15 @@ pub struct Submission {
     pub sync: bool,
     /// Whether it bypasses the host's page cache (`O_DIRECT`).
     pub direct: bool,
+    /// What its program said about its reads. Caches do not pass it on.
+    pub advice: ReadAdvice,
 }
 
 impl Submission {
     /// A request that a process waits for, of no source, which bypasses the page cache.
     pub fn new(id: u32, request: Request) -> Submission {
-        Submission { id, request, source: u32::MAX, urgent: false, limit: 0, sync: true, direct: true }
+        let (source, advice) = (u32::MAX, ReadAdvice::Normal);
+        Submission { id, request, source, urgent: false, limit: 0, sync: true, direct: true, advice }
     }
 }
 

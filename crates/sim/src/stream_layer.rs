@@ -120,7 +120,7 @@ impl StreamLayer {
         };
         // The limit that keeps a guarantee precedes the one that the load gave.
         let limit = if own > 0 { own } else { limit };
-        let submission = Submission { id, request, source, urgent, limit, sync: true, direct: true };
+        let submission = Submission { source, urgent, limit, ..Submission::new(id, request) };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 

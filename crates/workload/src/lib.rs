@@ -34,6 +34,18 @@ pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError};
 pub use streams::{Spacing, StreamShape, Streams};
 pub use volume::{VolumeInfo, VolumeZones};
 
+/// What a program said about its reads of a file (`posix_fadvise`), which read-ahead follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadAdvice {
+    /// Nothing, or `POSIX_FADV_NORMAL`.
+    #[default]
+    Normal,
+    /// `POSIX_FADV_SEQUENTIAL`: the page cache reads ahead twice as far.
+    Sequential,
+    /// `POSIX_FADV_RANDOM`: the page cache reads nothing ahead.
+    Random,
+}
+
 /// A request that a load issues now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
@@ -51,12 +63,15 @@ pub struct Issue {
     pub limit: u8,
     /// Whether it bypasses the page cache of the host, if the rig has one (as with `O_DIRECT`).
     pub direct: bool,
+    /// What its program said about its reads, if it goes through the page cache.
+    pub advice: ReadAdvice,
 }
 
 impl Issue {
     /// A request of source 0 without priority, past the page cache.
     pub fn new(device: u32, request: Request, id: u64) -> Issue {
-        Issue { device, request, id, source: 0, urgent: false, limit: 0, direct: true }
+        let advice = ReadAdvice::Normal;
+        Issue { device, request, id, source: 0, urgent: false, limit: 0, direct: true, advice }
     }
 }
 

@@ -61,7 +61,7 @@ impl Engine {
 
     #[inline]
     fn issue(&mut self, issue: &Issue) {
-        let Issue { device: volume, request, id, source, urgent, limit, direct } = *issue;
+        let Issue { device: volume, request, id, source, urgent, limit, direct, advice } = *issue;
         // Field by field: a copy in wide words would wait for the load's narrow stores.
         let Request { op, lbn, sectors, fua } = request;
         let request = Request { op, lbn, sectors, fua };
@@ -78,7 +78,8 @@ impl Engine {
         let id = self.tickets.insert(ticket) as u32;
         (self.outstanding, self.done) = (self.outstanding + 1, false);
         let root = self.tree.volumes[volume as usize].root;
-        self.submit(root, 0, Submission { id, request, source, urgent, limit, sync: true, direct });
+        let submission = Submission { id, request, source, urgent, limit, sync: true, direct, advice };
+        self.submit(root, 0, submission);
     }
 
     #[inline(always)]

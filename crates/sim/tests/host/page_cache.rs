@@ -3,7 +3,7 @@
 use crate::support::*;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_sim::{Engine, TimeSplit};
-use headstack_workload::{Issue, Load, Poll};
+use headstack_workload::{Issue, Load, Poll, ReadAdvice};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -13,11 +13,12 @@ struct Chain {
     next: usize,
     waits: bool,
     direct: bool,
+    advice: ReadAdvice,
 }
 
 impl Chain {
     fn new(requests: Vec<Request>) -> Chain {
-        Chain { requests, next: 0, waits: false, direct: false }
+        Chain { requests, next: 0, waits: false, direct: false, advice: ReadAdvice::Normal }
     }
 }
 
@@ -29,7 +30,8 @@ impl Load for Chain {
             Some(request) => {
                 self.waits = true;
                 self.next += 1;
-                Poll::Issue(Issue { direct: self.direct, ..Issue::new(0, *request, self.next as u64 - 1) })
+                let (direct, advice) = (self.direct, self.advice);
+                Poll::Issue(Issue { direct, advice, ..Issue::new(0, *request, self.next as u64 - 1) })
             }
         }
     }
@@ -70,6 +72,33 @@ fn read_ahead_brings_small_reads_to_the_media_rate() {
     let activity = engine.page_cache(0).expect("there is one");
     assert_eq!(activity.wanted_pages, blocks / 8);
     assert!(activity.read_pages < blocks / 8 + 65, "it reads no more than two windows too far: {activity:?}");
+}
+
+/// Blocks of each command of a reader of 64 KiB at a time in sequence, who said this about its reads.
+fn command_blocks(host_text: &str, advice: ReadAdvice) -> Vec<u32> {
+    let mut load = Chain { advice, ..Chain::new(sequential(64, 128)) };
+    let (seen, _) = run_on(host_text, &mut load);
+    seen.commands.iter().map(|command| command.request.sectors).collect()
+}
+
+#[test]
+fn advice_doubles_read_ahead_or_turns_it_off() {
+    let most = |blocks: Vec<u32>| blocks.into_iter().max().expect("there are commands");
+    assert_eq!(most(command_blocks("page_cache = {}", ReadAdvice::Normal)), 256);
+    assert_eq!(most(command_blocks("page_cache = {}", ReadAdvice::Sequential)), 512);
+    let doubled = command_blocks("page_cache.read_ahead_kb = 256", ReadAdvice::Normal);
+    assert_eq!(command_blocks("page_cache = {}", ReadAdvice::Sequential), doubled);
+    // Without read-ahead, each read is a command of its own, whatever the setting.
+    for host_text in ["page_cache = {}", "page_cache.read_ahead_kb = 4096"] {
+        assert_eq!(command_blocks(host_text, ReadAdvice::Random), [128; 64]);
+    }
+}
+
+#[test]
+fn read_ahead_of_zero_reads_page_by_page() {
+    for advice in [ReadAdvice::Normal, ReadAdvice::Sequential, ReadAdvice::Random] {
+        assert_eq!(command_blocks("page_cache.read_ahead_kb = 0", advice), [8; 64 * 16]);
+    }
 }
 
 #[test]

@@ -172,6 +172,7 @@ fn draft<'a>(
         not_before,
         ends_group: settings.group.exitall,
         direct: settings.is_direct(),
+        advice: settings.read_advice(),
     };
     let info = FioJob {
         name: job.name().to_string(),

@@ -10,7 +10,7 @@ use super::pace::Term;
 use super::process::{FioRequest, Process, Step};
 use super::zoned::ZonedVolumes;
 use crate::trace::ReplayError;
-use crate::{Issue, Load, Poll};
+use crate::{Issue, Load, Poll, ReadAdvice};
 
 /// A clone of a job, as results name it. Its number in [`FioLoad::jobs`] is the source of its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,7 @@ pub(super) struct Gate {
     pub(super) not_before: Instant,
     pub(super) ends_group: bool,
     pub(super) direct: bool,
+    pub(super) advice: ReadAdvice,
 }
 
 #[derive(Debug)]
@@ -276,9 +277,9 @@ impl FioLoad {
                 }
                 let id = self.issued * self.members.len() as u64 + u64::from(source);
                 self.issued += 1;
-                let direct = self.members[index].gate.direct;
+                let Gate { direct, advice, .. } = self.members[index].gate;
                 let FioRequest { volume: device, request, urgent, limit, .. } = requested;
-                return Some(Issue { device, request, id, source, urgent, limit, direct });
+                return Some(Issue { device, request, id, source, urgent, limit, direct, advice });
             }
             Step::Later(at) => {
                 self.standing[index] = Standing::Asleep;

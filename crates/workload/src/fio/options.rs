@@ -8,7 +8,7 @@ use headstack_model::Nanos;
 
 use super::engine::Engine;
 use super::error::nearest;
-use super::settings::{RateProcess, Rw, Service, Settings, Split, Spread};
+use super::settings::{FadviseHint, RateProcess, Rw, Service, Settings, Split, Spread};
 use super::value::Given;
 
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -250,6 +250,9 @@ const HONOURED: &[FioOption] = honoured! {
     Flag "direct" => store direct, Given::flag,
         "Past the page cache of the rig's host, where it has one; default 0";
     Flag "buffered" => store direct, |v| v.flag().map(|yes| !yes), "The opposite of `direct`";
+    Word "fadvise_hint" => store fadvise, FadviseHint::read,
+        "What the job says to the kernel about its reads, through the page cache: 1 (default; sequential, or random for \
+         `rw=rand…`), 0 (nothing), sequential (read-ahead is twice as long), random (no read-ahead)";
     Count "cmdprio_percentage" => by_direction priority.percent, |v| v.count(0, 100),
         "Percentage of requests with high priority";
     Count "cmdprio_class" => store priority.by_percent, |v| v.count(0, 3).map(|class| class == 1),
@@ -318,7 +321,7 @@ const IGNORED: &[FioOption] = ignored! {
     "thread" => "Threads instead of processes";
     "openfiles" => "Files that are open at a time";
     "fallocate" => "How files get their blocks";
-    "fadvise_hint", "write_hint" => "Advice to the kernel";
+    "write_hint" => "Advice to the kernel";
     "invalidate" => "Drop what the page cache holds before the job";
     "overwrite" => "Lay files out first";
     "create_serialize" => "Lay files out one after the other";

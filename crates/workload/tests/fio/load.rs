@@ -2,8 +2,8 @@
 
 use crate::ours::{Timed, build, parse, run, volumes};
 use headstack_model::{Instant, Nanos, Op};
-use headstack_workload::Load;
 use headstack_workload::fio::FioLoad;
+use headstack_workload::{Load, ReadAdvice};
 
 const MS: u64 = 1_000_000;
 
@@ -107,6 +107,22 @@ fn writes_wait_for_preceding_flush() {
     use Op::{Flush, Write};
     // As fio does it, nothing follows the last write but the flush at the end.
     assert_eq!(output, [(0, Write), (0, Write), (0, Flush), (10, Write), (10, Write), (20, Flush)]);
+}
+
+#[test]
+fn fadvise_hint_follows_the_pattern_unless_the_job_says_otherwise() {
+    let cases = [
+        ("rw=read", ReadAdvice::Sequential),
+        ("rw=randread:8", ReadAdvice::Random),
+        ("rw=randread\nfadvise_hint=0", ReadAdvice::Normal),
+        ("rw=randread\nfadvise_hint=1", ReadAdvice::Random),
+        ("rw=randread\nfadvise_hint=sequential", ReadAdvice::Sequential),
+        ("rw=read\nfadvise_hint=random", ReadAdvice::Random),
+    ];
+    for (keys, advice) in cases {
+        let (_, all) = requests(&format!("[a]\nbs=4k\nsize=16k\n{keys}"));
+        assert!(!all.is_empty() && all.iter().all(|timed| timed.issue.advice == advice), "{keys}");
+    }
 }
 
 #[test]

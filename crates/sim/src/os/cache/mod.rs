@@ -26,6 +26,7 @@ use crate::link::{ProcessorWork, WorkKind};
 use crate::memory::{Agenda, Job, RequestTable, Resume};
 use ahead::{Fetch, Memory, Reader};
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
+use headstack_workload::ReadAdvice;
 use pages::Pages;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -73,6 +74,7 @@ struct PageWalk {
     end: u64,
     /// Pages that were not in memory when it came to them.
     missed: u64,
+    advice: ReadAdvice,
 }
 
 /// The cost of copies between pages and programs.
@@ -180,7 +182,8 @@ impl PageCache {
 
     fn begin(&mut self, now: Instant, submission: &Submission) {
         let (next, end) = self.span(&submission.request);
-        let job = self.requests.begin(now, submission, PageWalk { next, end, missed: 0 });
+        let walk = PageWalk { next, end, missed: 0, advice: submission.advice };
+        let job = self.requests.begin(now, submission, walk);
         self.go_on(now, job);
     }
 
@@ -312,14 +315,20 @@ impl PageCache {
 
     /// Reads pages for a job that misses its page or finds it marked.
     fn read_ahead(&mut self, job: u32, marked: bool) {
-        let (source, PageWalk { next, end, .. }) = (self.requests[job].source, self.requests[job].state);
-        let request = end - next;
-        let most = self.ahead_most.max(request.min(self.request_most));
+        let (source, PageWalk { next, end, advice, .. }) =
+            (self.requests[job].source, self.requests[job].state);
+        let (request, ahead) = (end - next, self.ahead_most);
         let place = self.reader(source);
-        let fetch = if self.ahead_most == 0 {
-            (!marked).then_some(Fetch { first: next, pages: request, mark: None })
-        } else {
-            self.readers[place].1.fetch(next, request, marked, most, &self.pages)
+        let alone = |pages| (!marked).then_some(Fetch { first: next, pages, mark: None });
+        let fetch = match advice {
+            // Linux turns the batches of a read off with read-ahead: each page is a transfer, for which the reader waits.
+            _ if ahead == 0 => alone(1),
+            ReadAdvice::Random if !marked => alone(request.min(ahead.max(self.request_most))),
+            _ => {
+                let ahead = if advice == ReadAdvice::Sequential { 2 * ahead } else { ahead };
+                let most = ahead.max(request.min(self.request_most));
+                self.readers[place].1.fetch(next, request, marked, most, &self.pages)
+            }
         };
         if let Some(Fetch { first, pages, mark }) = fetch {
             self.fill(job, first, pages, mark);
@@ -365,7 +374,7 @@ impl PageCache {
         }
         let key = self.requests.begin_transfer(purpose);
         assert_eq!(key, number, "pages were promised to the next transfer");
-        let submission = Submission { id: number, request, source, urgent, limit: 0, sync, direct: true };
+        let submission = Submission { source, urgent, sync, ..Submission::new(number, request) };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 

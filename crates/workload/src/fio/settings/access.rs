@@ -1,5 +1,6 @@
 //! The kinds of requests: reads, writes, their mix, and how they move through a file.
 
+use crate::ReadAdvice;
 use crate::fio::value::{Given, Parsed};
 
 /// Reads, writes and trims, as places in arrays.
@@ -58,6 +59,28 @@ impl Rw {
         }
         let (distance, backwards) = modifier.signed()?;
         Ok(Rw { direction, modifier: distance.bytes()?, backwards })
+    }
+}
+
+/// What a job says to the kernel about its reads.
+///
+/// *Source:* fio 3.33, `td_io_open_file`: without a value the kind of the pattern, which is random for `rand…` only.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::fio) enum FadviseHint {
+    #[default]
+    OfPattern,
+    Always(ReadAdvice),
+}
+
+impl FadviseHint {
+    /// `fadvise_hint=0`, `fadvise_hint=random`.
+    pub(in crate::fio) fn read(given: &Given<'_>) -> Parsed<FadviseHint> {
+        given.word(&[
+            ("1", FadviseHint::OfPattern),
+            ("0", FadviseHint::Always(ReadAdvice::Normal)),
+            ("random", FadviseHint::Always(ReadAdvice::Random)),
+            ("sequential", FadviseHint::Always(ReadAdvice::Sequential)),
+        ])
     }
 }
 

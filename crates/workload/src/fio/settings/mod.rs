@@ -8,7 +8,7 @@ mod pace;
 mod random;
 mod zones;
 
-pub(super) use access::{Direction, READ, RequestKinds, Rw, WRITE};
+pub(super) use access::{Direction, FadviseHint, READ, RequestKinds, Rw, WRITE};
 pub(super) use blocks::{RequestSizes, Split};
 pub(super) use control::{EngineQueue, Flushes, Grouping, JobPriority, ReplayedLog};
 pub(super) use files::{FileArea, FileNames, Service, ServiceChoice, split_names};
@@ -17,6 +17,7 @@ pub(super) use random::{RandomPlaces, Spread, Zone};
 use zones::ZoneRules;
 
 use super::own::Own;
+use crate::ReadAdvice;
 
 /// All that is honoured, of one job.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +38,7 @@ pub(super) struct Settings {
     pub(super) rate: RateLimits,
     pub(super) flushes: Flushes,
     pub(super) direct: bool,
+    pub(super) fadvise: FadviseHint,
     pub(super) priority: JobPriority,
     pub(super) log: ReplayedLog,
     pub(super) group: Grouping,
@@ -61,5 +63,14 @@ impl Settings {
     /// Whether requests bypass the page cache of the rig's host.
     pub(super) fn is_direct(&self) -> bool {
         self.direct || self.queue.engine.past_cache
+    }
+
+    /// What fio says to the kernel about the reads of a job.
+    pub(super) fn read_advice(&self) -> ReadAdvice {
+        match self.fadvise {
+            FadviseHint::Always(advice) => advice,
+            FadviseHint::OfPattern if self.direction().random => ReadAdvice::Random,
+            FadviseHint::OfPattern => ReadAdvice::Sequential,
+        }
     }
 }

@@ -118,7 +118,7 @@ impl Ext2Session {
         let id = self.next_id;
         self.next_id += 1;
         self.pending.insert(id, process);
-        Issue { device: 0, request, id, source, urgent: false, limit: 0, direct }
+        Issue { source, direct, ..Issue::new(0, request, id) }
     }
 
     fn write_metadata(&mut self, now: Instant) {
