@@ -7,8 +7,9 @@
 //!
 //! Modelled: B-WF2Q+ over the processes of a class, weights, idling, budget feedback, charging slow queues by time, dearer
 //! asynchronous writes, the real-time class before the rest, queues for each arm. Not modelled: raised weights (`low_latency`), merging
-//! the queues of cooperating processes, injection for one arm, measuring the peak rate, groups. Of several queues for an arm with few
-//! commands, the one whose process came first has precedence (Linux: the one that became active first).
+//! the queues of cooperating processes, injection for one arm, measuring the peak rate, groups, disks without arms (`rotational` 0), on which
+//! Linux idles for no process. Of several queues for an arm with few commands, the one whose process came first has precedence (Linux: the
+//! one that became active first).
 //!
 //! *Source:* Valente and Checconi 2010, "High throughput disk scheduling with fair bandwidth distribution"; Linux
 //! `block/bfq-iosched.c`, `block/bfq-wf2q.c` (behaviour, names, defaults).
@@ -173,8 +174,11 @@ impl Bfq {
 
     fn new(spec: &BfqSpec, arm_firsts: &[u64]) -> Bfq {
         let max_budget = if spec.max_budget == 0 { 16 * 1024 } else { u64::from(spec.max_budget) };
+        let mut shared = Shared::new(spec.slice_idle, spec.back_seek_max, spec.back_seek_penalty, Bfq::JUMPS);
+        // Since Linux 5.12; before, all of `slice_idle`, as CFQ.
+        shared.think_most = Nanos(shared.slice_idle.0 / 2);
         Bfq {
-            shared: Shared::new(spec.slice_idle, spec.back_seek_max, spec.back_seek_penalty, Bfq::JUMPS),
+            shared,
             fifo_expire: [Nanos::from_ms(spec.fifo_expire_sync), Nanos::from_ms(spec.fifo_expire_async)],
             timeout: Nanos::from_ms(spec.timeout_sync),
             max_budget,

@@ -33,6 +33,8 @@ impl ProcessQueue {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) slice_idle: Nanos,
+    /// Mean think time up to which waiting for a process pays.
+    pub(super) think_most: Nanos,
     back: BackSeek,
     /// Far requests of the last 32 beyond which a process jumps.
     jumps: u32,
@@ -49,7 +51,8 @@ impl Shared {
     /// Times in ms and back seeks in units of 1,024 bytes, as Linux has them.
     pub(super) fn new(slice_idle: f64, back_seek_max: u32, back_seek_penalty: u32, jumps: u32) -> Shared {
         let back = BackSeek { most: u64::from(back_seek_max) * 2, penalty: u64::from(back_seek_penalty) };
-        Shared { slice_idle: Nanos::from_ms(slice_idle), back, jumps, position: 0, in_flight: 0, deepest: 0 }
+        let slice_idle = Nanos::from_ms(slice_idle);
+        Shared { slice_idle, think_most: slice_idle, back, jumps, position: 0, in_flight: 0, deepest: 0 }
     }
 
     pub(super) fn note_request(&self, queue: &mut ProcessQueue, now: Instant, id: u32, entry: &Entry) {
@@ -85,7 +88,7 @@ impl Shared {
         let queues = self.deepest >= Shared::QUEUES;
         queue.sync
             && self.slice_idle > Nanos::ZERO
-            && !queue.think.exceeds(self.slice_idle)
+            && !queue.think.exceeds(self.think_most)
             && !(queues && queue.jumps.exceed(self.jumps))
     }
 }

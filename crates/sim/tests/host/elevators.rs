@@ -163,6 +163,18 @@ fn anticipation_does_not_wait_for_long_think_times() {
 }
 
 #[test]
+fn bfq_waits_for_half_as_long_a_think_time_as_cfq() {
+    let most = |elevator, think_ms| {
+        let readers: Vec<_> = (0..8).map(|index| Process::reader(index * 2_000_000, think_ms)).collect();
+        most_at_the_drive(elevator, &readers)
+    };
+    // CFQ begins with the next process before the last one's request is back.
+    assert!(most("cfq", 3.0) <= 2 && most("cfq", 5.0) <= 2, "it waits for up to 8 ms");
+    assert_eq!(most("bfq", 3.0), 1, "it waits for up to 4 ms");
+    assert!(most("bfq", 5.0) > 2, "that is too long to wait for");
+}
+
+#[test]
 fn cfq_and_bfq_share_disk_time_fairly() {
     for elevator in ["cfq", "bfq"] {
         let queue = format!("queue.elevator = \"{elevator}\"");
