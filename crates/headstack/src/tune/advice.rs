@@ -79,23 +79,28 @@ impl TuneOutcome {
     ///
     /// `disk` is a name such as `sda`, `array` one such as `md0`.
     pub fn commands(&self, disk: &str, array: &str) -> Vec<String> {
-        let one = |advised: &&AdvisedSetting| {
-            let Knob { owner, attribute, .. } = KNOBS[advised.choice.knob];
+        let to_disk = |value: &str, attribute: &str| format!("echo {value} > /sys/block/{disk}/{attribute}");
+        let mut all = Vec::new();
+        for advised in self.in_order() {
+            let knob @ Knob { owner, attribute, .. } = &KNOBS[advised.choice.knob];
             let value = advised.choice.text();
-            match owner {
-                KnobOwner::Disk => format!("echo {value} > /sys/block/{disk}/{attribute}"),
+            all.push(match owner {
+                KnobOwner::Disk => to_disk(value, attribute),
                 KnobOwner::Array => format!("mdadm --grow /dev/{array} {attribute}={value}"),
                 KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
-            }
-        };
-        self.in_order().iter().map(one).collect()
+            });
+            all.extend(knob.companion(value).map(|(attribute, value)| to_disk(value, attribute)));
+        }
+        all
     }
 
     /// A udev rule that sets those of the disk whenever it appears; `title` is the first line's. None where no setting is of the disk.
     pub fn udev_rule(&self, disk: &str, title: &str) -> Option<String> {
         let advised = self.of_owner(KnobOwner::Disk);
-        let one = |(knob, value): &(&Knob, &str)| format!(", ATTR{{{}}}=\"{value}\"", knob.attribute);
-        let settings: String = advised.iter().map(one).collect();
+        let with_companion =
+            |(knob, value): &(&Knob, &'static str)| [Some((knob.attribute, *value)), knob.companion(value)];
+        let one = |(attribute, value)| format!(", ATTR{{{attribute}}}=\"{value}\"");
+        let settings: String = advised.iter().flat_map(with_companion).flatten().map(one).collect();
         (!advised.is_empty()).then(|| {
             format!(
                 "# {title}: /etc/udev/rules.d/60-headstack-{disk}.rules\nACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"{disk}\"{settings}\n"

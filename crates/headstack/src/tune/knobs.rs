@@ -175,10 +175,22 @@ pub const KNOBS: [Knob; 13] = [
 ];
 
 /// Settings of the same systems that no model here has: nothing is said about them.
-pub const NOT_TUNED: [&str; 6] =
-    ["wbt_lat_usec", "async_depth", "low_latency of bfq", "ionice classes", "io.max", "mkfs options"];
+pub const NOT_TUNED: [&str; 6] = [
+    "wbt_lat_usec",
+    "async_depth",
+    "low_latency of bfq",
+    "ionice classes",
+    "io.max",
+    "mkfs options on a single disk",
+];
 
 impl Knob {
+    /// What else has to be set with a value, so that the system does what was simulated: an attribute, and its value.
+    pub fn companion(&self, value: &str) -> Option<(&'static str, &'static str)> {
+        // By default BFQ raises the weights of new processes, which the model does not, and waits for none of them meanwhile.
+        (self.name == SCHEDULER && value == "bfq").then_some(("queue/iosched/low_latency", "0"))
+    }
+
     /// The value in a rig, as the attribute shows it.
     pub fn value_in(&self, rig: &Rig) -> String {
         let keys = serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON");

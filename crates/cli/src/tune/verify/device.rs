@@ -11,7 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-const SCHEDULER: &str = "queue/scheduler";
+pub(super) const SCHEDULER: &str = "queue/scheduler";
 /// The parameters of the scheduler in use, which another one replaces.
 const SCHEDULER_FOLDER: &str = "queue/iosched";
 /// What the kernel resets with another scheduler.

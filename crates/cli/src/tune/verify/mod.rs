@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::report::Table;
 use crate::sim::load::LoadArgs;
 use crate::units::significant;
-use device::VerifiedDisk;
+use device::{SCHEDULER, VerifiedDisk};
 use fio::FioJobRun;
 use headstack::WorkloadKind;
 use headstack::tune::{
@@ -120,7 +120,7 @@ impl PreparedVerification {
             let is_after = pair % 2 == 1;
             for setting in &verified.settings {
                 if let Some(value) = if is_after { Some(setting.after) } else { setting.before.as_deref() } {
-                    self.disk.set(setting.knob.attribute, value).map_err(Failure::Input)?;
+                    self.set(setting.knob, value)?;
                 }
             }
             let Some(figures) = run.run(interrupt)? else { break };
@@ -133,12 +133,33 @@ impl PreparedVerification {
         }
     }
 
+    /// Sets a value, and what belongs to it.
+    fn set(&self, knob: &Knob, value: &str) -> Result<(), Failure> {
+        let all = [Some((knob.attribute, value)), knob.companion(value)];
+        all.into_iter()
+            .flatten()
+            .try_for_each(|(attribute, value)| self.disk.set(attribute, value))
+            .map_err(Failure::Input)
+    }
+
+    /// Says that BFQ will not do what was simulated on a disk that the kernel takes for one without arms.
+    fn warn_of_no_rotation(&self, settings: &[LiveSetting]) {
+        let is_bfq =
+            settings.iter().any(|setting| setting.knob.attribute == SCHEDULER && setting.after == "bfq");
+        if is_bfq && self.disk.value("queue/rotational").is_some_and(|value| value == "0") {
+            let device = self.disk.device().display();
+            print_line(&format!(
+                "--verify: {device} has queue/rotational 0, with which bfq waits for no process; write 1 before the scheduler is chosen"
+            ));
+        }
+    }
+
     /// The advised settings of the disk that it has, in the order in which they must be set, and those that it does not have.
     fn settings(&self, tuned: &Tuned<'_>) -> (Vec<LiveSetting>, Vec<(&'static str, String)>) {
         let (mut settings, mut left_out) = (Vec::new(), Vec::new());
         let mut choices: Vec<SettingChoice> = tuned.outcome.advised.iter().map(|one| one.choice).collect();
         choices.sort_unstable();
-        let is_new_scheduler = choices.iter().any(|choice| KNOBS[choice.knob].attribute == "queue/scheduler");
+        let is_new_scheduler = choices.iter().any(|choice| KNOBS[choice.knob].attribute == SCHEDULER);
         for choice in choices {
             let knob = &KNOBS[choice.knob];
             // The parameters of a scheduler exist once it is chosen.
@@ -162,6 +183,7 @@ impl PreparedVerification {
         for (name, reason) in &left_out {
             print_line(&format!("--verify: without {name}: {reason}"));
         }
+        self.warn_of_no_rotation(&settings);
         (settings, left_out)
     }
 }
