@@ -90,7 +90,8 @@ fn four_mebibytes_of_read_ahead_triple_a_hundred_readers_and_more_stalls_them() 
     assert!(rates[..5].is_sorted(), "each step to 4096 reads more: {rates:?}");
     assert_ratio("4096 against the kernel's 128", rates[4], rates[1], 2.7..=4.0);
     assert!(rates[5] < rates[4], "16384 reads no more: {rates:?}");
-    assert!(waits.is_sorted() && waits[5] > 10_000.0, "the longest wait grows: {waits:?}");
+    assert!(waits[1..].is_sorted() && waits[5] > 10_000.0, "the longest wait grows: {waits:?}");
+    assert!(rates[0] < rates[1] / 8.0 && waits[0] > waits[1], "without read-ahead each page is a request");
 }
 
 #[test]
