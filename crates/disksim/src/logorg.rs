@@ -104,6 +104,7 @@ fn array(
         track_aligned: false,
         failed: Vec::new(),
         spares: Vec::new(),
+        interference_ratio: 0.0,
         rebuild_mb_s: None,
     })
 }

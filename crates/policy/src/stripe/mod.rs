@@ -81,6 +81,11 @@ impl Array {
         self.layout.concatenated_starts()
     }
 
+    /// Whether each track is a stripe unit, without copies or parity: so are the blocks of a disk laid out over the surfaces of several arms.
+    pub fn is_striped_by_tracks(&self) -> bool {
+        self.shape.organisation == Organisation::Striping && matches!(self.shape.unit, Unit::Lengths(_))
+    }
+
     /// Plans what the members must do for a request, which must lie within the array.
     pub fn plan(&mut self, request: &Request, view: &dyn Members, plan: &mut Plan) {
         assert!(request.end().0 <= self.sectors(), "{request:?} lies in an array of {}", self.sectors());

@@ -22,17 +22,28 @@ pub struct ArrayVolume {
     /// The device of each member, then of each spare.
     devices: Vec<u32>,
     rebuild_rate: Option<u64>,
+    /// Share of the time in which two members seek that the later seek takes longer.
+    interference_ratio: f64,
 }
 
 impl ArrayVolume {
     /// An array whose members, and then spares, are the devices of these numbers.
     pub fn new(array: Array, devices: Vec<u32>) -> ArrayVolume {
-        ArrayVolume { array, devices, rebuild_rate: None }
+        ArrayVolume { array, devices, rebuild_rate: None, interference_ratio: 0.0 }
     }
 
     /// The same, with spares filled at this rate at most.
     pub fn rebuilt_at(self, bytes_a_second: u64) -> ArrayVolume {
         ArrayVolume { rebuild_rate: Some(bytes_a_second), ..self }
+    }
+
+    /// The same, whose members are arms of one disk: of two seeks that overlap, the later one takes longer by this share of the overlap.
+    pub fn with_interference(self, ratio: f64) -> ArrayVolume {
+        ArrayVolume { interference_ratio: ratio, ..self }
+    }
+
+    pub(crate) fn interference_ratio(&self) -> f64 {
+        self.interference_ratio
     }
 
     /// The numbers of its devices.
@@ -105,7 +116,7 @@ pub(crate) struct ArrayLayer {
 impl ArrayLayer {
     /// The layer of an array whose first member has `member_sectors` blocks of `sector_bytes`.
     pub(crate) fn new(volume: ArrayVolume, member_sectors: u64, sector_bytes: u32) -> ArrayLayer {
-        let ArrayVolume { array, devices, rebuild_rate } = volume;
+        let ArrayVolume { array, devices, rebuild_rate, .. } = volume;
         let next = if array.progress().1 > 0 { Instant::ZERO } else { Instant::MAX };
         let rebuild =
             Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began: Instant::ZERO, sectors: 0, next };
@@ -122,6 +133,14 @@ impl ArrayLayer {
     /// The first block of each member of a concatenation.
     pub(crate) fn concatenated_starts(&self) -> Option<&[u64]> {
         self.array.concatenated_starts()
+    }
+
+    /// Number of its members, if they may be the arms of one disk, and the first block of each arm that has a range of blocks of its own.
+    pub(crate) fn arms(&self) -> Option<(usize, &[u64])> {
+        match self.array.concatenated_starts() {
+            Some(starts) => Some((starts.len(), starts)),
+            None => self.array.is_striped_by_tracks().then_some((self.members as usize, &[])),
+        }
     }
 
     /// Plans a request. One outside the array is passed to its first member, which refuses it.

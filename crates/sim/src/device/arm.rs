@@ -249,9 +249,10 @@ impl Device {
         let job = &mut self.commands.jobs[slot as usize];
         let start = job.media_from;
         let mut delivered = self.config.buffer.delivery(job, self.port.bus.read_sector);
-        let arm = Arm { place: self.disk.arm.place, at: begins };
+        let (arm, disturbed) = self.disk.read_arm(begins, start);
         let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, request.end() - start, false);
         let mut span = self.disk.drive.read(arm, pass, request.end(), &mut delivered);
+        span.seek += disturbed;
         let access = PlannedAccess { begins, ends: span.end, blocks: start..request.end() };
         let lost = self.disk.retry_time(job.found_idle, start) + self.disk.slowness_time(access);
         span.delay(lost + self.disk.slow_time(start, request.end()), &mut delivered);

@@ -5,6 +5,7 @@ use super::arm_log::ArmLog;
 use super::chance::Chance;
 use super::drive::Drive;
 use super::faults::BadBlocks;
+use super::interference::Interference;
 use super::job::Job;
 use super::media::{Arm, Arriving, Room, Span};
 use super::persistent_cache::PersistentCache;
@@ -100,6 +101,8 @@ pub(super) struct DiskArm {
     pub(super) slow: Slowness,
     /// The persistent cache of a shingled disk.
     pub(super) shingled: Option<Box<PersistentCache>>,
+    /// The other arms of the same disk, if they delay this one.
+    pub(super) interference: Option<Box<Interference>>,
     /// Seed of the drive's draws.
     pub(super) seed: u64,
     /// The media-write log, if it is enabled.
@@ -127,6 +130,7 @@ impl DiskArm {
             bad_blocks: BadBlocks::default(),
             shingled: None,
             slow: Slowness::new(&spec.mechanics, seed),
+            interference: None,
             seed,
             record: None,
             arm_log: None,
@@ -213,7 +217,8 @@ impl DiskArm {
         room: Room,
     ) -> (Span, Travel) {
         let (start, end) = (run.start, run.end);
-        let (arm, travel) = self.write_arm(begins, start);
+        let (mut arm, travel) = self.write_arm(begins, start);
+        arm.at += self.seek_delay(arm.at, start, true);
         let mut span = match &mut self.record {
             None => self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut |_| {}),
             Some(record) => {
@@ -237,6 +242,24 @@ impl DiskArm {
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.write_seek_min.saturating_sub(seek) };
         (Arm { place: self.arm.place, at: begins + wait }, self.travel_to(place))
+    }
+
+    /// The arm as it sets out for a read at `start`, not before `begins`, and by how much later the disk's other arms make it.
+    #[inline(always)]
+    pub(super) fn read_arm(&mut self, begins: Instant, start: Lbn) -> (Arm, Nanos) {
+        let disturbed = self.seek_delay(begins, start, false);
+        (Arm { place: self.arm.place, at: begins + disturbed }, disturbed)
+    }
+
+    /// Time that the seek of an access to `start`, which sets out at `begins`, loses to seeks of the disk's other arms.
+    #[inline(always)]
+    pub(super) fn seek_delay(&mut self, begins: Instant, start: Lbn, write: bool) -> Nanos {
+        let Some(interference) = &mut self.interference else { return Nanos::ZERO };
+        let seek = match self.drive.mechanics.constant_access() {
+            Some(_) => Nanos::ZERO,
+            None => self.drive.mechanics.reposition(self.arm.place, self.drive.target(start).0, write),
+        };
+        interference.delay(begins, seek)
     }
 
     /// Time that a write of these blocks loses before its transfer: to read a physical sector that it writes a part of, a revolution

@@ -7,10 +7,9 @@
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that continues until
 //! another command needs the arm; tagged queueing as on SCSI and SATA; write-through, immediate reporting and write-back with
 //! destaging; FLUSH and FUA; a log on the media for writes that must be safe; drive-managed shingled bands; zones that the
-//! host writes in sequence; command duration limits; revolutions lost to retries.
-//! Not modelled: power states.
-//! A disk with two arms is two devices behind one queue (`rigs/exos-2x18-sata.toml`). The engine passes in the links that a drive shares
-//! with others on its way to the host.
+//! host writes in sequence; command duration limits; revolutions lost to retries. Not modelled: power states.
+//! A disk with two arms is two devices behind one queue (`rigs/exos-2x18-sata.toml`), each of which the engine notifies of the other's
+//! seeks. The engine passes in the links that a drive shares with others on its way to the host.
 
 mod activity;
 mod arm;
@@ -25,6 +24,7 @@ mod disk;
 mod drive;
 mod faults;
 mod host_zones;
+mod interference;
 mod job;
 mod limits;
 mod media;
@@ -49,6 +49,7 @@ pub use arm_log::ArmRecord;
 pub use command::{Command, Completion, Outcome, QueueFull, Tag, TaskAttribute};
 pub use drive::{Drive, DriveShape, DriveSource, NewDrives};
 pub use faults::{Fault, FaultError};
+pub(crate) use interference::Interference;
 pub(crate) use media::Arm;
 pub use options::{DeviceError, DeviceOptions};
 pub use record::MediaWrite;
@@ -195,6 +196,15 @@ impl Device {
     /// The zones that its host writes in sequence; none if it has none.
     pub fn zones(&self) -> Option<&Zones> {
         self.zones.as_ref().map(|host| &host.zones)
+    }
+
+    /// Makes it an arm of a disk with several, if it has a buffer: without one, its port is requested for when an undisturbed seek ends.
+    pub(crate) fn interfere(&mut self, ratio: f64) {
+        self.disk.interference = self.config.is_buffered.then(|| Box::new(Interference::new(ratio)));
+    }
+
+    pub(crate) fn interference(&mut self) -> Option<&mut Interference> {
+        self.disk.interference.as_deref_mut()
     }
 
     /// The command duration limits of its reads that abort no command, by number, each with the time in which the command should end.

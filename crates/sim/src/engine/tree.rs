@@ -64,6 +64,8 @@ pub(super) struct LayerTree {
     /// The branch of each place in `branch_events`.
     ranked: Vec<u32>,
     pub(super) volumes: Vec<Volume>,
+    /// The devices that are arms of one disk and delay each other's seeks; none in most rigs.
+    pub(super) arm_groups: Vec<Vec<u32>>,
 }
 
 /// The order of layers with events at one time: by kind, and by number within a kind.
@@ -110,6 +112,7 @@ impl LayerTree {
             branches: Vec::new(),
             branch_events: Events::new(0),
             ranked: Vec::new(),
+            arm_groups: Vec::new(),
         }
     }
 
@@ -177,6 +180,7 @@ impl LayerTree {
         }
         self.volumes.retain(|volume| !is_member[volume.device as usize]);
         for array in arrays {
+            self.add_arm_group(&array);
             let device = array.devices()[0];
             let first = self.devices[device as usize].device();
             let (member_sectors, sector_bytes, sectors) =
@@ -187,6 +191,35 @@ impl LayerTree {
             let layer = Box::new(ArrayLayer::new(array, member_sectors, sector_bytes));
             let root = self.add(layer, children, device, rank);
             self.volumes.push(Volume { root, device, sectors, sector_bytes });
+        }
+    }
+
+    /// Lets the members of an array delay each other's seeks, if its interference ratio is not 0.
+    fn add_arm_group(&mut self, array: &ArrayVolume) {
+        let ratio = array.interference_ratio();
+        if ratio > 0.0 {
+            let devices = array.devices();
+            devices.iter().for_each(|device| self.devices[*device as usize].device_mut().interfere(ratio));
+            self.arm_groups.push(devices.to_vec());
+        }
+    }
+
+    /// Notifies the other arms of a device's disk of its last seek.
+    #[inline]
+    pub(super) fn report_seek(&mut self, device: u32) {
+        if !self.arm_groups.is_empty() {
+            self.report_seek_to_others(device);
+        }
+    }
+
+    #[cold]
+    fn report_seek_to_others(&mut self, device: u32) {
+        let Some(arm) = self.devices[device as usize].device_mut().interference() else { return };
+        let seek = arm.own_seek();
+        let group = self.arm_groups.iter().find(|group| group.contains(&device));
+        for other in group.into_iter().flatten().filter(|other| **other != device) {
+            let arm = self.devices[*other as usize].device_mut().interference();
+            arm.into_iter().for_each(|arm| arm.observe(device, seek.clone()));
         }
     }
 
@@ -257,10 +290,10 @@ impl LayerTree {
         Ok(())
     }
 
-    /// Puts the host's queue before each concatenation, below its page cache, if the host has one queue for a whole disk. The disk accepts as
-    /// many commands as the controller of its arms, or as all of its drives.
+    /// Puts the host's queue before each disk with several arms, below its page cache, if the host has one queue for a whole disk. The disk
+    /// accepts as many commands as the controller of its arms, or as all of them.
     ///
-    /// *Errors:* a volume is no concatenation; a key of the queue is invalid.
+    /// *Errors:* a volume is neither a concatenation nor striped by tracks; a key of the queue is invalid.
     pub(super) fn add_disk_queues(&mut self, host: &HostSpec) -> Result<(), HostError> {
         if !host.queue.whole_disk {
             return Ok(());
@@ -269,15 +302,17 @@ impl LayerTree {
             let Volume { device, sectors, sector_bytes, .. } = self.volumes[number];
             let is_array = |branch: &Branch| branch.device == device && branch.rank.kind == LayerKind::Array;
             let found = self.branches.iter().position(is_array);
-            let starts_of =
-                |found: usize| self.branches[found].downcast::<ArrayLayer>()?.concatenated_starts();
-            let disk = found.and_then(|found| Some((found, starts_of(found)?.to_vec())));
-            let Some((found, starts)) = disk else {
-                let message = format!("volume {number} is no disk with several arms: no concatenation");
+            let arms_of = |found: usize| self.branches[found].downcast::<ArrayLayer>()?.arms();
+            let disk =
+                found.and_then(|found| arms_of(found).map(|(arms, starts)| (found, arms, starts.to_vec())));
+            let Some((found, arms, starts)) = disk else {
+                let message = format!(
+                    "volume {number} is no disk with several arms: no concatenation, and no striping with `track_aligned`"
+                );
                 return Err(HostError::new("queue.whole_disk", message));
             };
-            // The drives of a concatenation are alike.
-            let own = starts.len() * self.devices[device as usize].device().depth();
+            // The arms of a disk are alike.
+            let own = arms * self.devices[device as usize].device().depth();
             let depth = self.port(device as usize).map_or(own, |port| port.depth().min(own));
             let layer = Box::new(PortQueue::new(sectors, sector_bytes, depth, &starts, &host.queue)?);
             let node = (self.devices.len() + found) as u32;

@@ -328,6 +328,7 @@ impl Engine {
     }
 
     #[cold]
+        self.tree.report_seek(node);
     fn compute(&mut self, load: &mut dyn Load, id: u64, time: Nanos) {
         let until = self.links.run(self.now, &ProcessorWork::new(WorkKind::Program, time));
         load.handle_computed(self.now, id, until);
@@ -343,6 +344,7 @@ impl Engine {
         }
     }
 
+            self.tree.report_seek(node);
     #[inline(never)]
     fn settle_branch(&mut self, number: usize) {
         let now = self.now;

@@ -84,6 +84,7 @@ impl ArraySpec {
         }
         let ratio = self.read_modify_write_ratio;
         within("read_modify_write_ratio", ratio.unwrap_or(0.0), 0.0, 1.0, "of all drives")?;
+        within("interference_ratio", self.interference_ratio, 0.0, 1.0, "of the overlap")?;
         within("rebuild_mb_s", self.rebuild_mb_s.unwrap_or(1.0), 1e-3, 1e6, "MB/s")?;
         self.check_use(drives)?;
         let unit = match (self.track_aligned, self.stripe_unit_sectors) {
@@ -120,6 +121,17 @@ impl ArraySpec {
             ("read_modify_write_ratio", self.read_modify_write_ratio.is_some() && !has_parity),
         ];
         unused(key, &of_parity, "is for an array with parity")?;
+        let has_arms = match self.organisation {
+            Organisation::Concatenation => true,
+            Organisation::Striping => self.track_aligned,
+            _ => false,
+        };
+        let of_arms = [("interference_ratio", self.interference_ratio > 0.0 && !has_arms)];
+        unused(
+            key,
+            &of_arms,
+            "is for a disk with several arms: a concatenation, or striping with `track_aligned`",
+        )?;
         let of_spares = [("rebuild_mb_s", self.rebuild_mb_s.is_some() && drives.spares.is_empty())];
         unused(key, &of_spares, "is for an array with `spares`")
     }

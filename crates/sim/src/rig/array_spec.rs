@@ -46,6 +46,10 @@ pub struct ArraySpec {
     /// Spare drives. They replace the failed ones in their order and are rebuilt while the load runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spares: Vec<String>,
+    /// Share of the time in which two members seek at once that the later seek takes longer: the arms of one disk shake each other. For
+    /// `concatenation` and for `striping` with `track_aligned`. Default: 0, because no data sheet gives a number.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub interference_ratio: f64,
     /// Largest rate of the rebuild. Default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuild_mb_s: Option<f64>,
@@ -53,6 +57,10 @@ pub struct ArraySpec {
 
 fn is_off(key: &bool) -> bool {
     !key
+}
+
+fn is_zero(ratio: &f64) -> bool {
+    *ratio == 0.0
 }
 
 fn array() -> String {

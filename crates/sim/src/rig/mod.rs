@@ -275,7 +275,8 @@ impl Rig {
             let first = &devices[drives.members[0].number];
             let tracks = if spec.track_aligned { array::tracks(&first.drive().geometry) } else { Vec::new() };
             let array = spec.array(&drives, tracks, seed).expect("the rig was checked");
-            let volume = ArrayVolume::new(array, drives.numbers().map(|number| number as u32).collect());
+            let volume = ArrayVolume::new(array, drives.numbers().map(|number| number as u32).collect())
+                .with_interference(spec.interference_ratio);
             match spec.rebuild_mb_s {
                 Some(rate) => volume.rebuilt_at((rate * 1e6) as u64),
                 None => volume,

@@ -114,7 +114,7 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 50] = [
+const MAY_BE_ZERO: [&str; 51] = [
     "actuator_load_threshold",
     "antic_expire",
     "arbitration_us",
@@ -137,6 +137,7 @@ const MAY_BE_ZERO: [&str; 50] = [
     "coalesce_ms",
     "guard_cost",
     "guard_threshold",
+    "interference_ratio",
     "interrupt_us",
     "max_budget",
     "piece_us",
@@ -361,6 +362,29 @@ fn shingled_bands_that_do_not_fit_their_drive_are_rejected() {
     refused("shingled.cache_placement = \"inner\"", "shingled.cache_placement");
     refused("cache.buffered = false", "cache.buffered: false: a shingled drive");
     refused("cache.write_cache = \"segment\"", "cache.write_cache: a shingled drive needs");
+}
+
+#[test]
+fn interference_that_no_disk_with_several_arms_has_is_rejected() {
+    let mut reader = Reader::default();
+    let mut refused = |keys: &str, key: &str, names: &str| {
+        reader.must_refuse(&four(&format!("[array]\ndrives = [\"d\"]\n{keys}\n{key}")), key, names);
+    };
+    let concatenation = "organisation = \"concatenation\"";
+    refused(
+        concatenation,
+        "interference_ratio = 1.5",
+        "array.interference_ratio: 1.5 is outside 0 to 1 of the overlap",
+    );
+    refused(concatenation, "interference_ratio = -0.1", "array.interference_ratio: -0.1 is outside 0 to 1");
+    let striping = "organisation = \"striping\"\nstripe_unit_sectors = 8";
+    for other in [striping, "organisation = \"mirroring\""] {
+        refused(
+            other,
+            "interference_ratio = 0.1",
+            "array.interference_ratio: is for a disk with several arms",
+        );
+    }
 }
 
 /// Keys that count for nothing beside what else the array says.

@@ -27,6 +27,7 @@ mod support;
 mod tags;
 mod time;
 mod transfer;
+mod two_arms;
 mod unbuffered;
 mod writes;
 mod zones;
