@@ -1,5 +1,6 @@
 //! `headstack zones`: the zones of a shingled disk, before and after a load.
 
+use crate::emulate;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -17,6 +18,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Show the zones of a shingled disk: how many are in which state, or each of them; with a load, as they are after it.
 #[derive(clap::Args)]
@@ -27,6 +29,9 @@ pub(crate) struct ShowZones {
     /// A fio job file (.fio), a load file (.toml) or a trace in any format, which is run first.
     #[arg(value_name = "LOAD")]
     load: Option<String>,
+    /// Show the zones that an emulated disk keeps in this file, or in this folder if there are several.
+    #[arg(long, value_name = "PATH", conflicts_with = "load")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     options: RigArgs,
     #[command(flatten)]
@@ -103,6 +108,10 @@ impl ShowZones {
         let mut shown = Vec::new();
         for (index, drive) in rig.resolved().drives().enumerate() {
             if let Some(zones) = engine.device(index).zones() {
+                let zones = match &self.data {
+                    Some(path) => emulate::stored_zones(path, &drive.name, zones)?,
+                    None => zones.clone(),
+                };
                 shown.push((drive.name.clone(), zones));
             }
         }

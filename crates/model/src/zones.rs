@@ -174,6 +174,24 @@ impl Zones {
         self
     }
 
+    /// The zones of a disk after a restart: this many blocks are written from the start of each on, and none is open. Conventional zones
+    /// have no such number.
+    ///
+    /// Panics if there are not as many numbers as zones, or a zone has fewer blocks.
+    pub fn with_written(mut self, written: &[u64]) -> Zones {
+        assert_eq!(written.len(), self.states.len(), "each zone has a number of blocks");
+        for zone in self.layout.conventional..self.layout.zones() {
+            let pointer = self.start(zone) + written[zone as usize];
+            assert!(pointer <= self.end(zone), "zone {zone} has fewer blocks");
+            self.pointers[zone as usize] = pointer;
+            match pointer == self.end(zone) {
+                true => self.set(zone, ZoneState::Full),
+                false => self.close(zone),
+            }
+        }
+        self
+    }
+
     /// How the disk is divided.
     pub fn layout(&self) -> &ZoneLayout {
         &self.layout

@@ -23,6 +23,7 @@ use crate::observe::Finished;
 use crate::os::{DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
 use crate::rearrange_layer::{RearrangeActivity, RearrangeLayer};
 use crate::stream_layer::StreamLayer;
+use headstack_model::zones::Zones;
 use headstack_model::{Instant, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
@@ -374,6 +375,26 @@ impl Engine {
                 Some(layer) => layer.note_media_write(written),
                 None => return Some(written),
             }
+        }
+    }
+
+    /// The zones of a volume with a media-write log; `None` if its disk has none.
+    pub fn media_zones(&self, volume: usize) -> Option<&Zones> {
+        self.device(self.tree.media_device(volume)?).zones()
+    }
+
+    /// Restores the write pointers of a volume with a media-write log; as [`Device::restore_zones`].
+    ///
+    /// Panics if the volume has no media-write log, or not that many zones.
+    pub fn restore_zones(&mut self, volume: usize, written: &[u64]) {
+        let device = self.tree.media_device(volume).expect("it has a media-write log");
+        self.tree.devices[device].device_mut().restore_zones(written);
+    }
+
+    /// Reports the write pointers of a volume that would move if the power failed now; as [`Device::report_zones`].
+    pub fn report_zones(&mut self, volume: usize, has_settled: bool, report: &mut dyn FnMut(u32, u64)) {
+        if let Some(device) = self.tree.media_device(volume) {
+            self.tree.devices[device].device_mut().report_zones(has_settled, report);
         }
     }
 

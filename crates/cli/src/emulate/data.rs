@@ -3,7 +3,8 @@
 use super::plan::Plan;
 use crate::failure::{self, Failure};
 use crate::files;
-use headstack_host::disk::{Store, Volume};
+use headstack_host::disk::{Store, Volume, stored_write_pointers};
+use headstack_model::zones::Zones;
 use headstack_policy::rearrange_table::RecoveredTable;
 use headstack_workload::VolumeInfo;
 use std::io;
@@ -75,6 +76,17 @@ pub(super) fn refuse_regions(volumes: &[Vec<(Volume, String)>]) -> Result<(), Fa
         return Err(Failure::Input(format!("--data {place}: {why}")));
     }
     Ok(())
+}
+
+/// The zones of a disk as its file keeps them: `path`, or the file of the disk's name in the folder `path`. Without write pointers in it,
+/// `zones`, with which the disk then begins.
+///
+/// *Errors:* a file that cannot be read, or has the write pointers of other zones.
+pub(crate) fn stored_zones(path: &Path, disk: &str, zones: &Zones) -> Result<Zones, Failure> {
+    let path = if path.is_dir() { path.join(format!("{disk}.img")) } else { path.to_path_buf() };
+    let stored = stored_write_pointers(&files::open(&path)?, zones.layout());
+    let stored = stored.map_err(|error| Failure::Input(format!("--data {}: {error}", path.display())))?;
+    Ok(stored.map_or_else(|| zones.clone(), |written| Zones::new(*zones.layout()).with_written(&written)))
 }
 
 /// The file of a volume: `path` for a single volume, and a file in the folder `path` for several, or if it is a folder.

@@ -22,6 +22,7 @@ use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
 use data::Data;
+pub(crate) use data::stored_zones;
 use fault::{Fault, Faults};
 use headstack_host::{Address, Clock};
 use live::Live;

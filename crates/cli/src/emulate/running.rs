@@ -247,6 +247,9 @@ pub(super) fn emulator(
         let place = &places[number];
         Failure::Input(format!("--data {place}: {error}: start with --forget-copies to begin without copies"))
     })?;
+    emulator
+        .keep_zones()
+        .map_err(|(number, error)| Failure::Input(format!("--data {}: {error}", places[number])))?;
     Ok(emulator)
 }
 

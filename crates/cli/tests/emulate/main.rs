@@ -22,3 +22,4 @@ mod noise;
 mod probe;
 mod tools;
 mod tuned;
+mod zones;

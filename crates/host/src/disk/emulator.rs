@@ -7,6 +7,7 @@ use super::machine::{Ended, Machine};
 use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
 use super::volume::Volume;
+use super::zones::ZonesFile;
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::{Instant, Nanos, Op};
 use headstack_sim::{Engine, Outcome as Ending};
@@ -56,6 +57,8 @@ pub struct Emulator {
     pub(super) volumes: Vec<Volume>,
     /// The hot block tables that are kept, by volume.
     pub(super) tables: Vec<(usize, CopiesFile)>,
+    /// The write pointers of zones that are kept, by volume.
+    pub(super) zones: Vec<(usize, ZonesFile)>,
     books: Vec<Books>,
     faults: EmulatorFaults,
     pending: Slab<Pending>,
@@ -99,6 +102,7 @@ impl Emulator {
             books: volumes.iter().map(|_| Books::new()).collect(),
             volumes,
             tables: Vec::new(),
+            zones: Vec::new(),
             faults,
             pending: Slab::new(),
             answered: VecDeque::new(),
@@ -231,6 +235,7 @@ impl Emulator {
             engine.cut_power(now);
         }
         self.settle_media();
+        self.record_zones(true);
         self.dark = true;
         self.volumes.iter_mut().for_each(Volume::forget);
         let slots: Vec<_> = self.pending.iter().map(|(slot, _)| slot).collect();
@@ -244,8 +249,8 @@ impl Emulator {
         self.stopping = true;
     }
 
-    /// Writes all dirty data to the media, in no model time, and closes the hot block tables, for an orderly end. The data of a dead
-    /// drive stay lost.
+    /// Writes all dirty data to the media, in no model time, and closes the hot block tables and the write pointers, for an orderly end.
+    /// The data of a dead drive stay lost.
     ///
     /// *Errors:* no space is left for the data.
     pub fn finish_writing(&mut self) -> Result<(), BlockError> {
@@ -256,7 +261,7 @@ impl Emulator {
         let written = all.fold(Ok(()), Result::and);
         // After a power cut, each copy counts as newer than its home.
         let closed = if self.dark { Ok(()) } else { self.close_copies() };
-        written.and(closed)
+        written.and(closed).and(self.close_zones())
     }
 
     /// The model's task for an operation, and its outcome. Copies the bytes that come with it.
@@ -328,15 +333,18 @@ impl Emulator {
     }
 
     fn collect(&mut self, now: Instant) {
+        let mut has_settled = false;
         loop {
-            self.settle_media();
-            let Some(Ended { id, at, outcome }) = self.machine.poll_ended() else { return };
+            has_settled |= self.settle_media();
+            let Some(Ended { id, at, outcome }) = self.machine.poll_ended() else { break };
+            has_settled = true;
             let slot = id as usize;
             match refusal(outcome) {
                 Some(error) => self.finish(slot, at, Err(error)),
                 None => self.end_piece(now, at, slot),
             }
         }
+        self.record_zones(has_settled);
     }
 
     /// Handles a completed piece. The last one completes the operation at the model's time; others are followed by the next
@@ -352,12 +360,12 @@ impl Emulator {
         }
     }
 
-    /// Updates all stores to what is on the media.
-    fn settle_media(&mut self) {
-        let Some(engine) = self.machine.engine_mut() else { return };
-        for (number, volume) in self.volumes.iter_mut().enumerate() {
-            settle(engine, number, volume);
-        }
+    /// Updates all stores to what is on the media; returns whether anything is new there.
+    fn settle_media(&mut self) -> bool {
+        let Some(engine) = self.machine.engine_mut() else { return false };
+        let settled =
+            self.volumes.iter_mut().enumerate().map(|(number, volume)| settle(engine, number, volume));
+        settled.fold(false, |any, one| any | one)
     }
 
     fn finish(&mut self, slot: usize, at: Instant, result: Result<Outcome, BlockError>) {
@@ -368,12 +376,15 @@ impl Emulator {
     }
 }
 
-/// Updates a volume's store to what is on its media.
-fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) {
+/// Updates a volume's store to what is on its media; returns whether anything is new there.
+fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) -> bool {
     let block = u64::from(volume.info().sector_bytes);
+    let mut is_any = false;
     while let Some(written) = engine.poll_media_write(number) {
         volume.settle(written.start.0 * block, written.end.0 * block, written.submitted);
+        is_any = true;
     }
+    is_any
 }
 
 /// The error for a client whose operation the model did not carry out.

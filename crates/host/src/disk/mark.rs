@@ -2,7 +2,8 @@
 //!
 //! It follows the disk's bytes at the end of the file, so that other programs find those at their offsets, and `cp`, `scp` and
 //! `tar` copy it (an extended attribute or a second file would be lost). It is a page of zeros but for three lines: format, disk,
-//! size in bytes. Between the bytes and the mark of a disk with copies is its hot block table; a fourth line has the bytes between.
+//! size in bytes. Between the bytes and the mark of a disk with copies is its hot block table, of one with zones their write pointers; a
+//! fourth line has the bytes between.
 
 use std::fs::File;
 use std::io;

@@ -22,6 +22,8 @@ mod store;
 mod task;
 mod unwritten;
 mod volume;
+mod zones;
+mod zones_error;
 
 pub use books::{Books, Count, Kind};
 pub use copies_error::CopiesError;
@@ -29,3 +31,5 @@ pub use emulator::{Answered, Emulator, EmulatorFaults, Outcome};
 pub use live::LiveEvent;
 pub use store::{Store, stored_disk_bytes};
 pub use volume::Volume;
+pub use zones::stored_write_pointers;
+pub use zones_error::ZonesError;

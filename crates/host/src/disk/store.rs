@@ -5,6 +5,7 @@
 use super::copies_error::CopiesError;
 use super::mark::Mark;
 use super::unwritten::Content;
+use super::zones_error::ZonesError;
 use crate::{BlockError, StatusExtent};
 use headstack_policy::rearrange_table::PAGE_BYTES;
 use rustix::fs::{FallocateFlags, MemfdFlags};
@@ -80,6 +81,26 @@ impl Store {
         Ok(Some((self.file.try_clone()?, first)))
     }
 
+    /// The file, and the area in it of `bytes` bytes for write pointers, behind the disk's bytes from a whole page on; `None` in memory. A
+    /// file without such an area gets one of zeros.
+    ///
+    /// *Errors:* the file has something else there; it cannot be written.
+    pub(super) fn zones_area(&mut self, bytes: u64) -> Result<Option<(File, TableArea)>, ZonesError> {
+        let Some(mark) = &mut self.mark else { return Ok(None) };
+        let first = self.bytes.next_multiple_of(PAGE_BYTES as u64);
+        let needed = first - self.bytes + bytes;
+        if mark.table == 0 {
+            // A file of just the disk's bytes is accepted, should the program be killed before the new mark is written.
+            self.file.set_len(self.bytes)?;
+            mark.table = needed;
+            mark.write(&self.file)?;
+        }
+        match mark.table == needed {
+            true => Ok(Some((self.file.try_clone()?, TableArea { first, bytes }))),
+            false => Err(ZonesError::OtherZones),
+        }
+    }
+
     /// The same bytes, read-only.
     #[cfg(test)]
     pub(super) fn read_only(&self) -> Store {
@@ -149,6 +170,23 @@ impl Store {
     /// Extents of data and holes from `offset` on, at most `most`; the list may end early.
     pub(super) fn allocation(&self, offset: u64, bytes: u64, most: usize) -> Vec<StatusExtent> {
         crate::node::allocation(&self.file, offset, bytes, most)
+    }
+}
+
+/// The bytes of a store's file between those of the disk and the mark, from a whole page on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableArea {
+    pub(super) first: u64,
+    pub(super) bytes: u64,
+}
+
+impl TableArea {
+    /// That of a file; `None` if it has no mark, or nothing before it.
+    pub(super) fn find(file: &File) -> io::Result<Option<TableArea>> {
+        let Some(mark) = Mark::read_from(file, file.metadata()?.len())? else { return Ok(None) };
+        let first = mark.bytes.next_multiple_of(PAGE_BYTES as u64);
+        let bytes = (mark.bytes + mark.table).saturating_sub(first);
+        Ok((bytes > 0).then_some(TableArea { first, bytes }))
     }
 }
 

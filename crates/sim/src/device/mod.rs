@@ -198,6 +198,11 @@ impl Device {
         self.zones.as_ref().map(|host| &host.zones)
     }
 
+    /// Has each zone written up to this many blocks, as after a restart. Panics if it has not that many zones.
+    pub fn restore_zones(&mut self, written: &[u64]) {
+        self.zones.as_mut().expect("a disk without zones has no write pointers").restore(written);
+    }
+
     /// Makes it an arm of a disk with several, if it has a buffer: without one, its port is requested for when an undisturbed seek ends.
     pub(crate) fn interfere(&mut self, ratio: f64) {
         self.disk.interference = self.config.is_buffered.then(|| Box::new(Interference::new(ratio)));
@@ -410,12 +415,21 @@ impl Device {
     pub fn track_media(&mut self) {
         assert!(self.commands.jobs.is_empty(), "nothing has been written yet");
         self.disk.record = Some(Box::default());
+        self.zones.iter_mut().for_each(|zones| zones.track_media());
     }
 
     /// The next blocks written to the media, in order. If the log is enabled, the caller must read all of it, before the
     /// completions, so that everything that a flush guarantees has been reported when the flush completes.
     pub fn poll_media_write(&mut self) -> Option<MediaWrite> {
         self.disk.record.as_mut()?.written.pop_front()
+    }
+
+    /// With the media-write log: the zones whose write pointers a power cut would move, each with its blocks on the media, until they are
+    /// all. `has_settled`: since the last call a write reached the media or a command ended; else only a reset counts.
+    pub fn report_zones(&mut self, has_settled: bool, report: &mut dyn FnMut(u32, u64)) {
+        if let (Some(zones), Some(record)) = (&mut self.zones, &self.disk.record) {
+            zones.report(has_settled, record, &self.commands, report);
+        }
     }
 
     /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
@@ -426,8 +440,7 @@ impl Device {
         self.stop();
         self.health.powered_off = true;
         if let (Some(zones), Some(record)) = (&mut self.zones, &self.disk.record) {
-            let incoming = |blocks: Range<Lbn>| self.commands.first_of_writes(blocks);
-            zones.lose_power(|blocks| record.first_waiting(blocks.clone()).min(incoming(blocks)));
+            zones.lose_power(record, &self.commands);
         }
     }
 
