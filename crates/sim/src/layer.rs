@@ -36,13 +36,25 @@ pub struct Submission {
     pub direct: bool,
     /// What its program said about its reads. Caches do not pass it on.
     pub advice: ReadAdvice,
+    /// Whether the zone of a write is reset before it. Caches and schedulers of streams do not pass it on.
+    pub resets_zone: bool,
 }
 
 impl Submission {
     /// A request that a process waits for, of no source, which bypasses the page cache.
     pub fn new(id: u32, request: Request) -> Submission {
         let (source, advice) = (u32::MAX, ReadAdvice::Normal);
-        Submission { id, request, source, urgent: false, limit: 0, sync: true, direct: true, advice }
+        Submission {
+            id,
+            request,
+            source,
+            urgent: false,
+            limit: 0,
+            sync: true,
+            direct: true,
+            advice,
+            resets_zone: false,
+        }
     }
 }
 

@@ -65,13 +65,15 @@ pub struct Issue {
     pub direct: bool,
     /// What its program said about its reads, if it goes through the page cache.
     pub advice: ReadAdvice,
+    /// Whether the zone of a write, which begins at its first block, is reset before it (on a disk with zones).
+    pub resets_zone: bool,
 }
 
 impl Issue {
     /// A request of source 0 without priority, past the page cache.
     pub fn new(device: u32, request: Request, id: u64) -> Issue {
         let advice = ReadAdvice::Normal;
-        Issue { device, request, id, source: 0, urgent: false, limit: 0, direct: true, advice }
+        Issue { device, request, id, source: 0, urgent: false, limit: 0, direct: true, advice, resets_zone: false }
     }
 }
 

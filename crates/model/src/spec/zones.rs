@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// `[zones]`: a shingled disk whose host writes its zones in sequence (ZBC, ZAC). A read beyond the write pointers needs no access.
 ///
-/// Loads have no command that resets a zone: a write at the first block of a full zone resets it first.
+/// A reset is no command of its own: a write at the first block of a full zone resets it first. fio's `zone_reset_frequency` resets other
+/// zones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneSpec {

@@ -30,13 +30,22 @@ pub struct Command {
     pub urgent: bool,
     /// The number of its duration limit, 1 to 7, where the drive has limits; 0 for none.
     pub limit: u8,
+    /// Whether the zone of a write is reset before it, of a disk with zones.
+    pub resets_zone: bool,
     /// Its deadline, for orders that use deadlines.
     pub deadline: Option<Instant>,
 }
 
 impl From<Request> for Command {
     fn from(request: Request) -> Command {
-        Command { request, attribute: TaskAttribute::Simple, urgent: false, limit: 0, deadline: None }
+        Command {
+            request,
+            attribute: TaskAttribute::Simple,
+            urgent: false,
+            limit: 0,
+            resets_zone: false,
+            deadline: None,
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The zones of a disk that its host writes in sequence.
 //!
-//! A read beyond the write pointers is answered as a hit of the cache is. Loads have no command that resets a zone: a write at the first
-//! block of a full zone resets it first, which takes no time.
+//! A read beyond the write pointers is answered as a hit of the cache is. A reset of a zone is no command of its own: a write at the first
+//! block of a full zone resets it first, and so does one that says so at the first block of any other; the reset takes no time.
 
+use super::Command;
 use super::commands::Commands;
 use super::record::Record;
 use headstack_model::zones::{ZoneCommand, ZoneRefusal, ZoneState, Zones};
@@ -73,11 +74,13 @@ impl HostZones {
 
     /// Whether the zones allow a write, which is inside the disk.
     #[cold]
-    pub(super) fn allow(&mut self, request: &Request) -> bool {
+    pub(super) fn allow(&mut self, command: &Command) -> bool {
+        let request = &command.request;
         let number = self.zones.number_at(request.lbn);
         let zone = self.zones.zone(number);
         let is_sequential = zone.state != ZoneState::Conventional;
-        if zone.state == ZoneState::Full && zone.start == request.lbn {
+        let is_reset = zone.state == ZoneState::Full || is_sequential && command.resets_zone;
+        if is_reset && zone.start == request.lbn {
             self.zones.command(ZoneCommand::Reset, number).expect("the zone is not conventional");
             self.was_reset = true;
         }

@@ -233,7 +233,8 @@ impl Device {
         let alone = self.outstanding() == 1;
         let job = self.job(slot);
         job.account(Part::Queued, now);
-        let request = job.command.request;
+        let command = job.command;
+        let request = command.request;
         let end = request.lbn.0.checked_add(u64::from(request.sectors));
         let is_inside = request.sectors > 0 && end.is_some_and(|end| end <= self.disk.sectors);
         let refused = match request.op {
@@ -241,7 +242,7 @@ impl Device {
             _ if !is_inside => Some(Outcome::OutOfRange),
             Op::Read => None,
             Op::Write => {
-                let allowed = self.zones.as_mut().is_none_or(|zones| zones.allow(&request));
+                let allowed = self.zones.as_mut().is_none_or(|zones| zones.allow(&command));
                 (!allowed).then_some(Outcome::ZoneRefused)
             }
         };

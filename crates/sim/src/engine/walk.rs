@@ -61,7 +61,7 @@ impl Engine {
 
     #[inline]
     fn issue(&mut self, issue: &Issue) {
-        let Issue { device: volume, request, id, source, urgent, limit, direct, advice } = *issue;
+        let Issue { device: volume, request, id, source, urgent, limit, direct, advice, resets_zone } = *issue;
         // Field by field: a copy in wide words would wait for the load's narrow stores.
         let Request { op, lbn, sectors, fua } = request;
         let request = Request { op, lbn, sectors, fua };
@@ -78,8 +78,8 @@ impl Engine {
         let id = self.tickets.insert(ticket) as u32;
         (self.outstanding, self.done) = (self.outstanding + 1, false);
         let root = self.tree.volumes[volume as usize].root;
-        let submission = Submission { id, request, source, urgent, limit, sync: true, direct, advice };
-        self.submit(root, 0, submission);
+        let common = Submission::new(id, request);
+        self.submit(root, 0, Submission { source, urgent, limit, direct, advice, resets_zone, ..common });
     }
 
     #[inline(always)]
@@ -324,11 +324,11 @@ impl Engine {
                 self.with_links(index, |device, link, now| device.settle(now, link));
             }
         }
+        self.tree.report_seek(node);
         self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
     }
 
     #[cold]
-        self.tree.report_seek(node);
     fn compute(&mut self, load: &mut dyn Load, id: u64, time: Nanos) {
         let until = self.links.run(self.now, &ProcessorWork::new(WorkKind::Program, time));
         load.handle_computed(self.now, id, until);
@@ -340,11 +340,11 @@ impl Engine {
         for node in self.late.drain() {
             let index = node as usize;
             self.with_links(index, |device, link, now| device.settle(now, link));
+            self.tree.report_seek(node);
             self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
         }
     }
 
-            self.tree.report_seek(node);
     #[inline(never)]
     fn settle_branch(&mut self, number: usize) {
         let now = self.now;

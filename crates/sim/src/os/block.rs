@@ -247,7 +247,8 @@ impl BlockQueue {
     ) {
         // A request that was merged with an urgent one goes with it.
         let (urgent, limit_number) = (self.is_urgent(sent.chain), self.limit(sent.chain));
-        let command = Command { urgent, limit: limit_number, ..request.into() };
+        let resets_zone = self.links[sent.chain.first as usize].part.resets_zone;
+        let command = Command { urgent, limit: limit_number, resets_zone, ..request.into() };
         let tag = device.submit(now, command).expect("the device was seen to have room");
         limit.issued(now, tag);
         *at_tag(&mut self.sent, tag.0, sent) = sent;

@@ -131,8 +131,8 @@ impl Layer for PortQueue {
             return Some(Effect::Up(Completed { id, completion, cached: false }));
         }
         self.settled = self.settled.checked_sub(1)?;
-        let (Tag(id), Command { request, urgent, limit, .. }) = self.port.sent.pop_front()?;
-        let submission = Submission { urgent, limit, ..Submission::new(id, request) };
+        let (Tag(id), Command { request, urgent, limit, resets_zone, .. }) = self.port.sent.pop_front()?;
+        let submission = Submission { urgent, limit, resets_zone, ..Submission::new(id, request) };
         Some(Effect::Down { child: 0, submission })
     }
 

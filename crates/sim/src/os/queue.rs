@@ -169,8 +169,8 @@ impl Plain {
         now: Instant,
         submission: Submission,
     ) {
-        let Submission { id, request, urgent, limit: number, .. } = submission;
-        let command = Command { urgent, limit: number, ..request.into() };
+        let Submission { id, request, urgent, limit: number, resets_zone, .. } = submission;
+        let command = Command { urgent, limit: number, resets_zone, ..request.into() };
         let tag = target.submit(now, command).expect("the limit keeps to the target's depth");
         limit.issued(now, tag);
         *at_tag(&mut self.sent, tag.0, 0) = id;

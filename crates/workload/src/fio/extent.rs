@@ -5,6 +5,8 @@
 pub(super) struct Run {
     pub(super) offset: u64,
     pub(super) bytes: u64,
+    /// Whether the zone of a write is reset before it, although it is not full.
+    pub(super) resets_zone: bool,
 }
 
 /// A file's extent as the layout found it.

@@ -15,6 +15,7 @@ use super::own::Own;
 use super::settings::{Direction, READ, Settings, Spread, WRITE};
 use super::sizes::Sizes;
 use super::spread::Drawer;
+use super::strided::Stride;
 use super::zoned::{ZonedFile, ZonedVolumes};
 
 /// Blocks of one size up to which used blocks are marked as fio marks them: instead of a used block, the next unused one is taken,
@@ -126,8 +127,10 @@ pub(super) struct File {
     /// The volume it lies on, and where it begins there in bytes.
     pub(super) volume: u32,
     pub(super) base: u64,
-    /// Where the job begins in it.
+    /// Where the job begins in it, or in strides the present zone.
     start: u64,
+    /// Where the job begins in it.
+    origin: u64,
     /// How far the job goes from there.
     reach: u64,
     end: u64,
@@ -147,11 +150,12 @@ impl File {
         extent: Extent,
         zones: Option<ZonedFile>,
         pattern: &Pattern,
+        stride: Option<&Stride>,
         dice: &mut PlaceDice,
     ) -> File {
         let Extent { volume, base, start, reach, end, sector } = extent;
         let blocks = [READ, WRITE].map(|at| {
-            let most = reach.min(end);
+            let most = stride.map_or(reach.min(end), |stride| stride.range);
             // A request at the last place must not reach beyond the end.
             most.saturating_sub(pattern.sizes[at].least().saturating_sub(pattern.align[at]))
                 / pattern.align[at]
@@ -160,6 +164,7 @@ impl File {
             volume,
             base,
             start,
+            origin: start,
             reach,
             end,
             position: [start; 2],
@@ -199,6 +204,27 @@ impl File {
         } else {
             Order::Mapped(Bitmap::new(blocks.max(1)))
         }
+    }
+
+    /// Goes to the next zone of a stride if it is time, before a request in this direction.
+    pub(super) fn follow_stride(&mut self, at: usize, stride: &mut Stride, dice: &mut PlaceDice) {
+        if let Some(distance) = stride.next_zone() {
+            self.start = self.start.saturating_add(distance);
+            if self.start >= self.end {
+                self.start = self.origin;
+            }
+            self.position[at] = self.start;
+        }
+        if self.position[at] >= self.start.saturating_add(stride.range) {
+            self.position[at] = self.start;
+        }
+        if stride.begins_pass() {
+            self.rewind(dice);
+        }
+    }
+
+    pub(super) fn return_to_first_zone(&mut self) {
+        self.start = self.origin;
     }
 
     pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
@@ -249,14 +275,15 @@ impl File {
             return None;
         }
         let by = if pattern.by_randomness { usize::from(is_random) } else { at };
-        let mut bytes = pattern.sizes[by].draw(self.reach - place, &mut dice.size)?;
+        let room = self.origin.saturating_add(self.reach).checked_sub(offset)?;
+        let mut bytes = pattern.sizes[by].draw(room, &mut dice.size)?;
         if offset + bytes > self.end {
             return None;
         }
         if is_random {
             bytes = self.mark(at, pattern, place, bytes);
         }
-        let wanted = Run { offset, bytes };
+        let wanted = Run { offset, bytes, resets_zone: false };
         let run = match &self.zones {
             None => wanted,
             Some(zones) => zoned.placed_run(zones, at, wanted, is_random.then_some(pattern.align[at]))?,

@@ -8,7 +8,7 @@ use super::error::Place;
 use super::ini::{self, Entry, Section};
 use super::options::{Role, find, unknown};
 use super::own;
-use super::settings::Settings;
+use super::settings::{Settings, Spread, ZoneMode, ZoneResets};
 use super::value::Given;
 use super::variables::{Variables, expand};
 
@@ -196,6 +196,10 @@ fn check(job: &Job) -> Result<(), SpecError> {
     if settings.rate.contradict() {
         return Err(job.error("rate_iops", "stands beside `rate`, where one of the two is allowed"));
     }
+    if settings.priority.contradict() {
+        return Err(job.error("cmdprio_bssplit", "is for a job without `cmdprio_percentage`"));
+    }
+    check_zones(job)?;
     let own = &settings.own;
     if own.sequential + own.local > 1.0 {
         return Err(job.error("local", "with `sequential` is more than all requests"));
@@ -206,4 +210,27 @@ fn check(job: &Job) -> Result<(), SpecError> {
         }
     }
     Ok(())
+}
+
+/// Checks for keys of zones that the job's zone mode does not have.
+fn check_zones(job: &Job) -> Result<(), SpecError> {
+    let (zones, random) = (&job.settings.zones, &job.settings.random);
+    let is_reset = zones.resets != ZoneResets::default();
+    match zones.mode {
+        ZoneMode::None if zones.size > 0 => {
+            Err(job.error("zonesize", "needs zonemode=strided or zonemode=zbd"))
+        }
+        ZoneMode::Strided if zones.size == 0 => {
+            Err(job.error("zonemode", "`strided` needs a `zonesize`: the bytes to transfer in a zone"))
+        }
+        ZoneMode::Strided if random.spread != Spread::Uniform => Err(job.error(
+            "random_distribution",
+            "is for all of a file, where zonemode=strided has a part of it at a time",
+        )),
+        ZoneMode::ByWritePointers if zones.skip > 0 => Err(job.error("zoneskip", "is for zonemode=strided")),
+        ZoneMode::None | ZoneMode::Strided if is_reset => {
+            Err(job.error("zone_reset_frequency", "needs zonemode=zbd: only there are zones reset"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -278,8 +278,8 @@ impl FioLoad {
                 let id = self.issued * self.members.len() as u64 + u64::from(source);
                 self.issued += 1;
                 let Gate { direct, advice, .. } = self.members[index].gate;
-                let FioRequest { volume: device, request, urgent, limit, .. } = requested;
-                return Some(Issue { device, request, id, source, urgent, limit, direct, advice });
+                let FioRequest { volume: device, request, urgent, limit, resets_zone, .. } = requested;
+                return Some(Issue { device, request, id, source, urgent, limit, direct, advice, resets_zone });
             }
             Step::Later(at) => {
                 self.standing[index] = Standing::Asleep;

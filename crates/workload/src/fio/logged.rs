@@ -132,7 +132,14 @@ impl Logged {
                 self.end.note(issue.device, request.op);
                 request.fua = self.fua && request.op == Op::Write;
                 let more = self.out < self.depth;
-                Step::Issue(FioRequest { volume: issue.device, request, urgent: false, limit: 0, more })
+                Step::Issue(FioRequest {
+                    volume: issue.device,
+                    request,
+                    urgent: false,
+                    limit: 0,
+                    resets_zone: false,
+                    more,
+                })
             }
             Poll::Later(at) => {
                 Step::Later(self.term.until(self.term.started.saturating_add(at.since_start())))
@@ -147,6 +154,13 @@ impl Logged {
     fn end_step(&mut self) -> Step {
         let Some(volume) = self.end.next_volume() else { return Step::Ended };
         self.out += 1;
-        Step::Issue(FioRequest { volume, request: Request::flush(), urgent: false, limit: 0, more: false })
+        Step::Issue(FioRequest {
+            volume,
+            request: Request::flush(),
+            urgent: false,
+            limit: 0,
+            resets_zone: false,
+            more: false,
+        })
     }
 }

@@ -30,6 +30,7 @@ mod service;
 mod settings;
 mod sizes;
 mod spread;
+mod strided;
 mod value;
 mod variables;
 mod zone_build;

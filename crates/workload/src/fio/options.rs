@@ -8,7 +8,9 @@ use headstack_model::Nanos;
 
 use super::engine::Engine;
 use super::error::nearest;
-use super::settings::{FadviseHint, RateProcess, Rw, Service, Settings, Split, Spread};
+use super::settings::{
+    FadviseHint, RateProcess, Rw, Service, Settings, SizePriority, Split, Spread, ZoneMode,
+};
 use super::value::Given;
 
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -228,17 +230,28 @@ const HONOURED: &[FioOption] = honoured! {
     Flag "randrepeat" => store random.repeats, Given::flag,
         "Each pass over the files draws as the first one did; default 1";
     Count "randseed" => store random.seed, |v| v.count(0, MANY), "Another sequence of random numbers";
-    // Zones of a shingled disk.
-    Word "zonemode" => store zones.by_write_pointers, |v| v.word(&[("none", false), ("zbd", true)]),
-        "zbd: writes go to the write pointers of zones, and reads to what was written; none (default). Of several jobs on a volume the \
-         first says its zones";
+    // Zones: strides, or those of a shingled disk.
+    Word "zonemode" => store zones.mode, ZoneMode::read,
+        "strided: requests stay in a part of the file until `zonesize` bytes were transferred; zbd: writes go to the write pointers of zones, \
+         and reads to what was written; none (default). Of several jobs on a volume the first says its zones";
     Bytes "zonesize" => store zones.size,
         |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
-        "With `zonemode=zbd`: bytes of a zone; default those of the disk, which may have none";
+        "With `zonemode=zbd`: bytes of a zone; default those of the disk, which may have none. With `zonemode=strided`: bytes to transfer in a \
+         zone, required";
+    Bytes "zonerange" => store zones.range,
+        |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
+        "With `zonemode=strided`: bytes of a zone; default `zonesize`";
+    Bytes "zoneskip" => store zones.skip,
+        |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
+        "With `zonemode=strided`: bytes between two zones; default 0";
     Count "max_open_zones" => store zones.open_max, |v| v.count(0, MANY),
         "With `zonemode=zbd`: zones written in part at a time; default the limit of the disk";
     Flag "read_beyond_wp" => store zones.read_beyond, Given::flag,
         "With `zonemode=zbd`: read anywhere; default 0, what was written";
+    List "zone_reset_frequency" => store zones.resets.frequency, Given::share,
+        "With `zonemode=zbd`: resets per write, of the zone that the write goes to, once `zone_reset_threshold` is reached; default 0";
+    List "zone_reset_threshold" => store zones.resets.threshold, Given::share,
+        "With `zonemode=zbd`: written share of the job's bytes from which on `zone_reset_frequency` counts; default 0";
     Count "fsync" => store flushes.fsync, |v| v.count(0, MANY),
         "A flush after N writes, which the job waits for";
     Count "fdatasync" => store flushes.fdatasync, |v| v.count(0, MANY), "As `fsync`";
@@ -259,6 +272,9 @@ const HONOURED: &[FioOption] = honoured! {
         "Class of those requests: 1 (default) is high priority, others none";
     Count "cmdprio_hint" => store priority.limit_by_percent, |v| v.count(0, 7),
         "Duration limit of those requests, 1 to 7; 0 (default) is none";
+    List "cmdprio_bssplit" => by_direction priority.by_size, SizePriority::read_list,
+        "Percentage by size of request, in place of `cmdprio_percentage`: `4k/10:64k/50`, or with a class and level (and hint) of their own: \
+         `4k/10/1/0:64k/50/2/0/3`";
     Count "prioclass" => store priority.whole_job, |v| v.count(0, 3).map(|class| class == 1),
         "Class of the job: with 1 all its requests have high priority";
     Count "priohint" => store priority.limit_of_job, |v| v.count(0, 7),
@@ -385,7 +401,6 @@ const IGNORED: &[FioOption] = ignored! {
     "latency_window", "latency_percentile", "latency_run" => "Part of `latency_target`";
     "steadystate_duration" or "ss_dur", "steadystate_ramp_time" or "ss_ramp" => "Part of `steadystate`";
     "flow_id", "flow_sleep" => "Part of `flow`";
-    "zonerange" => "Part of `zonemode=strided`";
     "merge_blktrace_scalars", "merge_blktrace_iters" => "Part of `merge_blktrace_file`";
     "fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored", "uncached",
         "force_async", "nowait", "hipri", "hipri_percentage", "userspace_reap", "readfua",
@@ -398,12 +413,9 @@ const REFUSED: &[FioOption] = refused! {
     "verify_only" => "Check what was written before", ["0"], "simulated disks hold no data to compare";
     "trim_percentage" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
     "trim_backlog" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
-    "zoneskip" => "Bytes between two zones", ["0"], "strides are not modelled";
     "zonecapacity" => "Bytes of a zone that can be written", ["0"], "a zone is written to its end";
     "job_max_open_zones" => "Zones written in part by a job", ["0"], "say `max_open_zones`";
     "ignore_zone_limits" => "More open zones than the disk allows", ["0"], "the disk would refuse the writes";
-    "zone_reset_threshold" => "Share of written bytes from which on zones are reset", ["0"], "a zone is reset when it is full";
-    "zone_reset_frequency" => "Share of the writes that reset a zone", ["0"], "a zone is reset when it is full";
     "flow" => "Share of jobs in a common flow", ["0"], "jobs run at their own pace; say `rate` instead";
     "latency_target" => "Look for the depth that keeps this time", ["0"],
         "the depth is `iodepth`; compare several runs instead";
@@ -417,7 +429,6 @@ const REFUSED: &[FioOption] = refused! {
     "create_only" => "Lay files out and end", ["0"], "no request would be issued";
     "sync_file_range" => "Write part of the page cache out", [], "the host's page cache knows `fsync` only";
     "write_barrier" => "Make every n-th write a barrier", ["0"], "there are no barriers; say `fsync`";
-    "cmdprio_bssplit" => "Priority by size of request", [], "say `cmdprio_percentage` in a job a size";
     "exit_what" => "Which jobs `exitall` ends", ["group"], "`exitall` ends the group";
     "merge_blktrace_file" => "Merge logs into one", [], "convert and merge the traces beforehand";
     "replay_redirect" => "Device that a log is replayed on", [], "say `filename`";

@@ -13,6 +13,7 @@ use super::file::Pattern;
 use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
 use super::service::Files;
 use super::settings::{JobPriority, READ, Settings, WRITE};
+use super::strided::Stride;
 use super::zoned::{ZonedFile, ZonedVolumes};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub(super) struct FioRequest {
     pub(super) urgent: bool,
     /// The number of its duration limit; 0 for none.
     pub(super) limit: u8,
+    /// Whether the zone of a write is reset before it.
+    pub(super) resets_zone: bool,
     /// Whether more may follow before a completion.
     pub(super) more: bool,
 }
@@ -51,6 +54,8 @@ enum Hold {
 enum Then {
     Pause,
     WaitUntil(Instant),
+    /// Issues the held request.
+    Issue,
     NextPass,
     End,
 }
@@ -179,6 +184,7 @@ impl Draws {
 pub(super) struct Process {
     pattern: Pattern,
     files: Files,
+    stride: Option<Stride>,
     depth: u32,
     refill: u32,
     dice: Dice,
@@ -193,6 +199,8 @@ pub(super) struct Process {
     pub(super) term: Term,
     hold: Hold,
     decided: Option<usize>,
+    /// A write that resets its zone, until all requests before it have completed: its direction, its file and its bytes.
+    held: Option<(usize, usize, Run)>,
     out: u32,
     work: WorkDone,
 }
@@ -206,8 +214,10 @@ impl Process {
         seed: u64,
     ) -> Process {
         let mut dice = Dice::new(seed, settings.random.repeats && settings.random.seed.is_none());
+        let stride = Stride::new(settings);
         Process {
-            files: Files::new(settings.files.service, &pattern, extents, &mut dice.places),
+            files: Files::new(settings.files.service, &pattern, extents, stride.as_ref(), &mut dice.places),
+            stride,
             depth: settings.queue.depth() as u32,
             refill: settings.queue.refill() as u32,
             dice,
@@ -217,11 +227,12 @@ impl Process {
             arrivals: Arrivals::new(settings),
             flushes: FlushState::new(settings),
             fua: settings.flushes.fua,
-            priority: settings.priority,
+            priority: settings.priority.clone(),
             draws: Draws::new(&pattern),
             term: Term::new(&settings.life),
             hold: Hold::Open,
             decided: None,
+            held: None,
             out: 0,
             work: WorkDone::new(limits),
             pattern,
@@ -294,6 +305,11 @@ impl Process {
                 self.hold = Hold::Sleep(now + pause);
             }
             Then::WaitUntil(at) => self.hold = Hold::Sleep(at),
+            Then::Issue => {
+                let (at, index, run) = self.held.take().expect("a write is held until all is complete");
+                self.hold = Hold::Open;
+                return Some(Step::Issue(self.make_request(at, index, run)));
+            }
             Then::NextPass | Then::End if self.flushes.at_end && self.flushes.ended < self.files.len() => {
                 self.flushes.ended += 1;
                 return Some(self.flush(self.flushes.ended - 1));
@@ -346,7 +362,14 @@ impl Process {
         self.out += 1;
         self.hold = Hold::Flush;
         let volume = self.files.file_at(file).volume;
-        Step::Issue(FioRequest { volume, request: Request::flush(), urgent: false, limit: 0, more: false })
+        Step::Issue(FioRequest {
+            volume,
+            request: Request::flush(),
+            urgent: false,
+            limit: 0,
+            resets_zone: false,
+            more: false,
+        })
     }
 
     /// The direction of the next request; `None` if it is not due yet.
@@ -392,6 +415,9 @@ impl Process {
             };
             let draws = self.draws.is_next();
             let file = self.files.at_mut(index);
+            if let Some(stride) = &mut self.stride {
+                file.follow_stride(at, stride, &mut self.dice.places);
+            }
             let mut next = |at| file.next(at, &self.pattern, draws, &mut self.dice.places, zoned);
             let mut found = next(at).map(|run| (at, run));
             if found.is_none() && at == READ && self.pattern.direction.writes && file.has_zones() {
@@ -401,6 +427,10 @@ impl Process {
                     .map(|run| (WRITE, run));
             }
             if let Some((at, run)) = found {
+                if run.resets_zone && self.out > 0 {
+                    self.held = Some((at, index, run));
+                    return self.drain(Then::Issue);
+                }
                 return Some(Step::Issue(self.make_request(at, index, run)));
             }
             file.done = true;
@@ -414,11 +444,11 @@ impl Process {
         let op = if at == READ { Op::Read } else { Op::Write };
         let request =
             Request { op, lbn: Lbn(first), sectors: (end - first) as u32, fua: self.fua && at == WRITE };
-        let percent = self.priority.percent(at);
-        let is_drawn = percent == 100 || percent > 0 && self.dice.urgent.random_range(1..=100) <= percent;
-        let (urgent, limit) = self.priority.of_request(is_drawn);
         let volume = file.volume;
+        let dice = &mut self.dice.urgent;
+        let (urgent, limit) = self.priority.draw(at, run.bytes, || dice.random_range(1..=100));
         self.work.count(at, run.bytes);
+        self.stride.iter_mut().for_each(|stride| stride.count(run.bytes));
         self.out += 1;
         self.rates.count(at, run.bytes, &mut self.dice.rate);
         if let Some(arrivals) = &mut self.arrivals {
@@ -429,7 +459,7 @@ impl Process {
         if !more {
             self.hold = Hold::Full;
         }
-        FioRequest { volume, request, urgent, limit, more }
+        FioRequest { volume, request, urgent, limit, resets_zone: run.resets_zone, more }
     }
 
     fn next_pass(&mut self) {
@@ -437,6 +467,13 @@ impl Process {
         self.hold = if nothing || !self.wants_another_pass() { Hold::Ended } else { Hold::Open };
         self.work.begin_pass();
         self.flushes.ended = 0;
+        if let Some(stride) = &mut self.stride {
+            if !self.files.are_done() {
+                return;
+            }
+            stride.restart();
+            self.files.return_to_first_zone();
+        }
         self.dice.begin_pass();
         self.files.rewind(&mut self.dice.places);
         self.mix.begin_pass();

@@ -6,6 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::extent::Extent;
 use super::file::{File, Pattern, PlaceDice};
 use super::settings::{Service, ServiceChoice};
+use super::strided::Stride;
 use super::zoned::ZonedFile;
 
 #[derive(Clone, Debug)]
@@ -22,12 +23,13 @@ impl Files {
         service: Service,
         pattern: &Pattern,
         extents: Vec<(Extent, Option<ZonedFile>)>,
+        stride: Option<&Stride>,
         dice: &mut PlaceDice,
     ) -> Files {
         Files {
             files: extents
                 .into_iter()
-                .map(|(extent, zones)| File::new(extent, zones, pattern, dice))
+                .map(|(extent, zones)| File::new(extent, zones, pattern, stride, dice))
                 .collect(),
             service,
             burst_left: 0,
@@ -50,6 +52,10 @@ impl Files {
 
     pub(super) fn are_done(&self) -> bool {
         self.files.iter().all(|file| file.done)
+    }
+
+    pub(super) fn return_to_first_zone(&mut self) {
+        self.files.iter_mut().for_each(File::return_to_first_zone);
     }
 
     pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {

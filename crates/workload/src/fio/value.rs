@@ -180,6 +180,12 @@ impl<'a> Given<'a> {
         real.ok_or_else(|| wrong(text, "a number such as 0.5"))
     }
 
+    /// A number from 0 to 1.
+    pub(super) fn share(&self) -> Parsed<f64> {
+        let share = self.real()?;
+        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong(self.text()?, "a share from 0 to 1")) }
+    }
+
     pub(super) fn parts(&self, separator: char) -> Parsed<Vec<Given<'a>>> {
         Ok(self.text()?.split(separator).map(|part| self.with(part.trim())).collect())
     }

@@ -6,7 +6,7 @@ use super::error::show;
 use super::extent::Extent;
 use super::file::Pattern;
 use super::layout::Fault;
-use super::settings::Settings;
+use super::settings::{Settings, ZoneMode};
 use super::zoned::{ZonePointers, ZonedFile, ZonedVolumes};
 use crate::{VolumeInfo, VolumeZones};
 
@@ -22,7 +22,7 @@ pub(super) fn zones_of_file(
     volumes: &[VolumeInfo],
 ) -> Result<Option<ZonedFile>, Fault> {
     let volume = &volumes[extent.volume as usize];
-    if !settings.zones.by_write_pointers {
+    if settings.zones.mode != ZoneMode::ByWritePointers {
         return check_sequence(pattern, extent, volume).map(|()| None);
     }
     if volume.zones.is_some() && pattern.direction.writes && !settings.is_direct() {
@@ -52,8 +52,9 @@ pub(super) fn zones_of_file(
     extent.start = whole.start - extent.base;
     extent.reach = whole.end - whole.start;
     extent.end = whole.end - extent.base;
-    let (volume, base, reads_beyond) = (extent.volume, extent.base, settings.zones.read_beyond);
-    Ok(Some(ZonedFile { volume, bounds, base, reads_beyond }))
+    let (volume, base) = (extent.volume, extent.base);
+    let (reads_beyond, resets) = (settings.zones.read_beyond, settings.zones.resets);
+    Ok(Some(ZonedFile { volume, bounds, base, reads_beyond, resets }))
 }
 
 /// Where the job ends on its volume, in bytes.

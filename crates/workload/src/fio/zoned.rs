@@ -3,7 +3,8 @@
 //! The place that a job draws says the zone. A write goes to the zone's write pointer; a full zone is begun again, which resets it; the last
 //! write of a zone is as long as what is left of it. Where as many zones as may be are written in part, one of them takes the write. A
 //! read goes to what is written of the zone, or to the next zone of which enough is; in a job that writes as well, a read that finds none
-//! becomes a write. All jobs on a volume share its write pointers.
+//! becomes a write. All jobs on a volume share its write pointers. `zone_reset_frequency` resets the zone that a write goes to although it
+//! is not full; the job then waits for its earlier requests first, as fio does.
 //!
 //! *Source:* HOWTO of fio 3.33, `zonemode=zbd`. Unlike fio, no job finishes a zone whose rest is shorter than a request.
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::extent::Run;
-use super::settings::WRITE;
+use super::settings::{WRITE, ZoneResets};
 
 /// What was written of each zone of a volume.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct ZonePointers {
     /// The zones that are written in part, in the order in which they were begun.
     open: Vec<usize>,
     open_max: usize,
+    /// Writes until the next reset by `zone_reset_frequency`; `None` before the first write that counts.
+    until_reset: Option<u64>,
 }
 
 impl ZonePointers {
@@ -38,7 +41,8 @@ impl ZonePointers {
         full: bool,
     ) -> ZonePointers {
         let (written, open) = (Vec::new(), Vec::new());
-        let mut zones = ZonePointers { zone_bytes, end, conventional, written, open, open_max };
+        let mut zones =
+            ZonePointers { zone_bytes, end, conventional, written, open, open_max, until_reset: None };
         let bytes = |range: Range<u64>| if full { range.end - range.start } else { 0 };
         zones.written = (0..zones.zone_at(end - 1) + 1).map(|zone| bytes(zones.range(zone))).collect();
         zones
@@ -70,18 +74,44 @@ impl ZonePointers {
         if candidates.is_empty() { zone } else { candidates[zone % candidates.len()] }
     }
 
-    fn write(&mut self, run: Run, bounds: &Range<usize>) -> Run {
-        if run.offset < self.conventional {
-            return Run { offset: run.offset, bytes: run.bytes.min(self.conventional - run.offset) };
+    /// Whether the zone of a write is to be reset before it, by the job's frequency. The write counts once the threshold is reached.
+    fn is_reset_due(&mut self, file: &ZonedFile) -> bool {
+        let ZoneResets { frequency, threshold } = file.resets;
+        if frequency == 0.0 || threshold > 0.0 && self.share_written(&file.bounds) < threshold {
+            return false;
         }
-        let zone = self.zone_for_write(self.zone_at(run.offset), bounds);
+        let period = ((1.0 / frequency) as u64).min(u64::from(u32::MAX));
+        let left = self.until_reset.unwrap_or(period) - 1;
+        self.until_reset = Some(if left == 0 { period } else { left });
+        left == 0
+    }
+
+    /// Share of some zones that is written; conventional ones do not count.
+    fn share_written(&self, bounds: &Range<usize>) -> f64 {
+        let sequential = bounds.clone().filter(|zone| self.range(*zone).start >= self.conventional);
+        let (written, all) = sequential.fold((0, 0), |(written, all), zone| {
+            let range = self.range(zone);
+            (written + self.written[zone], all + range.end - range.start)
+        });
+        if all == 0 { 0.0 } else { written as f64 / all as f64 }
+    }
+
+    fn write(&mut self, run: Run, file: &ZonedFile) -> Run {
+        if run.offset < self.conventional {
+            return Run { bytes: run.bytes.min(self.conventional - run.offset), ..run };
+        }
+        let zone = self.zone_for_write(self.zone_at(run.offset), &file.bounds);
         let range = self.range(zone);
         let size = range.end - range.start;
-        if self.written[zone] == size {
+        let is_due = self.is_reset_due(file);
+        // The write at its start resets a full zone by itself.
+        let resets_zone = is_due && (1..size).contains(&self.written[zone]);
+        if resets_zone || self.written[zone] == size {
             self.written[zone] = 0;
+            self.open.retain(|open| *open != zone);
         }
         let before = self.written[zone];
-        let placed = Run { offset: range.start + before, bytes: run.bytes.min(size - before) };
+        let placed = Run { offset: range.start + before, bytes: run.bytes.min(size - before), resets_zone };
         self.written[zone] += placed.bytes;
         self.open.retain(|open| *open != zone || self.written[zone] < size);
         if before == 0 && self.written[zone] < size {
@@ -104,7 +134,11 @@ impl ZonePointers {
             |zone: &usize| self.written[*zone] >= if random.is_some() { run.bytes } else { 1 };
         let Some(align) = random else {
             let next = (zone + 1..bounds.end).find(is_long_enough)?;
-            return Some(Run { offset: self.range(next).start, bytes: run.bytes.min(self.written[next]) });
+            return Some(Run {
+                offset: self.range(next).start,
+                bytes: run.bytes.min(self.written[next]),
+                ..run
+            });
         };
         let from_here = (zone..bounds.end).chain(bounds.start..zone);
         let found =
@@ -124,6 +158,7 @@ pub(super) struct ZonedFile {
     /// Where the file begins on the volume.
     pub(super) base: u64,
     pub(super) reads_beyond: bool,
+    pub(super) resets: ZoneResets,
 }
 
 /// The write pointers of the volumes of a load, as far as jobs use them.
@@ -147,7 +182,7 @@ impl ZonedVolumes {
     ) -> Option<Run> {
         let wanted = Run { offset: file.base + run.offset, ..run };
         let placed = match at {
-            WRITE => self.pointers(file).write(wanted, &file.bounds),
+            WRITE => self.pointers(file).write(wanted, file),
             _ if file.reads_beyond => wanted,
             _ => self.pointers(file).read(wanted, random, &file.bounds)?,
         };

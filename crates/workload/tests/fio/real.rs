@@ -122,32 +122,36 @@ fn sequential_requests_equal_fio_one_by_one() {
     if !has_fio() {
         return;
     }
-    for text in EXACT {
-        let same_engine = format!("[global]\nioengine=null\n{text}");
-        let (mut wanted, found) = (fio(text), accesses(&same_engine, 1));
-        // fio logs no size of a flush.
-        for access in wanted.iter_mut().flatten().filter(|access| access.op == Kind::Sync) {
-            (access.offset, access.bytes) = (0, 0);
-        }
-        let unfile = |access: &Access| match access.op {
-            Kind::Sync => Access { file: String::new(), ..access.clone() },
-            _ => access.clone(),
-        };
-        let strip =
-            |all: &[Vec<Access>]| all.iter().map(|c| c.iter().map(unfile).collect()).collect::<Vec<Vec<_>>>();
-        assert!(wanted.iter().all(|clone| !clone.is_empty()), "{text}");
-        let (mut found, mut wanted) = (strip(&found), strip(&wanted));
-        if text.contains("numjobs") {
-            // The numbers of processes do not tell which clone is which.
-            found.sort();
-            wanted.sort();
-        }
-        assert_eq!(found.len(), wanted.len(), "clones\n{text}");
-        for (found, wanted) in found.iter().zip(&wanted) {
-            let first = (0..found.len().max(wanted.len())).find(|at| found.get(*at) != wanted.get(*at));
-            let Some(at) = first else { continue };
-            panic!("request {at} is {:?}, fio's {:?}\n{text}", found.get(at), wanted.get(at));
-        }
+    EXACT.iter().for_each(|text| assert_same_requests(text));
+}
+
+/// Both make the same requests, clone by clone.
+#[track_caller]
+pub(crate) fn assert_same_requests(text: &str) {
+    let same_engine = format!("[global]\nioengine=null\n{text}");
+    let (mut wanted, found) = (fio(text), accesses(&same_engine, 1));
+    // fio logs no size of a flush.
+    for access in wanted.iter_mut().flatten().filter(|access| access.op == Kind::Sync) {
+        (access.offset, access.bytes) = (0, 0);
+    }
+    let unfile = |access: &Access| match access.op {
+        Kind::Sync => Access { file: String::new(), ..access.clone() },
+        _ => access.clone(),
+    };
+    let strip =
+        |all: &[Vec<Access>]| all.iter().map(|c| c.iter().map(unfile).collect()).collect::<Vec<Vec<_>>>();
+    assert!(wanted.iter().all(|clone| !clone.is_empty()), "{text}");
+    let (mut found, mut wanted) = (strip(&found), strip(&wanted));
+    if text.contains("numjobs") {
+        // The numbers of processes do not tell which clone is which.
+        found.sort();
+        wanted.sort();
+    }
+    assert_eq!(found.len(), wanted.len(), "clones\n{text}");
+    for (found, wanted) in found.iter().zip(&wanted) {
+        let first = (0..found.len().max(wanted.len())).find(|at| found.get(*at) != wanted.get(*at));
+        let Some(at) = first else { continue };
+        panic!("request {at} is {:?}, fio's {:?}\n{text}", found.get(at), wanted.get(at));
     }
 }
 

@@ -121,6 +121,64 @@ fn jobs_of_one_volume_share_its_write_pointers() {
     accept_all(&volume, &made);
 }
 
+/// Each write of a job, with whether its zone is reset before it.
+fn resets(volume: &VolumeInfo, keys: &str) -> Vec<(Request, bool)> {
+    let file = parse(&format!("[j]\ndirect=1\nzonemode=zbd\nrw=randwrite\nnorandommap\noffset=2m\n{keys}\n"));
+    let built = file.expect("it can be read").build(std::slice::from_ref(volume), 7);
+    let mut load = built.unwrap_or_else(|error| panic!("{error}"));
+    let all = run(&mut load, Nanos(1000), 20_000);
+    all.iter().map(|timed| (timed.issue.request, timed.issue.resets_zone)).collect()
+}
+
+#[test]
+fn zone_of_every_nth_write_is_reset() {
+    let volume = volume(false);
+    let made = resets(&volume, "bs=64k\nio_size=40m\nzone_reset_frequency=0.1\niodepth=8\nioengine=libaio");
+    let mut zones = Zones::new(volume.zones.expect("it has zones").layout);
+    let mut count = 0;
+    for (number, (request, is_reset)) in made.iter().enumerate() {
+        let zone = zones.number_at(request.lbn);
+        let before = zones.zone(zone);
+        // The tenth, the twentieth and so on; a full zone needs none, and an empty one neither.
+        let is_due = (number + 1) % 10 == 0;
+        assert!(is_due || !is_reset, "write {number}");
+        if is_due && before.state != ZoneState::Empty {
+            assert_eq!(request.lbn, before.start, "write {number}");
+            assert_eq!(*is_reset, before.state != ZoneState::Full, "write {number}");
+        }
+        if request.lbn == before.start && (*is_reset || before.state == ZoneState::Full) {
+            count += u32::from(*is_reset);
+            zones.command(ZoneCommand::Reset, zone).expect("it is no conventional zone");
+        }
+        zones.accept(request).unwrap_or_else(|refusal| panic!("{request:?}: {refusal}"));
+    }
+    assert!(count > 30, "{count} zones were reset");
+}
+
+#[test]
+fn zones_are_reset_once_the_threshold_is_written() {
+    let volume = volume(false);
+    let first = |keys: &str| {
+        let made = resets(&volume, &format!("bs=64k\nio_size=40m\nzone_reset_frequency=0.5\n{keys}"));
+        made.iter().position(|(_, is_reset)| *is_reset)
+    };
+    // Of eight whole zones and a shorter one, 135 times 64 KiB.
+    let (at_once, half) = (first("").expect("some"), first("zone_reset_threshold=0.5").expect("some"));
+    assert!(at_once < 12 && (66..90).contains(&half), "{at_once} and {half}");
+    assert_eq!(first("zone_reset_frequency=0"), None);
+}
+
+#[test]
+fn job_waits_for_its_requests_before_it_resets_a_zone() {
+    let volume = volume(false);
+    let keys = "[j]\ndirect=1\nzonemode=zbd\nrw=write\nbs=64k\noffset=2m\nsize=8m\niodepth=8\nioengine=libaio\nzone_reset_frequency=0.1";
+    let mut load = parse(keys).expect("it can be read").build(&[volume], 7).expect("it fits");
+    let service = Nanos(1000);
+    let made = run(&mut load, service, 20_000);
+    let reset = made.iter().position(|timed| timed.issue.resets_zone).expect("some zone is reset");
+    assert!(reset > 0 && made[reset].at >= made[reset - 1].at + service, "{:?}", &made[reset - 1..=reset]);
+}
+
 #[test]
 fn jobs_that_zones_forbid_are_rejected_in_one_line() {
     let unfit = |volume: &VolumeInfo, text: &str| {
@@ -168,8 +226,6 @@ fn jobs_that_zones_forbid_are_rejected_in_one_line() {
     ] {
         assert_eq!(unfit(volume, text), format!("test.fio:{wanted}"), "{text}");
     }
-    let error = parse("[j]\nzonemode=strided").expect_err("strides are not modelled").to_string();
-    assert_eq!(error, "test.fio:2: zonemode: `strided`, where none, zbd is allowed");
 }
 
 #[test]

@@ -50,41 +50,6 @@ pub(in crate::fio) struct Flushes {
     pub(in crate::fio) fua: bool,
 }
 
-/// Which requests have high priority, and which a duration limit.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fio) struct JobPriority {
-    pub(in crate::fio) percent: [u64; 3],
-    /// Whether the class of those in percent is that of high priority.
-    pub(in crate::fio) by_percent: bool,
-    /// The duration limit of those in percent.
-    pub(in crate::fio) limit_by_percent: u64,
-    pub(in crate::fio) whole_job: bool,
-    /// The duration limit of the others.
-    pub(in crate::fio) limit_of_job: u64,
-}
-
-impl Default for JobPriority {
-    fn default() -> JobPriority {
-        let (percent, by_percent, whole_job) = ([0; 3], true, false);
-        JobPriority { percent, by_percent, limit_by_percent: 0, whole_job, limit_of_job: 0 }
-    }
-}
-
-impl JobPriority {
-    /// Percentage of a direction's requests that have the priority of those in percent.
-    pub(in crate::fio) fn percent(&self, at: usize) -> u64 {
-        self.percent[at]
-    }
-
-    /// Whether a request has high priority, and its duration limit. A request of those in percent is `drawn`.
-    pub(in crate::fio) fn of_request(&self, is_drawn: bool) -> (bool, u8) {
-        match is_drawn {
-            true => (self.by_percent, self.limit_by_percent as u8),
-            false => (self.whole_job, self.limit_of_job as u8),
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(in crate::fio) struct ReplayedLog {
     pub(in crate::fio) names: Option<String>,

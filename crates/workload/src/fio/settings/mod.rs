@@ -5,16 +5,19 @@ mod blocks;
 mod control;
 mod files;
 mod pace;
+mod priority;
 mod random;
 mod zones;
 
 pub(super) use access::{Direction, FadviseHint, READ, RequestKinds, Rw, WRITE};
 pub(super) use blocks::{RequestSizes, Split};
-pub(super) use control::{EngineQueue, Flushes, Grouping, JobPriority, ReplayedLog};
+pub(super) use control::{EngineQueue, Flushes, Grouping, ReplayedLog};
 pub(super) use files::{FileArea, FileNames, Service, ServiceChoice, split_names};
 pub(super) use pace::{Lifetime, RateLimits, RateProcess, ThinkTime};
+pub(super) use priority::{JobPriority, SizePriority};
 pub(super) use random::{RandomPlaces, Spread, Zone};
 use zones::ZoneRules;
+pub(super) use zones::{ZoneMode, ZoneResets};
 
 use super::own::Own;
 use crate::ReadAdvice;
