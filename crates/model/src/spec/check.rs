@@ -76,17 +76,12 @@ fn duration_limits(spec: &DurationLimits) -> Checked {
         for (index, limit) in limits.iter().enumerate() {
             let key = |part: &str| place(&format!("{name}[{index}].{part}"));
             let times = [
-                ("inactive", limit.inactive_ms, limit.inactive_policy),
-                ("active", limit.active_ms, limit.active_policy),
-                ("guideline", limit.guideline_ms, limit.guideline_policy),
+                ("inactive", limit.inactive_ms),
+                ("active", limit.active_ms),
+                ("guideline", limit.guideline_ms),
             ];
-            for (part, ms, policy) in times {
+            for (part, ms) in times {
                 ms.map_or(Ok(()), |ms| within(&key(&format!("{part}_ms")), ms, 20.0, 655_350.0, "ms"))?;
-                if name == "writes" && policy == LimitPolicy::Abort {
-                    let text =
-                        "`abort` is not modelled for writes; \"complete-earliest\" and \"continue\" are";
-                    return Err(Fault::new(key(&format!("{part}_policy")), text));
-                }
             }
         }
     }

@@ -51,7 +51,8 @@ pub enum LimitPolicy {
     CompleteEarliest,
     /// From then on it is a command without a limit.
     Continue,
-    /// It ends with an error when the drive next chooses a command, or at the end of its access.
+    /// It ends with an error when the drive next chooses a command, or at the end of its access. A write that ends so while it waits has
+    /// written nothing; one that ends so after its access has written all.
     Abort,
 }
 

@@ -157,7 +157,7 @@ impl Device {
         }
         while !(self.destage_first() && self.start_destage()) {
             if self.commands.waiting.has_limits() {
-                self.commands.abort_overdue(self.now, &mut self.port);
+                self.abort_overdue();
             }
             let Some(slot) = self.choose() else {
                 let destages = self.destage.due() <= self.now && self.start_destage();
@@ -437,6 +437,7 @@ impl Device {
                 span.end
             }
         };
+        self.commands.is_aborted_at(slot, begins, end);
         self.port.want(end, slot, Wanted::Finish);
         self.destage.last_was_destage = false;
         self.disk.occupy(Work::Writing { slot: Some(slot) }, end);

@@ -3,7 +3,6 @@
 use super::activity::Activity;
 use super::drive::Drive;
 use super::job::Job;
-use super::port::{Port, Wanted};
 use super::waiting::Waiting;
 use super::{Command, Completion, Outcome, OutstandingCommand, QueueFull, Tag, TaskAttribute};
 use headstack_model::spec::Tagging;
@@ -125,18 +124,7 @@ impl Commands {
         }
     }
 
-    /// Ends the waiting commands that have exceeded a duration limit whose policy is to abort them.
-    #[cold]
-    pub(super) fn abort_overdue(&mut self, now: Instant, port: &mut Port) {
-        while let Some(SlotId(slot)) = self.waiting.take_aborted(now) {
-            let job = &mut self.jobs[slot as usize];
-            job.outcome = Outcome::Aborted;
-            job.wait_until(now);
-            port.want(now, slot, Wanted::Finish);
-        }
-    }
-
-    /// Whether a read exceeds a duration limit whose policy is to abort it, with its access from `begins` to `ends`. It then ends so.
+    /// Whether a command exceeds a duration limit whose policy is to abort it, with its access from `begins` to `ends`. It then ends so.
     #[inline]
     pub(super) fn is_aborted_at(&mut self, slot: u32, begins: Instant, ends: Instant) -> bool {
         let job = &mut self.jobs[slot as usize];

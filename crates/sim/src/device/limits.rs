@@ -8,6 +8,10 @@
 //! its policy is to complete it earliest. The drive looks one access ahead: a command that arrived after its last choice is not
 //! preferred yet.
 //!
+//! An aborted write that waited has written nothing, and its data leave the buffer; one whose access ended too late has written all.
+//! Not modelled: what an aborted write leaves of a zone's write pointer (it stays behind the write); a limit of a write that waits for
+//! room in the cache.
+//!
 //! *Source:* the meaning of the fields from SPC-6 and ACS-5. No maker has published its rule. The form of the weight, its least value and
 //! the look ahead were chosen so that one published run comes out (22 TB drive, depth 32, a fifth of the reads limited to 50 ms: cdl-tools,
 //! benchmark/README.md); rows that compare with it are marked as calibrated.

@@ -96,6 +96,11 @@ impl Record {
         self.younger.push(Younger { piece, here });
     }
 
+    /// A write that waited as a command is not written.
+    pub(super) fn drop_command(&mut self, slot: u32) {
+        self.list(List::Command(slot)).clear();
+    }
+
     fn list(&mut self, list: List) -> &mut Vec<Piece> {
         let (lists, index) = match list {
             List::Run(id) => (&mut self.runs, id as usize),

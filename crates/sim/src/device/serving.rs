@@ -8,9 +8,10 @@ use super::split::Part;
 use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device, Outcome, TaskAttribute};
 use crate::link::{HostLink, PortSharing};
-use headstack_model::cache::Hit;
+use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::spec::WriteCache;
 use headstack_model::{Instant, Lbn, Nanos, Op};
+use headstack_policy::SlotId;
 use std::ops::Range;
 
 impl Device {
@@ -473,5 +474,24 @@ impl Device {
         self.destage.flushes.push_back(slot);
         self.finish_flushes(ready);
         self.run_arm();
+    }
+
+    /// Ends the waiting commands that have exceeded a duration limit whose policy is to abort them.
+    #[cold]
+    pub(super) fn abort_overdue(&mut self) {
+        let now = self.now;
+        while let Some(SlotId(slot)) = self.commands.waiting.take_aborted(now) {
+            let job = self.job(slot);
+            job.outcome = Outcome::Aborted;
+            job.wait_until(now);
+            if let Some(segment) = job.segment.take() {
+                // The segment holds what no read may find.
+                self.cache.set_state(segment, SegmentState::Empty);
+            }
+            if let Some(record) = &mut self.disk.record {
+                record.drop_command(slot);
+            }
+            self.port.want(now, slot, Wanted::Finish);
+        }
     }
 }

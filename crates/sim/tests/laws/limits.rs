@@ -1,9 +1,9 @@
 //! Command duration limits.
 
 use crate::support::*;
-use headstack_model::spec::{DurationLimit, DurationLimits, LimitPolicy};
+use headstack_model::spec::{DurationLimit, DurationLimits, LimitPolicy, WriteCache};
 use headstack_model::{DriveSpec, Instant, Request};
-use headstack_sim::{Command, Completion, Outcome};
+use headstack_sim::{Command, Completion, MediaWrite, Outcome};
 use rand::RngExt;
 
 /// A drive of today with these limits of reads.
@@ -166,6 +166,108 @@ fn aborted_read_ends_between_its_limit_and_an_access_later() {
         }
         assert!(aborted > 10 && done > 10, "{name}: {aborted} aborted, {done} done");
     }
+}
+
+/// The same drive without a write cache and with these limits of writes, and its completions of random writes of 128 KiB, of which three in ten
+/// have limit 1. Each has the sectors of it that the media got.
+fn limited_writes(limit: DurationLimit, depth: u32, count: usize) -> Vec<(Completion, u8, u64)> {
+    let limits = DurationLimits { writes: vec![limit], ..DurationLimits::default() };
+    let rig = changed(|spec| {
+        spec.queue.duration_limits = Some(limits);
+        spec.cache.write_cache = WriteCache::None;
+    });
+    let (mut device, mut random) = (rig.device(), seeded(5));
+    device.track_media();
+    let mut numbers = vec![0; 2 * depth as usize];
+    let (mut found, mut written, mut now) = (Vec::new(), Vec::new(), Instant::ZERO);
+    for number in 0..count + depth as usize {
+        if number >= depth as usize {
+            let done = next(&mut device);
+            written.extend(std::iter::from_fn(|| device.poll_media_write()));
+            let request = done.request;
+            let is_of = |part: &&MediaWrite| {
+                part.submitted == done.submitted && part.start >= request.lbn && part.end <= request.end()
+            };
+            let sectors = written.iter().filter(is_of).map(|part| part.end - part.start).sum();
+            now = done.completed;
+            found.push((done, numbers[done.tag.0 as usize], sectors));
+        }
+        let limit = u8::from(random.random_range(0..100) < 30);
+        let command = Command { limit, ..Request::write(any_lbn(&mut random, &rig, 256), 256).into() };
+        let tag = device.submit(now, command).expect("the queue is deep enough");
+        numbers[tag.0 as usize] = limit;
+    }
+    found
+}
+
+#[test]
+fn aborted_write_has_written_nothing_or_all_of_its_blocks() {
+    let inactive = DurationLimit {
+        inactive_ms: Some(40.0),
+        inactive_policy: LimitPolicy::Abort,
+        ..DurationLimit::default()
+    };
+    let active = DurationLimit {
+        active_ms: Some(20.0),
+        active_policy: LimitPolicy::Abort,
+        ..DurationLimit::default()
+    };
+    let kinds = [
+        ("guideline", guideline(40.0, LimitPolicy::Abort), 40.0, 16),
+        ("inactive", inactive, 40.0, 16),
+        ("active", active, 20.0, 1),
+    ];
+    for (name, limit, ms, depth) in kinds {
+        let (mut nothing, mut all) = (0, 0);
+        for (done, limit, sectors) in limited_writes(limit, depth, 1500) {
+            let is_aborted = done.outcome == Outcome::Aborted;
+            assert!(!is_aborted || limit == 1 && done.response().as_ms() >= ms, "{name}: {done:?}");
+            match sectors {
+                0 => nothing += u32::from(is_aborted),
+                256 => all += u32::from(is_aborted),
+                _ => panic!("{name}: {sectors} sectors of {done:?}"),
+            }
+            assert!(is_aborted || sectors == 256, "{name}: {done:?}");
+        }
+        // A write that is active has begun, so that it is written; one that is not yet has not.
+        let is_right = match name {
+            "active" => nothing == 0 && all > 10,
+            "inactive" => nothing > 10 && all == 0,
+            _ => nothing > 10,
+        };
+        assert!(is_right, "{name}: {nothing} and {all}");
+    }
+}
+
+#[test]
+fn read_of_the_blocks_of_an_aborted_write_needs_an_access() {
+    // Such a write is aborted before its access only.
+    let inactive = DurationLimit {
+        inactive_ms: Some(20.0),
+        inactive_policy: LimitPolicy::Abort,
+        ..DurationLimit::default()
+    };
+    let rig = changed(|spec| {
+        spec.queue.duration_limits =
+            Some(DurationLimits { writes: vec![inactive], ..DurationLimits::default() });
+        spec.cache.write_cache = WriteCache::None;
+    });
+    let (mut device, mut random, mut now) = (rig.device(), seeded(7), Instant::ZERO);
+    let mut aborted = 0;
+    for _ in 0..20 {
+        for _ in 0..12 {
+            let command = Command { limit: 1, ..Request::write(any_lbn(&mut random, &rig, 256), 256).into() };
+            device.submit(now, command).expect("the queue is deep enough");
+        }
+        let done: Vec<Completion> = (0..12).map(|_| next(&mut device)).collect();
+        now = done.last().expect("twelve are done").completed;
+        for write in done.iter().filter(|done| done.outcome == Outcome::Aborted) {
+            let read = serve(&mut device, now, Request::read(write.request.lbn, 8));
+            assert!(read.travel.is_some(), "{write:?}");
+            (now, aborted) = (read.completed, aborted + 1);
+        }
+    }
+    assert!(aborted > 20, "{aborted} writes were aborted");
 }
 
 #[test]
