@@ -95,8 +95,8 @@ pub enum Effect {
 pub struct PassedRequest {
     /// The layer's number for it.
     pub key: u32,
-    /// What child 0 gets.
-    pub below: Request,
+    /// Where it begins at child 0; the rest of it stays the same.
+    pub lbn: Lbn,
 }
 
 /// A layer's view of its children, for a choice among them.
@@ -112,9 +112,9 @@ pub trait Layer: Any + Debug + Send {
     /// Accepts a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
     fn submit(&mut self, now: Instant, port: u32, submission: Submission, below: &dyn Below);
 
-    /// Accepts a request in place of [`Layer::submit`], if one request to child 0 is all that it needs, the answer to that goes up as it
-    /// is, and [`Layer::next_event`] stays the same. This saves a record of the request and both effects, where a layer does so with
-    /// nearly all requests. `None`: the request was not accepted.
+    /// Accepts a request in place of [`Layer::submit`], if one request to child 0 that differs at most in its first block is all that it
+    /// needs, the answer to that goes up as it is, and [`Layer::next_event`] stays the same. This saves a record of the request and both
+    /// effects, where a layer does so with nearly all requests. `None`: the request was not accepted.
     fn pass_down(&mut self, _now: Instant, _request: &Request) -> Option<PassedRequest> {
         None
     }

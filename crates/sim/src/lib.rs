@@ -6,6 +6,7 @@ pub mod controller;
 pub mod device;
 mod engine;
 mod events;
+mod home_seeks;
 pub mod layer;
 mod link;
 mod memory;

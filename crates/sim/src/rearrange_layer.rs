@@ -6,8 +6,9 @@
 //! *Time:* a request has the time split of the command that brought its answer.
 
 use crate::device::{Completion, Drive, MediaWrite, Outcome};
+use crate::home_seeks::HomeSeeks;
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, PassedRequest, Submission};
-use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request, TrackPlace};
+use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, PeriodRecord, RearrangeAction, RearrangeView,
     Rearranger, TableChange,
@@ -75,14 +76,14 @@ pub struct RearrangeActivity {
 #[derive(Debug)]
 pub(crate) struct RearrangeLayer {
     rearranger: Rearranger,
-    /// The drive, if the volume is one: it says how far its homes are from each other.
-    drive: Option<Arc<Drive>>,
+    /// Sectors of the volume as it appears from above.
+    visible_sectors: u64,
     /// Requests without an answer, by ticket.
     submissions: Slab<Submission>,
     bypass: PassThrough,
     effects: VecDeque<Effect>,
-    /// The track of the home of the last request that needed the arm.
-    home_track: Option<TrackPlace>,
+    home_seeks: HomeSeeks,
+    /// The arm's time, without the seeks at home.
     times: RearrangeTimes,
     /// The times at the start of the period.
     period_start: RearrangeTimes,
@@ -102,12 +103,12 @@ impl RearrangeLayer {
 
     pub(crate) fn new(rearranger: Rearranger, drive: Option<Arc<Drive>>) -> RearrangeLayer {
         RearrangeLayer {
+            visible_sectors: rearranger.region().visible_sectors(),
             rearranger,
-            drive,
             submissions: Slab::with_capacity(RearrangeLayer::AT_ONCE),
             bypass: PassThrough::default(),
             effects: VecDeque::with_capacity(RearrangeLayer::AT_ONCE),
-            home_track: None,
+            home_seeks: HomeSeeks::new(drive),
             times: RearrangeTimes::default(),
             period_start: RearrangeTimes::default(),
             periods: VecDeque::new(),
@@ -118,7 +119,12 @@ impl RearrangeLayer {
 
     /// Sectors of the volume as it appears from above.
     pub(crate) fn visible_sectors(&self) -> u64 {
-        self.rearranger.region().visible_sectors()
+        self.visible_sectors
+    }
+
+    /// The arm's time since the start.
+    fn times(&self) -> RearrangeTimes {
+        RearrangeTimes { home_seek: self.home_seeks.total(self.rearranger.region()), ..self.times }
     }
 
     pub(crate) fn activity(&self) -> RearrangeActivity {
@@ -127,7 +133,7 @@ impl RearrangeLayer {
             view: self.rearranger.view(),
             reserved_sectors: region.reserved_sectors(),
             first: region.runs()[0].first,
-            times: self.times,
+            times: self.times(),
             periods: self.periods.iter().copied().collect(),
         }
     }
@@ -180,7 +186,7 @@ impl RearrangeLayer {
     /// Whether a request is the rearranger's: one beyond the visible sectors is left to the device to refuse.
     fn serves(&self, request: &Request) -> bool {
         let end = request.lbn.0.saturating_add(u64::from(request.sectors));
-        request.op == Op::Flush || (request.sectors > 0 && end <= self.visible_sectors())
+        request.op == Op::Flush || (request.sectors > 0 && end <= self.visible_sectors)
     }
 
     /// The same request where the device refuses it: a visible number beyond the end may be a sector of the disk.
@@ -243,21 +249,16 @@ impl RearrangeLayer {
         self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
     }
 
-    /// Counts the seek from the home of the last request that needed the arm to that of this one, if it did.
+    /// Notes a request for the seeks at home, if it needed the arm.
+    #[inline]
     fn note_answer(&mut self, request: &Request, completion: &Completion) {
-        let Some(drive) = self.drive.as_ref().filter(|_| completion.travel.is_some()) else { return };
-        if request.op == Op::Flush {
-            return;
+        if completion.travel.is_some() && request.op != Op::Flush {
+            self.home_seeks.note(request.lbn, request.op == Op::Write, self.rearranger.region());
         }
-        let (home, _) = self.rearranger.region().home(request.lbn);
-        let place = drive.geometry.locate(home);
-        let track = TrackPlace { cylinder: place.cylinder, head: place.head };
-        let seek = |from| drive.mechanics.reposition(from, track, request.op == Op::Write);
-        self.times.home_seek += self.home_track.map_or(Nanos::ZERO, seek);
-        self.home_track = Some(track);
     }
 
     /// Counts the arm's time of a command.
+    #[inline]
     fn note_command(&mut self, is_copy: bool, completion: &Completion) {
         let parts = &completion.parts;
         if is_copy {
@@ -277,8 +278,9 @@ impl RearrangeLayer {
             return;
         }
         let record = *self.rearranger.periods().last().expect("a period has ended");
-        let times = self.times.since(&self.period_start);
-        self.period_start = self.times;
+        let now = self.times();
+        let times = now.since(&self.period_start);
+        self.period_start = now;
         self.periods.push_back(RearrangePeriod { record, times });
         if self.periods.len() > self.rearranger.periods().count() {
             self.periods.pop_front();
@@ -293,7 +295,7 @@ impl Layer for RearrangeLayer {
         }
         let Request { op, lbn, sectors, .. } = *request;
         let (key, lbn) = self.rearranger.submit_direct(now, access(op), lbn, sectors)?;
-        Some(PassedRequest { key, below: Request { lbn, ..*request } })
+        Some(PassedRequest { key, lbn })
     }
 
     fn passed_up(&mut self, now: Instant, key: u32, request: &Request, completion: &Completion) -> bool {

@@ -59,8 +59,13 @@ pub trait ReferenceAnalyzer: Debug + Send {
 
 /// Sorts a hot list and cuts it to its length.
 pub(super) fn ranked(mut list: Vec<HotBlock>, most: usize) -> Vec<HotBlock> {
-    list.sort_unstable_by_key(|hot| (u64::MAX - hot.count, hot.block));
-    list.truncate(most);
+    let key = |hot: &HotBlock| (u64::MAX - hot.count, hot.block);
+    if most < list.len() {
+        // A list has far more blocks than get a copy.
+        list.select_nth_unstable_by_key(most, key);
+        list.truncate(most);
+    }
+    list.sort_unstable_by_key(key);
     list
 }
 

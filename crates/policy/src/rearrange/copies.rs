@@ -38,11 +38,22 @@ impl Rearranger {
     }
 
     /// Begins copies as far as the pace permits.
+    #[inline]
     pub(super) fn pump(&mut self) {
-        while !self.plan.is_empty()
+        if self.may_begin_copy() {
+            self.begin_copies();
+        }
+    }
+
+    #[inline]
+    fn may_begin_copy(&self) -> bool {
+        !self.plan.is_empty()
             && self.copies.len() < self.spec.parallel_copies as usize
             && self.pace.next_copy() <= self.now
-        {
+    }
+
+    fn begin_copies(&mut self) {
+        while self.may_begin_copy() {
             let mut plan = std::mem::take(&mut self.plan);
             let next = plan.next_ready(|copy| self.readiness(copy));
             self.plan = plan;

@@ -54,8 +54,14 @@ impl BlockIndex {
 
     #[inline]
     pub(super) fn get(&self, block: u64) -> Option<u32> {
-        let value = self.places[self.find(block)].value;
-        (value != EMPTY).then_some(value)
+        let mut place = self.start(block);
+        loop {
+            let entry = self.places[place];
+            if entry.value == EMPTY || entry.block == block {
+                return (entry.value != EMPTY).then_some(entry.value);
+            }
+            place = self.next(place);
+        }
     }
 
     /// Adds a block, or replaces its value.

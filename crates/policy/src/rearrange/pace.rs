@@ -34,6 +34,11 @@ impl CopyPace {
         self.when != CopyTime::Idle
     }
 
+    /// Requests that are not answered.
+    pub(super) fn requests(&self) -> u32 {
+        self.requests
+    }
+
     pub(super) fn request_begins(&mut self) {
         self.requests += 1;
     }

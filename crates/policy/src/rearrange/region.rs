@@ -109,6 +109,19 @@ impl ReservedRegion {
         (visible + hidden, end.saturating_sub(visible.0))
     }
 
+    /// The first home of a run of visible sectors; `None` if the region divides it.
+    #[inline]
+    pub(super) fn home_of_run(&self, visible: Lbn, sectors: u32) -> Option<Lbn> {
+        if let [(first, hidden)] = self.behind[..] {
+            // One run of sectors is the usual region.
+            let is_behind = visible.0 >= first;
+            let is_whole = is_behind || visible.0 + u64::from(sectors) <= first;
+            return is_whole.then_some(if is_behind { visible + hidden } else { visible });
+        }
+        let (home, contiguous) = self.home(visible);
+        (contiguous >= u64::from(sectors)).then_some(home)
+    }
+
     /// The visible number of a sector of the disk; `None` within the region.
     pub fn visible(&self, sector: Lbn) -> Option<Lbn> {
         let before = self.runs.partition_point(|run| run.first <= sector);
@@ -163,6 +176,10 @@ mod tests {
                 prop_assert!(contiguous > 0);
                 for further in 0..contiguous {
                     prop_assert_eq!(region.home(visible + further).0, home + further);
+                    prop_assert_eq!(region.home_of_run(visible, further as u32 + 1), Some(home));
+                }
+                if visible.0 + contiguous < region.visible_sectors() {
+                    prop_assert_eq!(region.home_of_run(visible, contiguous as u32 + 1), None);
                 }
                 homes.push(home.0);
             }

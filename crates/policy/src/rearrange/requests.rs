@@ -57,6 +57,36 @@ impl RequestPiece {
     }
 }
 
+/// What the end of a command that is a whole request changes. Only a write to homes has a record, for the copies that must not begin
+/// during it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DirectEnd {
+    HomeRead,
+    HomeWrite { command: u32 },
+    Slot { slot: u32, is_write: bool },
+}
+
+impl DirectEnd {
+    /// A number for the owner: the kind in the two lowest bits.
+    #[inline]
+    fn key(self) -> u32 {
+        match self {
+            DirectEnd::HomeRead => 0,
+            DirectEnd::HomeWrite { command } => command << 2 | 1,
+            DirectEnd::Slot { slot, is_write } => slot << 2 | 2 | u32::from(is_write),
+        }
+    }
+
+    #[inline]
+    fn from_key(key: u32) -> DirectEnd {
+        match (key & 3, key >> 2) {
+            (0, _) => DirectEnd::HomeRead,
+            (1, command) => DirectEnd::HomeWrite { command },
+            (kind, slot) => DirectEnd::Slot { slot, is_write: kind == 3 },
+        }
+    }
+}
+
 impl Rearranger {
     /// The first and last block of a run of visible sectors.
     #[inline]
@@ -78,8 +108,8 @@ impl Rearranger {
     }
 
     /// Takes a request in place of [`Rearranger::submit`], if one command serves it, it delays no planned copy, and its owner needs no
-    /// answer but the command's. Returns the command's number and its first sector. `None`: the request was not taken.
-    /// [`Rearranger::poll_timeout`] is as before.
+    /// answer but the command's. Returns the key of the command's end, which several commands may have at one time, and its first sector.
+    /// `None`: the request was not taken. [`Rearranger::poll_timeout`] is as before.
     #[inline]
     pub fn submit_direct(
         &mut self,
@@ -92,23 +122,44 @@ impl Rearranger {
         if !is_plain || !(self.plan.is_empty() || self.pace.ignores_requests()) {
             return None;
         }
-        let blocks = self.blocks_of(lbn, sectors);
-        let (slot, lbn) = self.only_place(access == BlockAccess::Write, blocks, (lbn, sectors))?;
+        let (blocks, is_write) = (self.blocks_of(lbn, sectors), access == BlockAccess::Write);
+        let (slot, lbn) = self.only_place(is_write, blocks, (lbn, sectors))?;
         self.now = now;
         self.pace.request_begins();
+        let end = self.begin_direct(is_write, blocks, slot);
         self.count(blocks);
-        self.counters.hits += u64::from(slot.is_some());
-        let slots = slot.map(|slot| (slot, slot));
-        Some((self.begin_request(CommandPurpose::Direct, access, blocks, slots), lbn))
+        Some((end.key(), lbn))
     }
 
-    /// Takes the end of such a command; returns whether actions or another timeout may follow.
+    /// Begins a request of one command, and returns what its end changes.
     #[inline]
-    pub fn end_direct(&mut self, now: Instant, id: u32) -> bool {
+    fn begin_direct(&mut self, is_write: bool, blocks: (u64, u64), slot: Option<u32>) -> DirectEnd {
+        if is_write && !self.copies.is_empty() {
+            self.spoil_copies(blocks);
+        }
+        if let Some(slot) = slot {
+            self.counters.hits += 1;
+            self.table.begin_use(slot, is_write);
+            return DirectEnd::Slot { slot, is_write };
+        }
+        if !is_write {
+            return DirectEnd::HomeRead;
+        }
+        let command = InFlightCommand { purpose: CommandPurpose::Direct, is_write, blocks, slots: None };
+        DirectEnd::HomeWrite { command: self.commands.insert(command) as u32 }
+    }
+
+    /// Takes the end of such a command, by its key; returns whether actions or another timeout may follow.
+    #[inline]
+    pub fn end_direct(&mut self, now: Instant, key: u32) -> bool {
         self.now = now;
-        let command = self.commands.remove(id as usize);
-        debug_assert_eq!(command.purpose, CommandPurpose::Direct);
-        self.end_uses(&command);
+        match DirectEnd::from_key(key) {
+            DirectEnd::HomeRead => {}
+            DirectEnd::HomeWrite { command } => {
+                self.commands.remove(command as usize);
+            }
+            DirectEnd::Slot { slot, is_write } => self.table.end_use(slot, is_write),
+        }
         self.pace.request_ends(now);
         if self.plan.is_empty() {
             return false;
@@ -138,8 +189,7 @@ impl Rearranger {
         } else if (first..=last).any(|block| self.table.slot_of(block).is_some()) {
             return None;
         }
-        let (home, contiguous) = self.region.home(lbn);
-        (contiguous >= u64::from(sectors)).then_some((None, home))
+        Some((None, self.region.home_of_run(lbn, sectors)?))
     }
 
     /// Counts a request and its references to blocks.

@@ -1,39 +1,29 @@
 //! Space-saving: bounded counters, the smallest of which gives way to a block without one.
 //!
 //! With m counters and r references, no counter is more than r / m too large, and every block with more than r / m references has
-//! a counter. A reference takes constant time: counters are kept by falling count, and those of equal counts form a bucket.
+//! a counter. Counters are kept by falling count, and for each count the number of larger ones is known: a counter that counts moves to
+//! that rank and is then the last of the next count. A reference thus takes constant time.
 //!
 //! *Source:* A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (ICDT 2005).
-//! The sorted array in place of their linked list of counters, and ageing, are ours.
+//! The sorted array in place of their linked list of counters, the ranks by count, and ageing, are ours.
 
 use super::analyzer::{CarriedShare, HotBlock, ReferenceAnalyzer, ranked};
-use slab::Slab;
 
-/// No counter, or no bucket.
+/// No counter.
 const NONE: u32 = u32::MAX;
+
+/// Counts below this have their number of larger ones stored, in at most 256 KiB; for others it is searched.
+const STORED_RANKS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
 struct BlockCounter {
     block: u64,
+    count: u64,
     error: u64,
     /// Its place among all counters by falling count.
     rank: u32,
-    /// The bucket, which has the count.
-    bucket: u32,
     /// The next counter in the list of its hash, or `NONE`.
     next: u32,
-}
-
-/// Counters of equal counts. They have consecutive ranks, up to the first of the bucket below.
-#[derive(Clone, Copy, Debug)]
-struct CountBucket {
-    count: u64,
-    /// The rank of its first counter.
-    first: u32,
-    /// The bucket of the next larger count, or `NONE`.
-    above: u32,
-    /// The bucket of the next smaller count, or `NONE`.
-    below: u32,
 }
 
 /// Counters with the rule of space-saving.
@@ -43,7 +33,9 @@ pub struct SpaceSaving {
     counters: Vec<BlockCounter>,
     /// Counters by falling count.
     by_rank: Vec<u32>,
-    buckets: Slab<CountBucket>,
+    /// For each count up to the largest, or below `stored_ranks`, the number of counters with larger ones.
+    larger: Vec<u32>,
+    stored_ranks: usize,
     /// The first counter of each hash, or `NONE`. Lists by hash take a quarter of the memory of a table of blocks.
     hashed: Vec<u32>,
     /// Bits of a hash that are not used.
@@ -53,13 +45,18 @@ pub struct SpaceSaving {
 impl SpaceSaving {
     /// With at most this number of counters, at least 1.
     pub fn new(counters: usize) -> SpaceSaving {
+        SpaceSaving::with_stored_ranks(counters, STORED_RANKS)
+    }
+
+    fn with_stored_ranks(counters: usize, stored_ranks: usize) -> SpaceSaving {
         let most = counters.max(1);
         let hashes = (2 * most).next_power_of_two();
         SpaceSaving {
             most,
             counters: Vec::with_capacity(most),
             by_rank: Vec::with_capacity(most),
-            buckets: Slab::with_capacity(most),
+            larger: vec![0],
+            stored_ranks,
             hashed: vec![NONE; hashes],
             shift: u64::BITS - hashes.trailing_zeros(),
         }
@@ -68,13 +65,9 @@ impl SpaceSaving {
     /// The largest number of references that a block without a counter may have had.
     pub fn uncounted_at_most(&self) -> u64 {
         match self.by_rank.last() {
-            Some(last) if self.counters.len() == self.most => self.count(*last),
+            Some(last) if self.counters.len() == self.most => self.counters[*last as usize].count,
             _ => 0,
         }
-    }
-
-    fn count(&self, counter: u32) -> u64 {
-        self.buckets[self.counters[counter as usize].bucket as usize].count
     }
 
     /// The list of a block. Fibonacci hashing: neighbours lie far apart.
@@ -86,11 +79,15 @@ impl SpaceSaving {
     /// The counter of a block, or `NONE`.
     #[inline]
     fn counter_of(&self, block: u64) -> u32 {
-        let mut counter = self.hashed[self.hash(block)];
-        while counter != NONE && self.counters[counter as usize].block != block {
-            counter = self.counters[counter as usize].next;
+        let mut number = self.hashed[self.hash(block)];
+        while number != NONE {
+            let counter = &self.counters[number as usize];
+            if counter.block == block {
+                return number;
+            }
+            number = counter.next;
         }
-        counter
+        NONE
     }
 
     /// Removes a counter from the list of its block.
@@ -118,85 +115,55 @@ impl SpaceSaving {
         *counter = BlockCounter { block, error, next, ..*counter };
     }
 
-    /// Adds one to a counter: it becomes the first of its bucket, and then joins the bucket above or gets one of its own.
+    /// Adds one to a counter, which becomes the first of its count before.
     #[inline]
-    fn increment(&mut self, counter: u32) {
-        let BlockCounter { rank, bucket, .. } = self.counters[counter as usize];
-        let CountBucket { count, first, above, below } = self.buckets[bucket as usize];
-        self.exchange(counter, rank, first);
-        let end = match below {
-            NONE => self.by_rank.len() as u32,
-            below => self.buckets[below as usize].first,
+    fn increment(&mut self, number: u32) {
+        let BlockCounter { count, rank, .. } = self.counters[number as usize];
+        let first = match self.larger.get_mut(count as usize) {
+            Some(larger) => {
+                *larger += 1;
+                *larger - 1
+            }
+            None => self.search_larger(count),
         };
-        let is_alone = first + 1 == end;
-        let joins = above != NONE && self.buckets[above as usize].count == count + 1;
-        if !joins && is_alone {
-            self.buckets[bucket as usize].count += 1;
-            return;
+        if first != rank {
+            let other = std::mem::replace(&mut self.by_rank[first as usize], number);
+            self.by_rank[rank as usize] = other;
+            self.counters[other as usize].rank = rank;
         }
-        let joined = if joins { above } else { self.insert_bucket(count + 1, first, (above, bucket)) };
-        self.counters[counter as usize].bucket = joined;
-        if is_alone {
-            self.remove_bucket(bucket, (above, below));
-        } else {
-            self.buckets[bucket as usize].first += 1;
+        let counter = &mut self.counters[number as usize];
+        (counter.rank, counter.count) = (first, count + 1);
+        if first == 0 {
+            self.store_largest(count + 1);
         }
     }
 
-    /// A new bucket between two others, or at an end of all.
-    fn insert_bucket(&mut self, count: u64, first: u32, (above, below): (u32, u32)) -> u32 {
-        let bucket = self.buckets.insert(CountBucket { count, first, above, below }) as u32;
-        self.join_buckets(above, bucket);
-        self.join_buckets(bucket, below);
-        bucket
+    /// The number of counters with counts above `count`.
+    #[cold]
+    fn search_larger(&self, count: u64) -> u32 {
+        self.by_rank.partition_point(|counter| self.counters[*counter as usize].count > count) as u32
     }
 
-    fn remove_bucket(&mut self, bucket: u32, (above, below): (u32, u32)) {
-        self.buckets.remove(bucket as usize);
-        self.join_buckets(above, below);
-    }
-
-    /// Makes two buckets neighbours. Either may be `NONE`.
-    fn join_buckets(&mut self, above: u32, below: u32) {
-        if above != NONE {
-            self.buckets[above as usize].below = below;
+    /// No counter is above `count`, which a counter has.
+    fn store_largest(&mut self, count: u64) {
+        let stored = (count as usize).saturating_add(1).min(self.stored_ranks);
+        if self.larger.len() < stored {
+            self.larger.resize(stored, 0);
         }
-        if below != NONE {
-            self.buckets[below as usize].above = above;
-        }
-    }
-
-    /// Gives a counter the rank `to` in exchange for its own.
-    #[inline]
-    fn exchange(&mut self, counter: u32, rank: u32, to: u32) {
-        if rank == to {
-            return;
-        }
-        let other = std::mem::replace(&mut self.by_rank[to as usize], counter);
-        self.by_rank[rank as usize] = other;
-        self.counters[counter as usize].rank = to;
-        self.counters[other as usize].rank = rank;
     }
 
     /// Adds a counter that is no larger than any other.
-    fn push(&mut self, hot: HotBlock) {
-        let rank = self.by_rank.len() as u32;
-        let last = self.by_rank.last().map_or(NONE, |last| self.counters[*last as usize].bucket);
-        let bucket = match last != NONE && self.buckets[last as usize].count == hot.count {
-            true => last,
-            false => self.insert_bucket(hot.count, rank, (last, NONE)),
-        };
-        let counter = self.counters.len() as u32;
-        let HotBlock { block, error, .. } = hot;
-        self.counters.push(BlockCounter { block, error, rank, bucket, next: NONE });
-        self.by_rank.push(counter);
-        self.link(counter, block, error);
+    fn push(&mut self, HotBlock { block, count, error }: HotBlock) {
+        let number = self.counters.len() as u32;
+        self.counters.push(BlockCounter { block, count, error, rank: number, next: NONE });
+        self.by_rank.push(number);
+        self.link(number, block, error);
     }
 
     fn list(&self) -> Vec<HotBlock> {
         let of = |&counter: &u32| {
-            let BlockCounter { block, error, .. } = self.counters[counter as usize];
-            HotBlock { block, count: self.count(counter), error }
+            let BlockCounter { block, count, error, .. } = self.counters[counter as usize];
+            HotBlock { block, count, error }
         };
         self.by_rank.iter().map(of).collect()
     }
@@ -205,9 +172,17 @@ impl SpaceSaving {
     fn set(&mut self, list: impl Iterator<Item = HotBlock>) {
         self.counters.clear();
         self.by_rank.clear();
-        self.buckets.clear();
         self.hashed.fill(NONE);
         list.take(self.most).for_each(|hot| self.push(hot));
+        self.larger.clear();
+        self.store_largest(self.counters.first().map_or(0, |largest| largest.count));
+        let mut larger = self.counters.len();
+        for (count, stored) in self.larger.iter_mut().enumerate() {
+            while larger > 0 && self.counters[larger - 1].count <= count as u64 {
+                larger -= 1;
+            }
+            *stored = larger as u32;
+        }
     }
 }
 
@@ -219,10 +194,12 @@ impl ReferenceAnalyzer for SpaceSaving {
             return self.increment(counter);
         }
         if self.counters.len() < self.most {
-            return self.push(HotBlock { block, count: 1, error: 0 });
+            // No counter has the count 0 before.
+            self.push(HotBlock { block, count: 0, error: 0 });
+            return self.increment(self.counters.len() as u32 - 1);
         }
         let smallest = self.by_rank[self.most - 1];
-        let count = self.count(smallest);
+        let count = self.counters[smallest as usize].count;
         self.unlink(smallest);
         self.link(smallest, block, count);
         self.increment(smallest);
@@ -310,8 +287,10 @@ mod tests {
             periods in prop::collection::vec(blocks(), 1..5),
             counters in 1usize..20,
             ratio in 0.0f64..1.0,
+            stored_ranks in 0usize..60,
         ) {
-            let (mut saving, mut exact) = (SpaceSaving::new(counters), ExactCounts::default());
+            let mut saving = SpaceSaving::with_stored_ranks(counters, stored_ranks);
+            let mut exact = ExactCounts::default();
             for blocks in periods {
                 for block in blocks {
                     saving.observe(block);
@@ -325,8 +304,13 @@ mod tests {
         }
 
         #[test]
-        fn ranks_and_counts_equal_those_of_a_sorted_list(blocks in blocks(), counters in 1usize..20) {
-            let (mut saving, mut sorted) = (SpaceSaving::new(counters), Vec::new());
+        fn ranks_and_counts_equal_those_of_a_sorted_list(
+            blocks in blocks(),
+            counters in 1usize..20,
+            stored_ranks in 0usize..60,
+        ) {
+            let mut saving = SpaceSaving::with_stored_ranks(counters, stored_ranks);
+            let mut sorted = Vec::new();
             for block in blocks {
                 saving.observe(block);
                 observe_sorted(&mut sorted, counters, block);

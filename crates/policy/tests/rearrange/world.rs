@@ -20,6 +20,9 @@ const DISK_SECTORS: u64 = 250;
 /// The longest request.
 const LONGEST: u64 = 14;
 
+/// The first number that the world gives to a whole request's command.
+const FIRST_DIRECT: u32 = 1 << 31;
+
 /// A fault of the owner, which the checks must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -60,8 +63,8 @@ pub(crate) struct World {
     copies_fail: bool,
     pub(crate) fault: Option<Fault>,
     pub(crate) held_writes: u64,
-    /// Commands that are whole requests, which the world answers.
-    direct: BTreeMap<u32, u64>,
+    /// Commands that are whole requests, which the world answers: by its own number, the key of the end and the ticket.
+    direct: BTreeMap<u32, (u32, u64)>,
     pub(crate) direct_requests: u64,
     /// Of these, the ones that came while copies were planned.
     pub(crate) direct_during_copies: u64,
@@ -180,16 +183,17 @@ impl World {
     fn submit_direct(&mut self, request: &BlockRequest) -> bool {
         let BlockRequest { ticket, access, lbn, sectors } = *request;
         let timeout = self.rearranger.poll_timeout().filter(|at| *at > self.now);
-        let Some((id, lbn)) = self.rearranger.submit_direct(self.now, access, lbn, sectors) else {
+        let Some((key, lbn)) = self.rearranger.submit_direct(self.now, access, lbn, sectors) else {
             return false;
         };
+        let id = FIRST_DIRECT + self.direct_requests as u32;
         let is_unchanged = timeout.is_none() || self.rearranger.poll_timeout() == timeout;
         assert!(is_unchanged, "the owner need not ask for the timeout again");
         let buffer = CommandBuffer::Request { ticket, skipped: 0 };
         let command = BlockCommand { id, access, lbn, sectors, buffer, other_lbn: None };
         let running = RunningCommand { command, has_happened: false };
         assert!(self.commands.insert(id, running).is_none(), "a number is used once");
-        self.direct.insert(id, ticket);
+        self.direct.insert(id, (key, ticket));
         self.direct_requests += 1;
         let view = self.rearranger.view();
         self.direct_during_copies += u64::from(view.pending_in + view.pending_out > 0);
@@ -230,9 +234,9 @@ impl World {
         }
         self.commands.remove(&id);
         match self.direct.remove(&id) {
-            Some(ticket) => {
+            Some((key, ticket)) => {
                 let timeout = self.rearranger.poll_timeout().filter(|at| *at > self.now);
-                if !self.rearranger.end_direct(self.now, id) {
+                if !self.rearranger.end_direct(self.now, key) {
                     let is_unchanged = timeout.is_none() || self.rearranger.poll_timeout() == timeout;
                     let has_action = self.rearranger.poll_action().is_some();
                     assert!(is_unchanged && !has_action, "the owner need not poll");

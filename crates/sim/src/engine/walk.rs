@@ -3,7 +3,7 @@
 use super::tree::{Branch, ChildPort, LayerTree, NodeId};
 use super::{Engine, LOAD, NOT_PASSED, RequestTicket, ServedPart};
 use crate::device::Completion;
-use crate::layer::{Below, Completed, Effect, Submission};
+use crate::layer::{Below, Completed, Effect, PassedRequest, Submission};
 use crate::link::{HostLink, ProcessorWork, WorkKind};
 use crate::observe::{Finished, Observer};
 use crate::os::DeviceQueue;
@@ -96,8 +96,6 @@ impl Engine {
     #[inline(never)]
     fn submit_to_branch(&mut self, node: NodeId, port: u32, submission: Submission) {
         let number = node as usize - self.tree.devices.len();
-        let branch = &mut self.tree.branches[number];
-        branch.in_flight += 1;
         if self.pass_down(number, &submission) {
             return;
         }
@@ -188,25 +186,34 @@ impl Engine {
         true
     }
 
-    /// Submits a request to the child of a layer that passes it down; returns whether it does. The request keeps its ticket.
+    /// Counts a request as in flight at a branch, and submits it to the child of a layer that passes it down; returns whether it does. The
+    /// request keeps its ticket.
+    #[inline]
     fn pass_down(&mut self, number: usize, submission: &Submission) -> bool {
+        let branch = &mut self.tree.branches[number];
+        branch.in_flight += 1;
         let ticket = &mut self.tickets[submission.id as usize];
         if ticket.passed_by != NOT_PASSED {
             return false;
         }
-        let Some(passed) = self.tree.layer(number).pass_down(self.now, &submission.request) else {
+        let layer = branch.layer.as_deref_mut().expect("a layer takes one request at a time");
+        let Some(PassedRequest { key, lbn }) = layer.pass_down(self.now, &submission.request) else {
             return false;
         };
-        (ticket.passed_by, ticket.passed_key) = (number as u32, passed.key);
-        let ChildPort { node, port } = self.tree.branches[number].children[0];
-        self.submit(node, port, Submission { request: passed.below, ..*submission });
+        (ticket.passed_by, ticket.passed_key) = (number as u32, key);
+        let ChildPort { node, port } = branch.children[0];
+        let request = Request { lbn, ..submission.request };
+        self.submit(node, port, Submission { request, ..*submission });
         true
     }
 
     /// A request that a layer passed down is answered.
+    #[inline]
     fn passed_up(&mut self, number: usize, key: u32, completion: &Completion) {
-        self.tree.branches[number].in_flight -= 1;
-        if self.tree.layer(number).passed_up(self.now, key, &completion.request, completion) {
+        let branch = &mut self.tree.branches[number];
+        branch.in_flight -= 1;
+        let layer = branch.layer.as_deref_mut().expect("the layer is taking no request");
+        if layer.passed_up(self.now, key, &completion.request, completion) {
             self.drain(number);
         }
     }
