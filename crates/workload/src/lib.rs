@@ -73,7 +73,17 @@ impl Issue {
     /// A request of source 0 without priority, past the page cache.
     pub fn new(device: u32, request: Request, id: u64) -> Issue {
         let advice = ReadAdvice::Normal;
-        Issue { device, request, id, source: 0, urgent: false, limit: 0, direct: true, advice, resets_zone: false }
+        Issue {
+            device,
+            request,
+            id,
+            source: 0,
+            urgent: false,
+            limit: 0,
+            direct: true,
+            advice,
+            resets_zone: false,
+        }
     }
 }
 

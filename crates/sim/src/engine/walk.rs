@@ -61,7 +61,8 @@ impl Engine {
 
     #[inline]
     fn issue(&mut self, issue: &Issue) {
-        let Issue { device: volume, request, id, source, urgent, limit, direct, advice, resets_zone } = *issue;
+        let Issue { device: volume, request, id, source, urgent, limit, direct, advice, resets_zone } =
+            *issue;
         // Field by field: a copy in wide words would wait for the load's narrow stores.
         let Request { op, lbn, sectors, fua } = request;
         let request = Request { op, lbn, sectors, fua };

@@ -45,7 +45,9 @@ fn accesses(engine: &mut Engine, device: usize) -> Vec<(ArmRecord, Nanos)> {
     let alone = records.into_iter().map(|record| {
         let extent = drive.geometry.extent_at(record.blocks.start);
         let to = TrackPlace { cylinder: extent.cylinder, head: extent.head };
-        let alone = drive.mechanics.reposition(place, to, false);
+        // An access that crosses a track's end has the way to the next track in its seek.
+        let onwards = drive.mechanics.reposition(to, record.end_place, false);
+        let alone = drive.mechanics.reposition(place, to, false) + onwards;
         place = record.end_place;
         (record, alone)
     });

@@ -279,7 +279,17 @@ impl FioLoad {
                 self.issued += 1;
                 let Gate { direct, advice, .. } = self.members[index].gate;
                 let FioRequest { volume: device, request, urgent, limit, resets_zone, .. } = requested;
-                return Some(Issue { device, request, id, source, urgent, limit, direct, advice, resets_zone });
+                return Some(Issue {
+                    device,
+                    request,
+                    id,
+                    source,
+                    urgent,
+                    limit,
+                    direct,
+                    advice,
+                    resets_zone,
+                });
             }
             Step::Later(at) => {
                 self.standing[index] = Standing::Asleep;
