@@ -54,10 +54,11 @@ impl Interference {
 mod tests {
     use super::*;
 
-    fn delay(ratio: f64, others: &[Range<u64>]) -> Nanos {
+    /// The delay of a seek of 500 ns at 1,000 ns, with the begin and end of a seek of each other arm.
+    fn delay(ratio: f64, others: &[(u64, u64)]) -> Nanos {
         let mut arm = Interference::new(ratio);
-        for (device, other) in others.iter().enumerate() {
-            arm.observe(device as u32, Instant(other.start)..Instant(other.end));
+        for (device, (begin, end)) in others.iter().enumerate() {
+            arm.observe(device as u32, Instant(*begin)..Instant(*end));
         }
         let delay = arm.delay(Instant(1000), Nanos(500));
         assert_eq!(arm.own_seek(), Instant(1000)..Instant(1500) + delay);
@@ -66,17 +67,17 @@ mod tests {
 
     #[test]
     fn seek_is_delayed_by_the_share_of_its_overlap_with_other_seeks() {
-        assert_eq!(delay(0.5, &[0..1200]), Nanos(100));
-        assert_eq!(delay(0.5, &[1200..9000]), Nanos(150));
-        assert_eq!(delay(0.5, &[900..9000]), Nanos(250));
-        assert_eq!(delay(1.0, &[0..1200, 1400..1500]), Nanos(300));
+        assert_eq!(delay(0.5, &[(0, 1200)]), Nanos(100));
+        assert_eq!(delay(0.5, &[(1200, 9000)]), Nanos(150));
+        assert_eq!(delay(0.5, &[(900, 9000)]), Nanos(250));
+        assert_eq!(delay(1.0, &[(0, 1200), (1400, 1500)]), Nanos(300));
     }
 
     #[test]
     fn seek_without_overlap_or_with_a_ratio_of_zero_is_not_delayed() {
         assert_eq!(delay(1.0, &[]), Nanos::ZERO);
-        assert_eq!(delay(1.0, &[0..1000, 1500..9000]), Nanos::ZERO);
-        assert_eq!(delay(0.0, &[0..9000]), Nanos::ZERO);
+        assert_eq!(delay(1.0, &[(0, 1000), (1500, 9000)]), Nanos::ZERO);
+        assert_eq!(delay(0.0, &[(0, 9000)]), Nanos::ZERO);
     }
 
     #[test]
