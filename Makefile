@@ -9,8 +9,8 @@ PREFIX ?= /usr/local
 .PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full slowness-full tune-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed explore-hour explore-frames speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
 
 demo:
-	$(CARGO) build --release --package headstack-cli
-	$${CARGO_TARGET_DIR:-target}/release/headstack demo --out $(OUT)
+	$(CARGO) build --profile demo --package headstack-cli
+	$${CARGO_TARGET_DIR:-target}/demo/headstack demo --out $(OUT)
 
 # One build, all tests, then the list of the tests that were skipped and why.
 test: packages
