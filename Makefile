@@ -211,6 +211,19 @@ deny:
 	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
 	$(CARGO) deny check licenses bans sources
 
+# Changes of the public crates' interfaces since another commit that would break their users: minutes. AGAINST is the commit. Installs
+# cargo-semver-checks where it is missing, which takes ten minutes.
+.PHONY: semver
+semver:
+	$(CARGO) semver-checks --version >/dev/null 2>&1 || $(CARGO) install cargo-semver-checks --locked
+	$(CARGO) semver-checks --workspace --exclude headstack-bench --exclude headstack-prerequisites --exclude headstack-py --exclude headstack-tidy --exclude headstack-cli --exclude headstack-explorer-wasm --baseline-rev $(AGAINST) $(SEMVER)
+
+# Known vulnerabilities of all outside crates. Needs GitHub, where their list is.
+.PHONY: advisories
+advisories:
+	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
+	$(CARGO) deny check advisories
+
 # The crates as crates.io would have them, each built from its package alone: minutes. Nothing is published. The links to `drives/`, `rigs/`
 # and `studies/` are folders in the packages.
 .PHONY: package
