@@ -7,7 +7,8 @@ use headstack_model::Instant;
 
 use super::logged::Logged;
 use super::pace::Term;
-use super::process::{FioRequest, Process, Step};
+use super::process::{Process, Step};
+use super::request::FioRequest;
 use super::zoned::ZonedVolumes;
 use crate::trace::ReplayError;
 use crate::{Issue, Load, Poll, ReadAdvice};

@@ -6,10 +6,11 @@
 
 use std::fmt;
 
-use headstack_model::{Instant, Op, Request};
+use headstack_model::{Instant, Op};
 
 use super::pace::Term;
-use super::process::{FioRequest, Step};
+use super::process::Step;
+use super::request::FioRequest;
 use super::settings::Settings;
 use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
 use crate::{Load, Poll, VolumeInfo};
@@ -154,13 +155,6 @@ impl Logged {
     fn end_step(&mut self) -> Step {
         let Some(volume) = self.end.next_volume() else { return Step::Ended };
         self.out += 1;
-        Step::Issue(FioRequest {
-            volume,
-            request: Request::flush(),
-            urgent: false,
-            limit: 0,
-            resets_zone: false,
-            more: false,
-        })
+        Step::Issue(FioRequest::flush(volume))
     }
 }

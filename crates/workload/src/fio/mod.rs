@@ -26,6 +26,7 @@ mod options;
 mod own;
 mod pace;
 mod process;
+mod request;
 mod service;
 mod settings;
 mod sizes;

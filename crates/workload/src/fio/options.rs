@@ -235,14 +235,14 @@ const HONOURED: &[FioOption] = honoured! {
         "strided: requests stay in a part of the file until `zonesize` bytes were transferred; zbd: writes go to the write pointers of zones, \
          and reads to what was written; none (default). Of several jobs on a volume the first says its zones";
     Bytes "zonesize" => store zones.size,
-        |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
+        Given::bytes_or_zero,
         "With `zonemode=zbd`: bytes of a zone; default those of the disk, which may have none. With `zonemode=strided`: bytes to transfer in a \
          zone, required";
     Bytes "zonerange" => store zones.range,
-        |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
+        Given::bytes_or_zero,
         "With `zonemode=strided`: bytes of a zone; default `zonesize`";
     Bytes "zoneskip" => store zones.skip,
-        |v| if v.text()? == "0" { Ok(0) } else { v.bytes() },
+        Given::bytes_or_zero,
         "With `zonemode=strided`: bytes between two zones; default 0";
     Count "max_open_zones" => store zones.open_max, |v| v.count(0, MANY),
         "With `zonemode=zbd`: zones written in part at a time; default the limit of the disk";

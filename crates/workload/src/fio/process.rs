@@ -11,6 +11,7 @@ use super::dice::Dice;
 use super::extent::{Extent, Run};
 use super::file::Pattern;
 use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
+use super::request::FioRequest;
 use super::service::Files;
 use super::settings::{JobPriority, READ, Settings, WRITE};
 use super::strided::Stride;
@@ -22,19 +23,6 @@ pub(super) enum Step {
     Later(Instant),
     Blocked,
     Ended,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct FioRequest {
-    pub(super) volume: u32,
-    pub(super) request: Request,
-    pub(super) urgent: bool,
-    /// The number of its duration limit; 0 for none.
-    pub(super) limit: u8,
-    /// Whether the zone of a write is reset before it.
-    pub(super) resets_zone: bool,
-    /// Whether more may follow before a completion.
-    pub(super) more: bool,
 }
 
 /// The reason why a clone does not issue.
@@ -362,14 +350,7 @@ impl Process {
         self.out += 1;
         self.hold = Hold::Flush;
         let volume = self.files.file_at(file).volume;
-        Step::Issue(FioRequest {
-            volume,
-            request: Request::flush(),
-            urgent: false,
-            limit: 0,
-            resets_zone: false,
-            more: false,
-        })
+        Step::Issue(FioRequest::flush(volume))
     }
 
     /// The direction of the next request; `None` if it is not due yet.

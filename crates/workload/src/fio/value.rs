@@ -118,6 +118,11 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// A number of bytes, or 0.
+    pub(super) fn bytes_or_zero(&self) -> Parsed<u64> {
+        if self.text()? == "0" { Ok(0) } else { self.bytes() }
+    }
+
     pub(super) fn amount(&self) -> Parsed<Amount> {
         let text = self.text()?;
         match number(text, self.kb_base) {
