@@ -113,13 +113,32 @@ impl Verifier<'_> {
                 break;
             }
         }
-        doubtful.extend(self.suspicious_tracks());
-        doubtful.extend(self.unbroken().await?);
-        let doubtful = merged(doubtful).into_iter();
-        seen.doubtful = doubtful
-            .map(|range| self.0.boundaries.prober.lbn(range.start)..self.0.boundaries.prober.lbn(range.end))
-            .collect();
+        let doubtful = self.relearn_doubtful(doubtful).await?;
+        let lbn = |sector| self.0.boundaries.prober.lbn(sector);
+        seen.doubtful = doubtful.into_iter().map(|range| lbn(range.start)..lbn(range.end)).collect();
         Ok(seen)
+    }
+
+    /// On a busy host, relearns what is doubtful with more readings of each angle; returns what then is. On another host the disk is
+    /// the cause, and relearning would find the same.
+    async fn relearn_doubtful(&mut self, failed: Vec<Range<u64>>) -> LatticeResult<Vec<Range<u64>>> {
+        let mut doubtful = self.doubtful(failed).await?;
+        for round in 0..ROUNDS {
+            if doubtful.is_empty() || !self.0.boundaries.prober.is_host_busy() {
+                break;
+            }
+            self.0.boundaries.prober.require_more_agreement();
+            let failed = self.mend(doubtful, round).await?;
+            doubtful = self.doubtful(failed).await?;
+        }
+        Ok(doubtful)
+    }
+
+    /// Regions that were not confirmed, and those that look wrong.
+    async fn doubtful(&mut self, mut failed: Vec<Range<u64>>) -> LatticeResult<Vec<Range<u64>>> {
+        failed.extend(self.suspicious_tracks());
+        failed.extend(self.unbroken().await?);
+        Ok(merged(failed))
     }
 
     /// Reads the sectors of the next checks together, as many as the disk takes at a time.

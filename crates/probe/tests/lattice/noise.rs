@@ -76,6 +76,24 @@ fn coinciding_late_answers_do_not_hide_sectors() {
     }
 }
 
+/// Before doubtful tracks were relearned, two readings that were late alike left the maps of these runs wrong.
+#[test]
+fn tracks_that_late_answers_hid_are_relearned() {
+    let truth = TrackMap::of_geometry(&Geometry::new(&small()).expect("it holds"));
+    for (late, seed, is_cached) in [(20.0, 253, false), (20.0, 392, false), (10.0, 112, true)] {
+        let mut disk = SimulatedDisk::new(&small(), noise(5, late), seed).expect("the drive file holds");
+        let mut extraction = Extraction::new(disk.info(), extract);
+        let found = match is_cached {
+            true => drive::run(&mut extraction, &mut Cached(disk), |_, _, _| true),
+            false => drive::run(&mut extraction, &mut disk, |_, _, _| true),
+        };
+        let lattice = found.expect("it answers").expect("it is not cancelled").expect("there are tracks");
+        let agreement = compare(&lattice.map, &truth);
+        assert_eq!((agreement.missed, agreement.false_ones), (0, 0), "seed {seed}");
+        assert_eq!(lattice.verification.doubtful, [], "seed {seed}");
+    }
+}
+
 /// The table of docs/VALIDATION.md.
 #[test]
 #[ignore = "minutes: make probe-full"]
