@@ -83,7 +83,7 @@ fn file_with_the_write_pointers_of_other_zones_is_refused() {
     for (command, more) in [("emulate", &["--", "true"][..]), ("zones", &[])] {
         let (code, said) = headstack(command, &[&other[..], more].concat());
         assert!(
-            code == Some(2) && said.contains("something else than the write pointers of such zones"),
+            code == Some(2) && said.contains("it does not hold write pointers of these zones"),
             "{said}"
         );
     }

@@ -7,7 +7,7 @@ use std::io;
 pub enum ZonesError {
     /// The file has the write pointers of a disk that is divided otherwise, or a hot block table.
     #[error(
-        "it keeps something else than the write pointers of such zones; name a file that is not there, and it is made"
+        "it does not hold write pointers of these zones; name a file that does not exist, and the emulator creates it"
     )]
     OtherZones,
     /// A number is out of its range.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `[zones]`: a shingled disk whose host writes its zones in sequence (ZBC, ZAC). A read beyond the write pointers needs no access.
 ///
-/// A reset is no command of its own: a write at the first block of a full zone resets it first. fio's `zone_reset_frequency` resets other
+/// No command only resets a zone: a write at the first block of a full zone resets it first. fio's `zone_reset_frequency` resets other
 /// zones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -269,7 +269,7 @@ impl Device {
                 self.cache.set_start(index, self.disk.bad_blocks.sound_from(landed, start));
             }
         }
-        if self.commands.is_aborted_at(slot, begins, span.end) {
+        if self.commands.abort_if_overdue(slot, begins, span.end) {
             self.port.want(span.end, slot, Wanted::Finish);
         } else {
             self.send_from_media(slot, request.end() - unsent, ready, delivered.bound);
@@ -437,7 +437,7 @@ impl Device {
                 span.end
             }
         };
-        self.commands.is_aborted_at(slot, begins, end);
+        self.commands.abort_if_overdue(slot, begins, end);
         self.port.want(end, slot, Wanted::Finish);
         self.destage.last_was_destage = false;
         self.disk.occupy(Work::Writing { slot: Some(slot) }, end);

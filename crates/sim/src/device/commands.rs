@@ -124,9 +124,10 @@ impl Commands {
         }
     }
 
-    /// Whether a command exceeds a duration limit whose policy is to abort it, with its access from `begins` to `ends`. It then ends so.
+    /// Aborts a command that exceeds a duration limit whose policy is to abort it, with its access from `begins` to `ends`. Returns whether
+    /// it did.
     #[inline]
-    pub(super) fn is_aborted_at(&mut self, slot: u32, begins: Instant, ends: Instant) -> bool {
+    pub(super) fn abort_if_overdue(&mut self, slot: u32, begins: Instant, ends: Instant) -> bool {
         let job = &mut self.jobs[slot as usize];
         let is_aborted = job.command.limit > 0 && self.waiting.ends_aborted(job, begins, ends);
         if is_aborted {

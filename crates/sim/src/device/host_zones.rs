@@ -1,7 +1,7 @@
 //! The zones of a disk that its host writes in sequence.
 //!
-//! A read beyond the write pointers is answered as a hit of the cache is. A reset of a zone is no command of its own: a write at the first
-//! block of a full zone resets it first, and so does one that says so at the first block of any other; the reset takes no time.
+//! A read beyond the write pointers is answered as a hit of the cache is. No command only resets a zone: a write at the first block of a
+//! full zone resets it first, and so does one that says so at the first block of any other; the reset takes no time.
 
 use super::Command;
 use super::commands::Commands;
