@@ -138,13 +138,14 @@ impl SteppedRun {
     }
 }
 
-/// The device of each volume, where the volume is one device and nothing else.
+/// The device of each volume, where the volume is one device and nothing else, with the same block numbers.
 fn single_devices(rig: &Rig) -> Vec<Option<usize>> {
     let arrays = rig.resolved().array.len();
     let volumes = rig.volume_drives();
     let bare = volumes.len() - arrays;
+    let is_whole = rig.resolved().host.partition_start == 0;
     let single = |(index, drives): (usize, &Vec<usize>)| match drives[..] {
-        [device] if index < bare => Some(device),
+        [device] if index < bare && is_whole => Some(device),
         _ => None,
     };
     volumes.iter().enumerate().map(single).collect()

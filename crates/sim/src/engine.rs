@@ -155,6 +155,7 @@ impl Engine {
         let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>()?);
         engine.tree.add_arrays(arrays);
         engine.tree.add_rearrangers(rearrangers);
+        engine.tree.add_partitions(host)?;
         engine.tree.add_page_caches(host);
         engine.tree.add_calls(host);
         let mut links = Links::new(engine.devices());

@@ -12,6 +12,7 @@ mod link;
 mod memory;
 mod observe;
 pub mod os;
+mod partition_layer;
 mod rearrange_layer;
 pub mod rig;
 pub mod stats;

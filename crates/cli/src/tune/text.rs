@@ -54,10 +54,15 @@ fn commands(tuned: &Tuned<'_>) -> String {
     let is_of_disk = |one: &AdvisedSetting| KNOBS[one.choice.knob].owner == KnobOwner::Disk;
     let lasts = if outcome.advised.iter().all(is_of_disk) { " until the next start" } else { "" };
     let _ = writeln!(text, "To set them{lasts}:");
-    for command in outcome.commands(&tuned.command.disk, &tuned.command.array) {
+    for command in outcome.commands(&tuned.rig, &tuned.command.disk, &tuned.command.array) {
         let _ = writeln!(text, "  {command}");
     }
-    if outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == KnobOwner::Array) {
+    let is_any_of = |owner| outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == owner);
+    if is_any_of(KnobOwner::Partition) {
+        let what = "parted writes a new partition table: all data behind it are lost, so copy them first.";
+        let _ = writeln!(text, "{what}");
+    }
+    if is_any_of(KnobOwner::Array) {
         let _ =
             writeln!(text, "mdadm moves all data of the array for another chunk, which takes hours to days.");
         if tuned.command.array == ARRAY_PLACEHOLDER {
@@ -89,12 +94,12 @@ fn settings(tuned: &Tuned<'_>) -> String {
     let mut table =
         Table::new("Settings", ["setting", "now", "advised", tuned.goal.metric.name(), "what it is"])
             .with_words(5);
-    for advised in &tuned.outcome.advised {
+    for (advised, value) in tuned.outcome.advised.iter().zip(tuned.outcome.advised_values(&tuned.rig)) {
         let knob = &KNOBS[advised.choice.knob];
         table.row([
             knob.name.to_string(),
             knob.value_in(&tuned.rig),
-            advised.choice.text().to_string(),
+            value,
             percent(tuned.goal.metric, &advised.gain),
             knob.summary.to_string(),
         ]);

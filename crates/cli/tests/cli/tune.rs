@@ -78,6 +78,64 @@ fn chunk_of_an_array_is_advised_as_an_option_of_mdadm() {
 }
 
 #[test]
+fn partition_that_cuts_physical_sectors_is_advised_to_start_at_1_mib() {
+    // Pages of 4 KiB, which the disk has as physical sectors of eight blocks: from block 63 on, each write reads one first.
+    let (folder, job) = job(
+        "[w]\nrw=randwrite\nbs=4k\nsize=100g\nioengine=libaio\ndirect=1\niodepth=16\ntime_based\nruntime=1000\nthread\n",
+    );
+    let rule = folder.path().join("60.rules");
+    let tune = |start: &str, knobs: &[&str], more: &[&str]| {
+        let start = format!("host.partition_start={start}");
+        let args = ["tune", "st2000dm006", text(&job), "--requests", "400", "--set", &start];
+        let knobs = knobs.iter().flat_map(|knob| ["--knob", knob]);
+        args.into_iter().chain(knobs).chain(more.iter().copied()).map(str::to_string).collect::<Vec<_>>()
+    };
+    let args = tune("63", &["partition_start"], &["--udev", text(&rule), "--json"]);
+    let advice = json(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let advised = &advice["advised"][0];
+    assert_eq!(
+        (advised["setting"].as_str(), advised["now"].as_str(), advised["advised"].as_str()),
+        (Some("partition_start"), Some("63"), Some("2048")),
+        "{advice:#}"
+    );
+    assert!(advised["change"]["least_percent"].as_f64() > Some(20.0), "{advice:#}");
+    let command = "parted --script /dev/sda mklabel gpt mkpart data 1048576B 100%";
+    assert_eq!(advice["commands"][0], command);
+    assert!(!rule.exists(), "a rule of udev sets no partition");
+    let args = tune("63", &["partition_start"], &[]);
+    let out = printed(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(
+        out.contains(&format!("\nTo set them:\n  {command}\nparted writes a new partition table")),
+        "{out}"
+    );
+    // From block 2048 on, nothing is said of it.
+    let args = tune("2048", &["partition_start", "queue_depth"], &["--json"]);
+    let advice = json(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let settings = advice["advised"].as_array().expect("it is a list");
+    assert!(settings.iter().all(|one| one["setting"] != "partition_start"), "{advice:#}");
+    let args = tune("2048", &["partition_start"], &[]);
+    let said = refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), 2);
+    assert!(said.contains("has none of the settings that are tuned; "), "{said}");
+}
+
+#[test]
+fn partition_on_an_array_is_advised_to_start_with_a_stripe() {
+    // Writes of a stripe, four times 512 KiB: from 1 MiB on, each is half of two stripes, of which the rest or the parity is read first.
+    let (_folder, job) =
+        job("[w]\nrw=write\nbs=2m\nioengine=psync\ndirect=1\ntime_based\nruntime=1000\nthread\n");
+    let args = ["tune", "raid5", text(&job), "--set", "array.stripe_unit_sectors=1024", "--requests", "200"];
+    let more = ["--set", "host.partition_start=2048", "--knob", "partition_start", "--json"];
+    let advice = json(&[&args[..], &more].concat());
+    let advised = &advice["advised"][0];
+    assert_eq!(
+        (advised["now"].as_str(), advised["advised"].as_str(), advised["key_value"].as_str()),
+        (Some("2048"), Some("4096"), Some("4096")),
+        "{advice:#}"
+    );
+    assert_eq!(advice["commands"][0], "parted --script /dev/mdX mklabel gpt mkpart data 2097152B 100%");
+}
+
+#[test]
 fn keys_of_a_node_are_written_for_its_file() {
     // Forty sequential readers: with 64 KiB a turn, the disk seeks for each of them.
     let (folder, job) = job(

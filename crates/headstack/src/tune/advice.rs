@@ -69,6 +69,26 @@ impl TuneOutcome {
         all
     }
 
+    /// The rig with the advised settings.
+    fn advised_rig(&self, rig: &Rig) -> Rig {
+        let mut after = rig.clone();
+        for advised in self.in_order() {
+            let set = KNOBS[advised.choice.knob].set(&mut after, advised.choice.text());
+            set.expect("the rig had it in a run");
+        }
+        after
+    }
+
+    /// The value of each advised setting, the one with the largest gain first. The start of a partition may follow from an advised chunk.
+    pub fn advised_values(&self, rig: &Rig) -> Vec<String> {
+        let after = self.advised_rig(rig);
+        let value = |advised: &AdvisedSetting| match (&KNOBS[advised.choice.knob], advised.choice.text()) {
+            (knob, text) if knob.owner == KnobOwner::Partition => knob.key_value(&after, text),
+            (_, text) => text.to_string(),
+        };
+        self.advised.iter().map(value).collect()
+    }
+
     /// The advised settings of an owner, each with its value.
     fn of_owner(&self, owner: KnobOwner) -> Vec<(&'static Knob, &'static str)> {
         let all = self.in_order().into_iter().map(|one| (&KNOBS[one.choice.knob], one.choice.text()));
@@ -76,9 +96,12 @@ impl TuneOutcome {
     }
 
     /// The commands that set them: attributes of the disk until the next start, the chunk of the array permanently, keys of a node until it ends.
+    /// A partition's start needs a new table of partitions, which loses the data.
     ///
-    /// `disk` is a name such as `sda`, `array` one such as `md0`.
-    pub fn commands(&self, disk: &str, array: &str) -> Vec<String> {
+    /// `rig` is the rig before the advice, `disk` is a name such as `sda`, `array` one such as `md0`.
+    pub fn commands(&self, rig: &Rig, disk: &str, array: &str) -> Vec<String> {
+        let after = self.advised_rig(rig);
+        let parted = if rig.resolved().array.is_empty() { disk } else { array };
         let to_disk = |value: &str, attribute: &str| format!("echo {value} > /sys/block/{disk}/{attribute}");
         let mut all = Vec::new();
         for advised in self.in_order() {
@@ -87,6 +110,10 @@ impl TuneOutcome {
             all.push(match owner {
                 KnobOwner::Disk => to_disk(value, attribute),
                 KnobOwner::Array => format!("mdadm --grow /dev/{array} {attribute}={value}"),
+                KnobOwner::Partition => {
+                    let start = after.resolved().host.partition_start * 512;
+                    format!("parted --script /dev/{parted} mklabel gpt mkpart data {start}B 100%")
+                }
                 KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
             });
             all.extend(knob.companion(value).map(|(attribute, value)| to_disk(value, attribute)));
@@ -118,15 +145,16 @@ impl TuneOutcome {
 
     /// All of it as a JSON object; `rig` is the rig before the advice.
     pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str, array: &str) -> Map<String, Value> {
-        let advised = self.advised.iter().map(|advised| {
+        let after = self.advised_rig(rig);
+        let advised = self.advised.iter().zip(self.advised_values(rig)).map(|(advised, value)| {
             let knob = &KNOBS[advised.choice.knob];
             json!({
                 "setting": knob.name,
                 "key": knob.key,
-                "key_value": knob.key_value(rig, advised.choice.text()),
+                "key_value": knob.key_value(&after, advised.choice.text()),
                 "attribute": knob.attribute,
                 "now": knob.value_in(rig),
-                "advised": advised.choice.text(),
+                "advised": value,
                 "change": change_to_json(goal.metric, &advised.gain),
             })
         });
@@ -147,7 +175,7 @@ impl TuneOutcome {
             "advised": advised.collect::<Vec<_>>(),
             "change": change_to_json(goal.metric, &self.whole),
             "figures": figures.collect::<Map<_, _>>(),
-            "commands": self.commands(disk, array),
+            "commands": self.commands(rig, disk, array),
             "array_layout": self.array_layout(rig).map(|layout| layout.to_json()),
             "runs": self.runs,
             "whole_runs": self.whole_runs,

@@ -2,7 +2,8 @@
 
 use super::knobs::{KNOBS, KnobOwner};
 use super::search::TuneOutcome;
-use headstack_sim::rig::{Organisation, Rig};
+use super::stripe;
+use headstack_sim::rig::Rig;
 use serde_json::{Value, json};
 
 /// KiB of a block of ext4.
@@ -48,22 +49,13 @@ impl ArrayLayout {
 }
 
 impl TuneOutcome {
-    /// The layout on the array with the advised chunk; none where no chunk is advised, or the first array does not stripe over whole drives.
+    /// The layout on the array with the advised chunk; none where no chunk is advised, or the rig has not one array that
+    /// stripes over whole drives.
     pub fn array_layout(&self, rig: &Rig) -> Option<ArrayLayout> {
         let is_of_array = |knob: usize| KNOBS[knob].owner == KnobOwner::Array;
         let advised = self.advised.iter().find(|advised| is_of_array(advised.choice.knob))?;
-        let spec = rig.resolved();
-        let array = spec.array.first()?;
-        let members = array.member_count(spec) as u64;
-        let data_drives = match array.organisation {
-            Organisation::Striping => members,
-            Organisation::Mirroring => members / u64::from(array.copies.max(1)),
-            Organisation::ParityDrive | Organisation::Raid5 => members.checked_sub(1)?,
-            Organisation::Raid6 => members.checked_sub(2)?,
-            Organisation::Concatenation | Organisation::ChainedDeclustering => return None,
-        };
         let chunk_kib = advised.choice.text().parse().ok()?;
-        (spec.array.len() == 1 && data_drives > 0).then_some(ArrayLayout { chunk_kib, data_drives })
+        Some(ArrayLayout { chunk_kib, data_drives: stripe::data_drives(rig)? })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings that are tuned, in one list: the name that Linux has for each, the key of a rig, and the values that are tried.
 
+use super::stripe;
 use crate::error::Error;
 use headstack_sim::rig::Rig;
 use serde_json::Value;
@@ -11,6 +12,8 @@ pub enum KnobOwner {
     Disk,
     /// The array: an option of `mdadm`.
     Array,
+    /// The table of partitions of the disk or the array.
+    Partition,
     /// The storage node: a key of its node file.
     Node,
 }
@@ -22,11 +25,11 @@ pub struct Knob {
     pub name: &'static str,
     /// The key of a rig.
     pub key: &'static str,
-    /// The values that are tried, as the attribute, option or key takes them.
+    /// The values that are tried, as the attribute, option or key takes them; [`STRIPE`] is the start of one.
     pub values: &'static [&'static str],
     /// What it belongs to.
     pub owner: KnobOwner,
-    /// The attribute below `/sys/block/DISK`, the option of `mdadm`, or the key below `[[disk]]` of a node file.
+    /// The attribute below `/sys/block/DISK`, the option of `mdadm`, the field of a partition, or the key below `[[disk]]` of a node file.
     pub attribute: &'static str,
     /// The scheduler with which the setting has an effect, if it belongs to one.
     pub scheduler: Option<&'static str>,
@@ -39,8 +42,11 @@ pub struct Knob {
 /// The knob to which others belong.
 pub(super) const SCHEDULER: &str = "scheduler";
 
-/// All settings that are tuned.
-pub const KNOBS: [Knob; 13] = [
+/// A start of a partition: that of the first stripe from 1 MiB on, with the array's chunk.
+pub(super) const STRIPE: &str = "stripe";
+
+/// All settings that are tuned. The start of a partition is behind the chunk, from which it may follow.
+pub const KNOBS: [Knob; 14] = [
     Knob {
         name: SCHEDULER,
         key: "host.queue.elevator",
@@ -132,6 +138,16 @@ pub const KNOBS: [Knob; 13] = [
         summary: "KiB of the array's stripe unit",
     },
     Knob {
+        name: "partition_start",
+        key: "host.partition_start",
+        values: &["2048", STRIPE],
+        owner: KnobOwner::Partition,
+        attribute: "start",
+        scheduler: None,
+        default: "0",
+        summary: "first sector of the partition, in units of 512 bytes",
+    },
+    Knob {
         name: "memory_bytes",
         key: "node.memory_bytes",
         values: &["8388608", "16777216", "33554432", "67108864", "134217728"],
@@ -211,8 +227,11 @@ impl Knob {
         }
     }
 
-    /// A value as the key of a rig has it: a chunk in sectors.
+    /// A value as the key of a rig has it: a chunk in sectors, and [`STRIPE`] as a number where the rig has a stripe.
     pub fn key_value(&self, rig: &Rig, value: &str) -> String {
+        if value == STRIPE {
+            return stripe::partition_start(rig).map_or_else(|| value.to_string(), |start| start.to_string());
+        }
         let kib = value.parse::<u64>().ok().filter(|_| self.owner == KnobOwner::Array);
         kib.map_or_else(|| value.to_string(), |kib| (kib * KIB / sector_bytes(rig)).to_string())
     }
@@ -230,6 +249,7 @@ impl Knob {
         let spec = &rig.resolved();
         match self.owner {
             KnobOwner::Array => spec.array.iter().any(|array| array.stripe_unit_sectors.is_some()),
+            KnobOwner::Partition => spec.host.partition_start > 0,
             KnobOwner::Node => spec.node.is_some(),
             KnobOwner::Disk if self.key.starts_with("host.page_cache.") => spec.host.page_cache.is_some(),
             KnobOwner::Disk => spec.host.queue.order.is_none(),
@@ -264,15 +284,19 @@ mod tests {
         for knob in KNOBS {
             let name = match knob.owner {
                 KnobOwner::Disk => "workstation",
-                KnobOwner::Array => "raid5",
+                KnobOwner::Array | KnobOwner::Partition => "raid5",
                 KnobOwner::Node => "stream-node",
             };
-            let rig = load_rig(name, &NoFiles).expect("it ships");
+            let mut rig = load_rig(name, &NoFiles).expect("it ships");
+            if knob.owner == KnobOwner::Partition {
+                rig.set(knob.key, "63").expect("each disk has that sector");
+            }
             assert!(knob.is_in(&rig), "{}", knob.name);
             for value in knob.values {
                 let mut set = rig.clone();
                 knob.set(&mut set, value).unwrap_or_else(|error| panic!("{}={value}: {error}", knob.name));
-                assert_eq!(knob.value_in(&set), *value, "{}", knob.name);
+                let shown = if *value == STRIPE { "2048" } else { value };
+                assert_eq!(knob.value_in(&set), shown, "{}", knob.name);
             }
         }
     }

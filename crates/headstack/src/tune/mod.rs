@@ -7,6 +7,7 @@ mod goal;
 mod judge;
 mod knobs;
 mod search;
+mod stripe;
 mod verification;
 
 pub use advice::{change_to_json, evidence, knob_named};
@@ -25,10 +26,11 @@ use headstack_sim::rig::Rig;
 pub fn candidates(rig: &Rig) -> Vec<SettingChoice> {
     let mut all = Vec::new();
     for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig)) {
-        let now = one.value_in(rig);
+        let mut known = vec![one.key_value(rig, &one.value_in(rig))];
         for (value, text) in one.values.iter().enumerate() {
-            let fits = one.set(&mut rig.clone(), text).is_ok();
-            if fits && *text != now {
+            let key_value = one.key_value(rig, text);
+            if one.set(&mut rig.clone(), text).is_ok() && !known.contains(&key_value) {
+                known.push(key_value);
                 all.push(SettingChoice { knob, value });
             }
         }
@@ -54,7 +56,7 @@ pub fn candidates_of(rig: &Rig, knobs: &[usize]) -> Result<Vec<SettingChoice>, S
     let is_tried = |choice: &SettingChoice| knobs.is_empty() || knobs.contains(&choice.knob);
     let found: Vec<SettingChoice> = candidates(rig).into_iter().filter(is_tried).collect();
     if found.is_empty() {
-        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, the node's [node], the others a queue without host.queue.order".to_string());
+        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], the node's [node], the others a queue without host.queue.order".to_string());
     }
     Ok(found)
 }
@@ -106,6 +108,24 @@ mod tests {
         };
         assert_eq!(of("scheduler"), ["none", "bfq", "kyber"]);
         assert_eq!(of("read_ahead_kb"), ["0", "32", "512", "1024", "4096"]);
+    }
+
+    #[test]
+    fn start_of_a_partition_is_a_candidate_where_the_rig_has_one_and_once() {
+        let starts = |rig: &str, sets: &[(&str, &str)]| {
+            let mut rig = load_rig(rig, &NoFiles).expect("it ships");
+            sets.iter().for_each(|(key, value)| rig.set(key, value).expect("the rig takes it"));
+            let of_knob = |choice: &SettingChoice| KNOBS[choice.knob].name == "partition_start";
+            let all = candidates(&rig).into_iter().filter(of_knob);
+            all.map(|choice| KNOBS[choice.knob].key_value(&rig, choice.text())).collect::<Vec<_>>()
+        };
+        let start = ("host.partition_start", "63");
+        assert_eq!(starts("workstation", &[]), [""; 0]);
+        assert_eq!(starts("workstation", &[start]), ["2048"]);
+        assert_eq!(starts("workstation", &[("host.partition_start", "2048")]), [""; 0]);
+        // Stripes of 256 KiB begin at 2048, those of 2 MiB do not.
+        assert_eq!(starts("raid5", &[start]), ["2048"]);
+        assert_eq!(starts("raid5", &[start, ("array.stripe_unit_sectors", "1024")]), ["2048", "4096"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
 use crate::layer::Layer;
 use crate::os::{CallLayer, CopyCost, DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PortQueue};
+use crate::partition_layer::{self, PartitionLayer};
 use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
 use headstack_policy::rearrange_table::PlacementCopies;
@@ -79,6 +80,7 @@ struct Rank {
 enum LayerKind {
     Calls,
     PageCache,
+    Partition,
     Array,
     Streams,
     Rearrange,
@@ -229,6 +231,21 @@ impl LayerTree {
             self.volumes[number].sectors = layer.visible_sectors();
             self.add_on_top(LayerKind::Rearrange, number, layer);
         }
+    }
+
+    /// Puts the start of a partition before each volume, whose sectors in front of it are hidden from then on, if there is one.
+    ///
+    /// *Errors:* a volume has no such sector.
+    pub(super) fn add_partitions(&mut self, host: &HostSpec) -> Result<(), HostError> {
+        let start = host.partition_start;
+        for number in 0..self.volumes.len() * usize::from(start > 0) {
+            let Volume { sectors, sector_bytes, .. } = self.volumes[number];
+            let first = partition_layer::first_sector(start, sectors, sector_bytes);
+            let first = first.map_err(|message| HostError::new("partition_start", message))?;
+            self.volumes[number].sectors -= first;
+            self.add_on_top(LayerKind::Partition, number, PartitionLayer::new(first));
+        }
+        Ok(())
     }
 
     /// Puts a page cache before each volume, if the host has one.
@@ -388,7 +405,8 @@ impl LayerTree {
         let mut node = self.volumes[volume].root;
         while let Some(number) = self.branch_of(node) {
             let branch = &self.branches[number];
-            let is_moved = branch.downcast::<RearrangeLayer>().is_some();
+            let is_moved =
+                branch.rank.kind == LayerKind::Partition || branch.downcast::<RearrangeLayer>().is_some();
             let [child] = &branch.children[..] else { return None };
             node = if is_moved { return None } else { child.node };
         }

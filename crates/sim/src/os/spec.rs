@@ -16,6 +16,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
+    /// First sector of the partition that the load addresses, in units of 512 bytes (Linux: `/sys/block/DISK/PARTITION/start`): block 0 of
+    /// each volume is there, below its page cache. The partition ends with the volume. Default: 0, the whole volume.
+    #[serde(skip_serializing_if = "is_default")]
+    pub partition_start: u64,
     /// The page cache of each volume. Without it, requests go directly to the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<PageCacheSpec>,

@@ -10,6 +10,7 @@ mod bus_spec;
 mod checks;
 mod document;
 mod links;
+mod partition;
 mod parts;
 mod paths;
 mod rearrange;
@@ -28,6 +29,7 @@ use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
 use crate::engine::Engine;
 use crate::os::HostError;
+use crate::partition_layer;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Lbn, SpecError, drives};
@@ -164,6 +166,7 @@ impl Rig {
         let volumes = whole_volumes(rig).into_iter().map(|WholeVolume { mut info, drive }| {
             info.sectors =
                 rearrange::visible_sectors(rig, drive.as_ref(), &info).expect("the rig was checked");
+            info.sectors -= partition::first_sector(rig, &info).expect("the rig was checked");
             info
         });
         volumes.collect()
@@ -181,8 +184,13 @@ impl Rig {
             array.planned(&drives).expect("the rig was checked")
         });
         let starts = planned.as_ref().and_then(|array| array.concatenated_starts()).unwrap_or(&[0]);
-        let ends = starts.iter().skip(1).chain([&volume.sectors]);
-        starts.iter().zip(ends).map(|(start, end)| Lbn(*start)..Lbn(*end)).collect()
+        // A partition may begin behind the blocks of the first arm.
+        let first = rig.host.partition_start.saturating_mul(partition_layer::UNIT_BYTES)
+            / u64::from(volume.sector_bytes);
+        let starts = starts.iter().map(|start| start.saturating_sub(first));
+        let ends = starts.clone().skip(1).chain([volume.sectors]);
+        let ranges = starts.zip(ends).filter(|(start, end)| start < end);
+        ranges.map(|(start, end)| Lbn(start)..Lbn(end)).collect()
     }
 
     /// The drives that each volume has, spares among them, by their numbers, which are those of the engine's devices.

@@ -3,7 +3,7 @@
 use super::DriveLookup;
 use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
-use super::{array, attach, document, paths, rearrange};
+use super::{array, attach, document, partition, paths, rearrange};
 use crate::os::HostError;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
@@ -44,6 +44,7 @@ pub(super) fn resolve(
         config.check().map_err(node_fault)?;
     }
     rearrange::check(&spec)?;
+    partition::check(&spec)?;
     Ok(spec)
 }
 

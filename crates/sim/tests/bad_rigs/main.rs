@@ -114,7 +114,7 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 51] = [
+const MAY_BE_ZERO: [&str; 52] = [
     "actuator_load_threshold",
     "antic_expire",
     "arbitration_us",
@@ -140,6 +140,7 @@ const MAY_BE_ZERO: [&str; 51] = [
     "interference_ratio",
     "interrupt_us",
     "max_budget",
+    "partition_start",
     "piece_us",
     "prio_aging_expire",
     "program_us_per_byte",

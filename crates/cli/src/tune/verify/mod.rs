@@ -170,6 +170,9 @@ impl PreparedVerification {
                     Some(format!("{} has no {}", self.disk.device().display(), knob.attribute))
                 }
                 KnobOwner::Array => Some("mdadm rewrites the array for it".to_string()),
+                KnobOwner::Partition => {
+                    Some("it needs a new partition table, which loses the data".to_string())
+                }
                 KnobOwner::Node => Some("a node reads it at its start".to_string()),
             };
             match reason {
