@@ -289,6 +289,7 @@ def tune(
     goal: str,
     bounds: list[str],
     knobs: list[str],
+    job: str | None,
     requests: int,
     seed: int,
     disk: str,

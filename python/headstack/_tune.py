@@ -35,11 +35,12 @@ class Advice:
     setting: str
     """Its name: `read_ahead_kb`."""
     key: str
-    """The key of a rig."""
+    """The key of a rig; empty for `ionice`, which processes have."""
     key_value: str
     """The advised value of that key; of an array's chunk it is in sectors."""
     attribute: str
-    """The attribute below `/sys/block/DISK`, the option of mdadm, or the key below `[[disk]]` of a node file."""
+    """The attribute below `/sys/block/DISK`, the option of mdadm, the field of a partition, the key below `[[disk]]` of a node file, or the key
+    of a fio job."""
     now: str
     advised: str
     change: Change
@@ -64,6 +65,8 @@ class Tuning:
 
     goal: str
     bounds: tuple[str, ...]
+    job: str | None
+    """The job whose figures these are; None for the whole load."""
     bounds_kept: bool
     advised: tuple[Advice, ...]
     """The settings, the one with the largest gain first; none where nothing is better than chance explains."""
@@ -89,8 +92,8 @@ class Tuning:
     """Settings that are not simulated, of which nothing is said."""
 
     def apply(self, rig: Rig) -> Rig:
-        """The rig with the advised settings."""
-        for advice in self.advised:
+        """The rig with the advised settings that are of a rig."""
+        for advice in (advice for advice in self.advised if advice.key):
             value = advice.key_value
             rig = rig.set(advice.key, int(value) if value.isdigit() else value)
         return rig
@@ -108,6 +111,7 @@ def tune(
     goal: str = "throughput",
     bound: str | Sequence[str] = (),
     knob: str | Sequence[str] = (),
+    job: str | None = None,
     requests: int = 20_000,
     seed: int = 0,
     disk: str = "sda",
@@ -118,8 +122,8 @@ def tune(
 
     The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
     `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
-    settings that are tried. `requests` are those of a whole run, at least 100. `disk` is named in the commands and in the udev rule,
-    `array` in the command of mdadm.
+    settings that are tried. `job` names the job of a fio job file that counts; `ionice` is then tried for the others. `requests` are
+    those of a whole run, at least 100. `disk` is named in the commands and in the udev rule, `array` in the command of mdadm.
 
     The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
     comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.
@@ -131,7 +135,7 @@ def tune(
         raise InputError("rig: has an order or a layer in Python, which tune cannot run; tune the rig without it")
     title = f"headstack tune {rig.name}"
     text, udev_rule = _native.tune(
-        rig._native, load._native, goal, _texts(bound), _texts(knob), requests, seed, disk, array, title, progress
+        rig._native, load._native, goal, _texts(bound), _texts(knob), job, requests, seed, disk, array, title, progress
     )
     found = json.loads(text)
 

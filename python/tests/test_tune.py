@@ -51,6 +51,33 @@ def test_advice_is_that_of_the_command(needs_command: str, shallow: hs.Rig, tmp_
     assert calls == sorted(calls) and calls[-1] <= found.runs
 
 
+def test_idle_class_of_the_other_jobs_is_advised_and_is_no_key_of_the_rig() -> None:
+    # The backup keeps 32 commands at the disk, behind which each read of the other job waits.
+    jobs = """[global]
+direct=1
+time_based
+runtime=1000
+thread
+[reader]
+rw=randread
+bs=4k
+size=100g
+[backup]
+rw=randread
+bs=64k
+size=100g
+ioengine=libaio
+iodepth=32
+"""
+    rig = hs.Rig("workstation")
+    found = hs.tune(rig, hs.Fio.from_text(jobs), goal="mean", knob="ionice", job="reader", requests=400)
+    [advice] = found.advised
+    assert (found.job, advice.setting, advice.advised) == ("reader", "ionice", "idle")
+    assert found.apply(rig).to_dict() == rig.to_dict()
+    with pytest.raises(hs.InputError, match="job: no job is called `raeder`; did you mean `reader`"):
+        hs.tune(rig, hs.Fio.from_text(jobs), knob="ionice", job="raeder")
+
+
 def test_wrong_arguments_name_the_nearest(shallow: hs.Rig, load: hs.Fio) -> None:
     for arguments, message in [
         ({"goal": "p98"}, "goal: nothing is called `p98`; did you mean `p99`"),

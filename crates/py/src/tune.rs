@@ -6,7 +6,8 @@ use crate::rig::NativeRig;
 use crate::watch::watched;
 use headstack::Rig;
 use headstack::tune::{
-    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named, run_trial, search,
+    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, has_other_jobs, knob_named,
+    run_trial, search,
 };
 use pyo3::prelude::*;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -19,7 +20,7 @@ const REQUESTS_MIN: u64 = 100;
 /// Searches for the settings of a rig that serve a load best. Returns what `headstack tune --json` prints of it, and a udev rule. `report` gets
 /// the number of runs.
 #[pyfunction]
-#[pyo3(signature = (rig, load, goal, bounds, knobs, requests, seed, disk, array, title, report))]
+#[pyo3(signature = (rig, load, goal, bounds, knobs, job, requests, seed, disk, array, title, report))]
 #[allow(clippy::too_many_arguments, reason = "the options of the command, which Python passes by keyword")]
 pub(crate) fn tune(
     py: Python<'_>,
@@ -28,6 +29,7 @@ pub(crate) fn tune(
     goal: &str,
     bounds: Vec<String>,
     knobs: Vec<String>,
+    job: Option<String>,
     requests: u64,
     seed: u64,
     disk: &str,
@@ -43,12 +45,23 @@ pub(crate) fn tune(
     let bounds = bounds.iter().map(parse).collect::<Result<_, _>>().map_err(input_error)?;
     let place = |name: &String| knob_named(name).map_err(|message| format!("knob: {message}"));
     let knobs = knobs.iter().map(place).collect::<Result<Vec<_>, _>>().map_err(input_error)?;
-    let goal = TuneGoal { metric, bounds };
-    let candidates = candidates_of(&rig.rig, &knobs);
+    let others = |job: &String| {
+        let workload = load.source.workload().map_err(PyErr::from)?;
+        has_other_jobs(&workload, job).map_err(|message| input_error(format!("job: {message}")))
+    };
+    let has_others = job.as_ref().map_or(Ok(false), others)?;
+    let goal = TuneGoal { metric, bounds, job };
+    let candidates = candidates_of(&rig.rig, &knobs, has_others);
     let candidates = candidates.map_err(|message| input_error(format!("{}: {message}", rig.name)))?;
     let (is_stopped, runs) = (AtomicBool::new(false), AtomicU64::new(0));
-    let trials =
-        TuneTrials { rig: &rig.rig, load: &load.source, requests, is_stopped: &is_stopped, runs: &runs };
+    let trials = TuneTrials {
+        rig: &rig.rig,
+        load: &load.source,
+        requests,
+        job: goal.job.as_deref(),
+        is_stopped: &is_stopped,
+        runs: &runs,
+    };
     let work = || {
         let mut run = |wanted: &[TuneTrial]| trials.run(wanted);
         let outcome = search(&goal, &candidates, seed, &mut run).map_err(CallError::Input)?;
@@ -73,6 +86,7 @@ struct TuneTrials<'a> {
     rig: &'a Rig,
     load: &'a LoadSource,
     requests: u64,
+    job: Option<&'a str>,
     is_stopped: &'a AtomicBool,
     runs: &'a AtomicU64,
 }
@@ -88,8 +102,8 @@ impl TuneTrials<'_> {
             return Err("stopped".to_string());
         }
         let workload = self.load.workload().map_err(|error| error.to_string())?;
-        let figures =
-            run_trial(self.rig, workload, trial, self.requests).map_err(|error| error.to_string())?;
+        let figures = run_trial(self.rig, workload, trial, self.requests, self.job)
+            .map_err(|error| error.to_string())?;
         self.runs.fetch_add(1, Ordering::Relaxed);
         figures.ok_or_else(|| "load: no request is counted; its ramp_time is longer than it runs".to_string())
     }

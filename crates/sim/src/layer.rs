@@ -28,6 +28,8 @@ pub struct Submission {
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed.
     pub urgent: bool,
+    /// Whether an elevator of the host serves it only while no other request waits, if it is not urgent.
+    pub idle: bool,
     /// The number of its command duration limit; 0 for none. Caches do not pass it on.
     pub limit: u8,
     /// Whether a process waits for it, as for a read or for a flush; not for a write-back.
@@ -49,6 +51,7 @@ impl Submission {
             request,
             source,
             urgent: false,
+            idle: false,
             limit: 0,
             sync: true,
             direct: true,

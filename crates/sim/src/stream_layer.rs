@@ -110,17 +110,17 @@ impl StreamLayer {
         // A flush has no blocks.
         let (lbn, sectors) = (Lbn(offset / self.sector_bytes), (bytes / self.sector_bytes) as u32);
         let request = if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
-        let (source, urgent, limit) = match place {
+        let (source, urgent, idle, limit) = match place {
             TransferBuffer::Request(ticket) => {
-                let Submission { source, urgent, limit, .. } = self.clients[ticket as usize].submission;
-                (source, urgent, limit)
+                let Submission { source, urgent, idle, limit, .. } = self.clients[ticket as usize].submission;
+                (source, urgent, idle, limit)
             }
             // Read-ahead and coalesced data belong to no single request.
-            TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false, 0),
+            TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false, false, 0),
         };
         // The limit that keeps a guarantee precedes the one that the load gave.
         let limit = if own > 0 { own } else { limit };
-        let submission = Submission { source, urgent, limit, ..Submission::new(id, request) };
+        let submission = Submission { source, urgent, idle, limit, ..Submission::new(id, request) };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 

@@ -59,6 +59,8 @@ pub struct Issue {
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
     pub urgent: bool,
+    /// Whether the host serves it only while no other request waits, if it is not urgent (Linux's idle class, `ionice -c 3`).
+    pub idle: bool,
     /// The number of its command duration limit, 1 to 7 (Linux's hint in its priority); 0 for none.
     pub limit: u8,
     /// Whether it bypasses the page cache of the host, if the rig has one (as with `O_DIRECT`).
@@ -79,6 +81,7 @@ impl Issue {
             id,
             source: 0,
             urgent: false,
+            idle: false,
             limit: 0,
             direct: true,
             advice,

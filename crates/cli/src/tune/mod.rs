@@ -44,6 +44,9 @@ pub(crate) struct Tune {
     /// Try only this setting. May be repeated. [default: all]
     #[arg(long, value_name = "NAME", value_parser = tune::knob_named)]
     knob: Vec<usize>,
+    /// Count only this job of a fio job file. With it, ionice is tried for the other jobs.
+    #[arg(long, value_name = "NAME", conflicts_with = "verify")]
+    job: Option<String>,
     /// Requests of a whole run; the short ones have a quarter and half of them.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..))]
     requests: u64,
@@ -92,9 +95,10 @@ impl Tune {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut rig = rig::load::load(&self.rig)?;
         self.options.apply(&mut rig)?;
-        let goal = TuneGoal { metric: self.goal, bounds: self.bound.clone() };
+        let goal = TuneGoal { metric: self.goal, bounds: self.bound.clone(), job: self.job.clone() };
         let refused = |message| Failure::Input(format!("{}: {message}", self.rig));
-        let candidates = tune::candidates_of(&rig, &self.knob).map_err(refused)?;
+        let has_others = self.has_other_jobs()?;
+        let candidates = tune::candidates_of(&rig, &self.knob, has_others).map_err(refused)?;
         let udev = NewFile::if_named(self.udev.as_deref())?;
         let node = NewFile::if_named(self.node.as_deref())?;
         let fio = NewFile::if_named(self.fio.as_deref())?;
@@ -126,6 +130,14 @@ impl Tune {
         let text = files::read_text(Path::new(&self.load))?;
         let job = FioVerification::new(&text, &format!("/dev/{}", self.disk), FIO_SECONDS);
         job.map(|job| job.text).map_err(|error| fault(&error))
+    }
+
+    /// Whether the load has other jobs than the one that counts.
+    fn has_other_jobs(&self) -> Result<bool, Failure> {
+        let Some(job) = &self.job else { return Ok(false) };
+        let workload = self.load_options.open(&self.load)?;
+        tune::has_other_jobs(&workload, job)
+            .map_err(|message| Failure::Input(format!("--job: {}: {message}", self.load)))
     }
 
     fn search(
@@ -166,7 +178,8 @@ impl Tune {
     /// A run of the load with the trial's settings.
     fn measure(&self, rig: &Rig, trial: &TuneTrial) -> Result<TuneFigures, Failure> {
         let workload = self.load_options.open(&self.load)?;
-        let figures = tune::run_trial(rig, workload, trial, self.requests).map_err(load::failure)?;
+        let figures = tune::run_trial(rig, workload, trial, self.requests, self.job.as_deref());
+        let figures = figures.map_err(load::failure)?;
         figures.ok_or_else(|| {
             let why = "no request is counted; its ramp_time is longer than it runs";
             Failure::Input(format!("{}: {why}", self.load))

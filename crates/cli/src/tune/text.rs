@@ -20,6 +20,10 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
         let _ = writeln!(text, "Together: {} {}.\n", metric.name(), percent(metric, &outcome.whole));
     }
     let _ = writeln!(text, "{}", figures(tuned));
+    if let Some(job) = &tuned.goal.job {
+        let _ =
+            writeln!(text, "The figures are those of the job {job}; those of the other jobs may be worse.\n");
+    }
     for bound in tuned.goal.bounds.iter().filter(|bound| !is_kept(tuned, bound)) {
         let _ = writeln!(
             text,
@@ -62,6 +66,11 @@ fn commands(tuned: &Tuned<'_>) -> String {
         let what = "parted writes a new partition table: all data behind it are lost, so copy them first.";
         let _ = writeln!(text, "{what}");
     }
+    if is_any_of(KnobOwner::OtherJobs) {
+        let what =
+            "Put the number of each process of the other jobs in place of PID; fio has prioclass=3 for them.";
+        let _ = writeln!(text, "{what}");
+    }
     if is_any_of(KnobOwner::Array) {
         let _ =
             writeln!(text, "mdadm moves all data of the array for another chunk, which takes hours to days.");
@@ -86,7 +95,7 @@ fn commands(tuned: &Tuned<'_>) -> String {
 }
 
 fn is_kept(tuned: &Tuned<'_>, bound: &TuneBound) -> bool {
-    let alone = headstack::tune::TuneGoal { metric: tuned.goal.metric, bounds: vec![*bound] };
+    let alone = headstack::tune::TuneGoal { metric: tuned.goal.metric, bounds: vec![*bound], job: None };
     alone.is_kept_by(&tuned.outcome.after)
 }
 

@@ -136,6 +136,35 @@ fn partition_on_an_array_is_advised_to_start_with_a_stripe() {
 }
 
 #[test]
+fn idle_class_is_advised_for_jobs_that_do_not_count() {
+    // The backup has a turn of 125 ms again and again, for which each read of the other job waits.
+    let (_folder, job) = job(
+        "[global]\ndirect=1\ntime_based\nruntime=1000\nthread\n[reader]\nrw=randread\nbs=4k\nsize=100g\nioengine=psync\n\
+         [backup]\nrw=randread\nbs=64k\nsize=100g\nioengine=libaio\niodepth=32\n",
+    );
+    let args = ["tune", "workstation", text(&job), "--goal", "mean", "--knob", "ionice", "--requests", "600"];
+    let bfq = ["--job", "reader", "--set", "host.queue.elevator=bfq", "--json"];
+    let advice = json(&[&args[..], &bfq].concat());
+    let advised = &advice["advised"][0];
+    assert_eq!(
+        (advised["setting"].as_str(), advised["now"].as_str(), advised["advised"].as_str()),
+        (Some("ionice"), Some("none"), Some("idle")),
+        "{advice:#}"
+    );
+    assert!(advised["change"]["most_percent"].as_f64() < Some(-50.0), "{advice:#}");
+    assert_eq!((&advice["job"], &advised["key"]), (&"reader".into(), &"".into()));
+    assert_eq!(advice["commands"][0], "ionice --class idle --pid PID");
+    // An elevator that knows no classes gives no reason for one.
+    let none = ["--job", "reader", "--set", "host.queue.elevator=noop"];
+    let out = printed(&[&args[..], &none].concat());
+    assert!(out.starts_with("No setting improves mean beyond chance"), "{out}");
+    assert!(out.contains("The figures are those of the job reader;"), "{out}");
+    let said = |more: &[&str]| refused(&[&args[..], more].concat(), 2);
+    assert!(said(&["--job", "raeder"]).contains("no job is called `raeder`; did you mean `reader`?"));
+    assert!(said(&[]).contains("has none of the settings that are tuned"), "without a job that counts");
+}
+
+#[test]
 fn keys_of_a_node_are_written_for_its_file() {
     // Forty sequential readers: with 64 KiB a turn, the disk seeks for each of them.
     let (folder, job) = job(

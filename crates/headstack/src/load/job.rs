@@ -31,6 +31,14 @@ impl<'a> JobSource<'a> {
         Ok(JobSource { name: file_name(origin), file, files, inputs })
     }
 
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.file.job_names().collect()
+    }
+
+    pub(super) fn set_idle_others(&mut self, job: &str) {
+        self.file.set_idle_others(job);
+    }
+
     pub(super) fn build(self, volumes: &[VolumeInfo], seed: u64) -> Result<(FioLoad, WorkloadInfo), Error> {
         let JobSource { name, file, files, mut inputs } = self;
         let mut open = |name: &str| -> io::Result<Box<dyn Read>> {

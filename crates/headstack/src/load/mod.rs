@@ -180,6 +180,23 @@ impl<'a> Workload<'a> {
         self
     }
 
+    /// The names of the jobs of a fio job file, in their order; none of another workload.
+    pub fn job_names(&self) -> Vec<&str> {
+        match &self.source {
+            WorkloadSource::Job(job) => job.names(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Gives all requests of a fio job file but those of one job the idle class, which is served last (`ionice -c 3`). Other workloads stay
+    /// the same.
+    pub fn with_idle_others(mut self, job: &str) -> Workload<'a> {
+        if let WorkloadSource::Job(source) = &mut self.source {
+            source.set_idle_others(job);
+        }
+        self
+    }
+
     /// The load on the volumes of a rig. `devices` maps devices of a trace to volumes, if the rig defines that.
     pub(crate) fn build(
         self,

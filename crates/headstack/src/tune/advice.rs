@@ -96,7 +96,7 @@ impl TuneOutcome {
     }
 
     /// The commands that set them: attributes of the disk until the next start, the chunk of the array permanently, keys of a node until it ends.
-    /// A partition's start needs a new table of partitions, which loses the data.
+    /// A partition's start needs a new table of partitions, which loses the data. `PID` stands for each process of the other jobs.
     ///
     /// `rig` is the rig before the advice, `disk` is a name such as `sda`, `array` one such as `md0`.
     pub fn commands(&self, rig: &Rig, disk: &str, array: &str) -> Vec<String> {
@@ -114,6 +114,7 @@ impl TuneOutcome {
                     let start = after.resolved().host.partition_start * 512;
                     format!("parted --script /dev/{parted} mklabel gpt mkpart data {start}B 100%")
                 }
+                KnobOwner::OtherJobs => format!("ionice --class {value} --pid PID"),
                 KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
             });
             all.extend(knob.companion(value).map(|(attribute, value)| to_disk(value, attribute)));
@@ -171,6 +172,7 @@ impl TuneOutcome {
         let object = json!({
             "goal": goal.metric.name(),
             "bounds": goal.bounds.iter().map(TuneBound::to_string).collect::<Vec<_>>(),
+            "job": goal.job,
             "bounds_kept": goal.is_kept_by(&self.after),
             "advised": advised.collect::<Vec<_>>(),
             "change": change_to_json(goal.metric, &self.whole),

@@ -1,6 +1,8 @@
 //! What a tuned system should be good at.
 
+use crate::numbers::ratio;
 use crate::results::Results;
+use headstack_sim::stats::TimeHistogram;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,21 @@ impl TuneFigures {
         TuneFigures([results.iops(), results.bandwidth_mb_s(), response.mean_ms(), response.p99().as_ms()])
     }
 
+    /// Those of a job of a run, all its clones together; none if none of its requests counted.
+    pub fn of_job(results: &Results, job: &str) -> Option<TuneFigures> {
+        let statistics = results.jobs().find(|found| found.name == job)?.statistics?;
+        let mut response = TimeHistogram::new();
+        let mut bytes = 0;
+        for direction in [&statistics.reads, &statistics.writes, &statistics.flushes].into_iter().flatten() {
+            response.merge(&direction.responses);
+            bytes += direction.bytes;
+        }
+        let seconds = statistics.last().since(statistics.begins).as_secs();
+        let rate = |amount: f64| ratio(amount, seconds);
+        let (iops, mb_s) = (rate(response.count() as f64), rate(bytes as f64 / 1e6));
+        (response.count() > 0).then(|| TuneFigures([iops, mb_s, response.mean_ms(), response.p99().as_ms()]))
+    }
+
     /// Those that another program measured.
     pub fn measured(iops: f64, mb_s: f64, mean_ms: f64, p99_ms: f64) -> TuneFigures {
         TuneFigures([iops, mb_s, mean_ms, p99_ms])
@@ -94,6 +111,8 @@ pub struct TuneGoal {
     pub metric: TuneMetric,
     /// Limits of other figures.
     pub bounds: Vec<TuneBound>,
+    /// The job whose figures these are; without one they are of the whole load.
+    pub job: Option<String>,
 }
 
 /// The logarithm of a figure as a gain: it grows where the figure gets better.
@@ -138,11 +157,11 @@ mod tests {
     #[test]
     fn violated_limit_outweighs_the_gain_for_which_it_was_violated() {
         let bounds = vec![TuneBound { metric: TuneMetric::P99, limit: 100.0 }];
-        let goal = TuneGoal { metric: TuneMetric::Iops, bounds };
+        let goal = TuneGoal { metric: TuneMetric::Iops, bounds, job: None };
         let (slow, fast) = (TuneFigures::for_test(100.0, 90.0), TuneFigures::for_test(120.0, 130.0));
         assert!(goal.is_kept_by(&slow) && !goal.is_kept_by(&fast));
         assert!(goal.score(&slow) > goal.score(&fast));
-        let unbound = TuneGoal { metric: TuneMetric::Iops, bounds: Vec::new() };
+        let unbound = TuneGoal { metric: TuneMetric::Iops, bounds: Vec::new(), job: None };
         assert!((unbound.score(&fast) - unbound.score(&slow) - 1.2f64.ln()).abs() < 1e-12);
         assert!((log_gain(TuneMetric::P99, &slow, &fast) - (90.0f64 / 130.0).ln()).abs() < 1e-12);
     }

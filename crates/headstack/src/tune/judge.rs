@@ -153,7 +153,7 @@ mod tests {
             Ok(trials.iter().map(one).collect())
         };
         let bounds = vec![TuneBound { metric: TuneMetric::P99, limit: 100.0 }];
-        let goal = TuneGoal { metric: TuneMetric::Iops, bounds };
+        let goal = TuneGoal { metric: TuneMetric::Iops, bounds, job: None };
         let candidates: Vec<SettingChoice> = (1..4).map(|value| SettingChoice { knob: 1, value }).collect();
         let outcome = search(&goal, &candidates, 1, &mut run).expect("no run fails");
         let advised: Vec<SettingChoice> = outcome.advised.iter().map(|one| one.choice).collect();

@@ -16,6 +16,8 @@ pub enum KnobOwner {
     Partition,
     /// The storage node: a key of its node file.
     Node,
+    /// The processes of the load but those of the job whose figures count: no key of a rig.
+    OtherJobs,
 }
 
 /// A setting of a Linux system, of its array or of a storage node that is tuned.
@@ -23,13 +25,14 @@ pub enum KnobOwner {
 pub struct Knob {
     /// Its name: in Linux that of the attribute.
     pub name: &'static str,
-    /// The key of a rig.
+    /// The key of a rig; empty for what is set for processes.
     pub key: &'static str,
     /// The values that are tried, as the attribute, option or key takes them; [`STRIPE`] is the start of one.
     pub values: &'static [&'static str],
     /// What it belongs to.
     pub owner: KnobOwner,
-    /// The attribute below `/sys/block/DISK`, the option of `mdadm`, the field of a partition, or the key below `[[disk]]` of a node file.
+    /// The attribute below `/sys/block/DISK`, the option of `mdadm`, the field of a partition, the key below `[[disk]]` of a node
+    /// file, or the key of a fio job.
     pub attribute: &'static str,
     /// The scheduler with which the setting has an effect, if it belongs to one.
     pub scheduler: Option<&'static str>,
@@ -42,11 +45,14 @@ pub struct Knob {
 /// The knob to which others belong.
 pub(super) const SCHEDULER: &str = "scheduler";
 
+/// The class of the jobs that are not the goal's.
+pub(super) const IONICE: &str = "ionice";
+
 /// A start of a partition: that of the first stripe from 1 MiB on, with the array's chunk.
 pub(super) const STRIPE: &str = "stripe";
 
 /// All settings that are tuned. The start of a partition is behind the chunk, from which it may follow.
-pub const KNOBS: [Knob; 14] = [
+pub const KNOBS: [Knob; 15] = [
     Knob {
         name: SCHEDULER,
         key: "host.queue.elevator",
@@ -188,17 +194,21 @@ pub const KNOBS: [Knob; 14] = [
         default: "chosen",
         summary: "N: requests to the disk in one turn of a stream",
     },
+    Knob {
+        name: IONICE,
+        key: "",
+        values: &["idle"],
+        owner: KnobOwner::OtherJobs,
+        attribute: "prioclass",
+        scheduler: None,
+        default: "none",
+        summary: "class of the other jobs; idle is served last",
+    },
 ];
 
 /// Settings of the same systems that no model here has: nothing is said about them.
-pub const NOT_TUNED: [&str; 6] = [
-    "wbt_lat_usec",
-    "async_depth",
-    "low_latency of bfq",
-    "ionice classes",
-    "io.max",
-    "mkfs options on a single disk",
-];
+pub const NOT_TUNED: [&str; 5] =
+    ["wbt_lat_usec", "async_depth", "low_latency of bfq", "io.max", "mkfs options on a single disk"];
 
 impl Knob {
     /// What else has to be set with a value, so that the system does what was simulated: an attribute, and its value.
@@ -236,21 +246,25 @@ impl Knob {
         kib.map_or_else(|| value.to_string(), |kib| (kib * KIB / sector_bytes(rig)).to_string())
     }
 
-    /// Sets it in a rig.
+    /// Sets it in a rig, if it is of one.
     ///
     /// *Errors:* the rig has no such part, or refuses the value.
     pub(super) fn set(&self, rig: &mut Rig, value: &str) -> Result<(), Error> {
+        if self.owner == KnobOwner::OtherJobs {
+            return Ok(());
+        }
         let value = self.key_value(rig, value);
         Ok(rig.set(self.key, &value)?)
     }
 
-    /// Whether it can be set in this rig: a page cache that is not there cannot read ahead.
-    pub(super) fn is_in(&self, rig: &Rig) -> bool {
+    /// Whether it can be set in this rig, or for other jobs of the load: a page cache that is not there cannot read ahead.
+    pub(super) fn is_in(&self, rig: &Rig, has_other_jobs: bool) -> bool {
         let spec = &rig.resolved();
         match self.owner {
             KnobOwner::Array => spec.array.iter().any(|array| array.stripe_unit_sectors.is_some()),
             KnobOwner::Partition => spec.host.partition_start > 0,
             KnobOwner::Node => spec.node.is_some(),
+            KnobOwner::OtherJobs => has_other_jobs && spec.host.queue.order.is_none(),
             KnobOwner::Disk if self.key.starts_with("host.page_cache.") => spec.host.page_cache.is_some(),
             KnobOwner::Disk => spec.host.queue.order.is_none(),
         }
@@ -281,9 +295,9 @@ mod tests {
 
     #[test]
     fn each_value_of_each_knob_fits_a_rig_that_has_it() {
-        for knob in KNOBS {
+        for knob in KNOBS.into_iter().filter(|knob| knob.owner != KnobOwner::OtherJobs) {
             let name = match knob.owner {
-                KnobOwner::Disk => "workstation",
+                KnobOwner::Disk | KnobOwner::OtherJobs => "workstation",
                 KnobOwner::Array | KnobOwner::Partition => "raid5",
                 KnobOwner::Node => "stream-node",
             };
@@ -291,7 +305,7 @@ mod tests {
             if knob.owner == KnobOwner::Partition {
                 rig.set(knob.key, "63").expect("each disk has that sector");
             }
-            assert!(knob.is_in(&rig), "{}", knob.name);
+            assert!(knob.is_in(&rig, false), "{}", knob.name);
             for value in knob.values {
                 let mut set = rig.clone();
                 knob.set(&mut set, value).unwrap_or_else(|error| panic!("{}={value}: {error}", knob.name));
@@ -304,7 +318,8 @@ mod tests {
     #[test]
     fn drive_alone_has_no_read_ahead_of_a_page_cache_and_the_scheduler_none() {
         let rig = load_rig("exos-x16", &NoFiles).expect("it ships");
-        let here: Vec<&str> = KNOBS.iter().filter(|knob| knob.is_in(&rig)).map(|knob| knob.name).collect();
+        let here: Vec<&str> =
+            KNOBS.iter().filter(|knob| knob.is_in(&rig, false)).map(|knob| knob.name).collect();
         assert!(here.contains(&"scheduler") && !here.contains(&"read_ahead_kb"), "{here:?}");
         assert_eq!(KNOBS[0].value_in(&rig), "none");
         assert!(!here.contains(&"chunk") && !here.contains(&"memory_bytes"), "{here:?}");

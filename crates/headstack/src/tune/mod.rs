@@ -13,19 +13,37 @@ mod verification;
 pub use advice::{change_to_json, evidence, knob_named};
 pub use array_layout::ArrayLayout;
 pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
+use knobs::IONICE;
 pub use knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
 pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
 pub use verification::FioVerification;
 
 use crate::error::Error;
 use crate::load::Workload;
+use crate::results::Results;
 use crate::simulation::Simulation;
+use headstack_model::spec::did_you_mean;
 use headstack_sim::rig::Rig;
 
+/// Whether a load has other jobs than the named one, whose class can be another.
+///
+/// *Errors:* the load has no such job; the message has the nearest.
+pub fn has_other_jobs(workload: &Workload<'_>, job: &str) -> Result<bool, String> {
+    let jobs = workload.job_names();
+    if !jobs.contains(&job) {
+        let known = match jobs.len() {
+            0 => "; only the jobs of a fio job file have names".to_string(),
+            _ => did_you_mean(job, jobs),
+        };
+        return Err(format!("no job is called `{job}`{known}"));
+    }
+    Ok(jobs.iter().any(|other| *other != job))
+}
+
 /// The values that a system can take and does not have.
-pub fn candidates(rig: &Rig) -> Vec<SettingChoice> {
+pub fn candidates(rig: &Rig, has_other_jobs: bool) -> Vec<SettingChoice> {
     let mut all = Vec::new();
-    for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig)) {
+    for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig, has_other_jobs)) {
         let mut known = vec![one.key_value(rig, &one.value_in(rig))];
         for (value, text) in one.values.iter().enumerate() {
             let key_value = one.key_value(rig, text);
@@ -52,19 +70,19 @@ pub fn with_choices(rig: &Rig, choices: &[SettingChoice]) -> Result<Rig, Error> 
 /// The candidates among the named knobs, or all without a name.
 ///
 /// *Errors:* none is left: the rig has none of these settings, or no other value of them.
-pub fn candidates_of(rig: &Rig, knobs: &[usize]) -> Result<Vec<SettingChoice>, String> {
+pub fn candidates_of(rig: &Rig, knobs: &[usize], has_other_jobs: bool) -> Result<Vec<SettingChoice>, String> {
     let is_tried = |choice: &SettingChoice| knobs.is_empty() || knobs.contains(&choice.knob);
-    let found: Vec<SettingChoice> = candidates(rig).into_iter().filter(is_tried).collect();
+    let found: Vec<SettingChoice> = candidates(rig, has_other_jobs).into_iter().filter(is_tried).collect();
     if found.is_empty() {
-        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], the node's [node], the others a queue without host.queue.order".to_string());
+        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], ionice the name of a job and others, the node's [node], the others a queue without host.queue.order".to_string());
     }
     Ok(found)
 }
 
-/// The figures of a run that ends with the workload, or after this many requests since its warm-up.
+/// The results of a run that ends with the workload, or after this many requests since its warm-up.
 ///
 /// *Errors:* those of [`Simulation`].
-pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> Result<TuneFigures, Error> {
+pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> Result<Results, Error> {
     let mut simulation = Simulation::new(rig, workload, seed)?;
     while simulation.progress().completed == 0 && simulation.step() {}
     simulation.run_until(simulation.warm_up_end());
@@ -76,10 +94,10 @@ pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> R
             break;
         }
     }
-    Ok(TuneFigures::from_results(&simulation.finish()?))
+    simulation.finish()
 }
 
-/// The figures of a trial, of which a whole run has this number of requests; `None` if no request is counted.
+/// The figures of a trial, of which a whole run has this number of requests, of a job or of the whole load; `None` if no request is counted.
 ///
 /// *Errors:* those of [`with_choices`] and [`measure`].
 pub fn run_trial(
@@ -87,10 +105,20 @@ pub fn run_trial(
     workload: Workload<'_>,
     trial: &TuneTrial,
     whole: u64,
+    job: Option<&str>,
 ) -> Result<Option<TuneFigures>, Error> {
     let rig = with_choices(rig, &trial.choices)?;
-    let figures = measure(&rig, workload, trial.seed, whole * trial.parts / TuneTrial::WHOLE)?;
-    Ok(Some(figures).filter(|figures| figures.get(TuneMetric::Iops) > 0.0))
+    let is_idle = trial.choices.iter().any(|choice| KNOBS[choice.knob].name == IONICE);
+    let workload = match job.filter(|_| is_idle) {
+        Some(job) => workload.with_idle_others(job),
+        None => workload,
+    };
+    let results = measure(&rig, workload, trial.seed, whole * trial.parts / TuneTrial::WHOLE)?;
+    let figures = match job {
+        Some(job) => TuneFigures::of_job(&results, job),
+        None => Some(TuneFigures::from_results(&results)),
+    };
+    Ok(figures.filter(|figures| figures.get(TuneMetric::Iops) > 0.0))
 }
 
 #[cfg(test)]
@@ -103,7 +131,7 @@ mod tests {
     fn candidates_leave_out_what_the_rig_has_already() {
         let rig = load_rig("workstation", &NoFiles).expect("it ships");
         let of = |name: &str| {
-            let all = candidates(&rig).into_iter().filter(|choice| KNOBS[choice.knob].name == name);
+            let all = candidates(&rig, false).into_iter().filter(|choice| KNOBS[choice.knob].name == name);
             all.map(|choice| choice.text()).collect::<Vec<_>>()
         };
         assert_eq!(of("scheduler"), ["none", "bfq", "kyber"]);
@@ -116,7 +144,7 @@ mod tests {
             let mut rig = load_rig(rig, &NoFiles).expect("it ships");
             sets.iter().for_each(|(key, value)| rig.set(key, value).expect("the rig takes it"));
             let of_knob = |choice: &SettingChoice| KNOBS[choice.knob].name == "partition_start";
-            let all = candidates(&rig).into_iter().filter(of_knob);
+            let all = candidates(&rig, false).into_iter().filter(of_knob);
             all.map(|choice| KNOBS[choice.knob].key_value(&rig, choice.text())).collect::<Vec<_>>()
         };
         let start = ("host.partition_start", "63");
@@ -134,7 +162,8 @@ mod tests {
         let job = "[reads]\nrw=randread\nbs=4k\nsize=8g\nioengine=libaio\niodepth=8\nnumber_ios=100000";
         let run = |seed| {
             let workload = Workload::fio_job(job, "reads.fio", &NoFiles).expect("it is well formed");
-            measure(&rig, workload, seed, 500).expect("it fits on the drive")
+            let results = measure(&rig, workload, seed, 500).expect("it fits on the drive");
+            TuneFigures::from_results(&results)
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));

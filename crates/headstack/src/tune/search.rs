@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn goal() -> TuneGoal {
-        TuneGoal { metric: TuneMetric::Iops, bounds: Vec::new() }
+        TuneGoal { metric: TuneMetric::Iops, bounds: Vec::new(), job: None }
     }
 
     /// All values of some knobs but the first of each.

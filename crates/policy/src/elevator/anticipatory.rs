@@ -311,8 +311,10 @@ mod tests {
 
         fn read(&mut self, now: Instant, source: u32, lbn: u64) {
             let request = Request::read(Lbn(lbn), 8);
-            let added =
-                self.0.add(now, ElevatorRequest { request, source, urgent: false, limit: 0, sync: true });
+            let added = self.0.add(
+                now,
+                ElevatorRequest { request, source, urgent: false, idle: false, limit: 0, sync: true },
+            );
             assert!(matches!(added, Added::Queued(_)));
         }
 

@@ -6,7 +6,8 @@
 //! the disk, whichever queue is served.
 //!
 //! Modelled: B-WF2Q+ over the processes of a class, weights, idling, budget feedback, charging slow queues by time, dearer
-//! asynchronous writes, the real-time class before the rest, queues for each arm. Not modelled: raised weights (`low_latency`), merging
+//! asynchronous writes, the classes real time, best effort and idle in this order, queues for each arm. The idle class has a turn of one request at
+//! least each 200 ms, while others wait. Not modelled: raised weights (`low_latency`), merging
 //! the queues of cooperating processes, injection for one arm, measuring the peak rate, groups, disks without arms (`rotational` 0), on which
 //! Linux idles for no process. Of several queues for an arm with few commands, the one whose process came first has precedence (Linux: the
 //! one that became active first).
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
 use super::process::ByProcess;
-use super::{ElevatorRequest, Listed, Scheduler, Tuning, queue_key};
+use super::{CLASSES, ElevatorRequest, IDLE, Listed, Scheduler, Tuning, class_of, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
     name: "bfq",
@@ -97,6 +98,8 @@ struct Served {
     service: u64,
     idle: Option<Instant>,
     checked: bool,
+    /// Whether it is of the idle class and has its turn although others wait.
+    is_owed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,8 +160,10 @@ pub(super) struct Bfq {
     weights: Vec<u32>,
     arms: ArmLoads,
     queues: ByProcess<Queue>,
-    /// Virtual time of the urgent class and of the other one.
-    virtual_time: [u64; 2],
+    /// Virtual time of each class.
+    virtual_time: [u64; CLASSES],
+    /// When the idle class last had its turn, or had no request for one.
+    idle_turn: Instant,
     served: Option<Served>,
 }
 
@@ -169,6 +174,8 @@ impl Bfq {
     const ASYNC_CHARGE: u64 = 3;
     /// Far requests of the last 32 beyond which a process jumps.
     const JUMPS: u32 = 19;
+    /// Time after which the idle class has a turn although others wait (`BFQ_CL_IDLE_TIMEOUT`, a fifth of a second).
+    const IDLE_TURN: Nanos = Nanos(200_000_000);
     /// Time in which a queue cannot yet be called slow.
     const BRIEF: Nanos = Nanos(20_000_000);
 
@@ -185,7 +192,8 @@ impl Bfq {
             weights: spec.weights.clone(),
             arms: ArmLoads::new(spec.actuator_load_threshold, arm_firsts),
             queues: ByProcess::new(),
-            virtual_time: [0; 2],
+            virtual_time: [0; CLASSES],
+            idle_turn: Instant::ZERO,
             served: None,
         }
     }
@@ -198,7 +206,7 @@ impl Bfq {
             flow: ProcessQueue::new(entry.sync),
             arm,
             injected: 0,
-            class: usize::from(!entry.urgent),
+            class: class_of(entry),
             weight: u64::from(*weights.get(entry.source as usize).filter(|_| entry.sync).unwrap_or(&100)),
             active: false,
             // A third of the largest, so that a new process is not served for too long.
@@ -297,9 +305,10 @@ impl Bfq {
         }
     }
 
-    /// The queue to be served next: of those that an ideal disk would have begun, the one it would finish first.
-    fn next_queue(&mut self) -> Option<usize> {
-        for class in 0..2 {
+    /// The queue to be served next: of the first class, or the idle one where that is owed a turn, and of those that an ideal disk would have
+    /// begun, the one it would finish first.
+    fn next_queue(&mut self, is_owed: bool) -> Option<usize> {
+        for class in is_owed.then_some(IDLE).into_iter().chain(0..CLASSES) {
             let active = || self.queues.iter().filter(|queue| queue.active && queue.class == class);
             let Some(earliest) = active().map(|queue| queue.start).min() else { continue };
             self.virtual_time[class] = self.virtual_time[class].max(earliest);
@@ -317,14 +326,21 @@ impl Bfq {
     fn select(&mut self, now: Instant, pool: &Pool) -> Option<usize> {
         loop {
             let Some(served) = self.served else {
-                let queue = self.next_queue()?;
+                let is_owed = self.idle_turn + Bfq::IDLE_TURN < now;
+                if is_owed {
+                    self.idle_turn = now;
+                }
+                let queue = self.next_queue(is_owed)?;
                 let service = std::mem::take(&mut self.queues[queue].injected);
-                self.served = Some(Served { queue, since: now, service, idle: None, checked: false });
+                let is_owed = is_owed && self.queues[queue].class == IDLE;
+                self.served =
+                    Some(Served { queue, since: now, service, idle: None, checked: false, is_owed });
                 continue;
             };
             let queue = &self.queues[served.queue];
             let others = self.is_waiting(served.queue);
-            let urgent = || self.queues.iter().any(|other| other.active && other.class < queue.class);
+            let higher = || self.queues.iter().any(|other| other.active && other.class < queue.class);
+            let may_preempt = queue.class > 0 && !(served.is_owed && served.service == 0);
             let is_over = others && now >= served.since + self.timeout;
             if !is_over
                 && let Some(place) = self.queue_for_idle_arm(served.queue, pool)
@@ -334,7 +350,9 @@ impl Bfq {
             }
             let next = self.shared.nearest(&queue.flow, pool);
             let reason = match next {
-                _ if queue.class == 1 && urgent() => Some(Reason::Preempted),
+                _ if may_preempt && higher() => Some(Reason::Preempted),
+                // A queue of the idle class sends one request at a time while others wait.
+                Some(_) if queue.class == IDLE && others && served.service > 0 => Some(Reason::Exhausted),
                 // Not while it is dry for a moment: it would lose its place among those that take part.
                 Some(_) if is_over => Some(Reason::Timeout),
                 Some(id) => {
@@ -344,7 +362,7 @@ impl Bfq {
                 }
                 None if served.idle.is_some_and(|until| now < until) => return None,
                 None if served.idle.is_some() => Some(Reason::TooIdle),
-                None if queue.flow.in_flight > 0 && self.shared.idles(&queue.flow) => return None,
+                None if queue.flow.in_flight > 0 && self.idles(queue) => return None,
                 None => Some(Reason::NoMore),
             };
             match reason {
@@ -352,6 +370,11 @@ impl Bfq {
                 None => return Some(served.queue),
             }
         }
+    }
+
+    /// Whether the disk idles for a queue: for none of the idle class, which would take time from the others.
+    fn idles(&self, queue: &Queue) -> bool {
+        queue.class != IDLE && self.shared.idles(&queue.flow)
     }
 
     fn blocks(&self, entry: &Entry) -> u64 {
@@ -411,6 +434,7 @@ impl Scheduler for Bfq {
         let place = self.queue_of(pool.get(id));
         self.arms.ended(self.queues[place].arm);
         let idle = self.shared.end(&mut self.queues[place].flow, now);
+        let idle = idle.filter(|_| self.queues[place].class != IDLE);
         if let Some(served) = self.served.as_mut().filter(|served| served.queue == place) {
             served.idle = idle;
         }

@@ -1,5 +1,6 @@
 //! deadline (Linux `mq-deadline`): batches upward by block number in one direction, reads before writes; a request whose
-//! time is up starts the next batch. Urgent requests go before all others, until one of those has waited for too long.
+//! time is up starts the next batch. Urgent requests go before all others, until one of those has waited for too long. Requests of the idle class
+//! go while no other is in the queue or at the device, or once one of them has waited for too long.
 //!
 //! *Source:* Linux `block/mq-deadline.c` (the behaviour, names and defaults).
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pool::{Entry, Pool};
 use super::run::Run;
-use super::{Listed, Scheduler, Tuning};
+use super::{CLASSES, IDLE, Listed, Scheduler, Tuning, class_of};
 
 pub(super) const LISTED: Listed = Listed {
     name: "deadline",
@@ -32,7 +33,7 @@ pub struct DeadlineSpec {
     pub fifo_batch: u32,
     /// Whether a request may be merged in front of a waiting one.
     pub front_merges: bool,
-    /// Time in ms after which a waiting request goes although urgent ones wait.
+    /// Time in ms after which a waiting request goes although those of a higher class wait.
     pub prio_aging_expire: f64,
 }
 
@@ -67,12 +68,9 @@ pub(super) struct Deadline {
     fifo_batch: u32,
     front_merges: bool,
     aging: Nanos,
-    /// Urgent requests, then the others.
-    classes: [Class; 2],
-}
-
-fn class_of(entry: &Entry) -> usize {
-    usize::from(!entry.urgent)
+    classes: [Class; CLASSES],
+    /// Requests of each class that wait or are at the device.
+    pending: [u32; CLASSES],
 }
 
 fn direction_of(entry: &Entry) -> usize {
@@ -88,6 +86,7 @@ impl Deadline {
             front_merges: spec.front_merges,
             aging: Nanos::from_ms(spec.prio_aging_expire),
             classes: Default::default(),
+            pending: [0; CLASSES],
         }
     }
 
@@ -95,13 +94,19 @@ impl Deadline {
         &mut self.classes[class_of(entry)].runs[direction_of(entry)]
     }
 
-    /// The class to serve: the urgent one, unless a request of the other class is older than `prio_aging_expire`.
-    fn class(&self, now: Instant, pool: &Pool) -> usize {
-        if self.classes[0].is_empty() {
-            return 1;
+    /// The class to serve: the highest, unless a request of a lower one is older than `prio_aging_expire`. None while requests of the idle
+    /// class alone wait and others are at the device.
+    fn class(&self, now: Instant, pool: &Pool) -> Option<usize> {
+        let aged = |class: usize| {
+            let runs = &self.classes[class].runs;
+            runs.iter().any(|run| run.expired(now, self.aging, pool).is_some())
+        };
+        if let Some(class) = (1..CLASSES).find(|class| aged(*class)) {
+            return Some(class);
         }
-        let aged = self.classes[1].runs.iter().any(|run| run.expired(now, self.aging, pool).is_some());
-        usize::from(aged)
+        let is_idle = self.pending[..IDLE].iter().all(|pending| *pending == 0);
+        let first = (0..IDLE).find(|class| !self.classes[*class].is_empty());
+        first.or(is_idle.then_some(IDLE))
     }
 
     fn next(&mut self, class: usize, now: Instant, pool: &Pool) -> Option<u32> {
@@ -149,6 +154,7 @@ impl Scheduler for Deadline {
     fn add(&mut self, _now: Instant, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         self.run(entry).insert(id, entry);
+        self.pending[class_of(entry)] += 1;
     }
 
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
@@ -158,11 +164,16 @@ impl Scheduler for Deadline {
     fn remove(&mut self, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         self.run(entry).remove(id, entry);
+        self.pending[class_of(entry)] -= 1;
     }
 
     fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32> {
-        let class = self.class(now, pool);
+        let class = self.class(now, pool)?;
         self.next(class, now, pool)
+    }
+
+    fn completed(&mut self, _now: Instant, id: u32, pool: &Pool) {
+        self.pending[class_of(pool.get(id))] -= 1;
     }
 
     fn merges_at_front(&self) -> bool {

@@ -183,7 +183,7 @@ mod tests {
 
     fn elevator_request(op: Op, lbn: u64) -> ElevatorRequest {
         let request = Request { op, ..Request::read(Lbn(lbn), 8) };
-        ElevatorRequest { request, source: 0, urgent: false, limit: 0, sync: true }
+        ElevatorRequest { request, source: 0, urgent: false, idle: false, limit: 0, sync: true }
     }
 
     /// The blocks in the order in which they go.

@@ -253,7 +253,7 @@ mod tests {
 
     fn elevator_request(op: Op, number: u64) -> ElevatorRequest {
         let request = Request { op, lbn: Lbn(number * 1000), sectors: 8, fua: false };
-        ElevatorRequest { request, source: 0, urgent: false, limit: 0, sync: true }
+        ElevatorRequest { request, source: 0, urgent: false, idle: false, limit: 0, sync: true }
     }
 
     fn at_ms(ms: u64) -> Instant {

@@ -69,7 +69,8 @@ pub(super) fn takes_at_front(rule: MergeRule, entry: &Entry, ask: &Request) -> b
 
 /// Whether two requests are of one kind, so that nothing is lost when they are one.
 pub(super) fn alike(entry: &Entry, ask: &ElevatorRequest) -> bool {
-    entry.request.fua == ask.request.fua && (entry.urgent, entry.limit) == (ask.urgent, ask.limit)
+    entry.request.fua == ask.request.fua
+        && (entry.urgent, entry.idle, entry.limit) == (ask.urgent, ask.idle, ask.limit)
 }
 
 pub(super) fn join(pool: &mut Pool, id: u32, other: &Request) {

@@ -4,7 +4,7 @@
 //! one; [`Elevator::poll_timeout`] returns the end of that wait. The time and the completions are passed in.
 //!
 //! Modelled: the elevators of Linux for reads and writes, each after its own file. Not modelled: the CPU time they take, control
-//! groups, and priorities beyond *urgent* (the real-time class) and the rest (best effort).
+//! groups, and priorities beyond three classes: *urgent* (real time), *idle*, which only `deadline` and `bfq` know, and the rest (best effort).
 
 mod anticipatory;
 mod bfq;
@@ -54,6 +54,8 @@ pub struct ElevatorRequest {
     pub source: u32,
     /// Whether it belongs to the real-time class.
     pub urgent: bool,
+    /// Whether it belongs to the idle class, if it is not urgent.
+    pub idle: bool,
     /// The number of its command duration limit; 0 for none.
     pub limit: u8,
     /// Whether a process waits for it: reads, and writes that are not the page cache's own.
@@ -168,8 +170,22 @@ trait Scheduler: fmt::Debug + Send {
 /// The key of the queue that a request belongs to, where each process has one: asynchronous writes of a class share one.
 fn queue_key(entry: &Entry) -> u64 {
     let process = if entry.sync { u64::from(entry.source) << 2 } else { 2 };
-    process | u64::from(entry.urgent)
+    process | u64::from(entry.urgent) | u64::from(entry.idle) << 36
 }
+
+/// The number of a request's class, the first to be served first: real time, best effort, idle.
+fn class_of(entry: &Entry) -> usize {
+    match (entry.urgent, entry.idle) {
+        (true, _) => 0,
+        (false, false) => 1,
+        (false, true) => 2,
+    }
+}
+
+/// Classes of [`class_of`].
+const CLASSES: usize = 3;
+/// That of requests that are served only where no other class has any, or after a time.
+const IDLE: usize = 2;
 
 /// A host's queue for one device: merging, and an algorithm that chooses.
 #[derive(Debug)]
@@ -242,8 +258,8 @@ impl Elevator {
         if let Some(merged) = self.merge(&ask) {
             return merged;
         }
-        let ElevatorRequest { request, source, urgent, limit, sync } = ask;
-        let id = self.pool.insert(Entry { request, source, urgent, limit, sync, added: now, turn: 0 });
+        let ElevatorRequest { request, source, urgent, idle, limit, sync } = ask;
+        let id = self.pool.insert(Entry { request, source, urgent, idle, limit, sync, added: now, turn: 0 });
         if self.rule != MergeRule::NONE {
             self.starts.insert(id, self.pool.get(id));
         }
@@ -316,6 +332,7 @@ impl Elevator {
             request: gone.request,
             source: gone.source,
             urgent: gone.urgent,
+            idle: gone.idle,
             limit: gone.limit,
             sync: gone.sync,
         };

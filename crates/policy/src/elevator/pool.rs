@@ -9,6 +9,7 @@ pub(super) struct Entry {
     pub(super) request: Request,
     pub(super) source: u32,
     pub(super) urgent: bool,
+    pub(super) idle: bool,
     pub(super) limit: u8,
     pub(super) sync: bool,
     /// When the oldest of those merged into it came.

@@ -61,7 +61,7 @@ impl Engine {
 
     #[inline]
     fn issue(&mut self, issue: &Issue) {
-        let Issue { device: volume, request, id, source, urgent, limit, direct, advice, resets_zone } =
+        let Issue { device: volume, request, id, source, urgent, idle, limit, direct, advice, resets_zone } =
             *issue;
         // Field by field: a copy in wide words would wait for the load's narrow stores.
         let Request { op, lbn, sectors, fua } = request;
@@ -80,7 +80,11 @@ impl Engine {
         (self.outstanding, self.done) = (self.outstanding + 1, false);
         let root = self.tree.volumes[volume as usize].root;
         let common = Submission::new(id, request);
-        self.submit(root, 0, Submission { source, urgent, limit, direct, advice, resets_zone, ..common });
+        self.submit(
+            root,
+            0,
+            Submission { source, urgent, idle, limit, direct, advice, resets_zone, ..common },
+        );
     }
 
     #[inline(always)]

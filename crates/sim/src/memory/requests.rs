@@ -17,6 +17,7 @@ pub(crate) struct Job<S> {
     pub(crate) id: u32,
     pub(crate) source: u32,
     pub(crate) urgent: bool,
+    pub(crate) idle: bool,
     /// How it went so far.
     pub(crate) completion: Completion,
     /// Up to when the parts of `completion` account for the time.
@@ -83,9 +84,9 @@ impl<S, P> RequestTable<S, P> {
     }
 
     pub(crate) fn begin(&mut self, now: Instant, submission: &Submission, state: S) -> u32 {
-        let Submission { id, request, source, urgent, .. } = *submission;
+        let Submission { id, request, source, urgent, idle, .. } = *submission;
         let completion = Completion::at_once(request, now);
-        let job = Job { id, source, urgent, completion, since: now, waited: false, state, link: NONE };
+        let job = Job { id, source, urgent, idle, completion, since: now, waited: false, state, link: NONE };
         self.jobs.insert(job) as u32
     }
 

@@ -315,6 +315,6 @@ impl BlockQueue {
 }
 
 fn elevator_request(part: &Submission) -> ElevatorRequest {
-    let Submission { request, source, urgent, limit, sync, .. } = *part;
-    ElevatorRequest { request, source, urgent, limit, sync }
+    let Submission { request, source, urgent, idle, limit, sync, .. } = *part;
+    ElevatorRequest { request, source, urgent, idle, limit, sync }
 }

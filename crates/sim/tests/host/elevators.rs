@@ -16,6 +16,7 @@ struct Process {
     op: Op,
     think: Nanos,
     urgent: bool,
+    idle: bool,
     /// Requests in all.
     count: u64,
 }
@@ -23,7 +24,7 @@ struct Process {
 impl Process {
     fn reader(first: u64, think_ms: f64) -> Process {
         let think = Nanos::from_ms(think_ms);
-        Process { first, step: 8, op: Op::Read, think, urgent: false, count: u64::MAX }
+        Process { first, step: 8, op: Op::Read, think, urgent: false, idle: false, count: u64::MAX }
     }
 
     fn scattered(first: u64, think_ms: f64) -> Process {
@@ -61,7 +62,8 @@ impl Load for Processes {
         self.due[index] = None;
         let request = Request { op: process.op, lbn, sectors: 8, fua: false };
         let id = (asked << 8) | index as u64;
-        Poll::Issue(Issue { source: index as u32, urgent: process.urgent, ..Issue::new(0, request, id) })
+        let Process { urgent, idle, .. } = process;
+        Poll::Issue(Issue { source: index as u32, urgent, idle, ..Issue::new(0, request, id) })
     }
 
     fn handle_completion(&mut self, now: Instant, id: u64) {
@@ -249,6 +251,56 @@ fn writes_starved_bounds_read_batches_before_writes() {
         // Those that they may, and the one that runs when they come.
         assert_eq!(first, Some(4 * (starved + 1)));
     }
+}
+
+#[test]
+fn idle_class_is_served_by_deadline_after_ten_seconds_and_by_bfq_five_times_a_second() {
+    // Three processes have a request each at all times, and so has the one of the idle class.
+    let mut processes = [0, 3, 6, 9].map(|part| Process::scattered(part * 1_000_000, 0.0));
+    processes[3].idle = true;
+    let idle = |elevator: &str| shares(&format!("queue.elevator = \"{elevator}\""), 1, &processes, 25)[3];
+    let deadline = idle("deadline");
+    assert_eq!(deadline.requests, 3, "after 10 s, after 20 s, and the last once the others have ended");
+    assert!(
+        deadline.longest >= Nanos::from_secs(10) && deadline.longest < Nanos::from_secs(11),
+        "{deadline:?}"
+    );
+    // A turn after 200 ms at least, once the queue that is served has had its time of 125 ms at most.
+    let bfq = idle("bfq");
+    assert!((25 * 1000 / 325..=25 * 1000 / 200).contains(&bfq.requests), "{bfq:?}");
+    for elevator in ["noop", "kyber"] {
+        let found = idle(elevator);
+        assert!(found.requests > 500, "{elevator} knows no classes: {found:?}");
+    }
+}
+
+#[test]
+fn idle_class_has_the_whole_disk_where_no_other_request_waits() {
+    for elevator in ["deadline", "bfq"] {
+        let host = format!("queue.elevator = \"{elevator}\"");
+        let mut processes = [Process::scattered(0, 0.0)];
+        let plain = total(&shares(&host, 1, &processes, 10));
+        processes[0].idle = true;
+        assert_eq!(total(&shares(&host, 1, &processes, 10)), plain, "{elevator}");
+    }
+    // Of two in sequence, each has one request at a time, because bfq does not idle for them.
+    let mut readers = [Process::reader(100_000, 0.3), Process::reader(9_000_000, 0.3)];
+    let plain = total(&shares("queue.elevator = \"bfq\"", 1, &readers, 10));
+    readers.iter_mut().for_each(|reader| reader.idle = true);
+    let idle = total(&shares("queue.elevator = \"bfq\"", 1, &readers, 10));
+    assert!(idle * 4 < plain * 3, "{idle} against {plain}");
+}
+
+#[test]
+fn deadline_serves_the_idle_class_only_while_no_other_request_is_at_the_device() {
+    // The disk takes 4 commands. Of two processes without a pause one has a request there whenever that of the other completes.
+    let mut processes = [0, 3, 6].map(|part| Process::scattered(part * 1_000_000, 0.0));
+    processes[2].idle = true;
+    let two = shares("queue.elevator = \"deadline\"", 4, &processes, 9);
+    assert!(two[2].requests <= 1, "{two:?}");
+    // One alone leaves the device empty when its request completes.
+    let one = shares("queue.elevator = \"deadline\"", 4, &processes[1..], 9);
+    assert!(one[1].requests > 200, "{one:?}");
 }
 
 #[test]

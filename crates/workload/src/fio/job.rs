@@ -8,7 +8,7 @@ use super::error::Place;
 use super::ini::{self, Entry, Section};
 use super::options::{Role, find, unknown};
 use super::own;
-use super::settings::{Settings, Spread, ZoneMode, ZoneResets};
+use super::settings::{JobPriority, Settings, Spread, ZoneMode, ZoneResets};
 use super::value::Given;
 use super::variables::{Variables, expand};
 
@@ -90,6 +90,18 @@ impl JobFile {
             return Err(place.error("", "holds no job, which is a section `[name]` other than [global]"));
         }
         Ok(file)
+    }
+
+    /// The names of its jobs, in their order.
+    pub fn job_names(&self) -> impl Iterator<Item = &str> {
+        self.jobs.iter().map(|job| job.section.as_str())
+    }
+
+    /// Gives all jobs but those of this name the idle class, as with `prioclass=3`.
+    pub fn set_idle_others(&mut self, name: &str) {
+        for job in self.jobs.iter_mut().filter(|job| job.section != name) {
+            job.settings.priority.class_of_job = JobPriority::IDLE;
+        }
     }
 
     /// The keys of its `[global]` sections with their values, as written.

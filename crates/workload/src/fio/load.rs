@@ -279,13 +279,14 @@ impl FioLoad {
                 let id = self.issued * self.members.len() as u64 + u64::from(source);
                 self.issued += 1;
                 let Gate { direct, advice, .. } = self.members[index].gate;
-                let FioRequest { volume: device, request, urgent, limit, resets_zone, .. } = requested;
+                let FioRequest { volume: device, request, urgent, idle, limit, resets_zone, .. } = requested;
                 return Some(Issue {
                     device,
                     request,
                     id,
                     source,
                     urgent,
+                    idle,
                     limit,
                     direct,
                     advice,

@@ -137,6 +137,7 @@ impl Logged {
                     volume: issue.device,
                     request,
                     urgent: false,
+                    idle: false,
                     limit: 0,
                     resets_zone: false,
                     more,

@@ -275,8 +275,9 @@ const HONOURED: &[FioOption] = honoured! {
     List "cmdprio_bssplit" => by_direction priority.by_size, SizePriority::read_list,
         "Percentage by size of request, in place of `cmdprio_percentage`: `4k/10:64k/50`, or with a class and level (and hint) of their own: \
          `4k/10/1/0:64k/50/2/0/3`";
-    Count "prioclass" => store priority.whole_job, |v| v.count(0, 3).map(|class| class == 1),
-        "Class of the job: with 1 all its requests have high priority";
+    Count "prioclass" => store priority.class_of_job, |v| v.count(0, 3),
+        "Class of the job: with 1 all its requests have high priority, with 3 the elevators `deadline` and `bfq` serve them \
+         after those of other jobs (idle)";
     Count "priohint" => store priority.limit_of_job, |v| v.count(0, 7),
         "Duration limit of the job's requests, 1 to 7; 0 (default) is none";
     // When, and how many.

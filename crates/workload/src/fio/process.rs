@@ -13,7 +13,7 @@ use super::file::Pattern;
 use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
 use super::request::FioRequest;
 use super::service::Files;
-use super::settings::{JobPriority, READ, Settings, WRITE};
+use super::settings::{JobPriority, READ, RequestPriority, Settings, WRITE};
 use super::strided::Stride;
 use super::zoned::{ZonedFile, ZonedVolumes};
 
@@ -427,7 +427,8 @@ impl Process {
             Request { op, lbn: Lbn(first), sectors: (end - first) as u32, fua: self.fua && at == WRITE };
         let volume = file.volume;
         let dice = &mut self.dice.urgent;
-        let (urgent, limit) = self.priority.draw(at, run.bytes, || dice.random_range(1..=100));
+        let RequestPriority { urgent, idle, limit } =
+            self.priority.draw(at, run.bytes, || dice.random_range(1..=100));
         self.work.count(at, run.bytes);
         self.stride.iter_mut().for_each(|stride| stride.count(run.bytes));
         self.out += 1;
@@ -440,7 +441,7 @@ impl Process {
         if !more {
             self.hold = Hold::Full;
         }
-        FioRequest { volume, request, urgent, limit, resets_zone: run.resets_zone, more }
+        FioRequest { volume, request, urgent, idle, limit, resets_zone: run.resets_zone, more }
     }
 
     fn next_pass(&mut self) {

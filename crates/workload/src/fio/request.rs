@@ -7,6 +7,8 @@ pub(super) struct FioRequest {
     pub(super) volume: u32,
     pub(super) request: Request,
     pub(super) urgent: bool,
+    /// Whether it is of the idle class.
+    pub(super) idle: bool,
     /// The number of its duration limit; 0 for none.
     pub(super) limit: u8,
     /// Whether the zone of a write is reset before it.
@@ -22,6 +24,7 @@ impl FioRequest {
             volume,
             request: Request::flush(),
             urgent: false,
+            idle: false,
             limit: 0,
             resets_zone: false,
             more: false,

@@ -36,6 +36,20 @@ fn percentage_counts_for_the_requests_of_its_size() {
 }
 
 #[test]
+fn job_of_class_3_is_idle_but_for_the_requests_with_a_priority_of_their_own() {
+    let idle = |keys: &str| {
+        let all = issued(&format!("rw=randread\nbs=4k\n{keys}"));
+        all.iter().filter(|issue| issue.idle).count() as f64 / all.len() as f64
+    };
+    assert_eq!(
+        [idle("prioclass=3"), idle("prioclass=2"), idle("prioclass=1"), idle("")],
+        [1.0, 0.0, 0.0, 0.0]
+    );
+    let share = idle("prioclass=3\ncmdprio_percentage=20");
+    assert!((share - 0.8).abs() < 0.04, "{share}");
+}
+
+#[test]
 fn entry_has_a_class_and_a_duration_limit_of_its_own() {
     let keys =
         "rw=randread\nbssplit=4k/50:64k/50\npriohint=5\ncmdprio_bssplit=4k/30/1/0:4k/40/2/7/3:64k/100/0/0/2";

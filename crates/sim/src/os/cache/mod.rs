@@ -77,6 +77,22 @@ struct PageWalk {
     advice: ReadAdvice,
 }
 
+/// Who waits for a transfer, and how urgently.
+#[derive(Clone, Copy, Debug)]
+struct TransferSender {
+    source: u32,
+    urgent: bool,
+    idle: bool,
+    sync: bool,
+}
+
+impl TransferSender {
+    /// The process of a request, which waits.
+    fn from_job<S>(job: &Job<S>) -> TransferSender {
+        TransferSender { source: job.source, urgent: job.urgent, idle: job.idle, sync: true }
+    }
+}
+
 /// The cost of copies between pages and programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyCost {
@@ -350,8 +366,8 @@ impl PageCache {
             }
             if index > begin {
                 let pages = (index - begin) as u32;
-                let Job { source, urgent, .. } = self.requests[job];
-                self.transfer(number, Purpose::Fill { first: begin, pages }, source, urgent, true);
+                let from = TransferSender::from_job(&self.requests[job]);
+                self.transfer(number, Purpose::Fill { first: begin, pages }, from);
             }
             if index < end && self.pages.find(index).is_none() {
                 return found;
@@ -361,7 +377,7 @@ impl PageCache {
         found
     }
 
-    fn transfer(&mut self, number: u32, purpose: Purpose, source: u32, urgent: bool, sync: bool) {
+    fn transfer(&mut self, number: u32, purpose: Purpose, from: TransferSender) {
         let request = match purpose {
             Purpose::Fill { first, pages } => self.request(Op::Read, first, pages),
             Purpose::WriteBack { first, pages, .. } => self.request(Op::Write, first, pages),
@@ -374,7 +390,8 @@ impl PageCache {
         }
         let key = self.requests.begin_transfer(purpose);
         assert_eq!(key, number, "pages were promised to the next transfer");
-        let submission = Submission { source, urgent, sync, ..Submission::new(number, request) };
+        let TransferSender { source, urgent, idle, sync } = from;
+        let submission = Submission { source, urgent, idle, sync, ..Submission::new(number, request) };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
 

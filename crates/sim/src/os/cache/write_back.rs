@@ -3,9 +3,10 @@
 //! It writes while more than the background share is dirty, while a flush waits, and old pages at each interval: upward by page
 //! number from where it stopped, adjacent pages in one transfer.
 
+use super::TransferSender;
 use super::pages::Pages;
 use super::{PageCache, Purpose};
-use crate::memory::{Destages, Job};
+use crate::memory::Destages;
 use crate::os::spec::PageCacheSpec;
 use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
@@ -174,7 +175,9 @@ impl PageCache {
         let flusher = self.write_back.flushes.first().map(|flush| self.requests[flush.job].source);
         let (source, sync) = (flusher.unwrap_or(u32::MAX), flusher.is_some());
         let purpose = Purpose::WriteBack { first, pages: (index - first) as u32, turn };
-        self.transfer(self.requests.next_transfer(), purpose, source, false, sync);
+        // The class is that of the kernel's own process that writes back.
+        let from = TransferSender { source, urgent: false, idle: false, sync };
+        self.transfer(self.requests.next_transfer(), purpose, from);
         true
     }
 
@@ -222,8 +225,8 @@ impl PageCache {
             let waiting = &mut self.requests[job];
             let waited = waiting.end_wait(now);
             waiting.completion.parts.cache += waited;
-            let Job { source, urgent, .. } = *waiting;
-            self.transfer(number, Purpose::Flush, source, urgent, true);
+            let from = TransferSender::from_job(waiting);
+            self.transfer(number, Purpose::Flush, from);
             self.requests.wait(job, number);
         }
     }

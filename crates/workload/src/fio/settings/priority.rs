@@ -60,6 +60,17 @@ fn total(list: &[SizePriority], bytes: u64) -> u64 {
     list.iter().filter(|one| one.bytes == bytes).map(|one| one.percent).sum()
 }
 
+/// The priority of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::fio) struct RequestPriority {
+    /// Whether it is of the class of high priority.
+    pub(in crate::fio) urgent: bool,
+    /// Whether it is of the idle class.
+    pub(in crate::fio) idle: bool,
+    /// The number of its duration limit; 0 for none.
+    pub(in crate::fio) limit: u8,
+}
+
 #[derive(Clone, Debug)]
 pub(in crate::fio) struct JobPriority {
     pub(in crate::fio) percent: [u64; 3],
@@ -69,7 +80,8 @@ pub(in crate::fio) struct JobPriority {
     pub(in crate::fio) by_percent: bool,
     /// The duration limit of those in percent.
     pub(in crate::fio) limit_by_percent: u64,
-    pub(in crate::fio) whole_job: bool,
+    /// Linux's class of the others; 0 for none.
+    pub(in crate::fio) class_of_job: u64,
     /// The duration limit of the others.
     pub(in crate::fio) limit_of_job: u64,
 }
@@ -81,20 +93,25 @@ impl Default for JobPriority {
             by_size: [const { Vec::new() }; 3],
             by_percent: true,
             limit_by_percent: 0,
-            whole_job: false,
+            class_of_job: 0,
             limit_of_job: 0,
         }
     }
 }
 
 impl JobPriority {
+    /// Linux's class of high priority.
+    const REAL_TIME: u64 = 1;
+    /// Linux's class of requests that are served while no other waits.
+    pub(in crate::fio) const IDLE: u64 = 3;
+
     /// Whether both keys are given of which fio allows one.
     pub(in crate::fio) fn contradict(&self) -> bool {
         self.percent.iter().any(|percent| *percent > 0) && self.by_size.iter().any(|list| !list.is_empty())
     }
 
-    /// Whether a request has high priority, and its duration limit. `draw` gives a number from 1 to 100.
-    pub(in crate::fio) fn draw(&self, at: usize, bytes: u64, draw: impl FnOnce() -> u64) -> (bool, u8) {
+    /// The priority of a request. `draw` gives a number from 1 to 100.
+    pub(in crate::fio) fn draw(&self, at: usize, bytes: u64, draw: impl FnOnce() -> u64) -> RequestPriority {
         let percent = self.percent(at, bytes);
         let drawn = match percent {
             0 => None,
@@ -113,16 +130,23 @@ impl JobPriority {
         }
     }
 
-    /// Whether a request has high priority, and its duration limit. `drawn` is a number from 1 to [`JobPriority::percent`] of one that
-    /// is of those in percent.
-    fn of_request(&self, at: usize, bytes: u64, drawn: Option<u64>) -> (bool, u8) {
-        let Some(drawn) = drawn else { return (self.whole_job, self.limit_of_job as u8) };
+    /// The priority of a request. `drawn` is a number from 1 to [`JobPriority::percent`] of one that is of those in percent.
+    fn of_request(&self, at: usize, bytes: u64, drawn: Option<u64>) -> RequestPriority {
+        let Some(drawn) = drawn else {
+            let (class, limit) = (self.class_of_job, self.limit_of_job as u8);
+            return RequestPriority {
+                urgent: class == JobPriority::REAL_TIME,
+                idle: class == JobPriority::IDLE,
+                limit,
+            };
+        };
         let mut last = 0;
         let mut ends = self.by_size[at].iter().filter(|one| one.bytes == bytes).map(|one| {
             last += one.percent;
             (last, one.own)
         });
         let own = ends.find(|(end, _)| drawn <= *end).and_then(|(_, own)| own);
-        own.unwrap_or((self.by_percent, self.limit_by_percent as u8))
+        let (urgent, limit) = own.unwrap_or((self.by_percent, self.limit_by_percent as u8));
+        RequestPriority { urgent, idle: false, limit }
     }
 }
