@@ -69,8 +69,8 @@ size=100g
 ioengine=libaio
 iodepth=32
 """
-    rig = hs.Rig("workstation")
-    found = hs.tune(rig, hs.Fio.from_text(jobs), goal="mean", knob="ionice", job="reader", requests=400)
+    rig = hs.Rig("workstation").set("host.queue.elevator", "bfq")
+    found = hs.tune(rig, hs.Fio.from_text(jobs), goal="mean", knob="ionice", job="reader", requests=600)
     [advice] = found.advised
     assert (found.job, advice.setting, advice.advised) == ("reader", "ionice", "idle")
     assert found.apply(rig).to_dict() == rig.to_dict()

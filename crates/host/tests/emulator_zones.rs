@@ -236,7 +236,7 @@ fn write_pointers_of_other_zones_or_out_of_range_are_refused() {
     let (layout, disk_bytes) = (*disk.zones().layout(), disk.emulator.volumes()[0].info().bytes());
     drop(disk);
     let refusal = |rig: &Rig| image.open(rig).err().expect("it is refused").to_string();
-    assert!(refusal(&rig(2 * ZONE_SECTORS)).contains("something else than the write pointers"));
+    assert!(refusal(&rig(2 * ZONE_SECTORS)).contains("it does not hold write pointers of these zones"));
     let file = fs::File::options().read(true).write(true).open(image.path()).expect("it is a file");
     let stored = || stored_write_pointers(&file, &layout).map(|found| found.map(|found| found.len()));
     assert_eq!(stored().expect("they are right"), Some(layout.zones() as usize));

@@ -1,6 +1,6 @@
 //! Loop devices and mounts that go away with the test, however it ends.
 
-use crate::tools::{attempt, folder, run, text};
+use crate::tools::{attempt, folder, run, text, wait_for};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -89,9 +89,11 @@ impl Mount {
         self.folder.path()
     }
 
-    /// Unmounts it, which must succeed.
+    /// Unmounts it, which must succeed. For a moment it may be busy: a child of another test's has its files open until it executes its
+    /// program.
     pub(crate) fn unmount(mut self) {
-        run("umount", &[text(self.folder.path())]);
+        let path = text(self.folder.path());
+        wait_for(&format!("{path} can be unmounted"), || attempt("umount", &[path]).ok());
         self.mounted = false;
     }
 }

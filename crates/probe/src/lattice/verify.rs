@@ -119,8 +119,8 @@ impl Verifier<'_> {
         Ok(seen)
     }
 
-    /// On a busy host, relearns what is doubtful with more readings of each angle; returns what then is. On another host the disk is
-    /// the cause, and relearning would find the same.
+    /// On a busy host, relearns what is doubtful with more readings of each angle; returns what is doubtful then. On another host the
+    /// disk is the cause, and relearning would find the same.
     async fn relearn_doubtful(&mut self, failed: Vec<Range<u64>>) -> LatticeResult<Vec<Range<u64>>> {
         let mut doubtful = self.doubtful(failed).await?;
         for round in 0..ROUNDS {
@@ -128,8 +128,12 @@ impl Verifier<'_> {
                 break;
             }
             self.0.boundaries.prober.require_more_agreement();
+            let before = doubtful.clone();
             let failed = self.mend(doubtful, round).await?;
             doubtful = self.doubtful(failed).await?;
+            if doubtful == before {
+                break;
+            }
         }
         Ok(doubtful)
     }
