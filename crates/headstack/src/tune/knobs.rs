@@ -27,7 +27,7 @@ pub struct Knob {
     pub name: &'static str,
     /// The key of a rig; empty for what is set for processes.
     pub key: &'static str,
-    /// The values that are tried, as the attribute, option or key takes them; [`STRIPE`] is the start of one.
+    /// The values that are tried, as the attribute, option or key takes them; `stripe` is the start of an array's stripe.
     pub values: &'static [&'static str],
     /// What it belongs to.
     pub owner: KnobOwner,
@@ -237,7 +237,7 @@ impl Knob {
         }
     }
 
-    /// A value as the key of a rig has it: a chunk in sectors, and [`STRIPE`] as a number where the rig has a stripe.
+    /// A value as the key of a rig has it: a chunk in sectors, and `stripe` as a number where the rig has a stripe.
     pub fn key_value(&self, rig: &Rig, value: &str) -> String {
         if value == STRIPE {
             return stripe::partition_start(rig).map_or_else(|| value.to_string(), |start| start.to_string());
