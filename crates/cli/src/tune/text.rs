@@ -63,7 +63,7 @@ fn commands(tuned: &Tuned<'_>) -> String {
     }
     let is_any_of = |owner| outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == owner);
     if is_any_of(KnobOwner::Partition) {
-        let what = "parted writes a new partition table: all data behind it are lost, so copy them first.";
+        let what = "parted writes a new partition table, which loses all data behind it: copy them first.";
         let _ = writeln!(text, "{what}");
     }
     if is_any_of(KnobOwner::OtherJobs) {

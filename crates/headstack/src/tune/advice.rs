@@ -3,6 +3,7 @@
 use super::goal::{TuneBound, TuneGoal, TuneMetric};
 use super::knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
 use super::search::{AdvisedSetting, Gain, TuneOutcome};
+use super::stripe;
 use headstack_model::spec::{Evidence, nearest};
 use headstack_sim::rig::Rig;
 use serde_json::{Map, Value, json};
@@ -96,7 +97,7 @@ impl TuneOutcome {
     }
 
     /// The commands that set them: attributes of the disk until the next start, the chunk of the array permanently, keys of a node until it ends.
-    /// A partition's start needs a new table of partitions, which loses the data. `PID` stands for each process of the other jobs.
+    /// A partition's start needs a new partition table, which loses the data. `PID` stands for each process of the other jobs.
     ///
     /// `rig` is the rig before the advice, `disk` is a name such as `sda`, `array` one such as `md0`.
     pub fn commands(&self, rig: &Rig, disk: &str, array: &str) -> Vec<String> {
@@ -111,7 +112,7 @@ impl TuneOutcome {
                 KnobOwner::Disk => to_disk(value, attribute),
                 KnobOwner::Array => format!("mdadm --grow /dev/{array} {attribute}={value}"),
                 KnobOwner::Partition => {
-                    let start = after.resolved().host.partition_start * 512;
+                    let start = after.resolved().host.partition_start * stripe::UNIT_BYTES;
                     format!("parted --script /dev/{parted} mklabel gpt mkpart data {start}B 100%")
                 }
                 KnobOwner::OtherJobs => format!("ionice --class {value} --pid PID"),

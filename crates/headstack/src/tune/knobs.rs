@@ -12,7 +12,7 @@ pub enum KnobOwner {
     Disk,
     /// The array: an option of `mdadm`.
     Array,
-    /// The table of partitions of the disk or the array.
+    /// The partition table of the disk or the array.
     Partition,
     /// The storage node: a key of its node file.
     Node,

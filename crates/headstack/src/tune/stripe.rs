@@ -3,9 +3,9 @@
 use headstack_sim::rig::{Organisation, Rig};
 
 /// The unit in which the start of a partition is given.
-const UNIT_BYTES: u64 = 512;
+pub(super) const UNIT_BYTES: u64 = 512;
 
-/// The start of a partition that all partitioning programs choose today: 1 MiB, in units of 512 bytes. *Source:* parted, sfdisk.
+/// The start that partitioning programs choose for a partition today: 1 MiB, in units of 512 bytes. *Source:* parted, sfdisk.
 const USUAL_START: u64 = 2048;
 
 /// Drives' worth of data in a stripe of the rig's only array; none where there is no stripe over whole drives.

@@ -41,10 +41,11 @@ const SPREAD: f64 = 6.0;
 const SURPRISE: f64 = 6.0;
 /// Tolerances between two readings of one angle: the difference has √2 = 1.4 deviations of a reading.
 const AGREE: f64 = 1.5;
-/// Readings of one angle that have to agree, and their number in a region that stays doubtful on a busy host, where two may be late alike.
+/// Readings of one angle that have to agree, and their number in a region that stays doubtful on a busy host, where two may be late by the
+/// same time.
 const AGREEING: (usize, usize) = (2, 3);
-/// Share of late readings from which on doubt may come from two that were late alike. By trial: of 1,000 extractions of a small disk with 5 %
-/// late answers none was wrong, of 2,000 with 10 or 20 % seven were.
+/// Share of late readings above which a doubtful region may come from two that were late by the same time. By trial: of 1,000 extractions of a
+/// small disk with 5 % late answers none was wrong, of 2,000 with 10 or 20 % seven were.
 const BUSY_SHARE: f64 = 0.08;
 /// Sectors without a steady angle that a disk may have; beyond, its answers are too noisy.
 const MOST_UNSTEADY: usize = 100;

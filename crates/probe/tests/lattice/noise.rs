@@ -76,7 +76,7 @@ fn coinciding_late_answers_do_not_hide_sectors() {
     }
 }
 
-/// Before doubtful tracks were relearned, two readings that were late alike left the maps of these runs wrong.
+/// Before doubtful tracks were relearned, two readings that were late by the same time left the maps of these runs wrong.
 #[test]
 fn tracks_that_late_answers_hid_are_relearned() {
     let truth = TrackMap::of_geometry(&Geometry::new(&small()).expect("it holds"));

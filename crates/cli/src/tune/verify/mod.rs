@@ -173,7 +173,7 @@ impl PreparedVerification {
                 KnobOwner::Partition => {
                     Some("it needs a new partition table, which loses the data".to_string())
                 }
-                KnobOwner::OtherJobs => Some("processes have it, not the disk".to_string()),
+                KnobOwner::OtherJobs => Some("it belongs to processes, not to the disk".to_string()),
                 KnobOwner::Node => Some("a node reads it at its start".to_string()),
             };
             match reason {
