@@ -1,6 +1,7 @@
 //! *The library*: load a rig, load a workload, run, results.
 #![doc = include_str!("../README.md")]
 
+mod cgroups;
 mod error;
 mod files;
 mod load;

@@ -1,5 +1,6 @@
 //! A run: a workload on a rig in virtual time.
 
+use crate::cgroups::limit_groups;
 use crate::error::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
@@ -76,9 +77,10 @@ impl<'a> Simulation<'a> {
             volume_devices: rig.volume_drives(),
             devices: rig.resolved().drives().map(|drive| drive.name).collect(),
         };
-        let engine = rig.build_with(seed, source)?;
-        let built = workload.build(&engine, &names.volumes, rig.trace_devices(), seed)?;
-        Ok(Simulation::start(engine, names, built, seed))
+        let mut engine = rig.build_with(seed, source)?;
+        let (load, mut info) = workload.build(&engine, &names.volumes, rig.trace_devices(), seed)?;
+        limit_groups(&mut engine, &rig.resolved().host.cgroup, &mut info);
+        Ok(Simulation::start(engine, names, (load, info), seed))
     }
 
     /// A workload on a single drive, whose random numbers come from the seed in `options`. `seed` is that of the workload.

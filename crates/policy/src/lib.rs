@@ -14,7 +14,9 @@ pub mod shingled;
 pub mod slowness;
 pub mod streams;
 pub mod stripe;
+mod throttle;
 
 pub use guard::Guard;
 pub use order::{AccessCost, BuiltIn, Order};
 pub use queue::{Queue, QueueFull, QueueView, Slot, SlotId};
+pub use throttle::{Throttle, ThrottleRates};

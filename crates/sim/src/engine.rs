@@ -20,7 +20,7 @@ use crate::device::{ArmRecord, Completion, Device, Fault, FaultError, MediaWrite
 use crate::layer::Layer;
 use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
-use crate::os::{DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
+use crate::os::{CgroupSpec, DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
 use crate::rearrange_layer::{RearrangeActivity, RearrangeLayer};
 use crate::stream_layer::StreamLayer;
 use headstack_model::zones::Zones;
@@ -203,6 +203,12 @@ impl Engine {
     /// Panics if there is no such place.
     pub fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
         self.tree.insert(place, layer);
+    }
+
+    /// Limits the requests of control groups from here on. `group_of` has for each source of the load the place of its group in `groups`, if it
+    /// is in one. Call it at most once, before the first run.
+    pub fn limit_groups(&mut self, groups: &[CgroupSpec], group_of: &[Option<usize>]) {
+        self.tree.add_throttles(groups, group_of);
     }
 
     /// Puts devices behind a controller. Call it before the first run.

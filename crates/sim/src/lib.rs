@@ -17,6 +17,7 @@ mod rearrange_layer;
 pub mod rig;
 pub mod stats;
 mod stream_layer;
+mod throttle_layer;
 
 pub use array::ArrayVolume;
 pub use device::{

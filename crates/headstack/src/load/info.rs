@@ -43,6 +43,8 @@ pub struct WorkloadInfo {
     pub sections: Vec<JobSection>,
     /// The section of each source, by the source's number.
     pub section_of: Vec<u32>,
+    /// The control group of each source that is in one, by the source's number; empty where none is.
+    pub cgroup_of: Vec<Option<String>>,
     /// Files that it includes.
     pub inputs: Vec<PathBuf>,
     /// What was ignored, as messages.

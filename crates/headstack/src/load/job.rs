@@ -39,6 +39,10 @@ impl<'a> JobSource<'a> {
         self.file.set_idle_others(job);
     }
 
+    pub(super) fn set_cgroup_of_others(&mut self, job: &str, group: &str) {
+        self.file.set_cgroup_of_others(job, group);
+    }
+
     pub(super) fn build(self, volumes: &[VolumeInfo], seed: u64) -> Result<(FioLoad, WorkloadInfo), Error> {
         let JobSource { name, file, files, mut inputs } = self;
         let mut open = |name: &str| -> io::Result<Box<dyn Read>> {
@@ -55,8 +59,19 @@ impl<'a> JobSource<'a> {
         };
         let remarks = remarks(&file, &load);
         let global_options = as_object(file.global_options());
-        let info =
-            WorkloadInfo { name, kind, global_options, jobs, job_of, sections, section_of, inputs, remarks };
+        let cgroup_of = load.jobs().iter().map(|clone| clone.cgroup.clone()).collect();
+        let info = WorkloadInfo {
+            name,
+            kind,
+            global_options,
+            jobs,
+            job_of,
+            sections,
+            section_of,
+            cgroup_of,
+            inputs,
+            remarks,
+        };
         Ok((load, info))
     }
 }

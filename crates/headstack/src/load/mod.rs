@@ -197,6 +197,15 @@ impl<'a> Workload<'a> {
         self
     }
 
+    /// Puts all jobs of a fio job file but one into a control group, whose limits are those of `host.cgroup` of the rig. Other workloads stay
+    /// the same.
+    pub fn with_cgroup_of_others(mut self, job: &str, group: &str) -> Workload<'a> {
+        if let WorkloadSource::Job(source) = &mut self.source {
+            source.set_cgroup_of_others(job, group);
+        }
+        self
+    }
+
     /// The load on the volumes of a rig. `devices` maps devices of a trace to volumes, if the rig defines that.
     pub(crate) fn build(
         self,

@@ -4,10 +4,13 @@ use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
 use crate::layer::Layer;
-use crate::os::{CallLayer, CopyCost, DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PortQueue};
+use crate::os::{
+    CallLayer, CgroupSpec, CopyCost, DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PortQueue,
+};
 use crate::partition_layer::{self, PartitionLayer};
 use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
+use crate::throttle_layer::ThrottleLayer;
 use headstack_policy::rearrange_table::PlacementCopies;
 use headstack_policy::streams::{Config, ConfigError};
 use std::any::Any;
@@ -80,6 +83,7 @@ struct Rank {
 enum LayerKind {
     Calls,
     PageCache,
+    Throttle,
     Partition,
     Array,
     Streams,
@@ -123,7 +127,7 @@ impl LayerTree {
     /// *Errors:* a key of its configuration is out of its range.
     pub(super) fn add_schedulers(&mut self, config: &Config) -> Result<(), ConfigError> {
         for number in 0..self.volumes.len() {
-            let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
+            let Volume { sectors, sector_bytes, .. } = self.volumes[number];
             let mut layer = Box::new(StreamLayer::new(config, sectors, sector_bytes)?);
             // The members of a concatenation have an arm each. A rearranger moves blocks from one to another.
             let is_moved = self.layer_of::<RearrangeLayer>(number).is_some();
@@ -137,24 +141,36 @@ impl LayerTree {
             }
             let limits = only.map_or(&[][..], |only| self.devices[only].device().reads_without_abort());
             layer.set_read_limits(limits.iter().copied());
-            // Calls, and a page cache, stay above it.
-            let is_above = |branch: &usize| {
-                matches!(self.branches[*branch].rank.kind, LayerKind::Calls | LayerKind::PageCache)
-            };
-            let first = self.branch_of(root).filter(is_above);
-            let second = first
-                .and_then(|first| self.branch_of(self.branches[first].children[0].node))
-                .filter(is_above);
-            let cache = second.or(first);
-            let below = cache.map_or(root, |cache| self.branches[cache].children[0].node);
-            let rank = Rank { kind: LayerKind::Streams, number: number as u32 };
-            let node = self.add(layer, vec![ChildPort { node: below, port: 0 }], device, rank);
-            match cache {
-                Some(cache) => self.branches[cache].children[0].node = node,
-                None => self.volumes[number].root = node,
-            }
+            self.add_below_page_cache(LayerKind::Streams, number, layer);
         }
         Ok(())
+    }
+
+    /// Puts the limits of control groups before all volumes, below their page caches.
+    pub(super) fn add_throttles(&mut self, groups: &[CgroupSpec], group_of: &[Option<usize>]) {
+        for number in 0..self.volumes.len() {
+            let layer = ThrottleLayer::new(groups, group_of, self.volumes[number].sector_bytes);
+            self.add_below_page_cache(LayerKind::Throttle, number, Box::new(layer));
+        }
+    }
+
+    /// Puts a layer before a volume. Calls, and a page cache, stay above it.
+    fn add_below_page_cache(&mut self, kind: LayerKind, volume: usize, layer: Box<dyn Layer>) {
+        let Volume { root, device, .. } = self.volumes[volume];
+        let is_above = |branch: &usize| {
+            matches!(self.branches[*branch].rank.kind, LayerKind::Calls | LayerKind::PageCache)
+        };
+        let first = self.branch_of(root).filter(is_above);
+        let second =
+            first.and_then(|first| self.branch_of(self.branches[first].children[0].node)).filter(is_above);
+        let above = second.or(first);
+        let below = above.map_or(root, |above| self.branches[above].children[0].node);
+        let rank = Rank { kind, number: volume as u32 };
+        let node = self.add(layer, vec![ChildPort { node: below, port: 0 }], device, rank);
+        match above {
+            Some(above) => self.branches[above].children[0].node = node,
+            None => self.volumes[volume].root = node,
+        }
     }
 
     pub(super) fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {

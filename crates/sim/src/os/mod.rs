@@ -7,6 +7,7 @@
 mod block;
 mod cache;
 mod calls;
+mod cgroup;
 mod costs;
 mod device_queue;
 mod dispatch;
@@ -20,6 +21,7 @@ mod spec;
 mod target;
 
 pub use cache::PageCacheActivity;
+pub use cgroup::CgroupSpec;
 pub use host_error::HostError;
 pub use interface::{InterfaceKind, InterfaceSpec};
 pub use processor::{ClientsSpec, ProcessorSpec};

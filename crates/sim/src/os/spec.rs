@@ -1,5 +1,6 @@
 //! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
 
+use super::cgroup::{self, CgroupSpec};
 use super::host_error::HostError;
 use super::interface::InterfaceSpec;
 use super::processor::{ClientsSpec, ProcessorSpec, check_us};
@@ -35,6 +36,9 @@ pub struct HostSpec {
     /// The network to the load's clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<ClientsSpec>,
+    /// Control groups of processes with limits. A fio job joins one with `cgroup`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cgroup: Vec<CgroupSpec>,
 }
 
 /// `[host.page_cache]`: memory that caches, reads ahead, and writes back later. Direct requests bypass it: a fio job with
@@ -247,6 +251,7 @@ impl HostSpec {
         self.interface.iter().try_for_each(|interface| interface.check(self.processor.as_ref()))?;
         self.processor.iter().try_for_each(ProcessorSpec::check)?;
         self.clients.iter().try_for_each(ClientsSpec::check)?;
+        cgroup::check(&self.cgroup)?;
         self.queue.check()
     }
 }

@@ -42,6 +42,10 @@ pub(super) fn resolve(
     spec.host.check().map_err(|HostError { key, message }| Fault { key, message })?;
     if let Some(config) = &spec.node {
         config.check().map_err(node_fault)?;
+        if !spec.host.cgroup.is_empty() {
+            let message = "is for a rig without `[node]`, whose clients are no processes of the host";
+            return Err(Fault::new("host.cgroup", message));
+        }
     }
     rearrange::check(&spec)?;
     partition::check(&spec)?;

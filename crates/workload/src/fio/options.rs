@@ -278,6 +278,8 @@ const HONOURED: &[FioOption] = honoured! {
     Count "prioclass" => store priority.class_of_job, |v| v.count(0, 3),
         "Class of the job: with 1 all its requests have high priority, with 3 the elevators `deadline` and `bfq` serve them \
          after those of other jobs (idle)";
+    Text "cgroup" => store cgroup, Given::owned,
+        "Control group of the job, whose limits are those of `[[host.cgroup]]` of the rig, if it has that group";
     Count "priohint" => store priority.limit_of_job, |v| v.count(0, 7),
         "Duration limit of the job's requests, 1 to 7; 0 (default) is none";
     // When, and how many.
@@ -358,7 +360,6 @@ const IGNORED: &[FioOption] = ignored! {
     "cmdprio" => "Level within the priority class of `cmdprio_percentage`";
     "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes" => "Processors to run on";
     "numa_mem_policy" => "Memory to use";
-    "cgroup" => "Control group to run in";
     "cgroup_weight" => "Weight of the control group";
     "cgroup_nodelete" => "Keep the control group";
     "uid" => "User to run as";
