@@ -35,7 +35,7 @@ class Advice:
     setting: str
     """Its name: `read_ahead_kb`."""
     key: str
-    """The key of a rig; empty for `ionice`, which processes have."""
+    """The key of a rig; empty for `ionice` and `io.max`, which processes have."""
     key_value: str
     """The advised value of that key; of an array's chunk it is in sectors."""
     attribute: str
@@ -73,7 +73,7 @@ class Tuning:
     change: Change
     """What the goal's figure changes by all of them together."""
     figures: dict[str, TuningFigure]
-    """By name: iops, throughput, mean and p99."""
+    """By name: iops, throughput, mean and p99; with a job also others, the throughput of the other jobs."""
     commands: tuple[str, ...]
     """Commands that set them; attributes of the disk until the next start."""
     array_layout: dict[str, Any] | None
@@ -122,8 +122,8 @@ def tune(
 
     The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
     `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
-    settings that are tried. `job` names the job of a fio job file that counts; `ionice` is then tried for the others. `requests` are
-    those of a whole run, at least 100. `disk` is named in the commands and in the udev rule, `array` in the command of mdadm.
+    settings that are tried. `job` names the job of a fio job file that counts; `ionice` is then tried for the others, and `io.max` where a
+    bound such as `"others>5"` (MB/s) says how much throughput they must keep. `requests` are those of a whole run, at least 100. `disk` is named in the commands and in the udev rule, `array` in the command of mdadm.
 
     The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
     comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.

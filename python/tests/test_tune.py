@@ -74,7 +74,10 @@ iodepth=32
     [advice] = found.advised
     assert (found.job, advice.setting, advice.advised) == ("reader", "ionice", "idle")
     assert found.apply(rig).to_dict() == rig.to_dict()
-    with pytest.raises(hs.InputError, match="job: no job is called `raeder`; did you mean `reader`"):
+    assert found.figures["others"].is_worse
+    limited = hs.tune(rig, hs.Fio.from_text(jobs), goal="mean", bound="others>5", knob="io.max", job="reader", requests=600)
+    assert [(advice.setting, advice.advised) for advice in limited.advised] == [("io.max", "8388608")]
+    with pytest.raises(hs.InputError, match="load: no job is called `raeder`; did you mean `reader`"):
         hs.tune(rig, hs.Fio.from_text(jobs), knob="ionice", job="raeder")
 
 

@@ -6,8 +6,7 @@ use crate::rig::NativeRig;
 use crate::watch::watched;
 use headstack::Rig;
 use headstack::tune::{
-    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, has_other_jobs, knob_named,
-    run_trial, search,
+    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named, run_trial, search,
 };
 use pyo3::prelude::*;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -45,13 +44,10 @@ pub(crate) fn tune(
     let bounds = bounds.iter().map(parse).collect::<Result<_, _>>().map_err(input_error)?;
     let place = |name: &String| knob_named(name).map_err(|message| format!("knob: {message}"));
     let knobs = knobs.iter().map(place).collect::<Result<Vec<_>, _>>().map_err(input_error)?;
-    let others = |job: &String| {
-        let workload = load.source.workload().map_err(PyErr::from)?;
-        has_other_jobs(&workload, job).map_err(|message| input_error(format!("job: {message}")))
-    };
-    let has_others = job.as_ref().map_or(Ok(false), others)?;
     let goal = TuneGoal { metric, bounds, job };
-    let candidates = candidates_of(&rig.rig, &knobs, has_others);
+    let workload = load.source.workload().map_err(PyErr::from)?;
+    let others = goal.uncounted_jobs(&workload).map_err(|message| input_error(format!("load: {message}")))?;
+    let candidates = candidates_of(&rig.rig, &knobs, others);
     let candidates = candidates.map_err(|message| input_error(format!("{}: {message}", rig.name)))?;
     let (is_stopped, runs) = (AtomicBool::new(false), AtomicU64::new(0));
     let trials = TuneTrials {

@@ -38,13 +38,13 @@ pub(crate) struct Tune {
     /// What to improve: iops, throughput (MB/s), mean or p99 (response times).
     #[arg(long, value_name = "METRIC", default_value = "throughput", value_parser = TuneMetric::from_str)]
     goal: TuneMetric,
-    /// A limit that the settings must keep: p99<200 (ms), iops>500. May be repeated.
+    /// A limit that the settings must keep: p99<200 (ms), iops>500, with --job others>5 (MB/s of the other jobs). May be repeated.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = TuneBound::from_str)]
     bound: Vec<TuneBound>,
     /// Try only this setting. May be repeated. [default: all]
     #[arg(long, value_name = "NAME", value_parser = tune::knob_named)]
     knob: Vec<usize>,
-    /// Count only this job of a fio job file. With it, ionice is tried for the other jobs.
+    /// Count only this job of a fio job file. With it, ionice is tried for the other jobs, and io.max where a --bound of others limits their loss.
     #[arg(long, value_name = "NAME", conflicts_with = "verify")]
     job: Option<String>,
     /// Requests of a whole run; the short ones have a quarter and half of them.
@@ -97,8 +97,9 @@ impl Tune {
         self.options.apply(&mut rig)?;
         let goal = TuneGoal { metric: self.goal, bounds: self.bound.clone(), job: self.job.clone() };
         let refused = |message| Failure::Input(format!("{}: {message}", self.rig));
-        let has_others = self.has_other_jobs()?;
-        let candidates = tune::candidates_of(&rig, &self.knob, has_others).map_err(refused)?;
+        let others = goal.uncounted_jobs(&self.load_options.open(&self.load)?);
+        let others = others.map_err(|message| Failure::Input(format!("{}: {message}", self.load)))?;
+        let candidates = tune::candidates_of(&rig, &self.knob, others).map_err(refused)?;
         let udev = NewFile::if_named(self.udev.as_deref())?;
         let node = NewFile::if_named(self.node.as_deref())?;
         let fio = NewFile::if_named(self.fio.as_deref())?;
@@ -130,14 +131,6 @@ impl Tune {
         let text = files::read_text(Path::new(&self.load))?;
         let job = FioVerification::new(&text, &format!("/dev/{}", self.disk), FIO_SECONDS);
         job.map(|job| job.text).map_err(|error| fault(&error))
-    }
-
-    /// Whether the load has other jobs than the one that counts.
-    fn has_other_jobs(&self) -> Result<bool, Failure> {
-        let Some(job) = &self.job else { return Ok(false) };
-        let workload = self.load_options.open(&self.load)?;
-        tune::has_other_jobs(&workload, job)
-            .map_err(|message| Failure::Input(format!("--job: {}: {message}", self.load)))
     }
 
     fn search(

@@ -21,8 +21,10 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     }
     let _ = writeln!(text, "{}", figures(tuned));
     if let Some(job) = &tuned.goal.job {
-        let _ =
-            writeln!(text, "The figures are those of the job {job}; those of the other jobs may be worse.\n");
+        let _ = writeln!(
+            text,
+            "The figures are those of the job {job}; others is the throughput of the other jobs.\n"
+        );
     }
     for bound in tuned.goal.bounds.iter().filter(|bound| !is_kept(tuned, bound)) {
         let _ = writeln!(
@@ -67,8 +69,7 @@ fn commands(tuned: &Tuned<'_>) -> String {
         let _ = writeln!(text, "{what}");
     }
     if is_any_of(KnobOwner::OtherJobs) {
-        let what =
-            "Put the number of each process of the other jobs in place of PID; fio has prioclass=3 for them.";
+        let what = "Put the number of each process of the other jobs in place of PID; fio has prioclass=3 and cgroup=others for them.";
         let _ = writeln!(text, "{what}");
     }
     if is_any_of(KnobOwner::Array) {

@@ -165,6 +165,36 @@ fn idle_class_is_advised_for_jobs_that_do_not_count() {
 }
 
 #[test]
+fn limit_of_other_jobs_is_advised_as_far_as_their_bound_permits() {
+    let (_folder, job) = job(
+        "[global]\ndirect=1\ntime_based\nruntime=1000\nthread\n[reader]\nrw=randread\nbs=4k\nsize=100g\nioengine=psync\n\
+         [backup]\nrw=randread\nbs=64k\nsize=100g\nioengine=libaio\niodepth=32\n",
+    );
+    let args =
+        ["tune", "workstation", text(&job), "--goal", "mean", "--knob", "io.max", "--requests", "1000"];
+    let bounded = ["--job", "reader", "--bound", "others>5"];
+    let advice = json(&[&args[..], &bounded, &["--json"]].concat());
+    let advised = &advice["advised"][0];
+    // Half of it would be less than the others must have.
+    assert_eq!(
+        (&advised["setting"], &advised["now"], &advised["advised"]),
+        (&"io.max".into(), &"max".into(), &"8388608".into())
+    );
+    assert!(advised["change"]["most_percent"].as_f64() < Some(-50.0), "{advice:#}");
+    let others = advice["figures"]["others"]["advised"].as_f64().expect("a number");
+    assert!((5.0..8.6).contains(&others), "{others} MB/s");
+    let command = advice["commands"][0].as_str().expect("a text");
+    let line = "echo \"$(cat /sys/block/sda/dev) rbps=8388608 wbps=8388608\" > /sys/fs/cgroup/others/io.max";
+    assert!(command.contains(line), "{command}");
+    let said = |more: &[&str]| refused(&[&args[..], more].concat(), 2);
+    assert!(said(&["--job", "reader"]).contains("io.max a limit of them as well"));
+    assert!(
+        said(&["--bound", "others>5"]).contains("a limit of others is for a load with a job that counts")
+    );
+    assert!(said(&["--job", "reader", "--goal", "others"]).contains("others is no goal"));
+}
+
+#[test]
 fn keys_of_a_node_are_written_for_its_file() {
     // Forty sequential readers: with 64 KiB a turn, the disk seeks for each of them.
     let (folder, job) = job(

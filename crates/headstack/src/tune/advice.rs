@@ -1,7 +1,7 @@
 //! What a search found, in words, in JSON and as commands for Linux; and the names by which programs ask for it.
 
 use super::goal::{TuneBound, TuneGoal, TuneMetric};
-use super::knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
+use super::knobs::{IO_MAX, KNOBS, Knob, KnobOwner, NOT_TUNED, OTHERS};
 use super::search::{AdvisedSetting, Gain, TuneOutcome};
 use super::stripe;
 use headstack_model::spec::{Evidence, nearest};
@@ -115,6 +115,7 @@ impl TuneOutcome {
                     let start = after.resolved().host.partition_start * stripe::UNIT_BYTES;
                     format!("parted --script /dev/{parted} mklabel gpt mkpart data {start}B 100%")
                 }
+                KnobOwner::OtherJobs if knob.name == IO_MAX => io_max_commands(parted, value),
                 KnobOwner::OtherJobs => format!("ionice --class {value} --pid PID"),
                 KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
             });
@@ -191,6 +192,16 @@ impl TuneOutcome {
             _ => Map::new(),
         }
     }
+}
+
+/// Commands that put processes into a control group and limit what it reads and writes of a disk or an array. *Source:* the kernel's "Control
+/// Group v2".
+fn io_max_commands(disk: &str, bytes_per_s: &str) -> String {
+    let group = format!("/sys/fs/cgroup/{OTHERS}");
+    let limits = format!("$(cat /sys/block/{disk}/dev) rbps={bytes_per_s} wbps={bytes_per_s}");
+    format!(
+        "echo +io > /sys/fs/cgroup/cgroup.subtree_control && mkdir -p {group} && echo \"{limits}\" > {group}/io.max && echo PID > {group}/cgroup.procs"
+    )
 }
 
 /// The change of a figure in percent with its interval, as JSON; a time that gets better changes by less than 0.

@@ -1,7 +1,10 @@
 //! What a tuned system should be good at.
 
+use super::knobs::UncountedJobs;
+use crate::load::Workload;
 use crate::numbers::ratio;
 use crate::results::Results;
+use headstack_model::spec::did_you_mean;
 use headstack_sim::stats::TimeHistogram;
 
 /// A figure of a run.
@@ -15,11 +18,16 @@ pub enum TuneMetric {
     Mean,
     /// 99th percentile of the response times in ms.
     P99,
+    /// MB a second of the jobs that do not count together; only a limit of it can be given.
+    Others,
 }
 
 impl TuneMetric {
     /// All of them.
-    pub const ALL: [TuneMetric; 4] =
+    pub const ALL: [TuneMetric; 5] =
+        [TuneMetric::Iops, TuneMetric::Throughput, TuneMetric::Mean, TuneMetric::P99, TuneMetric::Others];
+    /// Those that a load has of which all jobs count.
+    pub const OF_WHOLE_LOAD: [TuneMetric; 4] =
         [TuneMetric::Iops, TuneMetric::Throughput, TuneMetric::Mean, TuneMetric::P99];
 
     /// Its name on the command line.
@@ -29,6 +37,7 @@ impl TuneMetric {
             TuneMetric::Throughput => "throughput",
             TuneMetric::Mean => "mean",
             TuneMetric::P99 => "p99",
+            TuneMetric::Others => "others",
         }
     }
 
@@ -36,14 +45,14 @@ impl TuneMetric {
     pub fn unit(self) -> &'static str {
         match self {
             TuneMetric::Iops => "IOPS",
-            TuneMetric::Throughput => "MB/s",
+            TuneMetric::Throughput | TuneMetric::Others => "MB/s",
             TuneMetric::Mean | TuneMetric::P99 => "ms",
         }
     }
 
     /// Whether more is better.
     pub fn grows(self) -> bool {
-        matches!(self, TuneMetric::Iops | TuneMetric::Throughput)
+        matches!(self, TuneMetric::Iops | TuneMetric::Throughput | TuneMetric::Others)
     }
 }
 
@@ -55,7 +64,13 @@ impl TuneFigures {
     /// Those of a run.
     pub fn from_results(results: &Results) -> TuneFigures {
         let response = results.response();
-        TuneFigures([results.iops(), results.bandwidth_mb_s(), response.mean_ms(), response.p99().as_ms()])
+        TuneFigures([
+            results.iops(),
+            results.bandwidth_mb_s(),
+            response.mean_ms(),
+            response.p99().as_ms(),
+            0.0,
+        ])
     }
 
     /// Those of a job of a run, all its clones together; none if none of its requests counted.
@@ -70,12 +85,14 @@ impl TuneFigures {
         let seconds = statistics.last().since(statistics.begins).as_secs();
         let rate = |amount: f64| ratio(amount, seconds);
         let (iops, mb_s) = (rate(response.count() as f64), rate(bytes as f64 / 1e6));
-        (response.count() > 0).then(|| TuneFigures([iops, mb_s, response.mean_ms(), response.p99().as_ms()]))
+        let of_others = results.bandwidth_mb_s() - ratio(bytes as f64 / 1e6, results.counted_s());
+        let times = [response.mean_ms(), response.p99().as_ms()];
+        (response.count() > 0).then(|| TuneFigures([iops, mb_s, times[0], times[1], of_others]))
     }
 
     /// Those that another program measured.
     pub fn measured(iops: f64, mb_s: f64, mean_ms: f64, p99_ms: f64) -> TuneFigures {
-        TuneFigures([iops, mb_s, mean_ms, p99_ms])
+        TuneFigures([iops, mb_s, mean_ms, p99_ms, 0.0])
     }
 
     /// One of them.
@@ -91,7 +108,7 @@ impl TuneFigures {
 
     #[cfg(test)]
     pub(super) fn for_test(iops: f64, p99_ms: f64) -> TuneFigures {
-        TuneFigures([iops, iops, p99_ms / 2.0, p99_ms])
+        TuneFigures([iops, iops, p99_ms / 2.0, p99_ms, 0.0])
     }
 }
 
@@ -115,6 +132,21 @@ pub struct TuneGoal {
     pub job: Option<String>,
 }
 
+/// Whether a load has other jobs than the named one.
+///
+/// *Errors:* the load has no such job; the message has the nearest.
+fn has_other_jobs(workload: &Workload<'_>, job: &str) -> Result<bool, String> {
+    let jobs = workload.job_names();
+    if !jobs.contains(&job) {
+        let known = match jobs.len() {
+            0 => "; only the jobs of a fio job file have names".to_string(),
+            _ => did_you_mean(job, jobs),
+        };
+        return Err(format!("no job is called `{job}`{known}"));
+    }
+    Ok(jobs.iter().any(|other| *other != job))
+}
+
 /// The logarithm of a figure as a gain: it grows where the figure gets better.
 fn log(metric: TuneMetric, value: f64) -> f64 {
     let log = value.max(f64::MIN_POSITIVE).ln();
@@ -125,6 +157,33 @@ fn log(metric: TuneMetric, value: f64) -> f64 {
 const PENALTY: f64 = 100.0;
 
 impl TuneGoal {
+    /// The jobs of a load whose figures do not count, and whether a limit says how much must be left of their throughput.
+    ///
+    /// *Errors:* the load has no job of the goal's name, and the message has the nearest; the throughput of other jobs is the goal, or is limited
+    /// where there are none.
+    pub fn uncounted_jobs(&self, workload: &Workload<'_>) -> Result<UncountedJobs, String> {
+        if self.metric == TuneMetric::Others {
+            return Err(
+                "others is no goal, only a limit of the throughput of the jobs that do not count".to_string()
+            );
+        }
+        let is_bounded = self.bounds.iter().any(|bound| bound.metric == TuneMetric::Others);
+        let has_others = self.job.as_deref().map_or(Ok(false), |job| has_other_jobs(workload, job))?;
+        match (has_others, is_bounded) {
+            (false, true) => {
+                Err("a limit of others is for a load with a job that counts and other jobs".to_string())
+            }
+            (false, false) => Ok(UncountedJobs::None),
+            (true, false) => Ok(UncountedJobs::Unbounded),
+            (true, true) => Ok(UncountedJobs::Bounded),
+        }
+    }
+
+    /// The figures that are compared.
+    pub(super) fn metrics(&self) -> &'static [TuneMetric] {
+        if self.job.is_some() { &TuneMetric::ALL } else { &TuneMetric::OF_WHOLE_LOAD }
+    }
+
     /// A score of which differences are relative gains (0.1 is some 10 %). A violated limit costs a hundred times its relative excess.
     pub fn score(&self, figures: &TuneFigures) -> f64 {
         log(self.metric, figures.get(self.metric)) - PENALTY * self.excess(figures)
@@ -153,6 +212,25 @@ pub(super) fn log_gain(metric: TuneMetric, before: &TuneFigures, after: &TuneFig
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::NoFiles;
+
+    #[test]
+    fn throughput_of_other_jobs_is_a_limit_only_and_needs_them() {
+        let job = "[global]\nrw=randread\nbs=4k\nsize=1g\n[reader]\n[backup]\n";
+        let of = |text: &str, metric, limited: bool, job: Option<&str>| {
+            let workload = Workload::fio_job(text, "job.fio", &NoFiles).expect("it is well formed");
+            let bound = TuneBound { metric: TuneMetric::Others, limit: 5.0 };
+            let bounds = if limited { vec![bound] } else { Vec::new() };
+            TuneGoal { metric, bounds, job: job.map(str::to_string) }.uncounted_jobs(&workload)
+        };
+        let mean = TuneMetric::Mean;
+        assert_eq!(of(job, mean, true, Some("reader")), Ok(UncountedJobs::Bounded));
+        assert_eq!(of(job, mean, false, Some("reader")), Ok(UncountedJobs::Unbounded));
+        assert_eq!(of(job, mean, false, None), Ok(UncountedJobs::None));
+        assert!(of(job, mean, true, None).is_err());
+        assert!(of("[reader]\nrw=read\nsize=1g", mean, true, Some("reader")).is_err());
+        assert!(of(job, TuneMetric::Others, false, Some("reader")).is_err());
+    }
 
     #[test]
     fn violated_limit_outweighs_the_gain_for_which_it_was_violated() {

@@ -1,6 +1,6 @@
 //! The last step of the search: the finalists on seeds that chose nothing.
 
-use super::goal::{TuneFigures, TuneMetric, log_gain};
+use super::goal::{TuneFigures, log_gain};
 use super::knobs::KNOBS;
 use super::search::{
     AdvisedSetting, CONFIDENCE, FINAL_SEEDS, Gain, LEAST_GAIN, SCREENING_SEEDS, SettingChoice, SettingSearch,
@@ -123,7 +123,7 @@ impl SettingSearch<'_> {
         TuneOutcome {
             advised,
             whole,
-            by_metric: TuneMetric::ALL.into_iter().map(of_metric).collect(),
+            by_metric: self.goal.metrics().iter().copied().map(of_metric).collect(),
             before: TuneFigures::mean(before),
             after: TuneFigures::mean(after),
             runs: self.runs,
@@ -135,7 +135,7 @@ impl SettingSearch<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::goal::{TuneBound, TuneGoal};
+    use super::super::goal::{TuneBound, TuneGoal, TuneMetric};
     use super::super::search::search;
     use super::*;
 

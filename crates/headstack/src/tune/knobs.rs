@@ -48,11 +48,17 @@ pub(super) const SCHEDULER: &str = "scheduler";
 /// The class of the jobs that are not the goal's.
 pub(super) const IONICE: &str = "ionice";
 
+/// The limits of the control group of those jobs.
+pub(super) const IO_MAX: &str = "io.max";
+
+/// The name of that group.
+pub(super) const OTHERS: &str = "others";
+
 /// A start of a partition: that of the first stripe from 1 MiB on, with the array's chunk.
 pub(super) const STRIPE: &str = "stripe";
 
 /// All settings that are tuned. The start of a partition is behind the chunk, from which it may follow.
-pub const KNOBS: [Knob; 15] = [
+pub const KNOBS: [Knob; 16] = [
     Knob {
         name: SCHEDULER,
         key: "host.queue.elevator",
@@ -204,11 +210,43 @@ pub const KNOBS: [Knob; 15] = [
         default: "none",
         summary: "class of the other jobs; idle is served last",
     },
+    Knob {
+        name: IO_MAX,
+        key: "",
+        values: &[
+            "262144",
+            "524288",
+            "1048576",
+            "2097152",
+            "4194304",
+            "8388608",
+            "16777216",
+            "33554432",
+            "67108864",
+            "134217728",
+        ],
+        owner: KnobOwner::OtherJobs,
+        attribute: "io.max",
+        scheduler: None,
+        default: "max",
+        summary: "bytes a second that the other jobs may read, and write",
+    },
 ];
 
 /// Settings of the same systems that no model here has: nothing is said about them.
-pub const NOT_TUNED: [&str; 5] =
-    ["wbt_lat_usec", "async_depth", "low_latency of bfq", "io.max", "mkfs options on a single disk"];
+pub const NOT_TUNED: [&str; 4] =
+    ["wbt_lat_usec", "async_depth", "low_latency of bfq", "mkfs options on a single disk"];
+
+/// The jobs of a load whose figures do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncountedJobs {
+    /// All jobs count.
+    None,
+    /// They may lose all of their throughput.
+    Unbounded,
+    /// A limit says how much must be left of their throughput.
+    Bounded,
+}
 
 impl Knob {
     /// What else has to be set with a value, so that the system does what was simulated: an attribute, and its value.
@@ -257,14 +295,18 @@ impl Knob {
         Ok(rig.set(self.key, &value)?)
     }
 
-    /// Whether it can be set in this rig, or for other jobs of the load: a page cache that is not there cannot read ahead.
-    pub(super) fn is_in(&self, rig: &Rig, has_other_jobs: bool) -> bool {
+    /// Whether it can be set in this rig, or for the other jobs of the load: a page cache that is not there cannot read ahead.
+    pub(super) fn is_in(&self, rig: &Rig, others: UncountedJobs) -> bool {
         let spec = &rig.resolved();
         match self.owner {
             KnobOwner::Array => spec.array.iter().any(|array| array.stripe_unit_sectors.is_some()),
             KnobOwner::Partition => spec.host.partition_start > 0,
             KnobOwner::Node => spec.node.is_some(),
-            KnobOwner::OtherJobs => has_other_jobs && spec.host.queue.order.is_none(),
+            // Without a limit of what the other jobs lose, the best would be to stop them.
+            KnobOwner::OtherJobs if self.name == IO_MAX => {
+                others == UncountedJobs::Bounded && spec.host.cgroup.is_empty() && spec.node.is_none()
+            }
+            KnobOwner::OtherJobs => others != UncountedJobs::None && spec.host.queue.order.is_none(),
             KnobOwner::Disk if self.key.starts_with("host.page_cache.") => spec.host.page_cache.is_some(),
             KnobOwner::Disk => spec.host.queue.order.is_none(),
         }
@@ -305,7 +347,7 @@ mod tests {
             if knob.owner == KnobOwner::Partition {
                 rig.set(knob.key, "63").expect("each disk has that sector");
             }
-            assert!(knob.is_in(&rig, false), "{}", knob.name);
+            assert!(knob.is_in(&rig, UncountedJobs::None), "{}", knob.name);
             for value in knob.values {
                 let mut set = rig.clone();
                 knob.set(&mut set, value).unwrap_or_else(|error| panic!("{}={value}: {error}", knob.name));
@@ -319,7 +361,7 @@ mod tests {
     fn drive_alone_has_no_read_ahead_of_a_page_cache_and_the_scheduler_none() {
         let rig = load_rig("exos-x16", &NoFiles).expect("it ships");
         let here: Vec<&str> =
-            KNOBS.iter().filter(|knob| knob.is_in(&rig, false)).map(|knob| knob.name).collect();
+            KNOBS.iter().filter(|knob| knob.is_in(&rig, UncountedJobs::None)).map(|knob| knob.name).collect();
         assert!(here.contains(&"scheduler") && !here.contains(&"read_ahead_kb"), "{here:?}");
         assert_eq!(KNOBS[0].value_in(&rig), "none");
         assert!(!here.contains(&"chunk") && !here.contains(&"memory_bytes"), "{here:?}");

@@ -13,8 +13,8 @@ mod verification;
 pub use advice::{change_to_json, evidence, knob_named};
 pub use array_layout::ArrayLayout;
 pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
-use knobs::IONICE;
-pub use knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
+use knobs::{IO_MAX, IONICE, OTHERS};
+pub use knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED, UncountedJobs};
 pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
 pub use verification::FioVerification;
 
@@ -22,28 +22,12 @@ use crate::error::Error;
 use crate::load::Workload;
 use crate::results::Results;
 use crate::simulation::Simulation;
-use headstack_model::spec::did_you_mean;
 use headstack_sim::rig::Rig;
 
-/// Whether a load has other jobs than the named one, whose class can be another.
-///
-/// *Errors:* the load has no such job; the message has the nearest.
-pub fn has_other_jobs(workload: &Workload<'_>, job: &str) -> Result<bool, String> {
-    let jobs = workload.job_names();
-    if !jobs.contains(&job) {
-        let known = match jobs.len() {
-            0 => "; only the jobs of a fio job file have names".to_string(),
-            _ => did_you_mean(job, jobs),
-        };
-        return Err(format!("no job is called `{job}`{known}"));
-    }
-    Ok(jobs.iter().any(|other| *other != job))
-}
-
 /// The values that a system can take and does not have.
-pub fn candidates(rig: &Rig, has_other_jobs: bool) -> Vec<SettingChoice> {
+pub fn candidates(rig: &Rig, others: UncountedJobs) -> Vec<SettingChoice> {
     let mut all = Vec::new();
-    for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig, has_other_jobs)) {
+    for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig, others)) {
         let mut known = vec![one.key_value(rig, &one.value_in(rig))];
         for (value, text) in one.values.iter().enumerate() {
             let key_value = one.key_value(rig, text);
@@ -70,11 +54,15 @@ pub fn with_choices(rig: &Rig, choices: &[SettingChoice]) -> Result<Rig, Error> 
 /// The candidates among the named knobs, or all without a name.
 ///
 /// *Errors:* none is left: the rig has none of these settings, or no other value of them.
-pub fn candidates_of(rig: &Rig, knobs: &[usize], has_other_jobs: bool) -> Result<Vec<SettingChoice>, String> {
+pub fn candidates_of(
+    rig: &Rig,
+    knobs: &[usize],
+    others: UncountedJobs,
+) -> Result<Vec<SettingChoice>, String> {
     let is_tried = |choice: &SettingChoice| knobs.is_empty() || knobs.contains(&choice.knob);
-    let found: Vec<SettingChoice> = candidates(rig, has_other_jobs).into_iter().filter(is_tried).collect();
+    let found: Vec<SettingChoice> = candidates(rig, others).into_iter().filter(is_tried).collect();
     if found.is_empty() {
-        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], ionice the name of a job and others, the node's [node], the others a queue without host.queue.order".to_string());
+        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], ionice the name of a job and others, io.max a limit of them as well, the node's [node], the others a queue without host.queue.order".to_string());
     }
     Ok(found)
 }
@@ -107,12 +95,21 @@ pub fn run_trial(
     whole: u64,
     job: Option<&str>,
 ) -> Result<Option<TuneFigures>, Error> {
-    let rig = with_choices(rig, &trial.choices)?;
-    let is_idle = trial.choices.iter().any(|choice| KNOBS[choice.knob].name == IONICE);
-    let workload = match job.filter(|_| is_idle) {
-        Some(job) => workload.with_idle_others(job),
-        None => workload,
-    };
+    let mut rig = with_choices(rig, &trial.choices)?;
+    let mut workload = workload;
+    for choice in &trial.choices {
+        // Candidates for other jobs are tried only where one counts.
+        match (KNOBS[choice.knob].name, job) {
+            (IONICE, Some(job)) => workload = workload.with_idle_others(job),
+            (IO_MAX, Some(job)) => {
+                let rate = choice.text();
+                let group = format!("[{{ name = \"{OTHERS}\", rbps = {rate}, wbps = {rate} }}]");
+                rig.set("host.cgroup", &group)?;
+                workload = workload.with_cgroup_of_others(job, OTHERS);
+            }
+            _ => {}
+        }
+    }
     let results = measure(&rig, workload, trial.seed, whole * trial.parts / TuneTrial::WHOLE)?;
     let figures = match job {
         Some(job) => TuneFigures::of_job(&results, job),
@@ -131,7 +128,9 @@ mod tests {
     fn candidates_leave_out_what_the_rig_has_already() {
         let rig = load_rig("workstation", &NoFiles).expect("it ships");
         let of = |name: &str| {
-            let all = candidates(&rig, false).into_iter().filter(|choice| KNOBS[choice.knob].name == name);
+            let all = candidates(&rig, UncountedJobs::None)
+                .into_iter()
+                .filter(|choice| KNOBS[choice.knob].name == name);
             all.map(|choice| choice.text()).collect::<Vec<_>>()
         };
         assert_eq!(of("scheduler"), ["none", "bfq", "kyber"]);
@@ -144,7 +143,7 @@ mod tests {
             let mut rig = load_rig(rig, &NoFiles).expect("it ships");
             sets.iter().for_each(|(key, value)| rig.set(key, value).expect("the rig takes it"));
             let of_knob = |choice: &SettingChoice| KNOBS[choice.knob].name == "partition_start";
-            let all = candidates(&rig, false).into_iter().filter(of_knob);
+            let all = candidates(&rig, UncountedJobs::None).into_iter().filter(of_knob);
             all.map(|choice| KNOBS[choice.knob].key_value(&rig, choice.text())).collect::<Vec<_>>()
         };
         let start = ("host.partition_start", "63");

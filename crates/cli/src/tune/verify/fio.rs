@@ -117,7 +117,7 @@ mod tests {
    "write": {"total_ios": 10, "iops": 1.0, "bw_bytes": 1000000, "lat_ns": {"mean": 50000000.0},
              "clat_ns": {"percentile": {"99.000000": 90000000}}}}]}"#;
         let found = figures(output).expect("requests completed");
-        let values = TuneMetric::ALL.map(|metric| found.get(metric));
+        let values = TuneMetric::OF_WHOLE_LOAD.map(|metric| found.get(metric));
         assert_eq!(values, [4.0, 4.0, 20.0, 90.0]);
         assert_eq!(figures(r#"{"jobs": [{"read": {"total_ios": 0}}]}"#), None);
         assert_eq!(figures("fio: no such job"), None);

@@ -259,7 +259,7 @@ impl Verified {
                 });
                 (metric.name().to_string(), value)
             };
-            TuneMetric::ALL.into_iter().map(figure).collect::<Map<_, _>>()
+            TuneMetric::OF_WHOLE_LOAD.into_iter().map(figure).collect::<Map<_, _>>()
         });
         json!({
             "device": self.device,
