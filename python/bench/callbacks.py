@@ -2,7 +2,8 @@
 
     python python/bench/callbacks.py [REQUESTS]
 
-Each row is the best of three runs of REQUESTS (50,000 by default) random reads, in CPU time, which other programs disturb less.
+Each row is the best of three runs of REQUESTS (50,000 by default) random reads, in CPU time, which other programs disturb less. The
+additional time is that over the row that does the same without Python.
 """
 
 from __future__ import annotations
@@ -91,17 +92,17 @@ def main(requests: int) -> None:
     numbers = np.random.default_rng(1)
     columns = hs.Requests(np.arange(requests) * 20_000_000, numbers.integers(0, RIG.volumes[0]["sectors"] // 8, requests) * 8, 8)
     rows: list[tuple[str, hs.Rig, hs.Load, int]] = [
-        ("nothing: fio's load, `sptf` in the drive", RIG.set("drive.order", "sptf"), fio, 0),
-        ("nothing: fio's load, `fcfs`", RIG.set("drive.order", "fcfs"), fio, 1),
+        ("nothing: a fio job, `sptf` in the drive", RIG.set("drive.order", "sptf"), fio, 0),
+        ("nothing: a fio job, `fcfs` in the drive", RIG.set("drive.order", "fcfs"), fio, 1),
         ("an order that returns a constant", RIG.with_order(Oldest()), fio, 1),
-        ("an order that looks at the positions of all 16", RIG.with_order(Nearest()), fio, 0),
+        ("an order that reads the positioning times of all 16 requests", RIG.with_order(Nearest()), fio, 0),
         ("a layer with `submit`", RIG.set("drive.order", "fcfs").with_layer(Passing()), fio, 1),
         ("a layer with `submit` and `complete`", RIG.set("drive.order", "fcfs").with_layer(Observing()), fio, 1),
         ("a load that waits for each completion", RIG.set("drive.order", "fcfs"), hs.PythonLoad(closed(requests)), 1),
-        ("nothing: requests with times, in columns", RIG, columns, 7),
-        ("a load of requests with times", RIG, hs.PythonLoad(timed(requests)), 7),
+        ("nothing: requests with times, as arrays", RIG, columns, 7),
+        ("a load that yields requests with times", RIG, hs.PythonLoad(timed(requests)), 7),
     ]
-    print("| in Python | requests a CPU second | µs a request more |\n|---|---|---|")
+    print("| part written in Python | requests per CPU second | additional CPU time per request (µs) |\n|---|---|---|")
     times: list[float] = []
     for name, rig, load, base in rows:
         times.append(cpu_s(rig, load))
