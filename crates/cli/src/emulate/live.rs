@@ -50,7 +50,7 @@ impl Shown {
         let late = |share| micros(snapshot.lateness.quantile(share));
         let mut parts = vec![snapshot.volumes[0].name.clone()];
         parts.extend(drives(snapshot));
-        parts.push(format!("{} under way", snapshot.outstanding));
+        parts.push(format!("{} in flight", snapshot.outstanding));
         let unwritten: u64 = snapshot.volumes.iter().map(|volume| volume.unwritten_bytes).sum();
         if unwritten > 0 {
             parts.push(format!("{} not on the media", capacity(unwritten)));

@@ -48,7 +48,7 @@ fn clients(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let bytes = budget.as_ref().map_or(usize::MAX, Budget::bytes) as u64;
     writeln!(
         out,
-        "clients: {} connections, {} from one address; {} of requests and replies under way in all",
+        "clients: at most {} connections, {} of them from one address; at most {} of requests and replies in flight",
         grouped(*connections as u64),
         grouped(*connections_per_address.min(connections) as u64),
         memory(bytes)

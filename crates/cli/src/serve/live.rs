@@ -17,7 +17,7 @@ pub(super) fn line(disk: &DiskState) -> String {
     let scheduler = &disk.scheduler;
     let parts = [
         disk.name.clone(),
-        format!("{}, {} under way", count(disk.connections, "client"), disk.outstanding),
+        format!("{}, {} in flight", count(disk.connections, "client"), disk.outstanding),
         streams(scheduler),
         format!("{} of {}", memory(scheduler.memory.used_bytes), memory(scheduler.memory.memory_bytes)),
         format!("hits {:.0} %", 100.0 * disk.hit_share),

@@ -44,7 +44,7 @@ pub(super) fn title(address: &str, node: &NodeState) -> String {
     let up = humantime::format_duration(Duration::from_secs(node.up_s as u64));
     let head = if address.is_empty() { String::new() } else { format!("{address}   ") };
     let (disks, clients) = (count(node.disk.len(), "disk"), count(node.connections, "client"));
-    format!("{head}up {up}   {disks}   {clients}   {} under way", node.outstanding)
+    format!("{head}up {up}   {disks}   {clients}   {} in flight", node.outstanding)
 }
 
 pub(super) fn disks(node: &NodeState) -> Table {

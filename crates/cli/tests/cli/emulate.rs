@@ -128,7 +128,7 @@ fn statistics_print_one_line_per_disk() {
         let found = done.err.lines().find(|line| line.starts_with(name));
         found.unwrap_or_else(|| panic!("{name} in {}", done.err))
     };
-    for part in ["cylinder 0, head 0, LBN 0", "idle", "queue 0/32", "0 under way", "late p50"] {
+    for part in ["cylinder 0, head 0, LBN 0", "idle", "queue 0/32", "0 in flight", "late p50"] {
         assert!(line("disk0 |").contains(part), "{part} in {}", done.err);
     }
     assert!(line("raid5 |").contains("5 drives, 0 commands"), "{}", done.err);

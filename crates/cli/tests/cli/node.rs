@@ -219,7 +219,10 @@ fn limits_are_checked_and_printed() {
     let file = Path::to_str(&path).expect("the path is UTF-8");
     config("connections = 100\nin_flight_bytes_together = 67108864");
     let output = printed(&["serve", file, "--check"]);
-    assert!(output.contains("clients: 100 connections, 75 from one address; 64 MiB of requests"), "{output}");
+    assert!(
+        output.contains("clients: at most 100 connections, 75 of them from one address; at most 64 MiB"),
+        "{output}"
+    );
     config("total_in_flight_bytes = 1048576");
     let line = refused(&["serve", file, "--check"], 2);
     assert!(

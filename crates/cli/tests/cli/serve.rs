@@ -85,7 +85,7 @@ fn check_prints_the_plan_and_opens_nothing() {
         "test: wd800jd, emulated, data in memory; 8 MiB of stream memory, D 2, N 4",
         "  nbd+unix:///test?socket=/nowhere/nbd (for 10.0.0.0/8, cert:viewer)",
         "  nbd://0.0.0.0:10809/test (for 10.0.0.0/8, cert:viewer)",
-        "clients: 1,024 connections, 768 from one address; 512 MiB of requests and replies under way in all",
+        "clients: at most 1,024 connections, 768 of them from one address; at most 512 MiB of requests and replies in flight",
         "runs as backup after opening disks and sockets",
         "metrics: http://127.0.0.1:9100/metrics; headstack top 127.0.0.1:9100",
     ];
@@ -181,7 +181,7 @@ fn top_shows_every_disk_of_the_node() {
     let done = command.stderr(file).output().expect("the command starts");
     let out = String::from_utf8(done.stdout).expect("it prints text");
     assert!(done.status.success(), "{out}{}", fs::read_to_string(&log).unwrap_or_default());
-    for part in ["2 disks   0 clients   0 under way", "disk   streams  turn  wait", "disk0: R ", "disk1: R "]
+    for part in ["2 disks   0 clients   0 in flight", "disk   streams  turn  wait", "disk0: R ", "disk1: R "]
     {
         assert_eq!(out.matches(part).count(), 2, "{part} in {out}");
     }
@@ -194,7 +194,7 @@ fn node_prints_disk_lines_and_ends_after_its_duration() {
     let args = ["serve", "--disk", "memory:1M", "--nbd", &socket, "--stats=50ms", "--duration", "200ms"];
     let done = headstack(&args);
     assert_eq!(done.code, 0, "{}", done.err);
-    for part in ["disk0 | 0 clients, 0 under way", "0 B of 8 MiB", "hits 0 %", "busy 0 %"] {
+    for part in ["disk0 | 0 clients, 0 in flight", "0 B of 8 MiB", "hits 0 %", "busy 0 %"] {
         assert!(done.err.contains(part), "{part} in {}", done.err);
     }
     assert!(done.out.contains("requests             none"), "{}", done.out);

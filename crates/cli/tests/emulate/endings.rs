@@ -21,7 +21,7 @@ fn at_work(speed: &str) -> (Emulator, Client) {
     for place in [middle, middle / 2] {
         client.send_read(place, 4096).expect("the server takes requests");
     }
-    wait_for("both reads are in flight", || emulator.said().contains("| 2 under way").then_some(()));
+    wait_for("both reads are in flight", || emulator.said().contains("| 2 in flight").then_some(()));
     (emulator, client)
 }
 
