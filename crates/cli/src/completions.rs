@@ -4,10 +4,10 @@ use crate::failure::Failure;
 use clap_complete::generate;
 use std::io::Write;
 
-/// Print a script with which a shell completes commands, options and values.
+/// Print a script that makes a shell complete commands, options and values.
 ///
 /// The script goes to standard output. Load it in the running shell with `source <(headstack completions bash)`, or
-/// keep it where the shell looks for scripts: bash /usr/share/bash-completion/completions/headstack, zsh
+/// put it where the shell looks for scripts: bash /usr/share/bash-completion/completions/headstack, zsh
 /// /usr/share/zsh/vendor-completions/_headstack, fish /usr/share/fish/vendor_completions.d/headstack.fish.
 #[derive(clap::Args)]
 pub(crate) struct CompletionScript {

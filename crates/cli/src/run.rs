@@ -27,20 +27,20 @@ use std::ops::ControlFlow;
 pub(crate) struct Run {
     #[command(flatten)]
     drive: DriveArg,
-    /// Which blocks are asked for.
+    /// Which blocks the requests are for.
     #[arg(long, value_enum)]
     pattern: PatternArg,
     /// Size of a request (512, 4K, 1M; powers of 1024). [default: 4K; a whole track for aligned and unaligned]
     #[arg(long, value_parser = parse_bytes)]
     size: Option<u64>,
-    /// Requests kept outstanding, and the length of the drive's queue. With streams or --rate: the length of the
-    /// drive's queue alone, the drive's own by default. [default: 1]
+    /// Requests kept outstanding, and the length of the drive's queue. With streams or --rate: only the length
+    /// of the drive's queue, by default that of the drive file. [default: 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
-    /// Which request next, in place of the drive's own order.
+    /// The order in which the drive serves requests. [default: that of the drive file]
     #[arg(long, value_parser = ORDER)]
     order: Option<String>,
-    /// How many requests.
+    /// Number of requests.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Number of sequential streams, spaced evenly over the disk, each with one request outstanding.
@@ -49,10 +49,11 @@ pub(crate) struct Run {
     /// Share of writes, 0 to 1.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     write_share: f64,
-    /// Open arrivals: requests come at random times, this many a second, whatever is outstanding.
+    /// Open arrivals: requests arrive at random times, on average this number per second, however many are
+    /// outstanding.
     #[arg(long, value_name = "REQUESTS_PER_S", value_parser = rate)]
     rate: Option<f64>,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_whole)]
     seed: u64,
     /// Print JSON.

@@ -24,7 +24,8 @@ pub(crate) struct SweepCommand {
     /// Write the rows into this folder; it is created if absent.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Run only part I of N, from 1 on, as for an array of batch jobs. All parts write into the same folder.
+    /// Run only part I of N, counted from 1, for example as one job of an array of batch jobs. All parts
+    /// write to the same folder.
     #[arg(long, value_name = "I/N", value_parser = part)]
     part: Option<SweepPart>,
     /// Write the summary as JSON; `-` for standard output.

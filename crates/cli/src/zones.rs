@@ -20,13 +20,14 @@ use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Show the zones of a shingled disk: how many are in which state, or each of them; with a load, as they are after it.
+/// Show the zones of a shingled disk: the number in each state, or a list of zones. With a load, show them as they are
+/// after it.
 #[derive(clap::Args)]
 pub(crate) struct ShowZones {
     /// A rig file, a shipped rig or a shipped drive.
     #[arg(value_name = "RIG")]
     rig: String,
-    /// A fio job file (.fio), a load file (.toml) or a trace in any format, which is run first.
+    /// Run this load first: a fio job file (.fio), a load file (.toml) or a trace in any format.
     #[arg(value_name = "LOAD")]
     load: Option<String>,
     /// Show the zones that an emulated disk keeps in this file, or in this folder if there are several.
@@ -36,10 +37,10 @@ pub(crate) struct ShowZones {
     options: RigArgs,
     #[command(flatten)]
     load_options: LoadArgs,
-    /// List the zones from this number on, one a line.
+    /// List the zones from this number on, one per line.
     #[arg(long, value_name = "ZONE")]
     from: Option<u32>,
-    /// Number of zones that are listed.
+    /// Number of zones to list.
     #[arg(long, value_name = "N", default_value_t = 32, requires = "from")]
     count: u32,
     /// Print JSON.

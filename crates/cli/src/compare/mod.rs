@@ -35,26 +35,30 @@ pub(crate) struct Compare {
     /// The rigs (files, shipped rigs or drives), then the load: a fio job file, a load file or a trace.
     #[arg(value_name = "RIG... LOAD", required = true, num_args = 2..)]
     names: Vec<String>,
-    /// Vary a key of the rigs over values: drive.order=fcfs,sptf. Several make a grid.
+    /// Vary a key of the rigs over values: drive.order=fcfs,sptf. Several of these options make a grid.
     #[arg(long, value_name = "KEY=VALUE,...")]
     vary: Vec<String>,
     #[command(flatten)]
     options: RigArgs,
     #[command(flatten)]
     load_options: LoadArgs,
-    /// Compare with this run: the number of its line, its label, or KEY=VALUE of it. [default: the first]
+    /// Compare the others with this run: the number of its line, its label, or one of its KEY=VALUE.
+    /// [default: the first]
     #[arg(long, value_name = "RUN")]
     baseline: Option<String>,
-    /// Run each cell with N seeds, from --seed on: figures are means over them, with their confidence.
+    /// Run each cell with N seeds, the first of them --seed: figures are means over the seeds, with their
+    /// confidence.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeat: u64,
-    /// Give a cell no more seeds once its difference from the baseline in this metric is beyond chance; at most those of --repeat.
+    /// Run a cell with no more seeds once its difference from the baseline in this metric exceeds chance; --repeat is the upper
+    /// bound.
     #[arg(long, value_name = "METRIC", value_parser = Metric::parse, requires = "repeat")]
     until_clear: Option<Metric>,
-    /// Mark the runs that meet a bound, and name the first: p99_ms<100, iops>500. Exit code 1 where none does.
+    /// Mark the runs that meet a bound, and name the first of them: p99_ms<100, iops>500. Exit code 1 if none
+    /// does.
     #[arg(long, value_name = "METRIC<VALUE", value_parser = Goal::parse)]
     goal: Option<Goal>,
-    /// Print a table by job, too.
+    /// Also print a table by job.
     #[arg(long)]
     jobs: bool,
     /// Write the results of all runs as JSON; `-` for standard output.
@@ -66,7 +70,8 @@ pub(crate) struct Compare {
     /// Draw a bar per run into an SVG file.
     #[arg(long, value_name = "FILE.svg")]
     picture: Option<PathBuf>,
-    /// Draw this metric in the picture: p99_ms, or of a job and kind `wal write p99_ms`. May be repeated. [default: iops, p99_ms]
+    /// Draw this metric in the picture: p99_ms, or for one job and kind, `wal write p99_ms`. May be repeated. [default: iops,
+    /// p99_ms]
     #[arg(long = "panel", value_name = "METRIC", value_parser = Panel::parse, requires = "picture")]
     panels: Vec<Panel>,
 }

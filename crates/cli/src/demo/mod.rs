@@ -15,10 +15,11 @@ use indicatif::ProgressBar;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Show in under a minute what disks do: three experiments, as tables here and as charts in DIR/demo.html.
+/// Run three experiments in under a minute that show what disks do. Print tables, and write charts to
+/// DIR/demo.html.
 #[derive(clap::Args)]
 pub(crate) struct Demo {
-    /// Where to write demo.html; made if it is not there.
+    /// The folder for demo.html; it is created if absent.
     #[arg(long, value_name = "DIR", default_value = "out")]
     out: PathBuf,
 }

@@ -12,10 +12,11 @@ use serde::Serialize;
 use std::io::Write;
 use system::SystemState;
 
-/// Say what of this system Headstack can use, what for, and how to get the rest.
+/// Check which features of this system Headstack can use, print what it uses each for, and how to get the
+/// missing ones.
 ///
 /// Tries FUSE, io_uring and real-time priority, and looks for access to block devices, modules of the kernel, the clock and other
-/// programs. Simulations need none of them. It changes nothing and exits with 0, whatever is missing.
+/// programs. Simulations need none of them. The command changes nothing, and its exit code is 0 even if something is missing.
 #[derive(clap::Args)]
 pub(crate) struct Doctor {
     /// Print JSON.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// Check drive files: every key, and whether zones, spares, defects and capacity fit each other.
 ///
-/// Prints an "ok" line for each good file, and a "note" line for each thing that is allowed and seldom meant.
-/// A fault ends the check: file, line, key, what is allowed; exit code 1.
+/// Prints an "ok" line for each valid file, and a "note" line for each value that is allowed but seldom
+/// intended. The first error ends the check: the command prints file, line, key and what is allowed, with
+/// exit code 1.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The drive files.

@@ -6,18 +6,19 @@ use crate::parameters::Parameters;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Turn a drive in DiskSim's parameter language into a drive file.
+/// Convert a drive in DiskSim's parameter language to a drive file.
 ///
-/// Keys that cannot be carried over are reported on standard error, one per line.
+/// Keys that cannot be converted are reported on standard error, one per line.
 #[derive(clap::Args)]
 pub(crate) struct Import {
     /// A .diskspecs, .model or .parv file of DiskSim.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the drive file; standard output when absent.
+    /// Where to write the drive file. [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A folder with files that FILE names. They are searched next to FILE, then here, then in the neighbouring folders.
+    /// A folder with files that FILE names. They are searched in FILE's folder, then in this one, then in the folders
+    /// next to FILE's.
     #[arg(long, value_name = "FOLDER")]
     search: Vec<PathBuf>,
 }

@@ -13,7 +13,7 @@ use std::io::Write;
 /// List the shipped drives.
 #[derive(clap::Args)]
 pub(crate) struct List {
-    /// Print a JSON array, with more of each drive: capacity, speed, surfaces, interface.
+    /// Print a JSON array, which also has the capacity, speed, surfaces and interface of each drive.
     #[arg(long)]
     json: bool,
 }

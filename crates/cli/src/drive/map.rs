@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Write the track map that a drive's file describes.
 ///
-/// It is the map of that file, not of a disk of the same model on your desk, whose tracks are its own: `headstack probe` learns those.
+/// The map is that of the drive file. A real disk of the same model has other track boundaries: `headstack probe` measures them.
 #[derive(clap::Args)]
 pub(crate) struct Map {
     /// A shipped drive or a drive file.
@@ -21,7 +21,7 @@ pub(crate) struct Map {
     /// Where to write the map.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write it as text, a line of `lbn sectors` for each track.
+    /// Write the map as text, with a line `lbn sectors` for each track.
     #[arg(long)]
     text: bool,
 }

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 /// Make a drive file from the figures of a data sheet.
 ///
-/// Behind each number the file says whether it was given, derived from given ones, or assumed. Assumed is what the shipped
-/// drives have in common: put in its place what you know better, and ask `headstack drive check`.
+/// For each number the file says whether it was given, derived from given ones, or assumed. Assumed values are those that
+/// the shipped drives have in common: replace them where you know better ones, and run `headstack drive check`.
 #[derive(clap::Args)]
 pub(crate) struct New {
-    /// Capacity: bytes, or such as 10TB (powers of 1000).
+    /// Capacity: in bytes, or with a unit, for example 10TB (powers of 1000).
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
     capacity: u64,
     /// Spindle speed, in turns a minute.
@@ -35,19 +35,19 @@ pub(crate) struct New {
     /// Seek of a read to the next track, in ms.
     #[arg(long, value_name = "MS")]
     track_to_track: Option<f64>,
-    /// Seek of a read over all tracks, in ms.
+    /// Seek of a read over all tracks (full stroke), in ms.
     #[arg(long, value_name = "MS")]
     full_stroke: Option<f64>,
     /// Average seek of a write, in ms.
     #[arg(long, value_name = "MS")]
     write_seek: Option<f64>,
-    /// Size of the buffer: bytes, or such as 256MB (powers of 1024).
+    /// Size of the buffer: in bytes, or with a unit, for example 256MB (powers of 1024).
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     cache: Option<u64>,
-    /// Whether writes are reported once they are in the buffer.
+    /// Whether a write completes once its data are in the buffer.
     #[arg(long, value_name = "ON|OFF", value_parser = on_or_off)]
     write_cache: Option<bool>,
-    /// What the drive is attached by: sata, ide, scsi, sas, fc, ssa or smd.
+    /// Interface of the drive: sata, ide, scsi, sas, fc, ssa or smd.
     #[arg(long, value_name = "NAME", value_parser = interface)]
     interface: Option<Interface>,
     /// Rate of the interface, in MB/s.
@@ -62,13 +62,13 @@ pub(crate) struct New {
     /// Bytes in a physical sector.
     #[arg(long, value_name = "BYTES")]
     physical_sector: Option<u32>,
-    /// The drive's name: lower case, digits, hyphens. When absent, that of FILE, or new-drive.
+    /// The drive's name: lower case, digits, hyphens. [default: the name of FILE, or new-drive]
     #[arg(long)]
     name: Option<String>,
-    /// Maker, model and capacity, for people.
+    /// Title of the drive: maker, model and capacity.
     #[arg(long)]
     title: Option<String>,
-    /// Where to write the drive file; standard output when absent.
+    /// Where to write the drive file. [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ pub(crate) struct Plot {
     /// A shipped drive or a drive file.
     #[arg(value_name = "NAME|FILE")]
     drive: String,
-    /// Where to write the page; when absent, a file named after the drive or its file, with .html.
+    /// Where to write the page. [default: the name of the drive or of its file, with .html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

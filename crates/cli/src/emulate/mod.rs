@@ -33,37 +33,39 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Run disks in real time: programs use them over NBD or as files and feel the arm, the rotation, the cache and the queue.
+/// Run disks in real time. Programs use them over NBD or as files, with the response times that arm, rotation, cache and
+/// queue cause.
 ///
-/// Each drive has a thread of its own; what shares something in a rig (an array, a controller, a bus) has one together. Runs
-/// until it is asked to end (SIGINT, SIGTERM, SIGHUP), until the power is cut (SIGUSR1, or `--fault power-cut@TIME`), until its time is
-/// over, or until the command behind `--` has ended, whose exit code it then has.
+/// Each drive has its own thread; drives that share a part of the rig (an array, a controller, a bus) have one thread together. The
+/// command runs until a signal ends it (SIGINT, SIGTERM, SIGHUP), until the power is cut (SIGUSR1, or `--fault power-cut@TIME`), until
+/// --duration is over, or until the command after `--` ends. In the last case it ends with that command's exit code.
 #[derive(clap::Args)]
 pub(crate) struct Emulate {
     #[command(flatten)]
     target: EmulateTarget,
-    /// Where the data are kept: `memory`, a file, or a folder with a sparse file a volume.
+    /// Where the data are kept: `memory`, a file, or a folder with one sparse file per volume.
     #[arg(long, value_name = "memory|FILE|FOLDER", default_value = "memory")]
     data: Data,
-    /// Begin without the copies that a rig with [rearrange] made in an earlier run. The data stay.
+    /// Start without the copies that a rig with [rearrange] made in an earlier run. The data stay.
     #[arg(long)]
     forget_copies: bool,
     /// Serve the disks over NBD at HOST:PORT (port 0: any that is free) or unix:PATH, each under the name of its volume.
     #[arg(long, value_name = "ADDRESS")]
     nbd: Option<Address>,
-    /// Mount the disks on a folder that is there: a file a volume, which `losetup --direct-io=on` makes a block device.
+    /// Mount the disks on an existing folder, with one file per volume; `losetup --direct-io=on` makes a block device
+    /// of such a file.
     #[arg(long, value_name = "FOLDER")]
     mount: Option<PathBuf>,
-    /// Let other users use the mount.
+    /// Allow other users to use the mount.
     #[arg(long, requires = "mount")]
     allow_other: bool,
-    /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), ignore-flush, dead@TIME, medium-error@LBN[+COUNT],
+    /// Inject a fault: power-cut@TIME, in the disk's time (`30s`), ignore-flush, dead@TIME, medium-error@LBN[+COUNT],
     /// slow@LBN[+COUNT]:TURNS, slow-drive@TIME+LENGTH:SHARE%:DELAY or, with the keys of a drive file, slow-drive@{factor = 2},
-    /// stalls@{mean_gap_s = 60, mean_stall_ms = 2000} and slow-pattern@{name = "vibration"}; of one drive with its name and a colon
-    /// before it. May be repeated.
+    /// stalls@{mean_gap_s = 60, mean_stall_ms = 2000} and slow-pattern@{name = "vibration"}. For a fault of one drive, write the
+    /// drive's name and a colon in front. May be repeated.
     #[arg(long, value_name = "[DRIVE:]FAULT")]
     fault: Vec<Fault>,
-    /// How many times faster than real ones the disks run: 0.001 to 5000.
+    /// How many times as fast as real disks these run: 0.001 to 5000.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// End after this time, by the machine's clock: `90s`, `5m`.
@@ -73,13 +75,14 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,
-    /// Serve the same to Prometheus, at http://HOST:PORT/metrics, and a page that shows the disks, at /explore; without HOST at 127.0.0.1.
+    /// Serve the figures of --stats to Prometheus at http://HOST:PORT/metrics, and a page that shows the disks at /explore. The default
+    /// HOST is 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
     #[command(flatten)]
     log: LogArgs,
-    /// Run this with the disks at hand (its environment has HEADSTACK_URI and HEADSTACK_FILE), and end with its exit
-    /// code. Without --nbd and --mount the disks are served at a socket of its own.
+    /// Run this command while the disks are served (its environment has HEADSTACK_URI and HEADSTACK_FILE), and end
+    /// with its exit code. Without --nbd and --mount the disks are served at a temporary socket.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]

@@ -18,14 +18,14 @@ use std::time::Duration;
 /// Time between two looks at whether a signal came: a person does not notice it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Show what the disks of a rig do with a load, in a page of the browser that runs the simulator.
+/// Show what the disks of a rig do with a load, on a page that runs the simulator in the browser.
 ///
 /// The page shows platters, arms, queue, cache and the time split of each request, at any speed, and two orders side by side. It
 /// loads nothing from a network; --save writes it to a file that opens without a server.
 #[derive(clap::Args)]
 pub(crate) struct Explore {
-    /// A rig file, a shipped rig or a shipped drive; or http://ADDRESS of the --metrics of a running `headstack emulate` or
-    /// `serve`, alone.
+    /// A rig file, a shipped rig or a shipped drive; or, without a load, http://ADDRESS, the address of --metrics of a
+    /// running `headstack emulate` or `serve`.
     #[arg(value_name = "RIG")]
     rig: String,
     /// A fio job file (.fio), a load file (.toml) or a trace in any format.
@@ -35,13 +35,13 @@ pub(crate) struct Explore {
     options: RigArgs,
     #[command(flatten)]
     load_options: LoadArgs,
-    /// Show a second run of the same load next to the first, with these keys set over the rig: drive.order=sptf. May be repeated.
+    /// Show a second run of the same load next to the first, with this key of the rig changed: drive.order=sptf. May be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     against: Vec<String>,
     /// Write the page to a file and end.
     #[arg(long, value_name = "FILE.html")]
     save: Option<PathBuf>,
-    /// Serve the page at this address; `:8080` is on this machine only, port 0 is any free one.
+    /// Serve the page at this address. `:8080` is on this machine only; port 0 chooses a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", conflicts_with = "save")]
     listen: String,
 }

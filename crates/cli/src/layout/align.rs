@@ -22,17 +22,17 @@ const TABLE_BYTES: u64 = 1 << 20;
 pub(crate) struct Align {
     #[command(flatten)]
     map: MapArgs,
-    /// Sectors that the start must be a multiple of, for tools that round: 8 for blocks of 4 KiB, 2048 for whole MiB.
-    /// [default: a physical sector of the disk]
+    /// Number of sectors of which the start must be a multiple, for tools that round it: 8 for blocks of 4 KiB, 2048
+    /// for whole MiB. [default: a physical sector of the disk]
     #[arg(long, value_name = "SECTORS", value_parser = clap::value_parser!(u64).range(1..))]
     multiple: Option<u64>,
-    /// Print it as a line that sfdisk reads.
+    /// Print the partition as a line that sfdisk reads.
     #[arg(long)]
     sfdisk: bool,
-    /// Print it as a command of parted.
+    /// Print the partition as a command of parted.
     #[arg(long, conflicts_with = "sfdisk")]
     parted: bool,
-    /// Print it as JSON.
+    /// Print the result as JSON.
     #[arg(long, conflicts_with_all = ["sfdisk", "parted"])]
     json: bool,
 }

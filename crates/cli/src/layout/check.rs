@@ -35,7 +35,7 @@ pub(crate) struct Check {
     /// An image of the partition, or its device.
     #[arg(value_name = "IMAGE|DEVICE")]
     target: PathBuf,
-    /// Print it as JSON, with all files that cross.
+    /// Print the result as JSON, with all files that cross a boundary.
     #[arg(long)]
     json: bool,
 }

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 /// Which boundaries a block is left out at, as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Which {
-    /// Those that a block spans: that block.
+    /// At each boundary that lies within a block: that block.
     Spanned,
-    /// All: where no block spans one, the block before it, which ends with the track.
+    /// At all boundaries: if a boundary lies between two blocks, the block in front of it.
     Every,
 }
 
@@ -28,9 +28,9 @@ impl From<Which> for Boundaries {
     }
 }
 
-/// List the blocks of a file system that span a track boundary, one a line, as `mke2fs -l` takes them.
+/// List the blocks of a file system that span a track boundary, one per line, in the format of `mke2fs -l`.
 ///
-/// Their number, and their share of the space, go to standard error.
+/// The number of these blocks and their share of the space go to standard error.
 #[derive(clap::Args)]
 pub(crate) struct Exclude {
     #[command(flatten)]
@@ -38,10 +38,10 @@ pub(crate) struct Exclude {
     /// Size of a block of the file system.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "4096")]
     block: u64,
-    /// At which boundaries a block is listed.
+    /// The boundaries at which a block is listed.
     #[arg(long, value_name = "WHICH", default_value = "spanned")]
     boundaries: Which,
-    /// Where to write the list; standard output when absent.
+    /// Where to write the list. [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print the count and the share as JSON.

@@ -38,10 +38,10 @@ pub(crate) struct Xfs {
     /// Size of a block of the file system.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "4096")]
     block: u64,
-    /// Tell of this unit, and choose none.
+    /// Evaluate this unit instead of choosing one.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     unit: Option<u64>,
-    /// Print it as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Make a file system whose data keep to the tracks.
+/// Make a file system whose data stay within tracks.
 #[derive(clap::Subcommand)]
 pub(crate) enum Mkfs {
     Ext4(Ext4),
@@ -28,11 +28,11 @@ impl Mkfs {
 /// How blocks are left out, as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum MethodArg {
-    /// The list of bad blocks that `mke2fs -l` takes; up to 524,287 blocks of 4 KiB.
+    /// The list of bad blocks of `mke2fs -l`; up to 524,287 blocks of 4 KiB.
     BadBlocks,
-    /// A file that holds them, immutable and of no length; any number, and disks of any size.
+    /// An immutable file of length zero that occupies the blocks; any number of them, on disks of any size.
     HiddenFile,
-    /// The list where it holds them all and costs no inodes, else the file.
+    /// The list if it can hold all blocks and costs no inodes, otherwise the file.
     Auto,
 }
 
@@ -48,7 +48,8 @@ impl MethodArg {
 
 /// Make an ext4 that puts nothing on the blocks at track boundaries, so that no extent crosses one.
 ///
-/// It is made by mke2fs, and then checked by e2fsck. What is refused is left as it was.
+/// The command runs mke2fs, and then e2fsck to check the result. A device or image that it refuses stays
+/// unchanged.
 #[derive(clap::Args)]
 pub(crate) struct Ext4 {
     #[command(flatten)]
@@ -59,16 +60,16 @@ pub(crate) struct Ext4 {
     /// Size of a block of the file system: 1024, 2048 or 4096.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "4096")]
     block: u64,
-    /// At which boundaries a block is left out.
+    /// The boundaries at which a block is excluded.
     #[arg(long, value_name = "WHICH", default_value = "every")]
     boundaries: Which,
-    /// How blocks are left out.
+    /// How blocks are excluded.
     #[arg(long, alias = "road", value_name = "METHOD", default_value = "auto")]
     method: MethodArg,
-    /// Make it though there is something there.
+    /// Make the file system even if the device has a file system or a partition table.
     #[arg(long)]
     force: bool,
-    /// Print what was made as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
     /// Options of mke2fs.

@@ -14,7 +14,7 @@ mod walk;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// Lay data on the tracks of a disk, so that no request crosses from one to the next.
+/// Put data on the tracks of a disk so that no request crosses from one track to the next.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Align(align::Align),

@@ -20,8 +20,8 @@ pub(super) struct MapArgs {
     /// The track map of the disk, as `headstack probe --map` writes it.
     #[arg(value_name = "MAP")]
     pub(super) map: PathBuf,
-    /// Where the partition begins and how long it is, in sectors of the disk. [default: the whole disk, or where the device
-    /// lies that is named]
+    /// Where the partition begins and how long it is, in sectors of the disk. [default: the place of the named device on
+    /// its disk, or the whole disk]
     #[arg(long, value_name = "START,LEN")]
     partition: Option<Span>,
 }

@@ -24,7 +24,7 @@ const MODE: u32 = 0o666;
 
 /// Make a file of zeros whose blocks are preallocated on whole tracks of a mounted ext4.
 ///
-/// The file appears under its name once it is complete; a run that ends before leaves nothing.
+/// The file appears under its name once it is complete. A run that ends earlier leaves no file.
 #[derive(clap::Args)]
 pub(crate) struct Preallocate {
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct Preallocate {
     /// Its size.
     #[arg(value_name = "SIZE", value_parser = parse_bytes)]
     size: u64,
-    /// Print it as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Show which tracks the extents of files lie on, and how often reading them crosses from one to the next.
+/// Show how many tracks the extents of files lie on, and how often they cross from one track to the next.
 ///
 /// An extent crosses a track boundary where it continues beyond it; reading it then waits for a change of heads or a seek. An extent is on
 /// a track if it begins with the first block that lies on the track as a whole.
@@ -33,22 +33,23 @@ pub(crate) struct Show {
     /// Files and folders, all on one file system.
     #[arg(value_name = "FILE", required_unless_present = "map")]
     others: Vec<PathBuf>,
-    /// The older form, `show FILE… --map MAP`: then the first name is a file, too.
+    /// The track map, in the older form `show FILE… --map MAP`, in which the first name is a file, too.
     #[arg(long, value_name = "MAP", hide = true)]
     map: Option<PathBuf>,
     /// Where the partition of the file system begins and how long it is, in sectors of the disk. [default: from sysfs]
     #[arg(long, value_name = "START,LEN")]
     partition: Option<Span>,
-    /// Print the totals alone.
+    /// Print only the totals.
     #[arg(short, long)]
     summary: bool,
-    /// Fail if any extent crosses a boundary.
+    /// End with exit code 1 if any extent crosses a boundary.
     #[arg(long)]
     check: bool,
-    /// Print it as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-    /// With all extents, in the order of each file: first sector of the partition, sectors, boundaries crossed.
+    /// Also print all extents, in the order of each file: first sector in the partition, number of sectors,
+    /// boundaries crossed.
     #[arg(long, requires = "json", conflicts_with = "summary")]
     extents: bool,
 }

@@ -34,22 +34,23 @@ use std::rc::Rc;
 use std::time::Duration;
 use task::{Method, What};
 
-/// Learn a disk from the outside: how it turns, where its tracks begin, how its arm moves, what its cache does.
+/// Measure a disk from the outside: its spindle speed, where its tracks begin, how its arm moves, what its
+/// cache does.
 ///
 /// The disk is a block device or a file (read past the page cache, and not while anything else uses it), an NBD export, or a
-/// simulated drive. It is only read, unless --writes allows writes; those put there what was there. The times of its answers are
-/// the only evidence.
+/// simulated drive. By default the prober only reads. With --writes it also writes, but only the data that it read from the same
+/// blocks before. It learns everything from response times.
 #[derive(clap::Args)]
 pub(crate) struct Probe {
     #[command(flatten)]
     source: SourceArgs,
-    /// What to learn, several with commas between them.
+    /// What to learn; several values are separated by commas.
     #[arg(long, value_name = "PART,...", default_value = "all", value_delimiter = ',')]
     what: Vec<What>,
     /// How to find tracks.
     #[arg(long, value_name = "METHOD", default_value = "lattice")]
     method: Method,
-    /// Stop after this time of the disk, and say what is left open: `20m`, `90s`.
+    /// Stop after this time by the disk's clock, and print what was not learned: `20m`, `90s`.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     budget: Option<Duration>,
     /// Record all answers in this file, so that --resume can continue after an interruption.
@@ -67,13 +68,14 @@ pub(crate) struct Probe {
     /// Write what was learned as charts into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Verify a map that was written before, and repair it at grown defects, instead of finding all tracks again.
+    /// Verify an existing map, and repair it at grown defects, instead of finding all tracks again.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "method", "output"])]
     known: Option<PathBuf>,
-    /// Compare with a drive file, and end with 1 where it disagrees: that of --drive where none is named.
+    /// Compare with a drive file, and end with exit code 1 if the findings differ. [default: the file of
+    /// --drive]
     #[arg(long, value_name = "NAME|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     check: Option<String>,
-    /// Print what was learned as JSON; into a file if one is named.
+    /// Print what was learned as JSON, or write it to a file if one is named.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<PathBuf>,
 }

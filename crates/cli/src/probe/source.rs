@@ -26,11 +26,12 @@ pub(super) struct SourceArgs {
     /// Probe an NBD export: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH.
     #[arg(long, value_name = "URI")]
     nbd: Option<NbdUri>,
-    /// Allow writes. They write what was read there before, so the disk's content stays the same; what another program writes there
-    /// meanwhile is lost. A device is locked against mounting; an NBD export must have no other client.
+    /// Allow writes. The prober writes only the data that it read from the same blocks before, so the disk's content stays the
+    /// same, but data that another program writes there meanwhile are lost. A device cannot be mounted during the run; an NBD
+    /// export must have no other client.
     #[arg(long)]
     writes: bool,
-    /// Probes in flight at a time. [default: 1; of a simulated drive the depth of its queue]
+    /// Probes in flight at a time. [default: 1; for a simulated drive, the depth of its queue]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=32))]
     depth: Option<u16>,
     /// Bytes of a physical sector, if the disk does not report them; 4096 for most disks today.

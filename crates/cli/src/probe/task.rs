@@ -4,13 +4,13 @@ use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(super) enum What {
-    /// How fast it turns, and how exact the times of its answers are.
+    /// The spindle speed, and how exact the response times are.
     Speed,
-    /// Where its tracks begin.
+    /// The track boundaries.
     Tracks,
-    /// How its arm moves: the order of blocks over heads and cylinders, seeks, changes of heads, settling.
+    /// The mechanics: the order of blocks over heads and cylinders, seeks, head switches, settling.
     Seek,
-    /// Its electronics: overheads, bus, access on arrival, cache, queue.
+    /// The electronics: overheads, bus, zero-latency access, cache, queue.
     Cache,
     /// All of these.
     All,
@@ -43,13 +43,16 @@ impl What {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
-    /// The angles at which sectors end, predicted over runs of equal tracks: few questions, any disk that turns.
+    /// The angles at which sectors end, predicted over runs of equal tracks: few requests, any rotating disk.
     Lattice,
-    /// A binary search by time for the first track, then a look at the end of each: a question or two a track.
+    /// A binary search by response times for the end of the first track, then a check of the end of each: two
+    /// or three reads per track.
     Timing,
-    /// A walk that asks the disk where its blocks lie: SCSI disks that say so, and simulated ones.
+    /// Address translations by the disk, two per track: SCSI disks that translate addresses, and simulated
+    /// disks.
     Query,
-    /// Five steps that ask it: geometry, defects, zones, slips and remaps. Few questions, layouts of the time.
+    /// Address translations in five steps (geometry, defects, zones, slips, remaps): a few thousand, for
+    /// layouts of SCSI disks of the 1990s.
     Scsi,
 }
 

@@ -16,9 +16,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-/// Print which blocks of a trace are hot, how their references change from period to period, and what a region would catch.
+/// Print which blocks of a trace are hot, how their references change from period to period, and what share of them a
+/// reserved region would serve.
 ///
-/// Of several devices the one with the most references is shown, unless --device names another.
+/// If the trace has several devices, the command analyzes the one with the most references, unless --device
+/// names another.
 #[derive(clap::Args)]
 pub(crate) struct Analyze {
     #[command(flatten)]
@@ -38,7 +40,7 @@ pub(crate) struct Analyze {
     /// Time from one hot list to the next.
     #[arg(long, value_name = "TIME", default_value = "1day", value_parser = period)]
     period: Duration,
-    /// Counters of blocks. [default: four for each block of the region]
+    /// Number of block counters. [default: four for each block of the region]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=67_108_864))]
     counters: Option<u32>,
     /// Print JSON.

@@ -7,7 +7,8 @@ mod simulate;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// Copy the hot blocks of a disk together: show what it gains, or make and remove the region that it needs.
+/// Copy the hot blocks of a disk next to each other: show the gain, or make and remove the reserved region
+/// for the copies.
 #[derive(clap::Subcommand)]
 pub(crate) enum RearrangeCommand {
     Analyze(analyze::Analyze),

@@ -7,16 +7,17 @@ use headstack_policy::rearrange_table::{RegionLabel, RegionRequest, RegionState}
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Reserve a reserved region of hot blocks on a block device or in a file, which then appears smaller.
+/// Make the reserved region for hot blocks on a block device or in a file. The disk then appears smaller by
+/// the region.
 ///
-/// `[disk.rearrange]` in the node file of `headstack serve` uses it. A disk that is in use, or holds data where the region would be, is
-/// refused. The data before a region at the end of the disk stay as they are.
+/// `[disk.rearrange]` in the node file of `headstack serve` uses it. The command refuses a disk that is in use, or that has data where
+/// the region would be. If the region is at the end of the disk, the data in front of it stay as they are.
 #[derive(clap::Args)]
 pub(crate) struct FormatRegion {
     /// A block device, an image, or the data file of an emulated disk.
     #[arg(value_name = "DISK")]
     disk: PathBuf,
-    /// Bytes of copies: a thousandth to a hundredth of the disk is usual.
+    /// Bytes for copies; usual values are a thousandth to a hundredth of the disk.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     region: u64,
     /// Bytes of a block: a multiple of 4 KiB.
@@ -28,12 +29,13 @@ pub(crate) struct FormatRegion {
     /// Counts of references that survive a restart. [default: four for each block of the region]
     #[arg(long, value_name = "COUNT")]
     counters: Option<u32>,
-    /// Overwrite what is where the region will be.
+    /// Overwrite the data in the place of the region.
     #[arg(long)]
     force: bool,
 }
 
-/// Describe the reserved region of a disk that no node serves. Of a served disk, see `headstack top` and the metrics.
+/// Describe the reserved region of a disk that no node serves. For a disk that a node serves, use `headstack top` or
+/// the metrics.
 #[derive(clap::Args)]
 pub(crate) struct ShowRegion {
     /// A block device, an image, or the data file of an emulated disk.
@@ -41,15 +43,17 @@ pub(crate) struct ShowRegion {
     disk: PathBuf,
 }
 
-/// Write all copies home and remove the region: the disk has its full size again, and all its data at home.
+/// Write all copies back to the original places of their blocks, and remove the region. The disk has its full
+/// size again.
 ///
-/// Killed in between, it continues when it is run again.
+/// If the command is killed, run it again: it continues.
 #[derive(clap::Args)]
 pub(crate) struct DissolveRegion {
     /// A block device, an image, or the data file of an emulated disk.
     #[arg(value_name = "DISK")]
     disk: PathBuf,
-    /// Remove the region of a damaged table: what was written to copies is lost, and old data are in its place.
+    /// Remove a region whose table is damaged: data that were written to copies are lost, and the blocks have
+    /// older data.
     #[arg(long)]
     discard_copies: bool,
 }

@@ -17,9 +17,10 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Run a load on a rig without and with block rearrangement, in virtual time, and compare.
+/// Run a load on a rig without and with block rearrangement, in virtual time, and compare the results.
 ///
-/// The keys are those of `[rearrange]` in a rig: --set rearrange.blocks=1000. A rig without that table gets it with its defaults.
+/// The keys are those of `[rearrange]` in a rig: --set rearrange.blocks=1000. A rig without that table gets one with the
+/// defaults.
 #[derive(clap::Args)]
 pub(crate) struct Simulate {
     /// A rig file, a shipped rig or a shipped drive.
@@ -32,7 +33,7 @@ pub(crate) struct Simulate {
     options: RigArgs,
     #[command(flatten)]
     load_options: LoadArgs,
-    /// Print JSON: the results of both runs, as those of `sim --json`.
+    /// Print the results of both runs as JSON, in the form of `sim --json`.
     #[arg(long)]
     json: bool,
     /// Write the results of the run with rearrangement as charts into one self-contained HTML file.

@@ -20,11 +20,11 @@ use std::path::PathBuf;
 /// The word for all studies.
 const EVERY: &str = "all";
 
-/// Compute the figures of a published study again: ours next to the published ones, row by row, with a verdict on each.
+/// Compute the figures of published studies again, and print each next to the published one, with a verdict.
 ///
-/// The verdict is `pass`, `held` (the figure is a goal of our own, or a parameter was taken from it), `off`, or `not comparable` with the
-/// reason. The report with the study's figures goes into
-/// DIR/ID.html. The exit code is 1 when a row is off.
+/// The verdict is `pass`, `held` (within its tolerance, but the figure is a goal of our own, or a parameter was taken from it), `off`, or
+/// `not comparable` with the reason. The command writes a report with the study's charts to DIR/ID.html. The exit code is 1 if a row is
+/// off.
 #[derive(clap::Args)]
 pub(crate) struct Reproduce {
     /// The studies.
@@ -33,16 +33,16 @@ pub(crate) struct Reproduce {
     /// List the studies.
     #[arg(long, conflicts_with_all = ["ids", "quick", "json", "out", "traces"])]
     list: bool,
-    /// The short form: fewer requests, and some rows left out.
+    /// Run the short form, with fewer requests and without some rows.
     #[arg(long)]
     quick: bool,
-    /// Print the rows as JSON; of several studies, a list.
+    /// Print the rows as JSON; a list if there are several studies.
     #[arg(long)]
     json: bool,
-    /// Where to write the reports; made if it is not there.
+    /// The folder for the reports; it is created if absent.
     #[arg(short, long, value_name = "DIR", default_value = "out")]
     out: PathBuf,
-    /// Where the traces lie that a study needs and that are not part of Headstack.
+    /// The folder with the traces that a study needs and that are not part of Headstack.
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 }

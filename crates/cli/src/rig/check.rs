@@ -6,7 +6,8 @@ use std::io::Write;
 
 /// Check rig files: every key, whether the parts fit each other, and whether the rig can be simulated.
 ///
-/// Prints an "ok" line for each good file. A fault ends the check: file, line, key, what is allowed; exit code 1.
+/// Prints an "ok" line for each valid file. The first error ends the check: the command prints file, line, key
+/// and what is allowed, with exit code 1.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The rig files.

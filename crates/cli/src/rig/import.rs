@@ -7,21 +7,22 @@ use headstack_disksim::rig;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Turn a set-up in DiskSim's parameter language into a rig file and, of its synthetic load, a load file.
+/// Convert a set-up in DiskSim's parameter language to a rig file, and its synthetic load to a load file.
 ///
-/// Keys that cannot be carried over are reported on standard error, one per line.
+/// Keys that cannot be converted are reported on standard error, one per line.
 #[derive(clap::Args)]
 pub(crate) struct Import {
     /// A .parv file of DiskSim.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the rig file; standard output when absent.
+    /// Where to write the rig file. [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Where to write the load file. [default: next to the rig file, with `-load` before the ending]
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
-    /// A folder with files that FILE names. They are searched next to FILE, then here, then in the neighbouring folders.
+    /// A folder with files that FILE names. They are searched in FILE's folder, then in this one, then in the folders
+    /// next to FILE's.
     #[arg(long, visible_alias = "specs", value_name = "FOLDER")]
     search: Vec<PathBuf>,
 }

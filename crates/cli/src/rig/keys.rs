@@ -11,7 +11,7 @@ pub(crate) struct Keys {
     /// Print a JSON Schema, for editors that check and complete TOML.
     #[arg(long)]
     json_schema: bool,
-    /// Print every path that `--set` takes, those of the drives and the short ones among them.
+    /// Print every path that `--set` accepts, including those of the drives and the short forms.
     #[arg(long, conflicts_with = "json_schema")]
     paths: bool,
 }

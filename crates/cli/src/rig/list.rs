@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
-/// List the shipped rigs. The name of a drive is a rig, too: that drive alone.
+/// List the shipped rigs. The name of a shipped drive is also a rig, with that drive alone.
 #[derive(clap::Args)]
 pub(crate) struct List {
     /// Print a JSON array, with the volumes of each rig.

@@ -9,19 +9,19 @@ use headstack_sim::rig::{Rig, RigSpec};
 use headstack_workload::VolumeInfo;
 use std::io::Write;
 
-/// Show a rig: its volumes, or all of its keys with all that its presets hold.
+/// Show a rig: its volumes, or all keys, including those of its presets.
 #[derive(clap::Args)]
 pub(crate) struct Show {
     /// A shipped rig, a shipped drive or a file of either.
     #[arg(value_name = "NAME|FILE")]
     rig: String,
-    /// Set a key of the rig over what its file says: drive.order=sptf, drive.queue_depth=32. May be repeated.
+    /// Override a key of the rig file: drive.order=sptf, drive.queue_depth=32. May be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Print the whole rig as TOML: a rig file of its own.
+    /// Print the whole rig as TOML, as a rig file that needs no other file.
     #[arg(long)]
     toml: bool,
-    /// Print the whole rig as JSON, as results keep it.
+    /// Print the whole rig as JSON, as results contain it.
     #[arg(long, conflicts_with = "toml")]
     json: bool,
 }

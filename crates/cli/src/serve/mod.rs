@@ -35,10 +35,10 @@ use watch::Watch;
 
 /// Serve disks over NBD so that hundreds of sequential streams have their full speed: a storage node.
 ///
-/// Each disk has a thread and a bounded memory of its own, in which streams are read ahead and writes are coalesced. Runs until it
-/// is asked to end (SIGINT, SIGTERM), which answers what was asked and puts all that was acknowledged on the disks;
-/// asked again, it ends at once. Or until its time is over, or the command behind `--` has ended, whose exit code it then has.
-/// SIGHUP has CONFIG.toml read again: certificates, limits and `allow` lists hold for clients that come from then on.
+/// Each disk has its own thread and its own bounded memory, in which the node reads streams ahead and coalesces writes. On SIGINT
+/// or SIGTERM the node answers all pending requests, writes all acknowledged data to the disks, and ends; on a second signal it
+/// ends at once. It also ends when --duration is over, or when the command after `--` ends, with that command's exit code. On
+/// SIGHUP it reads CONFIG.toml again: new certificates, limits and `allow` lists apply to clients that connect from then on.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
     /// A node file: disks, exports, and how they are scheduled (see --keys).
@@ -50,28 +50,31 @@ pub(crate) struct Serve {
     /// Serve an emulated disk of this process: a drive or a rig of one volume. May be repeated.
     #[arg(long, value_name = "DRIVE|RIG")]
     emulate: Vec<String>,
-    /// The file that keeps an emulated disk's data, disk by disk; without it they go with the process.
+    /// The file that keeps an emulated disk's data, one per disk in the same order. Without it the data are
+    /// lost when the process ends.
     #[arg(long, value_name = "FILE", requires = "emulate")]
     data: Vec<String>,
-    /// The file that says where a disk's tracks begin (`headstack probe --map`), disk by disk: those of --disk, then of --emulate.
+    /// The track map of a disk (`headstack probe --map`), one per disk: first for those of --disk, then for those of --emulate.
     #[arg(long, value_name = "FILE")]
     map: Vec<String>,
-    /// Order each disk's commands before they go to it: `cylinder`, `position`, or the name of an order. Needs --drive.
+    /// Choose the order of each disk's commands in the node: `cylinder`, `position`, or the name of an order. Needs
+    /// --drive.
     #[arg(long, value_name = "ORDER")]
     order: Option<String>,
-    /// Largest number of commands at a disk, with --order. [default: 1]
+    /// With --order, the largest number of commands at a disk at a time. [default: 1]
     #[arg(long, value_name = "COMMANDS", requires = "order")]
     window: Option<u32>,
-    /// The drive file that says where a disk's blocks lie (`headstack probe -o`), or a shipped drive, disk by disk as --map.
+    /// The drive file of a disk (`headstack probe -o`), or a shipped drive, one per disk in the order of --map.
     #[arg(long, value_name = "NAME|FILE")]
     drive: Vec<String>,
-    /// Where clients find the node: HOST:PORT (port 0: any that is free), :PORT or unix:PATH. May be repeated.
+    /// The address at which the node listens: HOST:PORT (port 0: a free one), :PORT or unix:PATH. May be
+    /// repeated.
     #[arg(long, value_name = "ADDRESS")]
     nbd: Vec<String>,
     /// Stream memory of each disk, M. [default: 8M]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory: Option<u64>,
-    /// Set a key over what the file says: disk.streams.dispatch_set=2, of all disks. May be repeated.
+    /// Override a key of the node file, for all disks: disk.streams.dispatch_set=2. May be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Drop privileges to this user after opening disks and sockets.
@@ -85,12 +88,12 @@ pub(crate) struct Serve {
         value_parser = interval)]
     stats: Option<Duration>,
     /// Serve figures at http://HOST:PORT: /metrics for Prometheus, /json for `headstack top` and scripts, /explore for
-    /// a browser; without HOST at 127.0.0.1.
+    /// a browser. The default HOST is 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
     #[command(flatten)]
     log: LogArgs,
-    /// Open nothing: check the file and say what it would do.
+    /// Check the node file and print what the node would serve, without opening disks or sockets.
     #[arg(long)]
     check: bool,
     /// List every key of a node file: type, unit, default, meaning.
@@ -99,8 +102,8 @@ pub(crate) struct Serve {
     /// Print a JSON Schema of a node file, for editors that check and complete TOML.
     #[arg(long, exclusive = true)]
     json_schema: bool,
-    /// Run this with the node at hand (its environment has HEADSTACK_URI), and end with its exit code. Without --nbd the node
-    /// is at a socket of its own.
+    /// Run this command while the node serves (its environment has HEADSTACK_URI), and end with its exit code. Without --nbd
+    /// the node listens at a temporary socket.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

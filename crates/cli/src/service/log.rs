@@ -31,13 +31,15 @@ const LONGEST: usize = 500;
 
 #[derive(clap::Args)]
 pub(crate) struct LogArgs {
-    /// Say on standard error what happens, from this level on: off, error, warn, info or debug. [default: warn]
+    /// Write log lines of this level and above to standard error: off, error, warn, info or debug. [default:
+    /// warn]
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     log: Option<LevelFilter>,
-    /// Say who comes and goes (--log info); twice, what the scheduler decides too (--log debug).
+    /// Also log clients that connect and disconnect (--log info); given twice, also the scheduler's decisions
+    /// (--log debug).
     #[arg(short, action = clap::ArgAction::Count, conflicts_with = "log")]
     verbose: u8,
-    /// How these lines are written: one JSON object a line is for programs.
+    /// Format of the log lines: for people, or one JSON object per line for programs.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     log_format: LogFormat,
 }

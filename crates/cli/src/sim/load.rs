@@ -9,19 +9,19 @@ use headstack_explorer_wasm::PageTraceKeys;
 /// The options of every command that runs a load.
 #[derive(clap::Args, Clone)]
 pub(crate) struct LoadArgs {
-    /// The format of a trace, where its first bytes do not tell it.
+    /// The format of a trace, if its first bytes do not identify it.
     #[arg(long, value_name = "NAME", value_parser = formats())]
     format: Option<String>,
-    /// Stretch the times of a trace: 0.5 is twice as fast. [default: 1]
+    /// Multiply the times of a trace by this factor: with 0.5 it is twice as fast. [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     time_scale: Option<f64>,
-    /// Put blocks of a trace that a volume does not have on it all the same, by wrapping around.
+    /// If a trace has blocks beyond the end of a volume, wrap them around to its start.
     #[arg(long)]
     wrap: bool,
     /// Send all devices of a trace to one volume of the rig, numbered from 0.
     #[arg(long, value_name = "VOLUME")]
     all_to: Option<u32>,
-    /// Pass over at most this many malformed lines or records of a trace.
+    /// Skip at most this number of malformed lines or records of a trace.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
 }

@@ -39,7 +39,7 @@ pub(crate) struct Sim {
     /// Write the results as JSON in fio's shape; `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write one line of CSV a request; `-` for standard output, in place of the summary.
+    /// Write one line of CSV per request; `-` for standard output instead of the summary.
     #[arg(long, value_name = "FILE.csv")]
     requests: Option<PathBuf>,
     /// Write the results as charts into one self-contained HTML file.

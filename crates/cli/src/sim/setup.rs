@@ -7,10 +7,10 @@ use headstack_sim::rig::Rig;
 /// The options of every command that runs a load on a rig.
 #[derive(clap::Args)]
 pub(crate) struct RigArgs {
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_whole)]
     pub seed: u64,
-    /// Set a key of the rig over what its file says: drive.order=sptf, drive.queue_depth=32. May be repeated.
+    /// Override a key of the rig file: drive.order=sptf, drive.queue_depth=32. May be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
-/// Say which stripe unit our advisor and each published rule gives for an array.
+/// Print the stripe unit that our advisor and each published rule gives for an array.
 #[derive(clap::Args)]
 pub(crate) struct Advise {
     #[command(flatten)]
@@ -19,20 +19,20 @@ pub(crate) struct Advise {
     /// Disks of the array.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     disks: u32,
-    /// Requests in the array at once on the mean (MPL), at least 1.
+    /// Mean number of requests in the array at once (MPL), at least 1.
     #[arg(long, value_name = "L", value_parser = concurrency)]
     mpl: f64,
     /// Mean size of a request (4K, 1M; powers of 1024).
     #[arg(long, value_parser = parse_bytes)]
     size: u64,
-    /// The most that the host moves with one command, where that is less than a unit: the next one comes when the last is
-    /// complete, and without read-ahead a turn later.
+    /// The longest transfer that the host requests with one command, if that is less than a unit. The next command
+    /// follows when the last one is complete; without read-ahead it costs an additional revolution.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     command: Option<u64>,
     /// RAID level of the array: striping without parity, or with rotated parity, of 3 disks or more.
     #[arg(long, value_enum, default_value_t = RaidLevel::Zero)]
     level: RaidLevel,
-    /// Share of writes, 0 to 1. It counts on RAID-5, where a write of a part of a row first reads.
+    /// Share of writes, 0 to 1. It matters on RAID-5, where a write of a part of a row reads first.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     writes: f64,
     /// Print JSON.

@@ -16,9 +16,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 
-/// Choose the stripe unit of a file or array while the requests of a trace arrive, and say when it would have changed.
+/// Choose the stripe unit of a file or array while the requests of a trace arrive, and print when the unit would have
+/// changed.
 ///
-/// The advisor changes the unit once the time that requests lost to the current one reaches the time of a change.
+/// The advisor changes the unit once the time that requests lost because of the current one reaches the time of a
+/// change.
 #[derive(clap::Args)]
 pub(crate) struct Follow {
     #[command(flatten)]

@@ -7,7 +7,7 @@ mod follow;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// Ask which stripe unit suits an array and its load.
+/// Choose the stripe unit that suits an array and its load.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Advise(advise::Advise),

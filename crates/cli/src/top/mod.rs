@@ -14,20 +14,21 @@ use ureq::Agent;
 
 /// Show what a storage node does: its disks, and their streams.
 ///
-/// Reads the metrics of `headstack serve --metrics ADDRESS`. On a terminal it shows that again each second, until q is pressed: s
-/// sorts the streams by the next column, r turns the order round, the arrows move through them. Elsewhere it prints once.
+/// Reads the metrics of `headstack serve --metrics ADDRESS`. On a terminal it updates the display each second until you press q:
+/// s sorts the streams by the next column, r reverses the order, the arrow keys scroll. If the output is no terminal, it prints
+/// once.
 #[derive(clap::Args)]
 pub(crate) struct Top {
-    /// Where the node serves its figures: HOST:PORT.
+    /// The address of the node's metrics: HOST:PORT.
     #[arg(value_name = "HOST:PORT")]
     address: String,
     /// Print once and end.
     #[arg(long)]
     once: bool,
-    /// How often it looks.
+    /// Time between two updates.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
-    /// What streams are sorted by.
+    /// The column by which streams are sorted.
     #[arg(long, value_enum, default_value_t = Order::Rate)]
     sort: Order,
 }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 /// Write a trace in another format.
 ///
-/// What the new format cannot say is left out, rounded or widened, and counted on standard error. An output that ends in .gz or
-/// .zst is packed.
+/// What the new format cannot express is left out, rounded or widened, and counted on standard error. If the output's name ends
+/// in .gz or .zst, the output is compressed.
 #[derive(clap::Args)]
 pub(crate) struct Convert {
     #[command(flatten)]
@@ -23,10 +23,11 @@ pub(crate) struct Convert {
     /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, visible_alias = "from", value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
-    /// The output's format. [default: by the name's ending]
+    /// The output's format. [default: by the ending of its name]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     to: Option<String>,
-    /// Count times from the first request. Done without being asked where the output's format cannot say when that was.
+    /// Count times from the first request. This is the default if the output's format cannot express the time of the
+    /// first request.
     #[arg(long)]
     from_zero: bool,
 }

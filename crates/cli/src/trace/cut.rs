@@ -14,13 +14,13 @@ use std::path::PathBuf;
 
 /// Write a part of a trace, in its own format.
 ///
-/// All conditions must hold for a request to be kept. Times are kept as they were; in formats that have think times in their
-/// place, what was between the kept requests is thought.
+/// A request is kept if all conditions hold. Times stay as they were; in formats with think times, the think time becomes
+/// the time between two kept requests.
 #[derive(clap::Args)]
 pub(crate) struct Cut {
     #[command(flatten)]
     input: Input,
-    /// Where to write; `-` is standard output. An ending .gz or .zst packs it.
+    /// Where to write; `-` is standard output. A name that ends in .gz or .zst makes the output compressed.
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
     /// The trace's format. [default: recognized by its first bytes]
@@ -41,10 +41,10 @@ pub(crate) struct Cut {
     /// Requests to this device, as the trace calls it.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Each request with this probability, up to 1.
+    /// Keep each request with this probability, up to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     share: f64,
-    /// What the chances are drawn from.
+    /// Seed of the random choice of --share.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = units::parse_whole)]
     seed: u64,
 }

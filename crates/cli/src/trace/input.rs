@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The trace to read.
 #[derive(clap::Args)]
 pub(crate) struct Input {
-    /// The trace, packed with gzip or zstd or not; `-` is standard input.
+    /// The trace, uncompressed or compressed with gzip or zstd; `-` is standard input.
     #[arg(value_name = "TRACE")]
     pub(super) file: PathBuf,
     /// Skip at most this number of malformed lines or records.

@@ -11,7 +11,7 @@ mod stat;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// Tell what a trace is like, convert it, take a part of it, draw it, and list the formats.
+/// Print the statistics of a trace, convert it, cut a part out, plot it, and list the formats.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Stat(stat::Stat),

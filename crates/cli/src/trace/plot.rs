@@ -22,7 +22,7 @@ const STEPS: usize = 500;
 /// Seed of the sample, so that it is the same each time.
 const SEED: u64 = 1;
 
-/// Draw a trace into one self-contained HTML file: where it asks over time, sizes, gaps, runs, load over time.
+/// Plot a trace into one self-contained HTML file: addresses over time, sizes, gaps, runs, load over time.
 #[derive(clap::Args)]
 pub(crate) struct Plot {
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(crate) struct Plot {
     /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
-    /// Where to write the page; TRACE.html when absent.
+    /// Where to write the page. [default: TRACE.html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

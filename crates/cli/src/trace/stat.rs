@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
-/// Print what a trace is like: counts, mix, sizes, gaps, sequentiality, footprint, reuse, queue depth, hottest regions.
+/// Print the statistics of a trace: counts, mix, sizes, gaps, sequentiality, footprint, reuse, queue depth, hottest
+/// regions.
 #[derive(clap::Args)]
 pub(crate) struct Stat {
     #[command(flatten)]

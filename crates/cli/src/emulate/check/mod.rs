@@ -28,11 +28,11 @@ use verdict::Verdict;
 
 #[derive(clap::Args)]
 pub(super) struct CheckArgs {
-    /// Compare the drive in real time with the simulator, and say how far this machine can be trusted. Exit code 1 where it
-    /// cannot.
+    /// Compare the drive in real time with the simulator, and print how accurate real time is on this machine. Exit code 1
+    /// if it is not accurate enough.
     #[arg(long, conflicts_with_all = ["data", "nbd", "mount", "fault", "duration", "stats", "metrics", "command"])]
     check: bool,
-    /// One second a job in place of eight.
+    /// Run each job for one second instead of eight.
     #[arg(long, requires = "check")]
     quick: bool,
     /// Print the comparison as JSON.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of files that one donor serves: each is open meanwhile.
 const OPEN_FILES: usize = 256;
 
-/// BlockMove the extents of files that cross track boundaries onto whole tracks, on a mounted ext4.
+/// Move those extents of files that cross track boundaries onto whole tracks, on a mounted ext4.
 ///
 /// The kernel exchanges the blocks of a file with those of a temporary file on free tracks, and copies the data, while others may use
 /// the file. Each file has its content at any time, also after the command was killed.
@@ -40,13 +40,13 @@ pub(crate) struct Reorganize {
     /// Print what would be moved, and move nothing.
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// BlockMove at most this number of bytes. [default: no limit]
+    /// Move at most this number of bytes. [default: no limit]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_bytes: Option<u64>,
-    /// Leave files alone that are shorter.
+    /// Do not move files that are shorter than this.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     min_file: Option<u64>,
-    /// Print it as JSON, with all files that cross or crossed.
+    /// Print the result as JSON, with all files that cross a boundary now or did before.
     #[arg(long)]
     json: bool,
 }
