@@ -27,7 +27,7 @@ const COUNTED: &str = "from the inodes of the unmounted file system";
 /// the kernel.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if an extent of any file crosses. Folders and the journal are reported but do not count."
+    after_help = "Exit code 1 if an extent of any file crosses a boundary. Crossings of folders and the journal are printed, but do not change it."
 )]
 pub(crate) struct Check {
     #[command(flatten)]

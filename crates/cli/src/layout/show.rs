@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(
     override_usage = "headstack layout show [OPTIONS] <MAP> <FILE>...",
-    after_help = "A folder stands for the files below it on the same file system. Exit code 1 with --check if any extent crosses."
+    after_help = "A folder stands for the files below it on the same file system. Exit code 1 with --check if any extent crosses a boundary."
 )]
 pub(crate) struct Show {
     /// The track map of the disk, as `headstack probe --map` writes it.

@@ -29,7 +29,7 @@ const OPEN_FILES: usize = 256;
 /// the file. Each file has its content at any time, also after the command was killed.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A folder stands for the files below it on the same file system. Files are moved in the order in which they are named and found."
+    after_help = "A folder stands for the files below it on the same file system. Files are moved in the order of the arguments; those of a folder, in the order in which they are found."
 )]
 pub(crate) struct Reorganize {
     #[command(flatten)]
