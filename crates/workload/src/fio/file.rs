@@ -245,7 +245,7 @@ impl File {
 
     /// The next request in this direction; `None` when the file is done. `turn` is whether to draw a place, where one is drawn
     /// only every few requests.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(
         &mut self,
         at: usize,
@@ -292,6 +292,18 @@ impl File {
         self.position[at] = run.offset + run.bytes;
         self.latest = Some(run);
         self.latest
+    }
+
+    /// As [`File::next`], for a write.
+    #[cold]
+    pub(super) fn next_write(
+        &mut self,
+        pattern: &Pattern,
+        turn: bool,
+        dice: &mut PlaceDice,
+        zoned: &mut ZonedVolumes,
+    ) -> Option<Run> {
+        self.next(WRITE, pattern, turn, dice, zoned)
     }
 
     /// Whether it is read and written by the write pointers of zones.

@@ -293,11 +293,7 @@ impl Process {
                 self.hold = Hold::Sleep(now + pause);
             }
             Then::WaitUntil(at) => self.hold = Hold::Sleep(at),
-            Then::Issue => {
-                let (at, index, run) = self.held.take().expect("a write is held until all is complete");
-                self.hold = Hold::Open;
-                return Some(Step::Issue(self.make_request(at, index, run)));
-            }
+            Then::Issue => return Some(self.issue_held()),
             Then::NextPass | Then::End if self.flushes.at_end && self.flushes.ended < self.files.len() => {
                 self.flushes.ended += 1;
                 return Some(self.flush(self.flushes.ended - 1));
@@ -306,6 +302,13 @@ impl Process {
             Then::End => self.hold = Hold::Ended,
         }
         None
+    }
+
+    #[cold]
+    fn issue_held(&mut self) -> Step {
+        let (at, index, run) = self.held.take().expect("a write is held until all is complete");
+        self.hold = Hold::Open;
+        Step::Issue(self.make_request(at, index, run))
     }
 
     /// Issues the next request, or sets a hold that says why not.
@@ -399,13 +402,11 @@ impl Process {
             if let Some(stride) = &mut self.stride {
                 file.follow_stride(at, stride, &mut self.dice.places);
             }
-            let mut next = |at| file.next(at, &self.pattern, draws, &mut self.dice.places, zoned);
-            let mut found = next(at).map(|run| (at, run));
-            if found.is_none() && at == READ && self.pattern.direction.writes && file.has_zones() {
+            let (pattern, dice) = (&self.pattern, &mut self.dice.places);
+            let mut found = file.next(at, pattern, draws, dice, zoned).map(|run| (at, run));
+            if found.is_none() && at == READ && pattern.direction.writes && file.has_zones() {
                 // A read finds nothing that was written yet.
-                found = file
-                    .next(WRITE, &self.pattern, draws, &mut self.dice.places, zoned)
-                    .map(|run| (WRITE, run));
+                found = file.next_write(pattern, draws, dice, zoned).map(|run| (WRITE, run));
             }
             if let Some((at, run)) = found {
                 if run.resets_zone && self.out > 0 {
@@ -418,6 +419,7 @@ impl Process {
         }
     }
 
+    #[inline(always)]
     fn make_request(&mut self, at: usize, index: usize, run: Run) -> FioRequest {
         let file = self.files.file_at(index);
         let first = (file.base + run.offset) / file.sector;

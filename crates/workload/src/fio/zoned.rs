@@ -173,6 +173,7 @@ impl ZonedVolumes {
     }
 
     /// Where the zones let a request go; `None` if a read finds nothing written. `random` is the alignment of a random place.
+    #[inline(never)]
     pub(super) fn placed_run(
         &mut self,
         file: &ZonedFile,

@@ -111,6 +111,7 @@ impl JobPriority {
     }
 
     /// The priority of a request. `draw` gives a number from 1 to 100.
+    #[inline]
     pub(in crate::fio) fn draw(&self, at: usize, bytes: u64, draw: impl FnOnce() -> u64) -> RequestPriority {
         let percent = self.percent(at, bytes);
         let drawn = match percent {
@@ -119,7 +120,14 @@ impl JobPriority {
             100 if self.by_size[at].is_empty() => Some(100),
             _ => Some(draw()).filter(|drawn| *drawn <= percent),
         };
-        self.of_request(at, bytes, drawn)
+        match drawn {
+            Some(drawn) => self.in_percent(at, bytes, drawn),
+            None => RequestPriority {
+                urgent: self.class_of_job == JobPriority::REAL_TIME,
+                idle: self.class_of_job == JobPriority::IDLE,
+                limit: self.limit_of_job as u8,
+            },
+        }
     }
 
     /// Percentage of a direction's requests of this size that have a priority other than the job's.
@@ -130,16 +138,9 @@ impl JobPriority {
         }
     }
 
-    /// The priority of a request. `drawn` is a number from 1 to [`JobPriority::percent`] of one that is of those in percent.
-    fn of_request(&self, at: usize, bytes: u64, drawn: Option<u64>) -> RequestPriority {
-        let Some(drawn) = drawn else {
-            let (class, limit) = (self.class_of_job, self.limit_of_job as u8);
-            return RequestPriority {
-                urgent: class == JobPriority::REAL_TIME,
-                idle: class == JobPriority::IDLE,
-                limit,
-            };
-        };
+    /// The priority of a request that is of those in percent. `drawn` is a number from 1 to [`JobPriority::percent`].
+    #[inline(never)]
+    fn in_percent(&self, at: usize, bytes: u64, drawn: u64) -> RequestPriority {
         let mut last = 0;
         let mut ends = self.by_size[at].iter().filter(|one| one.bytes == bytes).map(|one| {
             last += one.percent;
