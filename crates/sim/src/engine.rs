@@ -104,6 +104,8 @@ pub struct Engine {
     parts: Option<Vec<ServedPart>>,
     /// The device whose answer is on its way up.
     serving: u32,
+    /// That answer, or the last one. It is large, and therefore made only once.
+    answered: Finished,
     outstanding: usize,
     /// Whether the load has nothing more to issue.
     done: bool,
@@ -174,6 +176,7 @@ impl Engine {
             returned: VecDeque::new(),
             parts: None,
             serving: 0,
+            answered: Finished::on(0, Completion::at_once(Request::flush(), Instant::ZERO)),
             outstanding: 0,
             done: false,
             wanted: Instant::MAX,

@@ -12,6 +12,7 @@ use crate::spec::{CacheSpec, Replacement, Segmentation};
 use crate::{DriveSpec, Lbn};
 use coarse::Coarse;
 pub use recency::Recency;
+use std::ops::Range;
 
 /// The contents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,6 +144,13 @@ impl Cache {
         Segment { start: Lbn(start), end: Lbn(end), state: self.states[index], used_to: self.used_to[index] }
     }
 
+    /// The blocks that a segment holds.
+    #[inline]
+    pub fn blocks(&self, index: usize) -> Range<Lbn> {
+        let (start, end) = self.spans[index];
+        Lbn(start)..Lbn(end)
+    }
+
     /// The present number of segments.
     pub fn count(&self) -> usize {
         self.spans.len()
@@ -230,6 +238,7 @@ impl Cache {
             .find(|index| fits(&self.spans[*index]) && self.states[*index] == SegmentState::Dirty)
     }
 
+    #[inline(always)]
     fn assign(&mut self, index: usize, start: Lbn, end: Lbn, used_to: Lbn, state: SegmentState) {
         self.set_span(index, (start.0, end.0));
         self.used_to[index] = used_to;

@@ -27,7 +27,7 @@ impl Finder {
     }
 
     /// Position of the last key at or below `number`; `None` if all are above.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, number: u64) -> Option<usize> {
         let bucket = ((number >> self.shift) as usize).min(self.index.len() - 2);
         let (from, to) = (self.index[bucket] as usize, self.index[bucket + 1] as usize);

@@ -179,9 +179,8 @@ impl Device {
 
     /// Starts a command; false when the cache can answer it by now.
     fn start(&mut self, slot: u32) -> bool {
-        if let Some(log) = &mut self.disk.arm_log {
-            log.outstanding = self.commands.outstanding() as u32;
-        }
+        self.disk.note_outstanding(self.commands.outstanding());
+        // The code of all but reads is out of line, so that reads need less of the instruction cache.
         match self.commands.jobs[slot as usize].command.request.op {
             _ if !self.config.is_buffered => self.start_passing(slot),
             Op::Read => self.start_read(slot),
@@ -210,9 +209,10 @@ impl Device {
     }
 
     /// Starts the access of a drive without a buffer: the arm moves, and the port is requested for the time of the first sector.
+    #[inline(never)]
     fn start_passing(&mut self, slot: u32) -> bool {
         let is_write = self.commands.jobs[slot as usize].command.request.op == Op::Write;
-        if !is_write && self.start_unreadable(slot) {
+        if !is_write && !self.disk.is_plain && self.start_unreadable(slot) {
             return true;
         }
         let begins = self.access_begins(slot);
@@ -242,20 +242,20 @@ impl Device {
                 Found::Nothing => self.job(slot).cache = CacheUse::Miss,
             }
         }
-        if self.start_unreadable(slot) || shingled::start_read(self, slot) {
+        if !self.disk.is_plain && (self.start_unreadable(slot) || shingled::start_read(self, slot)) {
             return true;
         }
-        let begins = self.access_begins(slot);
+        let free = self.disk.access_from(self.now);
         let job = &mut self.commands.jobs[slot as usize];
-        let start = job.media_from;
+        let (begins, start) = (job.begin_access(free), job.media_from);
         let mut delivered = self.config.buffer.delivery(job, self.port.bus.read_sector);
         let (arm, disturbed) = self.disk.read_arm(begins, start);
-        let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, request.end() - start, false);
+        let near = if job.extent.contains(start) { &job.extent } else { &self.disk.last_extent };
+        let pass = self.disk.drive.plan(near, arm, start, request.end() - start, false);
         let mut span = self.disk.drive.read(arm, pass, request.end(), &mut delivered);
         span.seek += disturbed;
-        let access = PlannedAccess { begins, ends: span.end, blocks: start..request.end() };
-        let lost = self.disk.retry_time(job.found_idle, start) + self.disk.slowness_time(access);
-        span.delay(lost + self.disk.slow_time(start, request.end()), &mut delivered);
+        let blocks = start..request.end();
+        let lost = self.disk.delay_read(job.found_idle, begins, blocks, &mut span, &mut delivered);
         let travel = self.disk.travel_to(pass.place());
         self.disk.account(job, &span, travel);
         job.account_retries(lost);
@@ -269,7 +269,7 @@ impl Device {
                 self.cache.set_start(index, self.disk.bad_blocks.sound_from(landed, start));
             }
         }
-        if self.commands.abort_if_overdue(slot, begins, span.end) {
+        if job.command.limit > 0 && self.commands.abort_if_overdue(slot, begins, span.end) {
             self.port.want(span.end, slot, Wanted::Finish);
         } else {
             self.send_from_media(slot, request.end() - unsent, ready, delivered.bound);
@@ -281,14 +281,8 @@ impl Device {
     }
 
     /// Starts a read of a block that cannot be read; false if all its blocks can be.
-    #[inline]
-    fn start_unreadable(&mut self, slot: u32) -> bool {
-        // Most disks have no bad blocks: the check costs a call otherwise.
-        !self.disk.bad_blocks.is_empty() && self.start_among_bad_blocks(slot)
-    }
-
     #[cold]
-    fn start_among_bad_blocks(&mut self, slot: u32) -> bool {
+    fn start_unreadable(&mut self, slot: u32) -> bool {
         let Job { command, media_from: start, .. } = self.commands.jobs[slot as usize];
         let end = command.request.end();
         let Some((bad, turns)) = self.disk.bad_blocks.unreadable(start..end) else { return false };
@@ -310,6 +304,7 @@ impl Device {
     }
 
     /// Looks a command that waited up in the cache again; a whole hit is sent without the arm.
+    #[inline(never)]
     fn recheck_cache(&mut self, slot: u32) -> Found {
         let request = self.commands.jobs[slot as usize].command.request;
         if request.fua {
@@ -326,7 +321,7 @@ impl Device {
                 Found::Sent
             }
             Hit::Part(segment) if self.cache.segment(segment).is_clean() => {
-                let held = self.cache.segment(segment).end;
+                let held = self.cache.blocks(segment).end;
                 let job = self.job(slot);
                 (job.media_from, job.cache) = (held, CacheUse::Part);
                 Found::Start(segment)
@@ -386,6 +381,7 @@ impl Device {
 
     /// Keeps the arm for a write that kept its data back while the arm was another's; false where the cache has no room
     /// for them.
+    #[inline(never)]
     fn reserve_arm(&mut self, slot: u32) -> bool {
         let now = self.now;
         let job = self.job(slot);
@@ -405,6 +401,7 @@ impl Device {
     }
 
     /// Starts a write-through: to the log on the media, or to its own place.
+    #[inline(never)]
     pub(super) fn start_write(&mut self, slot: u32) -> bool {
         let request = self.commands.jobs[slot as usize].command.request;
         let log = self.media_cache.as_mut();
@@ -437,7 +434,9 @@ impl Device {
                 span.end
             }
         };
-        self.commands.abort_if_overdue(slot, begins, end);
+        if job.command.limit > 0 {
+            self.commands.abort_if_overdue(slot, begins, end);
+        }
         self.port.want(end, slot, Wanted::Finish);
         self.destage.last_was_destage = false;
         self.disk.occupy(Work::Writing { slot: Some(slot) }, end);

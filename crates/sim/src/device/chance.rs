@@ -22,6 +22,11 @@ impl Chance {
         Chance { random, retries: mechanics.retries, lost, recalibration }
     }
 
+    /// Whether any access loses revolutions.
+    pub(super) fn loses_turns(&self) -> bool {
+        self.retries.is_some() || self.lost.is_some()
+    }
+
     /// Revolutions that an access loses to retries and to the drive's own work. An access that `continues` where the last one ended
     /// is already on its track and loses nothing to the latter.
     pub(super) fn lost_turns(&mut self, found_idle: bool, continues: bool) -> u32 {

@@ -1,8 +1,9 @@
 //! The commands that a device has.
 
 use super::activity::Activity;
-use super::drive::Drive;
+use super::drive::{Drive, track_of};
 use super::job::Job;
+use super::media::angle_of;
 use super::waiting::Waiting;
 use super::{Command, Completion, Outcome, OutstandingCommand, QueueFull, Tag, TaskAttribute};
 use headstack_model::spec::Tagging;
@@ -110,7 +111,8 @@ impl Commands {
 
     pub(super) fn wait_for_arm(&mut self, slot: u32, drive: &Drive) {
         let job = &mut self.jobs[slot as usize];
-        (job.place, job.angle) = drive.target(job.media_from);
+        job.extent = drive.geometry.extent_at(job.media_from);
+        (job.place, job.angle) = (track_of(&job.extent), angle_of(&job.extent, job.media_from));
         let Job { command, submitted, place, .. } = *job;
         let entry = Slot {
             urgent: command.urgent,
@@ -124,12 +126,12 @@ impl Commands {
         }
     }
 
-    /// Aborts a command that exceeds a duration limit whose policy is to abort it, with its access from `begins` to `ends`. Returns whether
+    /// Aborts a command with a duration limit, if its access from `begins` to `ends` exceeds it and the policy is to abort. Returns whether
     /// it did.
-    #[inline]
+    #[cold]
     pub(super) fn abort_if_overdue(&mut self, slot: u32, begins: Instant, ends: Instant) -> bool {
         let job = &mut self.jobs[slot as usize];
-        let is_aborted = job.command.limit > 0 && self.waiting.ends_aborted(job, begins, ends);
+        let is_aborted = self.waiting.ends_aborted(job, begins, ends);
         if is_aborted {
             job.outcome = Outcome::Aborted;
         }
@@ -146,7 +148,9 @@ impl Commands {
             Op::Flush => activity.flushes += 1,
         }
         self.in_flight -= 1;
-        self.alone = self.alone.filter(|alone| *alone != slot);
+        if self.alone == Some(slot) {
+            self.alone = None;
+        }
         self.done.push_back((slot, at));
     }
 
@@ -155,13 +159,13 @@ impl Commands {
         !self.done.is_empty()
     }
 
-    /// The next command that is done. Its tag is free from now on.
+    /// Passes the next command that is done on to `receiver`. Its tag is free from now on.
     #[inline]
-    pub(super) fn poll(&mut self) -> Option<Completion> {
+    pub(super) fn poll<R>(&mut self, receiver: impl FnOnce(Completion) -> R) -> Option<R> {
         let (slot, completed) = self.done.pop_front()?;
         self.free.push(slot);
         let job = &self.jobs[slot as usize];
-        Some(Completion {
+        Some(receiver(Completion {
             tag: Tag(slot),
             request: job.command.request,
             submitted: job.submitted,
@@ -170,7 +174,7 @@ impl Commands {
             parts: job.parts,
             cache: job.cache,
             travel: job.travel,
-        })
+        }))
     }
 
     /// The outstanding commands, by the time of their submission; none of them is in flight any more.

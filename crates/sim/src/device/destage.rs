@@ -101,10 +101,13 @@ impl Destage {
         })
     }
 
+    /// Whether one dirty run has all of these blocks, of a cache whose dirty runs answer reads.
+    #[inline]
     pub(super) fn holds(&self, start: Lbn, end: Lbn) -> bool {
-        if self.policy != WriteCache::Full {
-            return false;
-        }
+        self.policy == WriteCache::Full && self.holds_dirty(start, end)
+    }
+
+    fn holds_dirty(&self, start: Lbn, end: Lbn) -> bool {
         let holds = |run: &Run| run.start <= start && end <= run.end;
         self.runs.hold(start, end) || self.current.iter().chain(&self.batch).any(holds)
     }
@@ -198,6 +201,7 @@ impl Destage {
     }
 
     /// When destaging should start if no command needs the arm; `Instant::MAX` when nothing is dirty.
+    #[inline]
     pub(super) fn due(&self) -> Instant {
         match self.queue.is_empty() {
             true => Instant::MAX,
@@ -207,10 +211,12 @@ impl Destage {
     }
 
     /// Whether dirty data go before the commands that wait.
+    #[inline]
     pub(super) fn is_first(&self, jobs: &[Job]) -> bool {
-        if self.queue.is_empty() {
-            return false;
-        }
+        !self.queue.is_empty() && self.precedes(jobs)
+    }
+
+    fn precedes(&self, jobs: &[Job]) -> bool {
         // A queued flush, writes for which the cache has no room, and the commands that wait for the arm have equal rights: they
         // alternate, so that none waits for all of another. A flush for the head of the queue goes before all.
         let attribute = |slot: &u32| jobs[*slot as usize].command.attribute;
@@ -268,7 +274,7 @@ impl Destage {
     /// Data up to `end` are on the media: their segment is clean unless more arrived behind them.
     pub(super) fn clean(&self, cache: &mut Cache, segment: Option<usize>, end: Lbn) {
         if let Some(index) = segment
-            && cache.segment(index).end == end
+            && cache.blocks(index).end == end
         {
             cache.slide(index, end);
             cache.set_state(index, SegmentState::Written);

@@ -4,10 +4,10 @@ use super::activity::{Activity, Travel};
 use super::arm_log::ArmLog;
 use super::chance::Chance;
 use super::drive::Drive;
-use super::faults::BadBlocks;
+use super::faults::{BadBlocks, Fault, FaultError};
 use super::interference::Interference;
 use super::job::Job;
-use super::media::{Arm, Arriving, Room, Span};
+use super::media::{Arm, Arriving, Delivered, Room, Span};
 use super::persistent_cache::PersistentCache;
 use super::record::{List, Record};
 use super::slow::{PlannedAccess, Slowness};
@@ -17,9 +17,12 @@ use headstack_policy::order::Edge;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What the arm does. The kind has a byte of its own: it is compared often, and the rest is seldom read.
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 pub(super) enum Work {
     Idle,
+    ReadAhead,
     /// Nothing until the next command is chosen.
     Choosing,
     /// Reads for a command, into a segment where one was free, up to `end`.
@@ -28,7 +31,6 @@ pub(super) enum Work {
         start: Lbn,
         end: Lbn,
     },
-    ReadAhead,
     /// Writes: a command's blocks, or cached ones.
     Writing {
         slot: Option<u32>,
@@ -96,15 +98,16 @@ pub(super) struct DiskArm {
     /// The run of blocks accessed last, and the block after the last one accessed.
     pub(super) last_extent: Extent,
     pub(super) last_lbn: Lbn,
+    /// Whether it has nothing of what few disks have: bad blocks, time that accesses lose, bands of shingled tracks, other arms that
+    /// delay this one, a log of accesses. One check then replaces one of each.
+    pub(super) is_plain: bool,
     chance: Chance,
     pub(super) bad_blocks: BadBlocks,
-    pub(super) slow: Slowness,
+    slow: Slowness,
     /// The persistent cache of a shingled disk.
     pub(super) shingled: Option<Box<PersistentCache>>,
     /// The other arms of the same disk, if they delay this one.
     pub(super) interference: Option<Box<Interference>>,
-    /// Seed of the drive's draws.
-    pub(super) seed: u64,
     /// The media-write log, if it is enabled.
     pub(super) record: Option<Box<Record>>,
     /// The log of accesses, if it is enabled.
@@ -115,8 +118,15 @@ pub(super) struct DiskArm {
 }
 
 impl DiskArm {
-    pub(super) fn new(drive: Arc<Drive>, spec: &DriveSpec, chance: Chance, seed: u64) -> DiskArm {
-        DiskArm {
+    /// The disk with the persistent cache of a shingled one, if it has one.
+    pub(super) fn new(
+        drive: Arc<Drive>,
+        spec: &DriveSpec,
+        chance: Chance,
+        seed: u64,
+        shingled: Option<Box<PersistentCache>>,
+    ) -> DiskArm {
+        let mut disk = DiskArm {
             sectors: drive.geometry.sectors(),
             drive,
             cylinders: spec.geometry.cylinders,
@@ -126,23 +136,51 @@ impl DiskArm {
             event: Instant::MAX,
             last_extent: Extent::default(),
             last_lbn: Lbn(0),
+            is_plain: false,
             chance,
             bad_blocks: BadBlocks::default(),
-            shingled: None,
+            shingled,
             slow: Slowness::new(&spec.mechanics, seed),
             interference: None,
-            seed,
             record: None,
             arm_log: None,
             activity: Activity::default(),
             write_seek_min: Nanos::from_ms(spec.bus.write_seek_min_ms),
             physical_sectors: u64::from(spec.physical_sector_bytes / spec.sector_bytes),
-        }
+        };
+        disk.update_is_plain();
+        disk
     }
 
-    /// The disk with the persistent cache of a shingled one.
-    pub(super) fn with_shingles(self, shingled: Option<Box<PersistentCache>>) -> DiskArm {
-        DiskArm { shingled, ..self }
+    fn update_is_plain(&mut self) {
+        self.is_plain = self.bad_blocks.is_empty()
+            && self.slow.is_none()
+            && !self.chance.loses_turns()
+            && self.shingled.is_none()
+            && self.interference.is_none()
+            && self.arm_log.is_none();
+    }
+
+    /// Adds a fault of the media or the arm, which has been checked; others have none.
+    ///
+    /// *Errors:* as [`Device::inject`](super::Device::inject).
+    pub(super) fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
+        self.slow.inject(&fault);
+        let injected = self.bad_blocks.inject(fault, self.retry_turns(), self.sectors);
+        self.update_is_plain();
+        injected
+    }
+
+    /// Other arms of the same disk delay this one from now on.
+    pub(super) fn interfere(&mut self, others: Interference) {
+        self.interference = Some(Box::new(others));
+        self.update_is_plain();
+    }
+
+    /// Enables the log of accesses.
+    pub(super) fn log_arm(&mut self) {
+        self.arm_log.get_or_insert_default();
+        self.update_is_plain();
     }
 
     pub(super) fn turns(&self, turns: u32) -> Nanos {
@@ -190,8 +228,11 @@ impl DiskArm {
     }
 
     /// Time that the next access, to blocks from `start` on, loses to retries and to the drive's own work.
-    #[inline(always)]
+    #[inline]
     pub(super) fn retry_time(&mut self, found_idle: bool, start: Lbn) -> Nanos {
+        if self.is_plain {
+            return Nanos::ZERO;
+        }
         let turns = self.chance.lost_turns(found_idle, start == self.last_lbn);
         self.turns(turns)
     }
@@ -204,6 +245,39 @@ impl DiskArm {
         }
         let lost = self.slow.lost(&access, &self.drive);
         self.activity.slowed.add(lost);
+        lost
+    }
+
+    /// Delays a read of `blocks`, planned from `begins` on, by the time that it loses. Returns the part of it that is accounted as retries:
+    /// all but that of slow blocks.
+    #[inline(always)]
+    pub(super) fn delay_read(
+        &mut self,
+        found_idle: bool,
+        begins: Instant,
+        blocks: Range<Lbn>,
+        span: &mut Span,
+        delivered: &mut Delivered,
+    ) -> Nanos {
+        match self.is_plain {
+            true => Nanos::ZERO,
+            false => self.delay_read_by_losses(found_idle, begins, blocks, span, delivered),
+        }
+    }
+
+    #[cold]
+    fn delay_read_by_losses(
+        &mut self,
+        found_idle: bool,
+        begins: Instant,
+        blocks: Range<Lbn>,
+        span: &mut Span,
+        delivered: &mut Delivered,
+    ) -> Nanos {
+        let Range { start, end } = blocks;
+        let access = PlannedAccess { begins, ends: span.end, blocks };
+        let lost = self.retry_time(found_idle, start) + self.slowness_time(access);
+        span.delay(lost + self.slow_time(start, end), delivered);
         lost
     }
 
@@ -254,6 +328,14 @@ impl DiskArm {
     /// Time that the seek of an access to `start`, which sets out at `begins`, loses to seeks of the disk's other arms.
     #[inline(always)]
     pub(super) fn seek_delay(&mut self, begins: Instant, start: Lbn, write: bool) -> Nanos {
+        match self.is_plain {
+            true => Nanos::ZERO,
+            false => self.seek_delay_by_others(begins, start, write),
+        }
+    }
+
+    #[cold]
+    fn seek_delay_by_others(&mut self, begins: Instant, start: Lbn, write: bool) -> Nanos {
         let Some(interference) = &mut self.interference else { return Nanos::ZERO };
         let seek = match self.drive.mechanics.constant_access() {
             Some(_) => Nanos::ZERO,
@@ -282,16 +364,33 @@ impl DiskArm {
     #[inline(always)]
     pub(super) fn account(&mut self, job: &mut Job, span: &Span, travel: Travel) {
         self.activity.command(span, travel);
-        if let Some(log) = &mut self.arm_log {
-            let request = &job.command.request;
-            let work = if request.op == Op::Write { ArmWork::Write } else { ArmWork::Read };
-            log.add(work, Some(job.submitted), request.lbn..request.end(), span, travel);
+        if !self.is_plain {
+            self.log_access(job, span, travel);
         }
         job.travel = Some(travel);
         job.parts.seek += span.seek;
         job.parts.rotational_latency += span.rotation;
         job.parts.media += span.media;
         job.accounted = span.end;
+    }
+
+    /// Records how many commands are outstanding as the next access begins, if the log of accesses is enabled.
+    #[inline(always)]
+    pub(super) fn note_outstanding(&mut self, commands: usize) {
+        if !self.is_plain
+            && let Some(log) = &mut self.arm_log
+        {
+            log.outstanding = commands as u32;
+        }
+    }
+
+    #[cold]
+    fn log_access(&mut self, job: &Job, span: &Span, travel: Travel) {
+        if let Some(log) = &mut self.arm_log {
+            let request = &job.command.request;
+            let work = if request.op == Op::Write { ArmWork::Write } else { ArmWork::Read };
+            log.add(work, Some(job.submitted), request.lbn..request.end(), span, travel);
+        }
     }
 
     /// Accounts an access for cached or logged writes, of which `blocks` are the last run.
@@ -328,6 +427,15 @@ impl DiskArm {
         job.accounted += time;
         if let (Op::Write, Some(record)) = (job.command.request.op, &mut self.record) {
             record.put_off(time);
+        }
+    }
+
+    /// Up to where blocks before `end` can be read ahead from `start` on: to a bad one, or to one in the cache of a shingled disk.
+    #[inline]
+    pub(super) fn readable_to(&self, start: Lbn, end: Lbn) -> Lbn {
+        match self.is_plain {
+            true => end,
+            false => self.in_bands_to(start, self.bad_blocks.sound_to(start, end)),
         }
     }
 

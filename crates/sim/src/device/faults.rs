@@ -11,9 +11,10 @@
 //! a bad block, and later accesses to its new place, take no longer than others. A write of part of a physical sector is carried
 //! out although the rest of it cannot be read.
 
-use super::Outcome;
 use super::job::Job;
 use super::split::Part;
+use super::{Device, Outcome};
+use crate::link::HostLink;
 use headstack_model::spec::{SlowPatternSpec, SlowPeriodSpec, StallSpec};
 use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
@@ -239,4 +240,35 @@ impl Health {
         job.account(Part::Queued, now);
         self.ending.push_back((now + self.timeout, slot));
     }
+}
+
+/// Handles everything due up to `now`, when the disk is dead.
+#[cold]
+pub(super) fn handle_death(device: &mut Device, link: &mut HostLink<'_>, now: Instant) {
+    if !device.health.is_dead {
+        let dies_at = device.health.dies_at;
+        device.handle_due(link, dies_at);
+        device.now = device.now.max(dies_at);
+        die(device, link);
+    }
+    while let Some((at, slot)) = device.health.ended(now) {
+        device.job(slot).account(Part::Queued, at);
+        device.complete(slot, at);
+    }
+    device.now = device.now.max(now);
+}
+
+/// Stops permanently; outstanding commands end after their timeout.
+fn die(device: &mut Device, link: &mut HostLink<'_>) {
+    device.stop();
+    link.release_bus(device.now);
+    device.health.is_dead = true;
+    let left = device.commands.abandon();
+    left.into_iter().for_each(|slot| fail_dead(device, slot));
+}
+
+/// Has a command fail because the disk is dead.
+pub(super) fn fail_dead(device: &mut Device, slot: u32) {
+    device.commands.in_flight += 1;
+    device.health.fail(slot, &mut device.commands.jobs[slot as usize], device.now);
 }

@@ -3,7 +3,7 @@
 use super::media::Arriving;
 use super::split::{Part, TimeSplit};
 use super::{CacheUse, Command, Outcome, Travel};
-use headstack_model::{Angle, Instant, Lbn, Nanos, TrackPlace};
+use headstack_model::{Angle, Extent, Instant, Lbn, Nanos, TrackPlace};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
@@ -23,9 +23,10 @@ pub(super) struct Job {
     pub(super) sent_at: Instant,
     /// How a write's data arrive.
     pub(super) arriving: Arriving,
-    /// Track and angle of `media_from`.
+    /// Track and angle of `media_from`, and the run of blocks around it, of a command that waited for the arm.
     pub(super) place: TrackPlace,
     pub(super) angle: Angle,
+    pub(super) extent: Extent,
     /// Segment reserved for a write.
     pub(super) segment: Option<usize>,
     /// Whether it gave up the bus before its data.
@@ -55,6 +56,7 @@ impl Job {
             arriving: Arriving::default(),
             place: TrackPlace::default(),
             angle: Angle::default(),
+            extent: Extent::default(),
             segment: None,
             disconnected_early: false,
             defers_data: false,

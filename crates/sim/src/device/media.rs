@@ -106,7 +106,7 @@ impl Delivered {
     }
 }
 
-fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
+pub(super) fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
     let units = (u128::from(lbn - extent.first) * u128::from(extent.sector_width)) >> 32;
     extent.angle + Angle(units as u32)
 }

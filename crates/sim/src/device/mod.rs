@@ -75,7 +75,6 @@ use persistent_cache::PersistentCache;
 use port::Port;
 use rand::RngExt;
 use read_ahead::ReadAheadControl;
-use split::Part;
 use std::ops::Range;
 use std::sync::Arc;
 use unbuffered::PassingAccess;
@@ -132,7 +131,7 @@ impl Device {
         Ok(Device {
             config: Config::new(spec),
             media_cache: MediaCache::of(spec, &drive)?,
-            disk: DiskArm::new(drive, spec, chance, options.seed).with_shingles(PersistentCache::new(spec)?),
+            disk: DiskArm::new(drive, spec, chance, options.seed, PersistentCache::new(spec)?),
             cache,
             now: Instant::ZERO,
             commands: Commands::new(depth, spec.tagging(), waiting),
@@ -205,7 +204,9 @@ impl Device {
 
     /// Makes it an arm of a disk with several, if it has a buffer: without one, its port is requested for when an undisturbed seek ends.
     pub(crate) fn interfere(&mut self, ratio: f64) {
-        self.disk.interference = self.config.is_buffered.then(|| Box::new(Interference::new(ratio)));
+        if self.config.is_buffered {
+            self.disk.interfere(Interference::new(ratio));
+        }
     }
 
     pub(crate) fn interference(&mut self) -> Option<&mut Interference> {
@@ -274,7 +275,7 @@ impl Device {
 
     /// Logs the arm's accesses from now on, for [`Device::poll_arm_record`].
     pub fn log_arm(&mut self) {
-        self.disk.arm_log.get_or_insert_default();
+        self.disk.log_arm();
     }
 
     /// The next access of the arm that was planned, in order, with its end; nothing without the log. A caller that does not keep up
@@ -306,8 +307,8 @@ impl Device {
         self.advance(link, now);
         let slot = self.commands.submit(command, self.now)?;
         if self.health.is_dead {
-            self.fail_dead(slot);
-            self.handle_death(link, now);
+            faults::fail_dead(self, slot);
+            faults::handle_death(self, link, now);
         } else {
             self.receive_or_queue(link, slot);
         }
@@ -321,24 +322,27 @@ impl Device {
     }
 
     /// As [`Device::handle_timeout`], for a device that may share links.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, link: &mut HostLink<'_>, now: Instant) {
-        match self.health.dies_at <= now {
-            true => self.handle_death(link, now),
-            false => self.handle_due(link, now),
+        if self.health.dies_at <= now {
+            return faults::handle_death(self, link, now);
         }
+        if self.disk.event.min(self.port.event()) <= now {
+            self.handle_due(link, now);
+        }
+        self.now = self.now.max(now);
     }
 
-    #[inline]
+    /// Does all that is due up to `now`, of a disk that does not die until then.
+    #[inline(never)]
     fn handle_due(&mut self, link: &mut HostLink<'_>, now: Instant) {
         loop {
             let (arm, port) = (self.disk.event, self.port.event());
             if arm.min(port) > now || arm.min(port) == Instant::MAX {
-                break;
+                return;
             }
             self.handle_first(link, arm, port);
         }
-        self.now = self.now.max(now);
     }
 
     /// Does the first thing that is due: at the arm, or at the port.
@@ -380,7 +384,13 @@ impl Device {
     /// The next command that is done. Its tag is free from now on.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        self.commands.poll()
+        self.commands.poll(|completion| completion)
+    }
+
+    /// As [`Device::poll_completion`], but writes the completion to `ended`; returns whether there was one.
+    #[inline]
+    pub(crate) fn poll_into(&mut self, ended: &mut Completion) -> bool {
+        self.commands.poll(|completion| *ended = completion).is_some()
     }
 
     /// Whether [`Device::poll_completion`] has something.
@@ -390,7 +400,7 @@ impl Device {
     }
 
     /// When to call [`Device::handle_timeout`]; `None` while only a command can change anything.
-    #[inline]
+    #[inline(always)]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.disk.event.min(self.port.event());
         if self.health.dies() {
@@ -456,44 +466,14 @@ impl Device {
     /// stalls or of a pattern outside its range.
     pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
         fault.check_slow(self.disk.heads, self.disk.sectors)?;
-        self.disk.slow.inject(&fault, self.disk.seed);
         if let Fault::Dead { from, timeout } = fault {
             self.health.die_at(from.max(self.now), timeout);
         }
-        self.disk.bad_blocks.inject(fault, self.disk.retry_turns(), self.disk.sectors)
+        self.disk.inject(fault)
     }
 
     /// Whether it has died by `now`.
     pub(crate) fn has_died(&self, now: Instant) -> bool {
         self.health.dies_at <= now
-    }
-
-    /// Handles everything due up to `now`, when the disk is dead.
-    #[cold]
-    fn handle_death(&mut self, link: &mut HostLink<'_>, now: Instant) {
-        if !self.health.is_dead {
-            self.handle_due(link, self.health.dies_at);
-            self.die(link);
-        }
-        while let Some((at, slot)) = self.health.ended(now) {
-            self.job(slot).account(Part::Queued, at);
-            self.complete(slot, at);
-        }
-        self.now = self.now.max(now);
-    }
-
-    /// Stops permanently; outstanding commands end after their timeout.
-    fn die(&mut self, link: &mut HostLink<'_>) {
-        self.stop();
-        link.release_bus(self.now);
-        self.health.is_dead = true;
-        let left = self.commands.abandon();
-        left.into_iter().for_each(|slot| self.fail_dead(slot));
-    }
-
-    /// Has a command fail because the disk is dead.
-    fn fail_dead(&mut self, slot: u32) {
-        self.commands.in_flight += 1;
-        self.health.fail(slot, &mut self.commands.jobs[slot as usize], self.now);
     }
 }

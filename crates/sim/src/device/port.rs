@@ -40,7 +40,10 @@ pub(super) enum PortUse {
 pub(super) struct Port {
     pub(super) bus: BusRules,
     pub(super) sharing: PortSharing,
+    /// Whether it serves one command at a time.
     serves_one: bool,
+    /// Whether a command alone uses the port until it is done, and disconnects meanwhile.
+    is_one_commands: bool,
     /// When it is free again; `Instant::MAX` while a command that never disconnects holds it.
     until: Instant,
     pub(super) busy: bool,
@@ -56,6 +59,7 @@ pub(super) struct Port {
 impl Port {
     pub(super) fn new(bus: BusRules, depth: usize) -> Port {
         Port {
+            is_one_commands: depth == 1 && !bus.holds(),
             bus,
             sharing: PortSharing::default(),
             serves_one: depth == 1,
@@ -74,22 +78,30 @@ impl Port {
         self.ready.clear();
     }
 
+    /// It shares links from now on.
+    pub(super) fn share(&mut self, sharing: PortSharing) {
+        self.is_one_commands = self.serves_one && !sharing.is_shared && !self.bus.holds();
+        self.sharing = sharing;
+    }
+
     /// Whether a command alone uses the port until it is done, and disconnects meanwhile.
+    #[inline]
     pub(super) fn is_one_commands(&self) -> bool {
-        self.serves_one && !self.sharing.is_shared && !self.bus.holds()
+        self.is_one_commands
     }
 
     #[inline]
     pub(super) fn event(&self) -> Instant {
-        if self.waits && !self.busy {
-            return Instant::MAX;
+        let ready = || self.ready.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX);
+        match self.busy {
+            false if self.waits => Instant::MAX,
+            false => ready(),
+            true if self.ending.is_some() || !self.receptions.is_empty() || self.sharing.is_shared => {
+                self.until
+            }
+            // That a port falls free which nothing waits for is no event.
+            true => ready().max(self.until),
         }
-        if self.busy && (self.ending.is_some() || !self.receptions.is_empty() || self.sharing.is_shared) {
-            return self.until;
-        }
-        // That a port falls free which nothing waits for is no event.
-        let ready = self.ready.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX);
-        if self.busy { ready.max(self.until) } else { ready }
     }
 
     #[inline]

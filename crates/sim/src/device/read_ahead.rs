@@ -151,12 +151,10 @@ impl ReadAheadControl {
         (from, busy): (Instant, bool),
     ) {
         let Range { start, end } = blocks;
-        let held = cache.segment(segment);
-        let (held_from, from_end) = (held.start, held.end);
+        let Range { start: held_from, end: from_end } = cache.blocks(segment);
         let limit = self.rule.limit(&disk.drive, &disk.last_extent, held_from, start, end);
         let limit = cache.extend_read_ahead(segment, limit);
-        let limit = disk.bad_blocks.sound_to(from_end, limit);
-        let limit = disk.in_bands_to(from_end, limit);
+        let limit = disk.readable_to(from_end, limit);
         let keep_to = (end + self.rule.least).min(limit);
         let front = self.rule.front(&disk.drive, &disk.last_extent, end);
         let front = front.map(|front| disk.bad_blocks.sound_from(front, held_from));
@@ -259,7 +257,7 @@ impl ReadAheadControl {
     /// The read-ahead came to its own end: the front of the track follows where the drive reads whole tracks.
     fn end(&mut self, disk: &mut DiskArm, cache: &mut Cache, arm: Arm, now: Instant) {
         let ahead = &mut self.current;
-        let held_from = cache.segment(ahead.segment).start;
+        let held_from = cache.blocks(ahead.segment).start;
         match ahead.front {
             Some(front) if ahead.wrapping => cache.set_start(ahead.segment, front),
             Some(front) if front < held_from => {
@@ -281,9 +279,17 @@ impl ReadAheadControl {
     }
 
     /// Logs the read-ahead, which ends at `ends`, if the log is enabled.
+    #[inline(always)]
     fn log(&self, disk: &mut DiskArm, cache: &Cache, ends: Instant) {
+        if !disk.is_plain {
+            self.log_if_enabled(disk, cache, ends);
+        }
+    }
+
+    #[cold]
+    fn log_if_enabled(&self, disk: &mut DiskArm, cache: &Cache, ends: Instant) {
         if let Some(log) = &mut disk.arm_log {
-            let (read, ahead) = (cache.segment(self.current.segment).end, &self.current);
+            let (read, ahead) = (cache.blocks(self.current.segment).end, &self.current);
             log.add_read_ahead(ahead.first..read.max(ahead.first), ahead.pass.place(), (ahead.began, ends));
         }
     }
@@ -304,7 +310,7 @@ impl ReadAheadControl {
         }
         let ahead = &self.current;
         let pass = &ahead.pass;
-        let read = cache.segment(ahead.segment).end;
+        let read = cache.blocks(ahead.segment).end;
         if read < ahead.keep_to {
             let count = pass.sectors.min((ahead.keep_to.0 - pass.first.0).min(u64::from(u32::MAX)) as u32);
             return Some(pass.end_of(&disk.drive, count));
@@ -345,8 +351,7 @@ impl ReadAheadControl {
     pub(super) fn may_join(&self, disk: &DiskArm, blocks: Range<Lbn>, others_wait: bool) -> bool {
         disk.work.is_read_ahead()
             && (!others_wait || blocks.end <= self.current.keep_to)
-            && disk.bad_blocks.is_sound(blocks.start, blocks.end)
-            && disk.in_bands_to(blocks.start, blocks.end) == blocks.end
+            && disk.readable_to(blocks.start, blocks.end) == blocks.end
     }
 
     /// A read from `start` on, whose first blocks are being read ahead, joins the read-ahead. Returns when all its blocks have left
@@ -362,7 +367,7 @@ impl ReadAheadControl {
     ) -> (Instant, Instant) {
         assert!(disk.work.is_read_ahead(), "the segment is read ahead into");
         let (ahead, end) = (self.current, delivered.end);
-        let read = cache.segment(ahead.segment).end.max(start);
+        let read = cache.blocks(ahead.segment).end.max(start);
         let running = ahead.pass.part(&disk.drive, read, end);
         let span = disk.drive.read_in_order(now, running, end, &mut delivered);
         cache.touch(ahead.segment, end);
@@ -387,13 +392,11 @@ impl ReadAheadControl {
         segment: usize,
         blocks: Range<Lbn>,
     ) {
-        let held = cache.segment(segment);
-        let (from, end) = (held.start, held.end);
+        let Range { start: from, end } = cache.blocks(segment);
         let extent = &self.current.pass.extent;
         let limit = self.rule.limit(&disk.drive, extent, from, blocks.start, blocks.end);
         let limit = cache.extend_read_ahead(segment, limit);
-        self.current.limit =
-            self.current.limit.max(disk.in_bands_to(end, disk.bad_blocks.sound_to(end, limit)));
+        self.current.limit = self.current.limit.max(disk.readable_to(end, limit));
         self.hold_back(disk, now);
     }
 }

@@ -17,7 +17,7 @@ use std::ops::Range;
 impl Device {
     /// The device shares links from now on, which come with each call of it.
     pub(crate) fn share(&mut self, sharing: PortSharing) {
-        self.port.sharing = sharing;
+        self.port.share(sharing);
     }
 
     /// It has won the bus that it requested.
@@ -232,25 +232,17 @@ impl Device {
             shingles.note_command(now);
         }
         let alone = self.outstanding() == 1;
-        let job = self.job(slot);
+        let job = &mut self.commands.jobs[slot as usize];
         job.account(Part::Queued, now);
-        let command = job.command;
+        let command = &job.command;
         let request = command.request;
         let end = request.lbn.0.checked_add(u64::from(request.sectors));
         let is_inside = request.sectors > 0 && end.is_some_and(|end| end <= self.disk.sectors);
-        let refused = match request.op {
-            Op::Flush => None,
-            _ if !is_inside => Some(Outcome::OutOfRange),
-            Op::Read => None,
-            Op::Write => {
-                let allowed = self.zones.as_mut().is_none_or(|zones| zones.allow(&command));
-                (!allowed).then_some(Outcome::ZoneRefused)
-            }
-        };
-        if let Some(outcome) = refused {
-            let done = link.report(now + self.config.overheads(self.last.was_write, false).read_miss);
-            self.job(slot).outcome = outcome;
-            return self.end(link, slot, done);
+        if !is_inside && request.op != Op::Flush {
+            return self.refuse(link, slot, Outcome::OutOfRange);
+        }
+        if request.op == Op::Write && self.zones.as_mut().is_some_and(|zones| !zones.allow(command)) {
+            return self.refuse(link, slot, Outcome::ZoneRefused);
         }
         let arrived = link.command(now, self.port.bytes(u64::from(request.sectors)));
         let start = if alone { arrived + self.config.first } else { arrived };
@@ -260,6 +252,14 @@ impl Device {
             Op::Flush => self.receive_flush(slot, start),
         }
         self.last.was_write = request.op == Op::Write;
+    }
+
+    /// Ends a command that is not carried out.
+    #[cold]
+    fn refuse(&mut self, link: &mut HostLink<'_>, slot: u32, outcome: Outcome) {
+        let done = link.report(self.now + self.config.overheads(self.last.was_write, false).read_miss);
+        self.job(slot).outcome = outcome;
+        self.end(link, slot, done);
     }
 
     fn receive_read(&mut self, link: &mut HostLink<'_>, slot: u32, start: Instant) {
@@ -295,7 +295,7 @@ impl Device {
             }
             Hit::Part(segment) if self.disk.work.filling() != Some(segment) => {
                 // The first part is in the buffer; it goes out while the arm fetches the rest.
-                let held = self.cache.segment(segment).end;
+                let held = self.cache.blocks(segment).end;
                 let sent = self.port.send(link, self.now, begins, held - request.lbn, Instant::ZERO);
                 self.ahead.sending = Sending { first: request.lbn, begins, ends: sent };
                 let job = self.job(slot);
@@ -348,6 +348,7 @@ impl Device {
         self.send_later(slot, sectors, last.max(begins), bound);
     }
 
+    #[inline(never)]
     fn receive_write(&mut self, link: &mut HostLink<'_>, slot: u32, start: Instant) {
         let request = self.commands.jobs[slot as usize].command.request;
         let continues = request.lbn == self.last.write_end;
@@ -465,6 +466,7 @@ impl Device {
         self.run_arm();
     }
 
+    #[inline(never)]
     fn receive_flush(&mut self, slot: u32, start: Instant) {
         let ready = start + self.config.overheads(self.last.was_write, false).write;
         let job = self.job(slot);

@@ -132,7 +132,6 @@ impl DiskArm {
     }
 
     /// Up to where blocks before `end` can be read from their bands, from `start` on.
-    #[inline]
     pub(super) fn in_bands_to(&self, start: Lbn, end: Lbn) -> Lbn {
         let Some(shingles) = &self.shingled else { return end };
         if start >= end {
@@ -270,14 +269,8 @@ impl DiskArm {
 }
 
 /// Starts a read of which the persistent cache has blocks; false if all its blocks are in their bands.
-#[inline]
-pub(super) fn start_read(device: &mut Device, slot: u32) -> bool {
-    // Most disks are not shingled: the check costs a call otherwise.
-    device.disk.shingled.is_some() && start_scattered(device, slot)
-}
-
 #[cold]
-fn start_scattered(device: &mut Device, slot: u32) -> bool {
+pub(super) fn start_read(device: &mut Device, slot: u32) -> bool {
     let Job { command, media_from: start, sent_to, sent_at, .. } = device.commands.jobs[slot as usize];
     let end = command.request.end();
     if command.request.op != Op::Read || device.disk.in_bands_to(start, end) == end {

@@ -155,8 +155,12 @@ impl Stalls {
 }
 
 /// The slowness of a drive.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Slowness(Option<Box<Drawn>>);
+#[derive(Clone, Debug)]
+pub(super) struct Slowness {
+    /// Seed of the drive's draws.
+    seed: u64,
+    drawn: Option<Box<Drawn>>,
+}
 
 #[derive(Clone, Debug)]
 struct Drawn {
@@ -168,22 +172,22 @@ struct Drawn {
 impl Slowness {
     /// That of a drive file.
     pub(super) fn new(spec: &MechanicsSpec, seed: u64) -> Slowness {
-        let mut all = Slowness(None);
-        spec.slow_periods.iter().for_each(|period| all.inject(&Fault::SlowPeriod(*period), seed));
-        spec.slow_patterns.iter().for_each(|pattern| all.inject(&Fault::SlowPattern(*pattern), seed));
-        spec.stalls.iter().for_each(|stalls| all.inject(&Fault::Stalls(*stalls), seed));
+        let mut all = Slowness { seed, drawn: None };
+        spec.slow_periods.iter().for_each(|period| all.inject(&Fault::SlowPeriod(*period)));
+        spec.slow_patterns.iter().for_each(|pattern| all.inject(&Fault::SlowPattern(*pattern)));
+        spec.stalls.iter().for_each(|stalls| all.inject(&Fault::Stalls(*stalls)));
         all
     }
 
     /// Adds that of a fault, which has been checked; other faults have none.
-    pub(super) fn inject(&mut self, fault: &Fault, seed: u64) {
+    pub(super) fn inject(&mut self, fault: &Fault) {
         match fault {
-            Fault::SlowPeriod(spec) => self.drawn(seed).periods.push(SlowPeriod::new(spec)),
+            Fault::SlowPeriod(spec) => self.drawn().periods.push(SlowPeriod::new(spec)),
             Fault::SlowPattern(spec) => {
-                self.drawn(seed).periods.extend(spec.periods().iter().map(SlowPeriod::new));
+                self.drawn().periods.extend(spec.periods().iter().map(SlowPeriod::new));
             }
             Fault::Stalls(spec) => {
-                let drawn = self.drawn(seed);
+                let drawn = self.drawn();
                 let stalls = Stalls::new(spec, &mut drawn.random);
                 drawn.stalls.push(stalls);
             }
@@ -191,9 +195,9 @@ impl Slowness {
         }
     }
 
-    fn drawn(&mut self, seed: u64) -> &mut Drawn {
-        self.0.get_or_insert_with(|| {
-            let random = Pcg64Mcg::seed_from_u64(seed ^ SEED);
+    fn drawn(&mut self) -> &mut Drawn {
+        self.drawn.get_or_insert_with(|| {
+            let random = Pcg64Mcg::seed_from_u64(self.seed ^ SEED);
             Box::new(Drawn { periods: Vec::new(), stalls: Vec::new(), random })
         })
     }
@@ -201,13 +205,13 @@ impl Slowness {
     /// Whether there is none.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
-        self.0.is_none()
+        self.drawn.is_none()
     }
 
     /// Time that an access loses: to a stall, and to each period in which it is late; each in whole revolutions.
     #[cold]
     pub(super) fn lost(&mut self, access: &PlannedAccess, drive: &Drive) -> Nanos {
-        let Some(drawn) = &mut self.0 else { return Nanos::ZERO };
+        let Some(drawn) = &mut self.drawn else { return Nanos::ZERO };
         let turn = drive.mechanics.spindle().period();
         let mut lost = Nanos::ZERO;
         for stalls in &mut drawn.stalls {

@@ -27,6 +27,10 @@ pub(super) struct Waiting {
     /// Commands with a duration limit, of a drive that has them.
     limited: Option<Box<Limited>>,
     head: Vec<Slot>,
+    /// The number of commands in all of these.
+    count: usize,
+    /// Whether an order must be called even for a single waiting command.
+    must_ask: bool,
     age_limit: Option<Nanos>,
     /// Which order made the last choice.
     chooser: Chooser,
@@ -46,14 +50,19 @@ impl Waiting {
         let limits = spec.queue.duration_limits.as_ref().filter(|_| !spec.queue.urgent_first);
         let window = spec.queue.window.map_or(depth, |window| (window as usize).min(depth));
         let age_limit = spec.queue.age_limit_ms.map(Nanos::from_ms);
+        let others_order = others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?;
+        let must_ask =
+            [Some(&order), others_order.as_ref()].into_iter().flatten().any(QueueOrder::is_always_consulted);
         Ok(Waiting {
+            must_ask,
             order,
-            others_order: others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?,
+            others_order,
             window: Queue::new(window),
             overflow: VecDeque::with_capacity(depth),
             urgent: spec.queue.urgent_first.then(|| Queue::new(depth)),
             limited: limits.map(|limits| Box::new(Limited::new(limits, age_limit))),
             head: Vec::new(),
+            count: 0,
             age_limit,
             chooser: Chooser::None,
         })
@@ -62,19 +71,18 @@ impl Waiting {
     pub(super) fn set_order(&mut self, order: Box<dyn Order>) {
         self.order = order.into();
         self.others_order = None;
+        self.must_ask = self.order.is_always_consulted();
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.window.is_empty()
-            && self.head.is_empty()
-            && self.urgent.as_ref().is_none_or(Queue::is_empty)
-            && self.limited.as_ref().is_none_or(|limited| limited.is_empty())
+        self.count == 0
     }
 
     /// Whether the order must be called even for a single waiting command.
+    #[inline]
     pub(super) fn must_ask(&self) -> bool {
-        self.order.is_always_consulted()
-            || self.others_order.as_ref().is_some_and(QueueOrder::is_always_consulted)
+        self.must_ask
     }
 
     pub(super) fn begins_at(&self, lbn: Lbn) -> bool {
@@ -85,6 +93,7 @@ impl Waiting {
     }
 
     pub(super) fn add(&mut self, slot: Slot) {
+        self.count += 1;
         let slot = match self.limited.as_mut() {
             Some(limited) if slot.limit > 0 => match limited.add(slot) {
                 Some(without) => without,
@@ -101,10 +110,22 @@ impl Waiting {
     }
 
     pub(super) fn add_at_head(&mut self, slot: Slot) {
+        self.count += 1;
         self.head.push(slot);
     }
 
+    /// Removes the command that goes next, if one may go.
+    #[inline]
     pub(super) fn choose<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
+    where
+        T: Index<usize, Output: Target> + ?Sized,
+    {
+        let chosen = self.remove_next(cost)?;
+        self.count -= 1;
+        Some(chosen)
+    }
+
+    fn remove_next<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
     where
         T: Index<usize, Output: Target> + ?Sized,
     {
@@ -163,7 +184,9 @@ impl Waiting {
 
     /// Removes a command whose duration limit is exceeded and whose policy is to abort it.
     pub(super) fn take_aborted(&mut self, now: Instant) -> Option<SlotId> {
-        self.limited.as_mut()?.take_aborted(now)
+        let aborted = self.limited.as_mut()?.take_aborted(now)?;
+        self.count -= 1;
+        Some(aborted)
     }
 
     /// Whether an access from `begins` to `ends` exceeds a limit of its command whose policy is to abort it.

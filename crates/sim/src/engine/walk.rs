@@ -2,7 +2,6 @@
 
 use super::tree::{Branch, ChildPort, LayerTree, NodeId};
 use super::{Engine, LOAD, NOT_PASSED, RequestTicket, ServedPart};
-use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, PassedRequest, Submission};
 use crate::link::{HostLink, ProcessorWork, WorkKind};
 use crate::observe::{Finished, Observer};
@@ -164,29 +163,29 @@ impl Engine {
             self.parts.iter_mut().for_each(|parts| parts.push(part));
         }
         let cached = answer.cached;
-        let mut finished = Finished { cached, ..Finished::on(self.serving, answer.completion) };
-        if self.finish(answer.id, &mut finished) {
-            self.returned.push_back(finished);
+        self.answered = Finished { cached, ..Finished::on(self.serving, answer.completion) };
+        if self.finish(answer.id) {
+            self.returned.push_back(self.answered);
         }
     }
 
-    /// A request was answered as `finished` says: passes that to its sender. Returns whether that was the load.
+    /// A request was answered as `answered` says: passes that to its sender. Returns whether that was the load.
     #[inline]
-    pub(super) fn finish(&mut self, ticket: u32, finished: &mut Finished) -> bool {
+    fn finish(&mut self, ticket: u32) -> bool {
         let RequestTicket { issued, request, id, from, to, source, passed_by, passed_key } =
             self.tickets.remove(ticket as usize);
-        let completion = &mut finished.completion;
+        let completion = &mut self.answered.completion;
         completion.parts.queued += completion.submitted - issued;
         (completion.submitted, completion.request) = (issued, request);
         if passed_by != NOT_PASSED {
-            self.passed_up(passed_by as usize, passed_key, completion);
+            self.passed_up(passed_by as usize, passed_key);
         }
         if from != LOAD {
-            let answer = Completed { id: id as u32, completion: *completion, cached: finished.cached };
-            self.complete(from as usize, to, &answer);
+            let Finished { completion, cached, .. } = self.answered;
+            self.complete(from as usize, to, &Completed { id: id as u32, completion, cached });
             return false;
         }
-        (finished.volume, finished.id, finished.source) = (to, id, source);
+        (self.answered.volume, self.answered.id, self.answered.source) = (to, id, source);
         self.outstanding -= 1;
         true
     }
@@ -214,12 +213,16 @@ impl Engine {
 
     /// A request that a layer passed down is answered.
     #[inline]
-    fn passed_up(&mut self, number: usize, key: u32, completion: &Completion) {
+    fn passed_up(&mut self, number: usize, key: u32) {
         let branch = &mut self.tree.branches[number];
         branch.in_flight -= 1;
         let layer = branch.layer.as_deref_mut().expect("the layer is taking no request");
+        let completion = &self.answered.completion;
         if layer.passed_up(self.now, key, &completion.request, completion) {
+            // The layer may answer other requests.
+            let answered = self.answered;
             self.drain(number);
+            self.answered = answered;
         }
     }
 
@@ -279,20 +282,20 @@ impl Engine {
             return false;
         }
         let mut any = false;
-        let completion = Completion::at_once(Request::flush(), self.now);
-        let mut finished = Finished::on(index as u32, completion);
         while let Some(ticket) =
-            self.tree.devices[index]
-                .poll(self.now, &mut finished.completion, |command| observer.served(index as u32, command))
+            self.tree.devices[index].poll(self.now, &mut self.answered.completion, |command| {
+                observer.served(index as u32, command)
+            })
         {
             if self.parts.is_some() && !self.tree.devices[index].is_behind_controller() {
-                observer.part(index as u32, self.tickets[ticket as usize].issued, &finished.completion);
+                observer.part(index as u32, self.tickets[ticket as usize].issued, &self.answered.completion);
             }
             self.serving = index as u32;
-            if self.finish(ticket, &mut finished) {
+            (self.answered.device, self.answered.cached) = (index as u32, false);
+            if self.finish(ticket) {
                 any = true;
-                load.handle_completion(self.now, finished.id);
-                observer.finished(&finished);
+                load.handle_completion(self.now, self.answered.id);
+                observer.finished(&self.answered);
             } else {
                 any |= self.hand_back(load, observer);
             }

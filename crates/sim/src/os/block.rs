@@ -272,7 +272,9 @@ impl BlockQueue {
     ) -> Option<u32> {
         loop {
             if self.ended == NONE {
-                *ended = device.poll_completion()?;
+                if !device.poll_into(ended) {
+                    return None;
+                }
                 limit.completed(now, ended.tag);
                 served(ended);
                 let Sent { entry, chain } = self.sent[ended.tag.0 as usize];

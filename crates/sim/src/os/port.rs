@@ -59,10 +59,11 @@ impl Target for Port {
         Ok(tag)
     }
 
-    fn poll_completion(&mut self) -> Option<Completion> {
-        let completion = self.done.pop_front()?;
+    fn poll_into(&mut self, ended: &mut Completion) -> bool {
+        let Some(completion) = self.done.pop_front() else { return false };
         self.tags.remove(completion.tag.0 as usize);
-        Some(completion)
+        *ended = completion;
+        true
     }
 
     fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {

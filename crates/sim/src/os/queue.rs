@@ -116,7 +116,9 @@ impl TargetQueue {
     ) -> Option<u32> {
         match &mut self.waiting {
             Waiting::Plain(plain) => {
-                *ended = target.poll_completion()?;
+                if !target.poll_into(ended) {
+                    return None;
+                }
                 self.limit.completed(now, ended.tag);
                 served(ended);
                 Some(plain.sent[ended.tag.0 as usize])

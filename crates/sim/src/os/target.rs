@@ -18,7 +18,8 @@ pub(super) trait Target {
         &[]
     }
     fn submit(&mut self, now: Instant, command: Command) -> Result<Tag, QueueFull>;
-    fn poll_completion(&mut self) -> Option<Completion>;
+    /// Writes the next completion to `ended`; returns whether there was one.
+    fn poll_into(&mut self, ended: &mut Completion) -> bool;
     /// The map of its blocks, for a host that has one.
     ///
     /// *Errors:* the target has no map.
@@ -50,8 +51,8 @@ impl Target for Device {
     }
 
     #[inline]
-    fn poll_completion(&mut self) -> Option<Completion> {
-        Device::poll_completion(self)
+    fn poll_into(&mut self, ended: &mut Completion) -> bool {
+        Device::poll_into(self, ended)
     }
 
     fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
@@ -86,8 +87,8 @@ impl Target for LinkedDevice<'_, '_> {
         self.device.submit_over(self.link, now, command)
     }
 
-    fn poll_completion(&mut self) -> Option<Completion> {
-        self.device.poll_completion()
+    fn poll_into(&mut self, ended: &mut Completion) -> bool {
+        self.device.poll_into(ended)
     }
 
     fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
