@@ -182,7 +182,7 @@ fn draft<'a>(
         group: at.group,
         group_reporting: settings.group.reporting,
         depth: settings.queue.depth() as u32,
-        cgroup: settings.cgroup.clone(),
+        cgroup: settings.group.cgroup.clone(),
         options: job.options.clone(),
     };
     Ok(Draft { job, work, gate, info, seed })

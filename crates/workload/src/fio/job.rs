@@ -107,7 +107,7 @@ impl JobFile {
     /// Puts all jobs but those of this name into a control group, as with `cgroup`.
     pub fn set_cgroup_of_others(&mut self, name: &str, group: &str) {
         for job in self.jobs.iter_mut().filter(|job| job.section != name) {
-            job.settings.cgroup = Some(group.to_string());
+            job.settings.group.cgroup = Some(group.to_string());
         }
     }
 

@@ -278,7 +278,7 @@ const HONOURED: &[FioOption] = honoured! {
     Count "prioclass" => store priority.class_of_job, |v| v.count(0, 3),
         "Class of the job: with 1 all its requests have high priority, with 3 the elevators `deadline` and `bfq` serve them \
          after those of other jobs (idle)";
-    Text "cgroup" => store cgroup, Given::owned,
+    Text "cgroup" => store group.cgroup, Given::owned,
         "Control group of the job, whose limits are those of `[[host.cgroup]]` of the rig, if it has that group";
     Count "priohint" => store priority.limit_of_job, |v| v.count(0, 7),
         "Duration limit of the job's requests, 1 to 7; 0 (default) is none";

@@ -79,11 +79,13 @@ pub(in crate::fio) struct Grouping {
     pub(in crate::fio) wait_for: Option<String>,
     pub(in crate::fio) exitall: bool,
     pub(in crate::fio) reporting: bool,
+    /// The control group.
+    pub(in crate::fio) cgroup: Option<String>,
 }
 
 impl Default for Grouping {
     fn default() -> Grouping {
         let (stonewall, new_group, exitall, reporting) = (false, false, false, false);
-        Grouping { clones: 1, stonewall, new_group, wait_for: None, exitall, reporting }
+        Grouping { clones: 1, stonewall, new_group, wait_for: None, exitall, reporting, cgroup: None }
     }
 }

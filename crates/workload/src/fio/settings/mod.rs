@@ -43,7 +43,6 @@ pub(super) struct Settings {
     pub(super) direct: bool,
     pub(super) fadvise: FadviseHint,
     pub(super) priority: JobPriority,
-    pub(super) cgroup: Option<String>,
     pub(super) log: ReplayedLog,
     pub(super) group: Grouping,
     pub(super) own: Own,
