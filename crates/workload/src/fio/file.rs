@@ -311,8 +311,18 @@ impl File {
         self.zones.is_some()
     }
 
-    /// A place after the last request or near it, if the draw says so and there is room.
+    /// A place after the last request or near it, where the job has such requests.
+    #[inline]
     fn near(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
+        match &pattern.nearness {
+            None => None,
+            Some(_) => self.drawn_near(at, pattern, dice),
+        }
+    }
+
+    /// A place after the last request or near it, if the draw says so and there is room.
+    #[inline(never)]
+    fn drawn_near(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
         let ((sequential, local, distance), last) = (pattern.nearness.as_ref()?, self.latest?);
         let kind: f64 = dice.order.random();
         let room = self.reach.min(self.end - self.start).checked_sub(pattern.sizes[at].least())?;
@@ -371,12 +381,15 @@ impl File {
         }
     }
 
-    /// Marks a random request as used; returns its length up to the first block that was used already.
+    /// Marks a random request as used, where blocks are marked; returns its length up to the first block that was used already.
+    #[inline]
     fn mark(&mut self, at: usize, pattern: &Pattern, place: u64, bytes: u64) -> u64 {
-        let block = pattern.align[at];
         let order = self.order_of(at);
         match &mut self.orders[order] {
-            Order::Mapped(map) => bytes.min(map.mark(place / block, bytes.div_ceil(block)) * block),
+            Order::Mapped(map) => {
+                let block = pattern.align[at];
+                bytes.min(map.mark(place / block, bytes.div_ceil(block)) * block)
+            }
             _ => bytes,
         }
     }

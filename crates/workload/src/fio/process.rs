@@ -13,7 +13,7 @@ use super::file::Pattern;
 use super::pace::{Arrivals, JobRates, Mix, Pauses, Term};
 use super::request::FioRequest;
 use super::service::Files;
-use super::settings::{JobPriority, READ, RequestPriority, Settings, WRITE};
+use super::settings::{IssuedPriorities, READ, RequestPriority, Settings, WRITE};
 use super::strided::Stride;
 use super::zoned::{ZonedFile, ZonedVolumes};
 
@@ -182,7 +182,7 @@ pub(super) struct Process {
     arrivals: Option<Arrivals>,
     flushes: FlushState,
     fua: bool,
-    priority: JobPriority,
+    priority: IssuedPriorities,
     draws: Draws,
     pub(super) term: Term,
     hold: Hold,
@@ -215,7 +215,7 @@ impl Process {
             arrivals: Arrivals::new(settings),
             flushes: FlushState::new(settings),
             fua: settings.flushes.fua,
-            priority: settings.priority.clone(),
+            priority: IssuedPriorities::new(&settings.priority),
             draws: Draws::new(&pattern),
             term: Term::new(&settings.life),
             hold: Hold::Open,

@@ -14,7 +14,7 @@ pub(super) use blocks::{RequestSizes, Split};
 pub(super) use control::{EngineQueue, Flushes, Grouping, ReplayedLog};
 pub(super) use files::{FileArea, FileNames, Service, ServiceChoice, split_names};
 pub(super) use pace::{Lifetime, RateLimits, RateProcess, ThinkTime};
-pub(super) use priority::{JobPriority, RequestPriority, SizePriority};
+pub(super) use priority::{IssuedPriorities, JobPriority, RequestPriority, SizePriority};
 pub(super) use random::{RandomPlaces, Spread, Zone};
 use zones::ZoneRules;
 pub(super) use zones::{ZoneMode, ZoneResets};

@@ -110,9 +110,18 @@ impl JobPriority {
         self.percent.iter().any(|percent| *percent > 0) && self.by_size.iter().any(|list| !list.is_empty())
     }
 
+    /// The priority of the requests that have none of their own.
+    fn usual(&self) -> RequestPriority {
+        RequestPriority {
+            urgent: self.class_of_job == JobPriority::REAL_TIME,
+            idle: self.class_of_job == JobPriority::IDLE,
+            limit: self.limit_of_job as u8,
+        }
+    }
+
     /// The priority of a request. `draw` gives a number from 1 to 100.
-    #[inline]
-    pub(in crate::fio) fn draw(&self, at: usize, bytes: u64, draw: impl FnOnce() -> u64) -> RequestPriority {
+    #[cold]
+    fn draw(&self, at: usize, bytes: u64, draw: impl FnOnce() -> u64) -> RequestPriority {
         let percent = self.percent(at, bytes);
         let drawn = match percent {
             0 => None,
@@ -122,11 +131,7 @@ impl JobPriority {
         };
         match drawn {
             Some(drawn) => self.in_percent(at, bytes, drawn),
-            None => RequestPriority {
-                urgent: self.class_of_job == JobPriority::REAL_TIME,
-                idle: self.class_of_job == JobPriority::IDLE,
-                limit: self.limit_of_job as u8,
-            },
+            None => self.usual(),
         }
     }
 
@@ -139,7 +144,6 @@ impl JobPriority {
     }
 
     /// The priority of a request that is of those in percent. `drawn` is a number from 1 to [`JobPriority::percent`].
-    #[inline(never)]
     fn in_percent(&self, at: usize, bytes: u64, drawn: u64) -> RequestPriority {
         let mut last = 0;
         let mut ends = self.by_size[at].iter().filter(|one| one.bytes == bytes).map(|one| {
@@ -149,5 +153,30 @@ impl JobPriority {
         let own = ends.find(|(end, _)| drawn <= *end).and_then(|(_, own)| own);
         let (urgent, limit) = own.unwrap_or((self.by_percent, self.limit_by_percent as u8));
         RequestPriority { urgent, idle: false, limit }
+    }
+}
+
+/// The priorities of a job's requests, as they are issued: in most jobs all requests have the same.
+#[derive(Clone, Debug)]
+pub(in crate::fio) struct IssuedPriorities {
+    usual: RequestPriority,
+    /// Where some requests have another one.
+    shares: Option<Box<JobPriority>>,
+}
+
+impl IssuedPriorities {
+    pub(in crate::fio) fn new(job: &JobPriority) -> IssuedPriorities {
+        let has_shares =
+            job.percent.iter().any(|percent| *percent > 0) || job.by_size.iter().any(|list| !list.is_empty());
+        IssuedPriorities { usual: job.usual(), shares: has_shares.then(|| Box::new(job.clone())) }
+    }
+
+    /// The priority of a request. `draw` gives a number from 1 to 100.
+    #[inline]
+    pub(in crate::fio) fn draw(&self, at: usize, bytes: u64, draw: impl FnOnce() -> u64) -> RequestPriority {
+        match &self.shares {
+            None => self.usual,
+            Some(shares) => shares.draw(at, bytes, draw),
+        }
     }
 }
