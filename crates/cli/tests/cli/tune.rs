@@ -187,11 +187,12 @@ fn limit_of_other_jobs_is_advised_as_far_as_their_bound_permits() {
     let line = "echo \"$(cat /sys/block/sda/dev) rbps=8388608 wbps=8388608\" > /sys/fs/cgroup/others/io.max";
     assert!(command.contains(line), "{command}");
     let said = |more: &[&str]| refused(&[&args[..], more].concat(), 2);
-    assert!(said(&["--job", "reader"]).contains("io.max a limit of them as well"));
+    assert!(said(&["--job", "reader"]).contains("io.max also a limit of others"));
     assert!(
         said(&["--bound", "others>5"]).contains("a limit of others is for a load with a job that counts")
     );
-    assert!(said(&["--job", "reader", "--goal", "others"]).contains("others is no goal"));
+    let goal = ["tune", "workstation", text(&job), "--job", "reader", "--goal", "others"];
+    assert!(refused(&goal, 2).contains("others is no goal"));
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub fn candidates_of(
     let is_tried = |choice: &SettingChoice| knobs.is_empty() || knobs.contains(&choice.knob);
     let found: Vec<SettingChoice> = candidates(rig, others).into_iter().filter(is_tried).collect();
     if found.is_empty() {
-        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], ionice the name of a job and others, io.max a limit of them as well, the node's [node], the others a queue without host.queue.order".to_string());
+        return Err("has none of the settings that are tuned; read_ahead_kb needs [host.page_cache], chunk an [array] with a stripe unit, partition_start that key in [host], ionice the name of a job that counts and other jobs, io.max also a limit of others, the node's [node], the others a queue without host.queue.order".to_string());
     }
     Ok(found)
 }
