@@ -38,6 +38,10 @@ impl CgroupSpec {
     }
 }
 
+/// Bytes and requests a second that no disk reaches.
+const BYTES_MAX: u64 = 1_000_000_000_000;
+const REQUESTS_MAX: u64 = 1_000_000_000;
+
 /// Checks the groups of a host.
 pub(super) fn check(groups: &[CgroupSpec]) -> Result<(), HostError> {
     for (place, group) in groups.iter().enumerate() {
@@ -50,11 +54,13 @@ pub(super) fn check(groups: &[CgroupSpec]) -> Result<(), HostError> {
             return refused("name", format!("another group is called `{}`", group.name));
         }
         let CgroupSpec { rbps, wbps, riops, wiops, .. } = *group;
-        for (key, limit) in [("rbps", rbps), ("wbps", wbps), ("riops", riops), ("wiops", wiops)] {
-            if limit == Some(0) {
+        let bytes = [("rbps", rbps, BYTES_MAX), ("wbps", wbps, BYTES_MAX)];
+        let requests = [("riops", riops, REQUESTS_MAX), ("wiops", wiops, REQUESTS_MAX)];
+        for (key, limit, most) in bytes.into_iter().chain(requests) {
+            if let Some(limit) = limit.filter(|limit| !(1..=most).contains(limit)) {
                 return refused(
                     key,
-                    "0 would let nothing through; leave the key out for no limit".to_string(),
+                    format!("{limit} is outside 1 to {most}; without the key there is no limit"),
                 );
             }
         }
