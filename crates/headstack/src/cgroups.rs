@@ -1,10 +1,11 @@
-//! Control groups: the limits are the rig's, and the jobs say which group they are in.
+//! Control groups: the rig has their limits, and a fio job names the group that it is in.
 
 use crate::load::WorkloadInfo;
 use headstack_sim::Engine;
 use headstack_sim::os::CgroupSpec;
 
-/// Limits the requests of the jobs that are in groups of the rig. Remarks say where the two do not fit together.
+/// Limits the requests of the jobs that are in a group of the rig. A remark names each group that a job is in and the rig does not have, and each
+/// that the rig has and no job is in.
 pub(crate) fn limit_groups(engine: &mut Engine, groups: &[CgroupSpec], info: &mut WorkloadInfo) {
     let place = |name: &String| groups.iter().position(|group| group.name == *name);
     let mut missing: Vec<&String> =
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_per_second_of_requests_too_and_of_writes_do_not_hold_for_reads() {
+    fn reads_are_limited_by_requests_a_second_and_not_by_a_limit_of_writes() {
         let (backup, _) = run(&rig(r#"[{ name = "backup", riops = 100 }]"#), "backup");
         assert!((backup - 6.55).abs() < 0.1, "{backup} MB/s");
         let (free, _) = run(&rig(""), "backup");
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn group_without_a_job_and_job_without_a_group_are_remarked() {
+    fn group_without_a_job_and_job_without_a_group_get_a_remark() {
         let (_, remarks) = run(&rig(r#"[{ name = "bakcup", rbps = 10000000 }]"#), "backup");
         assert_eq!(
             remarks,

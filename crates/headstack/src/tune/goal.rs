@@ -56,7 +56,7 @@ impl TuneMetric {
     }
 }
 
-/// The figures of a run that are compared.
+/// The figures of a run that are compared, in the order of [`TuneMetric::ALL`]. That of the other jobs is 0 where all jobs count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TuneFigures([f64; TuneMetric::ALL.len()]);
 

@@ -17,7 +17,7 @@ use headstack_policy::order::Edge;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the arm does. The kind has a byte of its own: it is compared often, and the rest is seldom read.
+/// What the arm does. One byte has the kind, which is compared often; the rest is seldom read.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum Work {
