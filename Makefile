@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 .PHONY: demo test test-python check reproduce packages lint doc golden evidence probe-full node-full rearrange-full shingled-full slowness-full tune-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed explore-hour explore-frames speed command fuzz guest guest-md-full cuts-real emulate-agreement order-gain layout-gain layout-large desk-real install clean
 
 demo:
-	$(CARGO) build --profile demo --package headstack-cli
+	$(CARGO) build --profile demo --package headstack-cli --no-default-features
 	$${CARGO_TARGET_DIR:-target}/demo/headstack demo --out $(OUT)
 
 # One build, all tests, then the list of the tests that were skipped and why.

@@ -1,5 +1,5 @@
-//! Builds the simulator for WebAssembly and packs it, for `src/lib.rs`. Where the target or the simulator's crate is missing, the module is
-//! empty and the page says how to get it.
+//! Builds the simulator for WebAssembly and packs it, for `src/lib.rs`. Without the feature `module`, or where the target or the
+//! simulator's crate is missing, the module is empty and the page says how to get it.
 
 #![allow(clippy::disallowed_methods, reason = "a build script reads files and the environment")]
 
@@ -37,7 +37,7 @@ fn main() {
     let out = variable("OUT_DIR");
     let mut packed = Vec::new();
     println!("cargo::rerun-if-changed=build.rs");
-    if simulator.join("Cargo.toml").exists() {
+    if env::var_os("CARGO_FEATURE_MODULE").is_some() && simulator.join("Cargo.toml").exists() {
         for source in SOURCES.map(|source| crates.join(source)) {
             let parts = if source.join("src").exists() { ["src", "Cargo.toml"].as_slice() } else { &[""] };
             parts.iter().for_each(|part| println!("cargo::rerun-if-changed={}", source.join(part).display()));

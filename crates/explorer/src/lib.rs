@@ -29,8 +29,8 @@ pub struct MissingModule;
 impl std::fmt::Display for MissingModule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
-            "this program was built without the simulator for browsers: run `rustup target add wasm32-unknown-unknown` and build it again \
-             in the repository",
+            "this program was built without the simulator for browsers: run `rustup target add wasm32-unknown-unknown`, then \
+             `make install` in the repository",
         )
     }
 }
