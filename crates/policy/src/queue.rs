@@ -1,7 +1,7 @@
 //! The waiting requests: in order of arrival, and by cylinder as well.
 //!
 //! Both orders are maintained with every request that arrives or leaves, so that an order policy can walk outward from the arm and
-//! stop early instead of costing every request.
+//! stop early instead of costing every request. A queue for a policy that only looks at arrivals is made without the second one.
 
 use headstack_model::{Instant, Request};
 use thiserror::Error;
@@ -55,7 +55,7 @@ pub struct QueueView<'a> {
     pub now: Instant,
     /// The waiting requests, oldest first.
     pub slots: &'a [Slot],
-    /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`.
+    /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`. Empty in a queue without this order.
     pub by_cylinder: &'a [u16],
     /// The cylinder of each entry of `by_cylinder`, contiguous because a search walks along it.
     pub cylinders: &'a [u32],
@@ -76,7 +76,10 @@ pub struct Queue {
     /// Twice the capacity, so that the waiting requests can slide along in it and only the shorter side of a gap moves.
     room: Vec<Slot>,
     first: usize,
+    len: usize,
     taken: u64,
+    /// Whether it keeps the order by cylinder.
+    is_indexed: bool,
     by_cylinder: Vec<u16>,
     cylinders: Vec<u32>,
 }
@@ -96,18 +99,35 @@ impl Queue {
             capacity,
             room: vec![nothing; 2 * capacity],
             first: 0,
+            len: 0,
             taken: 0,
+            is_indexed: true,
             by_cylinder: Vec::with_capacity(capacity),
             cylinders: Vec::with_capacity(capacity),
         }
     }
 
+    /// As [`Queue::new`], without the order by cylinder, for policies that do not use it.
+    pub fn by_arrival(capacity: usize) -> Queue {
+        Queue { is_indexed: false, ..Queue::new(capacity) }
+    }
+
+    /// Keeps the order by cylinder from now on, too.
+    pub fn index(&mut self) {
+        if !self.is_indexed {
+            self.is_indexed = true;
+            (0..self.len).for_each(|index| self.insert_by_cylinder(self.slots()[index].cylinder, index));
+        }
+    }
+
     /// How many requests wait.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.cylinders.len()
+        self.len
     }
 
     /// Whether no request waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -147,28 +167,49 @@ impl Queue {
         }
         self.room[self.first + len] = Slot { number: self.taken, ..slot };
         self.taken += 1;
-        // Behind the others of its cylinder, which are all older.
-        let at = self.cylinders.partition_point(|cylinder| *cylinder <= slot.cylinder);
-        self.cylinders.insert(at, slot.cylinder);
-        self.by_cylinder.insert(at, len as u16);
+        self.len += 1;
+        if self.is_indexed {
+            self.insert_by_cylinder(slot.cylinder, len);
+        }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn insert_by_cylinder(&mut self, cylinder: u32, index: usize) {
+        // Behind the others of its cylinder, which are all older.
+        let at = self.cylinders.partition_point(|other| *other <= cylinder);
+        self.cylinders.insert(at, cylinder);
+        self.by_cylinder.insert(at, index as u16);
     }
 
     /// Removes the request at `index` of the order of arrival; younger ones move up by one. Panics if there is none.
     pub fn remove(&mut self, index: usize) -> Slot {
         let slot = self.slots()[index];
-        let end = self.first + self.len();
-        let gap = self.first + index;
-        if index < self.len() / 2 {
+        if index == 0 {
+            self.first += 1;
+        } else {
+            self.close_gap(index);
+        }
+        self.len -= 1;
+        if self.is_indexed {
+            self.remove_by_cylinder(slot.cylinder, index as u16);
+        }
+        slot
+    }
+
+    /// Moves the shorter side of the gap that a request leaves.
+    #[inline(never)]
+    fn close_gap(&mut self, index: usize) {
+        let (gap, end) = (self.first + index, self.first + self.len);
+        if index < self.len / 2 {
             self.room.copy_within(self.first..gap, self.first + 1);
             self.first += 1;
         } else {
             self.room.copy_within(gap + 1..end, gap);
         }
-        self.remove_by_cylinder(slot.cylinder, index as u16);
-        slot
     }
 
+    #[inline(never)]
     fn remove_by_cylinder(&mut self, cylinder: u32, index: u16) {
         let run = self.cylinders.partition_point(|other| *other < cylinder);
         let in_run = self.by_cylinder[run..].iter().position(|other| *other == index);
@@ -177,6 +218,34 @@ impl Queue {
         self.by_cylinder.remove(at);
         for other in &mut self.by_cylinder {
             *other -= u16::from(*other > index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn index_built_late_equals_one_kept_from_the_start(
+            steps in prop::collection::vec((0u32..20, any::<bool>(), 0usize..8), 0..60),
+        ) {
+            let (mut kept, mut late) = (Queue::new(8), Queue::by_arrival(8));
+            for (number, (cylinder, removes, index)) in steps.into_iter().enumerate() {
+                if removes && index < kept.len() {
+                    prop_assert_eq!(kept.remove(index), late.remove(index));
+                } else {
+                    let slot = Slot::new(SlotId(number as u32), Request::flush(), Instant::ZERO, cylinder, 0);
+                    prop_assert_eq!(kept.insert(slot), late.insert(slot));
+                }
+                prop_assert!(late.view(Instant::ZERO).by_cylinder.is_empty());
+                prop_assert_eq!(kept.slots(), late.slots());
+            }
+            late.index();
+            let (kept, late) = (kept.view(Instant::ZERO), late.view(Instant::ZERO));
+            prop_assert_eq!((kept.by_cylinder, kept.cylinders), (late.by_cylinder, late.cylinders));
         }
     }
 }

@@ -27,6 +27,9 @@ pub(super) trait Algorithm {
     /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
     const ALWAYS_CONSULTED: bool;
 
+    /// Whether it uses the order of the queue by cylinder.
+    const USES_CYLINDERS: bool = true;
+
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize>;
 
     /// The edges of the disk that the arm visits on its way to the request chosen last.
@@ -65,6 +68,13 @@ macro_rules! built_in {
             pub fn edges_visited(&self) -> &[Edge] {
                 match &self.0 {
                     $(Any::$name(order) => order.edges_visited(),)*
+                }
+            }
+
+            /// Whether it uses the order of the queue by cylinder.
+            pub fn uses_cylinders(&self) -> bool {
+                match &self.0 {
+                    $(Any::$name(_) => $name::USES_CYLINDERS,)*
                 }
             }
 

@@ -30,6 +30,14 @@ impl QueueOrder {
         }
     }
 
+    /// Whether it uses the order of a queue by cylinder ([`QueueView::by_cylinder`]). A program's own may.
+    pub fn uses_cylinders(&self) -> bool {
+        match self {
+            QueueOrder::BuiltIn(order) => order.uses_cylinders(),
+            QueueOrder::Own(_) => true,
+        }
+    }
+
     /// Whether it must be called even for a single request.
     pub fn is_always_consulted(&self) -> bool {
         match self {

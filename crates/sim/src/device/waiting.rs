@@ -31,6 +31,8 @@ pub(super) struct Waiting {
     count: usize,
     /// Whether an order must be called even for a single waiting command.
     must_ask: bool,
+    /// Whether nothing but the order decides among the commands that are not for the head of the queue.
+    is_plain: bool,
     age_limit: Option<Nanos>,
     /// Which order made the last choice.
     chooser: Chooser,
@@ -53,13 +55,16 @@ impl Waiting {
         let others_order = others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?;
         let must_ask =
             [Some(&order), others_order.as_ref()].into_iter().flatten().any(QueueOrder::is_always_consulted);
+        let uses_cylinders = order.uses_cylinders() || others_order.is_some();
+        let queue = if uses_cylinders { Queue::new } else { Queue::by_arrival };
         Ok(Waiting {
             must_ask,
+            is_plain: !spec.queue.urgent_first && limits.is_none() && age_limit.is_none(),
             order,
             others_order,
-            window: Queue::new(window),
+            window: queue(window),
             overflow: VecDeque::with_capacity(depth),
-            urgent: spec.queue.urgent_first.then(|| Queue::new(depth)),
+            urgent: spec.queue.urgent_first.then(|| queue(depth)),
             limited: limits.map(|limits| Box::new(Limited::new(limits, age_limit))),
             head: Vec::new(),
             count: 0,
@@ -72,6 +77,8 @@ impl Waiting {
         self.order = order.into();
         self.others_order = None;
         self.must_ask = self.order.is_always_consulted();
+        self.window.index();
+        self.urgent.iter_mut().for_each(Queue::index);
     }
 
     #[inline]
@@ -120,11 +127,52 @@ impl Waiting {
     where
         T: Index<usize, Output: Target> + ?Sized,
     {
-        let chosen = self.remove_next(cost)?;
+        let chosen = match self.is_plain && self.head.is_empty() {
+            true => self.remove_by_order(cost)?,
+            false => self.remove_next(cost)?,
+        };
         self.count -= 1;
         Some(chosen)
     }
 
+    /// Removes the command that the order chooses.
+    #[inline]
+    fn remove_by_order<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
+    where
+        T: Index<usize, Output: Target> + ?Sized,
+    {
+        self.chooser = Chooser::None;
+        let index = match self.window.len() {
+            0 => return None,
+            1 if !self.must_ask => 0,
+            _ => {
+                self.chooser = Chooser::Order;
+                self.order.pick(&self.window.view(cost.arm.at), cost)?
+            }
+        };
+        Some(self.remove_from_window(index))
+    }
+
+    /// Removes a command from the window, which the oldest of the rest then enters.
+    #[inline]
+    fn remove_from_window(&mut self, index: usize) -> SlotId {
+        let id = self.window.remove(index).id;
+        if !self.overflow.is_empty() {
+            self.refill_window();
+        }
+        id
+    }
+
+    #[inline(never)]
+    fn refill_window(&mut self) {
+        if !self.window.is_full()
+            && let Some(next) = self.overflow.pop_front()
+        {
+            self.window.insert(next).expect("it was seen to have room");
+        }
+    }
+
+    #[inline(never)]
     fn remove_next<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
     where
         T: Index<usize, Output: Target> + ?Sized,
@@ -162,13 +210,9 @@ impl Waiting {
                 return Some(id);
             }
         }
-        let slot = queue.remove(index);
-        if !self.window.is_full()
-            && let Some(next) = self.overflow.pop_front()
-        {
-            self.window.insert(next).expect("it was seen to have room");
-        }
-        Some(slot.id)
+        let id = queue.remove(index).id;
+        self.refill_window();
+        Some(id)
     }
 
     /// Whether the drive has duration limits.
