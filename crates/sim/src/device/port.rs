@@ -31,6 +31,19 @@ pub(super) struct Ready {
     pub(super) wanted: Wanted,
 }
 
+/// When the first of several commands needs the port. A loop, which callers do not contain, to stay short.
+#[inline(never)]
+fn earliest(several: &[Ready]) -> Instant {
+    several.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX)
+}
+
+/// The command that needs the port first, of several, if it does by `now`.
+#[inline(never)]
+fn first_of(several: &[Ready], now: Instant) -> Option<usize> {
+    let due = (0..several.len()).filter(|index| several[*index].at <= now);
+    due.min_by_key(|index| (several[*index].at, *index))
+}
+
 pub(super) enum PortUse {
     Serve(Ready),
     Receive(u32),
@@ -92,15 +105,24 @@ impl Port {
 
     #[inline]
     pub(super) fn event(&self) -> Instant {
-        let ready = || self.ready.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX);
         match self.busy {
             false if self.waits => Instant::MAX,
-            false => ready(),
+            false => self.first_ready(),
             true if self.ending.is_some() || !self.receptions.is_empty() || self.sharing.is_shared => {
                 self.until
             }
             // That a port falls free which nothing waits for is no event.
-            true => ready().max(self.until),
+            true => self.first_ready().max(self.until),
+        }
+    }
+
+    /// When the first command needs the port; `Instant::MAX` for none. Mostly at most one does.
+    #[inline]
+    fn first_ready(&self) -> Instant {
+        match &self.ready[..] {
+            [] => Instant::MAX,
+            [only] => only.at,
+            several => earliest(several),
         }
     }
 
@@ -219,9 +241,11 @@ impl Port {
         now: Instant,
         arrived: Option<Instant>,
     ) -> Option<PortUse> {
-        let first = (0..self.ready.len())
-            .filter(|index| self.ready[*index].at <= now)
-            .min_by_key(|index| (self.ready[*index].at, *index));
+        let first = match &self.ready[..] {
+            [] => None,
+            [only] => (only.at <= now).then_some(0),
+            several => first_of(several, now),
+        };
         let is_first = |index: &usize| arrived.is_none_or(|at| self.ready[*index].at <= at);
         let first = first.filter(|index| self.bus.never_disconnects || is_first(index));
         if first.is_none() && arrived.is_none() {
