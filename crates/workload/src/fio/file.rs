@@ -207,6 +207,7 @@ impl File {
     }
 
     /// Goes to the next zone of a stride if it is time, before a request in this direction.
+    #[cold]
     pub(super) fn follow_stride(&mut self, at: usize, stride: &mut Stride, dice: &mut PlaceDice) {
         if let Some(distance) = stride.next_zone() {
             self.start = self.start.saturating_add(distance);
@@ -321,7 +322,7 @@ impl File {
     }
 
     /// A place after the last request or near it, if the draw says so and there is room.
-    #[inline(never)]
+    #[cold]
     fn drawn_near(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
         let ((sequential, local, distance), last) = (pattern.nearness.as_ref()?, self.latest?);
         let kind: f64 = dice.order.random();
@@ -339,9 +340,10 @@ impl File {
         (place <= room).then_some(place)
     }
 
+    #[inline]
     fn is_random(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> bool {
         let percent = pattern.percent_random[at];
-        percent == 100 || dice.order.random_range(1..=100) <= percent
+        percent == 100 || drawn_within(percent, dice)
     }
 
     /// A random place, relative to where the job begins.
@@ -351,13 +353,19 @@ impl File {
         }
         let block = match self.draw(at, dice) {
             Some(block) => block,
-            None if pattern.endless => {
-                self.forget(self.order_of(at), dice);
-                self.draw(at, dice)?
-            }
-            None => return None,
+            None => self.draw_again(at, pattern, dice)?,
         };
         Some(block * pattern.align[at])
+    }
+
+    /// A place after all have been met: of a job without end, as at its start.
+    #[cold]
+    fn draw_again(&mut self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
+        if !pattern.endless {
+            return None;
+        }
+        self.forget(self.order_of(at), dice);
+        self.draw(at, dice)
     }
 
     fn order_of(&self, at: usize) -> usize {
@@ -417,6 +425,12 @@ impl File {
         let ahead = place + skip;
         Some(if ahead >= self.end { self.start } else { ahead })
     }
+}
+
+/// Whether a draw from 1 to 100 is within this percent.
+#[cold]
+fn drawn_within(percent: u64, dice: &mut PlaceDice) -> bool {
+    dice.order.random_range(1..=100) <= percent
 }
 
 /// A distribution that was checked when it was read, to draw from.

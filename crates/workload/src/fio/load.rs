@@ -305,6 +305,7 @@ impl FioLoad {
         None
     }
 
+    #[cold]
     fn end(&mut self, now: Instant, index: usize) {
         self.standing[index] = Standing::Ended;
         self.running -= 1;

@@ -119,6 +119,7 @@ impl Logged {
         self.replay.handle_completion(self.replayed(now), self.last);
     }
 
+    #[inline(never)]
     pub(super) fn poll(&mut self, now: Instant) -> Step {
         if self.out >= self.depth {
             return Step::Blocked;

@@ -34,6 +34,7 @@ mod spread;
 mod strided;
 mod value;
 mod variables;
+mod work;
 mod zone_build;
 mod zoned;
 

@@ -97,7 +97,6 @@ impl JobRates {
     }
 
     /// Begins to count again once the ramp time is over.
-    #[inline]
     pub(super) fn end_ramp(&mut self, now: Instant) {
         if let Some(end) = self.ramp_end
             && now >= end
@@ -107,12 +106,10 @@ impl JobRates {
         }
     }
 
-    #[inline]
     pub(super) fn due(&self, at: usize) -> Instant {
         self.epoch + self.rates[at].due
     }
 
-    #[inline]
     pub(super) fn count(&mut self, at: usize, bytes: u64, random: &mut Pcg64Mcg) {
         self.rates[at].count(bytes, random);
     }
@@ -210,10 +207,14 @@ impl Pauses {
         }
     }
 
+    /// Whether the job pauses at all.
+    pub(super) fn are_any(&self) -> bool {
+        self.think.length > Nanos::ZERO || self.drawn.is_some()
+    }
+
     /// Records that a request was issued, after which a pause may be due.
-    #[inline]
     pub(super) fn observe_issue(&mut self) {
-        self.is_unchecked = self.think.length > Nanos::ZERO || self.drawn.is_some();
+        self.is_unchecked = self.are_any();
     }
 
     pub(super) fn length(&self, random: &mut Pcg64Mcg) -> Nanos {
@@ -225,7 +226,6 @@ impl Pauses {
     }
 
     /// Whether a pause is due since the last request, after these numbers of requests issued and completed.
-    #[inline]
     pub(super) fn is_due(&mut self, now: Instant, issued: u64, completed: u64) -> bool {
         if !std::mem::take(&mut self.is_unchecked) {
             return false;
@@ -286,7 +286,6 @@ impl Mix {
     }
 
     /// The direction of the next request, with these numbers issued in each.
-    #[inline]
     pub(super) fn next(&mut self, issued: &[u64; 2], random: &mut Pcg64Mcg) -> usize {
         if issued[self.current] >= self.threshold {
             let is_read = random.random_range(1..=100u64) <= self.percent[READ];

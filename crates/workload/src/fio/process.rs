@@ -15,6 +15,7 @@ use super::request::FioRequest;
 use super::service::Files;
 use super::settings::{IssuedPriorities, READ, RequestPriority, Settings, WRITE};
 use super::strided::Stride;
+use super::work::{CloneQueue, Draws, FlushState, Limits, WorkDone};
 use super::zoned::{ZonedFile, ZonedVolumes};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,124 +49,13 @@ enum Then {
     End,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Bytes in all, over all loops.
-    pub(super) bytes: u64,
-    pub(super) pass_bytes: u64,
-    /// Requests in all; 0 for any number.
-    pub(super) requests: u64,
-    pub(super) loops: u64,
-    pub(super) beyond_files: bool,
-}
-
-#[derive(Clone, Debug)]
-struct WorkDone {
-    limits: Limits,
-    issued: [u64; 2],
-    completed: u64,
-    bytes: u64,
-    pass_bytes: u64,
-    pass_issued: u64,
-    loops_left: u64,
-}
-
-impl WorkDone {
-    fn new(limits: Limits) -> WorkDone {
-        let loops_left = limits.loops - 1;
-        WorkDone { limits, issued: [0; 2], completed: 0, bytes: 0, pass_bytes: 0, pass_issued: 0, loops_left }
-    }
-
-    #[inline]
-    fn count(&mut self, at: usize, bytes: u64) {
-        self.issued[at] += 1;
-        self.bytes += bytes;
-        self.pass_bytes += bytes;
-        self.pass_issued += 1;
-    }
-
-    #[inline]
-    fn requests(&self) -> u64 {
-        self.issued[READ] + self.issued[WRITE]
-    }
-
-    #[inline]
-    fn has_issued_all(&self) -> bool {
-        self.limits.requests > 0 && self.requests() >= self.limits.requests
-    }
-
-    #[inline]
-    fn is_pass_over(&self) -> bool {
-        self.bytes >= self.limits.bytes || self.pass_bytes >= self.limits.pass_bytes || self.has_issued_all()
-    }
-
-    /// The larger share of those of bytes and of requests.
-    fn share(&self) -> f64 {
-        let share = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 0.0 };
-        share(self.requests(), self.limits.requests).max(share(self.bytes, self.limits.bytes))
-    }
-
-    fn begin_pass(&mut self) {
-        (self.pass_bytes, self.pass_issued) = (0, 0);
-    }
-
-    /// The bytes that are left of one loop.
-    fn bytes_left(&self) -> u64 {
-        (self.limits.bytes / self.limits.loops).saturating_sub(self.bytes)
-    }
-}
-
-#[derive(Clone, Debug)]
-struct FlushState {
-    /// Writes between two flushes; 0 for none.
-    every: [u64; 2],
-    /// Writes issued at the last one.
-    flushed_at: u64,
-    at_end: bool,
-    /// Flushes issued at the end of the pass, of a file each.
-    ended: usize,
-}
-
-impl FlushState {
-    fn new(settings: &Settings) -> FlushState {
-        let flushes = &settings.flushes;
-        let at_end = flushes.at_end && settings.direction().writes;
-        FlushState { every: [flushes.fsync, flushes.fdatasync], flushed_at: 0, at_end, ended: 0 }
-    }
-
-    #[inline]
-    fn is_due(&self, writes: u64) -> bool {
-        writes != self.flushed_at
-            && self.every.iter().any(|every| *every > 0 && writes.is_multiple_of(*every))
-    }
-}
-
-/// The requests between two draws of a random place.
-#[derive(Clone, Copy, Debug)]
-struct Draws {
-    every: u64,
-    left: u64,
-}
-
-impl Draws {
-    fn new(pattern: &Pattern) -> Draws {
-        let every = if pattern.direction.random { pattern.modifier.max(1) } else { 1 };
-        Draws { every, left: every }
-    }
-
-    /// Whether a random place is to be drawn for this request.
-    #[inline]
-    fn is_next(&mut self) -> bool {
-        if self.every == 1 {
-            return true;
-        }
-        self.left -= 1;
-        if self.left == 0 {
-            self.left = self.every;
-            return true;
-        }
-        false
-    }
+/// What a job that is not plain does next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Due {
+    /// A request in this direction.
+    Request(usize),
+    Flush(Step),
+    Nothing,
 }
 
 #[derive(Clone, Debug)]
@@ -173,8 +63,7 @@ pub(super) struct Process {
     pattern: Pattern,
     files: Files,
     stride: Option<Stride>,
-    depth: u32,
-    refill: u32,
+    queue: CloneQueue,
     dice: Dice,
     mix: Mix,
     rates: JobRates,
@@ -184,12 +73,13 @@ pub(super) struct Process {
     fua: bool,
     priority: IssuedPriorities,
     draws: Draws,
+    /// Whether only its work and its queue decide when it issues, and in one direction.
+    is_plain: bool,
     pub(super) term: Term,
     hold: Hold,
     decided: Option<usize>,
     /// A write that resets its zone, until all requests before it have completed: its direction, its file and its bytes.
     held: Option<(usize, usize, Run)>,
-    out: u32,
     work: WorkDone,
 }
 
@@ -203,17 +93,20 @@ impl Process {
     ) -> Process {
         let mut dice = Dice::new(seed, settings.random.repeats && settings.random.seed.is_none());
         let stride = Stride::new(settings);
+        let (rates, pauses) = (JobRates::new(settings, &pattern), Pauses::new(settings));
+        let (arrivals, flushes) = (Arrivals::new(settings), FlushState::new(settings));
+        let waits = rates.are_limited || pauses.are_any() || arrivals.is_some() || flushes.are_any();
         Process {
+            is_plain: !waits && stride.is_none() && !pattern.direction.is_mixed(),
             files: Files::new(settings.files.service, &pattern, extents, stride.as_ref(), &mut dice.places),
             stride,
-            depth: settings.queue.depth() as u32,
-            refill: settings.queue.refill() as u32,
+            queue: CloneQueue::new(settings),
             dice,
             mix: Mix::new(settings),
-            rates: JobRates::new(settings, &pattern),
-            pauses: Pauses::new(settings),
-            arrivals: Arrivals::new(settings),
-            flushes: FlushState::new(settings),
+            rates,
+            pauses,
+            arrivals,
+            flushes,
             fua: settings.flushes.fua,
             priority: IssuedPriorities::new(&settings.priority),
             draws: Draws::new(&pattern),
@@ -221,7 +114,6 @@ impl Process {
             hold: Hold::Open,
             decided: None,
             held: None,
-            out: 0,
             work: WorkDone::new(limits),
             pattern,
         }
@@ -245,15 +137,15 @@ impl Process {
     /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
     pub(super) fn complete(&mut self) -> bool {
-        self.out -= 1;
+        self.queue.out -= 1;
         if self.hold == Hold::Flush {
             self.hold = Hold::Open;
             return true;
         }
         self.work.completed += 1;
         match self.hold {
-            Hold::Full => self.out <= self.refill,
-            Hold::Drain(_) => self.out == 0,
+            Hold::Full => self.queue.out <= self.queue.refill,
+            Hold::Drain(_) => self.queue.out == 0,
             _ => false,
         }
     }
@@ -263,13 +155,13 @@ impl Process {
         loop {
             match self.hold {
                 Hold::Open => {}
-                Hold::Full if self.out > self.refill => return Step::Blocked,
+                Hold::Full if self.queue.out > self.queue.refill => return Step::Blocked,
                 Hold::Sleep(until) if now < self.term.until(until) => {
                     return Step::Later(self.term.until(until));
                 }
                 Hold::Full | Hold::Sleep(_) => self.hold = Hold::Open,
                 Hold::Flush => return Step::Blocked,
-                Hold::Drain(_) if self.out > 0 => return Step::Blocked,
+                Hold::Drain(_) if self.queue.out > 0 => return Step::Blocked,
                 Hold::Drain(then) => {
                     if let Some(step) = self.after_drain(now, then) {
                         return step;
@@ -284,6 +176,7 @@ impl Process {
         }
     }
 
+    #[inline(never)]
     fn after_drain(&mut self, now: Instant, then: Then) -> Option<Step> {
         match then {
             Then::Pause => {
@@ -312,36 +205,64 @@ impl Process {
     }
 
     /// Issues the next request, or sets a hold that says why not.
+    #[inline]
     fn advance(&mut self, now: Instant, zoned: &mut ZonedVolumes) -> Option<Step> {
-        self.rates.end_ramp(now);
         if self.term.is_over(now) {
             return self.drain(Then::End);
         }
+        let at = if self.is_plain {
+            if self.is_pass_over() {
+                return self.drain(Then::NextPass);
+            }
+            self.only_direction()
+        } else {
+            match self.due(now) {
+                Due::Request(at) => at,
+                Due::Flush(step) => return Some(step),
+                Due::Nothing => return None,
+            }
+        };
+        self.issue(at, zoned)
+    }
+
+    #[inline]
+    fn is_pass_over(&self) -> bool {
+        !self.term.is_endless && self.work.is_pass_over()
+    }
+
+    /// What a job that is not plain does next. For nothing, it sets a hold that says why.
+    #[inline(never)]
+    fn due(&mut self, now: Instant) -> Due {
+        self.rates.end_ramp(now);
         if self.flushes.ended > 0 {
-            return self.drain(Then::NextPass);
+            return self.due_after(Then::NextPass);
         }
         if self.pauses.is_due(now, self.work.requests(), self.work.completed) {
-            return self.drain(Then::Pause);
+            return self.due_after(Then::Pause);
         }
-        if !self.term.is_endless && self.work.is_pass_over() {
-            return self.drain(Then::NextPass);
+        if self.is_pass_over() {
+            return self.due_after(Then::NextPass);
         }
         let writes = self.work.issued[WRITE];
         if self.flushes.is_due(writes) {
             self.flushes.flushed_at = writes;
             return match self.files.choose(&mut self.dice.places.file) {
-                Some(file) => Some(self.flush(file)),
-                None => self.drain(Then::NextPass),
+                Some(file) => Due::Flush(self.flush(file)),
+                None => self.due_after(Then::NextPass),
             };
         }
         if let Some(arrivals) = &mut self.arrivals
             && now < arrivals.next
         {
             self.hold = Hold::Sleep(arrivals.next);
-            return None;
+            return Due::Nothing;
         }
-        let at = self.direct(now)?;
-        self.issue(at, zoned)
+        self.direct(now).map_or(Due::Nothing, Due::Request)
+    }
+
+    fn due_after(&mut self, then: Then) -> Due {
+        self.hold = Hold::Drain(then);
+        Due::Nothing
     }
 
     fn drain(&mut self, then: Then) -> Option<Step> {
@@ -350,14 +271,19 @@ impl Process {
     }
 
     fn flush(&mut self, file: usize) -> Step {
-        self.out += 1;
+        self.queue.out += 1;
         self.hold = Hold::Flush;
         let volume = self.files.file_at(file).volume;
         Step::Issue(FioRequest::flush(volume))
     }
 
-    /// The direction of the next request; `None` if it is not due yet.
+    /// The direction of a job that has only one.
     #[inline]
+    fn only_direction(&self) -> usize {
+        if self.pattern.direction.reads { READ } else { WRITE }
+    }
+
+    /// The direction of the next request; `None` if it is not due yet.
     fn direct(&mut self, now: Instant) -> Option<usize> {
         if let Some(at) = self.decided.take() {
             return Some(at);
@@ -365,8 +291,7 @@ impl Process {
         let mixed = self.pattern.direction.is_mixed();
         let mut at = match mixed {
             true => self.mix.next(&self.work.issued, &mut self.dice.mix),
-            false if self.pattern.direction.reads => READ,
-            false => WRITE,
+            false => self.only_direction(),
         };
         if !self.rates.are_limited {
             return Some(at);
@@ -409,14 +334,20 @@ impl Process {
                 found = file.next_write(pattern, draws, dice, zoned).map(|run| (WRITE, run));
             }
             if let Some((at, run)) = found {
-                if run.resets_zone && self.out > 0 {
-                    self.held = Some((at, index, run));
-                    return self.drain(Then::Issue);
+                if run.resets_zone && self.queue.out > 0 {
+                    return self.hold_reset(at, index, run);
                 }
                 return Some(Step::Issue(self.make_request(at, index, run)));
             }
             file.done = true;
         }
+    }
+
+    /// Holds a write that resets its zone until all requests before it have completed.
+    #[cold]
+    fn hold_reset(&mut self, at: usize, index: usize, run: Run) -> Option<Step> {
+        self.held = Some((at, index, run));
+        self.drain(Then::Issue)
     }
 
     #[inline(always)]
@@ -432,20 +363,29 @@ impl Process {
         let RequestPriority { urgent, idle, limit } =
             self.priority.draw(at, run.bytes, || dice.random_range(1..=100));
         self.work.count(at, run.bytes);
-        self.stride.iter_mut().for_each(|stride| stride.count(run.bytes));
-        self.out += 1;
-        self.rates.count(at, run.bytes, &mut self.dice.rate);
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.follow(arrivals.next, &mut self.dice.rate);
+        self.queue.out += 1;
+        if !self.is_plain {
+            self.note_issue(at, run.bytes);
         }
-        self.pauses.observe_issue();
-        let more = self.out < self.depth;
+        let more = self.queue.out < self.queue.depth;
         if !more {
             self.hold = Hold::Full;
         }
         FioRequest { volume, request, urgent, idle, limit, resets_zone: run.resets_zone, more }
     }
 
+    /// Counts a request for what decides when the next one comes.
+    #[inline(never)]
+    fn note_issue(&mut self, at: usize, bytes: u64) {
+        self.stride.iter_mut().for_each(|stride| stride.count(bytes));
+        self.rates.count(at, bytes, &mut self.dice.rate);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.follow(arrivals.next, &mut self.dice.rate);
+        }
+        self.pauses.observe_issue();
+    }
+
+    #[cold]
     fn next_pass(&mut self) {
         let nothing = self.work.pass_issued == 0;
         self.hold = if nothing || !self.wants_another_pass() { Hold::Ended } else { Hold::Open };
