@@ -29,12 +29,19 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, u64> {
     listed.lines().map(hash).collect()
 }
 
-/// Makes an ext4 as mke2fs alone does, and ages it: trees come and go, so that free space and files are in pieces.
-fn age(device: &str) -> Mount {
+/// Folders of the tree that [`write_tree`] makes.
+const FOLDERS: usize = 20;
+
+/// Makes an ext4 as mke2fs alone does, and ages it: trees with these of the [`FOLDERS`] come and go, so that free space and files are in
+/// pieces.
+fn age(device: &str, folders: usize) -> Mount {
     run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096", device]);
     let mount = Mount::new("ext4", device);
     let tree = disks::folder();
     write_tree(tree.path());
+    for folder in folders..FOLDERS {
+        fs::remove_dir_all(tree.path().join(format!("folder-{folder}"))).expect("the tree has it");
+    }
     for copy in 0..3 {
         run("cp", &["-r", text(tree.path()), text(&mount.path().join(format!("copy-{copy}")))]);
     }
@@ -50,7 +57,7 @@ fn age(device: &str) -> Mount {
     let piece: Vec<u8> =
         (0..1u32 << 20).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut late = File::create(mount.path().join("late")).expect("it is mounted");
-    (0..40).for_each(|_| late.write_all(&piece).expect("there is room"));
+    (0..2 * folders).for_each(|_| late.write_all(&piece).expect("there is room"));
     drop(late);
     run("sync", &["-f", text(mount.path())]);
     mount
@@ -76,7 +83,7 @@ fn aged_files_move_onto_tracks_with_their_contents() {
         let disk = Disk::of(drive, start, 2 * SECTORS);
         let here = ["--partition", disk.partition()];
         let device = Loop::over(Path::new(&disk.image()));
-        let mount = age(device.device());
+        let mount = age(device.device(), FOLDERS);
         let (before, old) = (contents(mount.path()), crossings(&disk, mount.path(), &here));
         let planned = reorganized(&disk, mount.path(), &[&here[..], &["--dry-run"]].concat());
         assert_eq!(number(&planned["before"], "crossings"), old, "{drive}");
@@ -113,7 +120,8 @@ fn files_of_an_emulated_disk_move_onto_tracks() {
     let disk = Disk::whole("atlas-10k");
     let emulator = Emulator::start(&Setup { rig: "atlas-10k", mounted: true, ..Setup::default() });
     let device = Loop::over(&emulator.file());
-    let mount = age(device.device());
+    // Each file that moves waits for commits of the journal: all folders take three minutes.
+    let mount = age(device.device(), FOLDERS / 5);
     let before = contents(mount.path());
     // The partition is found in sysfs.
     let done = reorganized(&disk, mount.path(), &[]);
@@ -132,7 +140,7 @@ fn killed_reorganize_leaves_contents_and_a_clean_file_system() {
     let disk = Disk::of("atlas-10k", 1003, 3 * SECTORS);
     let here = ["--partition", disk.partition()];
     let device = Loop::over(Path::new(&disk.image()));
-    let mount = age(device.device());
+    let mount = age(device.device(), FOLDERS);
     // Several donors long.
     let piece: Vec<u8> =
         (0..1u32 << 20).map(|index| (index.wrapping_mul(2_246_822_519) >> 24) as u8).collect();
@@ -175,7 +183,7 @@ fn move_limits_are_kept() {
     }
     let disk = Disk::of("atlas-10k", 1003, SECTORS);
     let device = Loop::over(Path::new(&disk.image()));
-    let mount = age(device.device());
+    let mount = age(device.device(), FOLDERS);
     let moved = |more: &[&str]| {
         reorganized(&disk, mount.path(), &[&["--partition", disk.partition()], more].concat())
     };
@@ -275,7 +283,7 @@ fn preallocated_file_keeps_to_whole_tracks() {
     let disk = Disk::of("atlas-10k", 1003, SECTORS);
     let here = ["--partition", disk.partition()];
     let device = Loop::over(Path::new(&disk.image()));
-    let mount = age(device.device());
+    let mount = age(device.device(), FOLDERS);
     let at = |name: &str| text(&mount.path().join(name)).to_string();
     let make = |name: &str, size: &str| {
         headstack(&[&["layout", "preallocate", disk.map(), &at(name), size, "--json"], &here[..]].concat())
