@@ -1,8 +1,8 @@
 //! How fast a disk serves sequential streams, with the stream scheduler before it and without.
 //!
-//! `cargo run --release -p headstack-sim --example streams -- [RIG] [KEY=VALUE …]`: a shipped rig or drive, and keys set over
-//! it (`node.memory_bytes=16777216`). Beside keys of the rig: `streams=1,10,100`, `kib=64`, `depth=1`, `write=true`,
-//! `seconds=60` (those that count; as many before them do not).
+//! `cargo run --release -p headstack-sim --example streams -- [RIG] [KEY=VALUE …]`: a shipped rig or drive, and keys that replace
+//! its own (`node.memory_bytes=16777216`). Keys of the load: `streams=1,10,100`, `kib=64`, `depth=1`, `write=true`, `seconds=60`
+//! (measured after a warm-up of the same length).
 
 use headstack_model::{Instant, Lbn, Op};
 use headstack_sim::rig::{Rig, shipped};

@@ -1,4 +1,5 @@
-//! An engine turned by hand: whenever it is called, the same happens as when it runs by itself.
+//! An engine that is advanced step by step, whatever the steps: it completes the same requests at the same times as one that runs
+//! freely.
 
 use headstack_model::{Instant, Lbn, Nanos, Request, drives};
 use headstack_sim::rig::shipped;
@@ -9,7 +10,7 @@ use proptest::sample::select;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Requests of all kinds to all volumes: some at times of their own, others so many at a time.
+/// Requests of all kinds to all volumes: `open` of them at random times, `closed` of them with at most three outstanding.
 struct Asks {
     volumes: Vec<VolumeInfo>,
     random: Pcg64Mcg,
@@ -214,14 +215,14 @@ proptest! {
             advance(&mut engine, until, &mut load, &mut seen);
         }
         prop_assert_eq!(&seen.finished, &by_itself.finished);
-        // Once all have come back, a run leaves undone what would go on by itself.
+        // A run stops at the last completion. The stepped engine also serves background commands that end later.
         let last = by_itself.finished.iter().map(|one| one.completion.completed).max();
         let until_last = |seen: &Seen| -> Vec<_> {
             seen.served.iter().filter(|(_, command)| Some(command.completed) <= last).copied().collect()
         };
         prop_assert_eq!(until_last(&seen), until_last(&by_itself));
 
-        // What goes on by itself does so alike, too: once in two steps, once from event to event.
+        // Background commands are the same too, whether the engine advances past all of them at once or from event to event.
         let (end, mut other) = (engine.now() + Nanos::from_secs(2), build());
         let (mut load, mut seen_too) = (asks(), Seen::default());
         advance(&mut engine, end, &mut Inbox::default(), &mut seen);
@@ -259,7 +260,7 @@ proptest! {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let (mut engine, mut inbox, mut outside) = (build(), Inbox::default(), Seen::default());
         for (at, issue) in script {
-            // The clock goes on while nothing comes, and sometimes nobody has looked for long.
+            // Until the next request, the engine is advanced some random steps, or not at all, so that it is called late.
             while random.random_bool(0.7) {
                 let until = (engine.now() + step(&mut random)).min(Instant(at.0 - 1));
                 advance(&mut engine, until, &mut inbox, &mut outside);

@@ -284,8 +284,8 @@ fn cache_drive_serves_the_blocks_it_holds() {
     assert_eq!(seen.served, wanted);
 }
 
-/// Bytes a second of so many readers of 64 KiB at a time, each in sequence and after a thought, behind a controller with
-/// 128 MiB that reads ahead so much.
+/// Bytes a second of `streams` readers behind a controller that reads `read_ahead_sectors` ahead into a cache of 128 MiB. Each
+/// reads 64 KiB at a time, in sequence, after a think time.
 fn streamed(streams: u32, read_ahead_sectors: u32) -> f64 {
     let text = format!(
         "[drive]\npreset = \"wd800jd\"\ncache.enabled = false\ncache.read_ahead = \"none\"\n\

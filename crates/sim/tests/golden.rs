@@ -1,6 +1,6 @@
 //! Ten small runs whose every completion is the same on every machine, in debug and in release.
 //!
-//! A change of the model's behaviour shows here. When it is meant, write the values anew and name the change in the
+//! A change of the model's behaviour fails here. If it is intended, record the values again and name the change in the
 //! changelog under *Results that move*:
 //!
 //! ```text

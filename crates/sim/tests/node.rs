@@ -210,7 +210,7 @@ fn every_stream_gets_an_equal_share() {
     }
 }
 
-/// Runs a load by hand, and looks at the scheduler after each step.
+/// Advances an engine with a load step by step, and passes the state of the scheduler to `look` after each step.
 fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&View)) {
     struct Nobody;
     impl Observer for Nobody {
@@ -270,7 +270,7 @@ fn one_request_may_fill_the_memory() {
 
 #[test]
 fn memory_of_d_times_r_times_n_sustains_the_rate() {
-    // All memory is with those that have the disk: nobody may take what another is just fetching.
+    // The streams that have turns hold all memory: none may evict the data that another one is just fetching.
     for (read_ahead, set, turn) in [(8 << 20, 2, 1), (1 << 20, 8, 1), (1 << 20, 4, 4), (512 << 10, 2, 16)] {
         let mb_s = rate_of(read_ahead, set, turn);
         // A request of R, and the time to get there.

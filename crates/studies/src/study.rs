@@ -1,7 +1,7 @@
 //! The studies, in one list, and how one is run.
 //!
-//! A study is told how long it may take and is handed a [`Bench`] on which it puts its runs: on how many cores they are
-//! done, who watches, and where files come from is the bench's affair. What comes out does not depend on it.
+//! A study receives the time that it may take and a [`Bench`], to which it submits its runs. The bench decides on how many cores
+//! they run, who observes them, and where files come from. The results do not depend on it.
 
 use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};

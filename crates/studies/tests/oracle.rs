@@ -151,7 +151,7 @@ struct Load {
 }
 
 impl Load {
-    /// Replays it on its drive with all differences applied but those of which `left_out` is told the index.
+    /// Replays it on its drive with all differences applied but those for whose index `left_out` returns true.
     fn agreement(&self, left_out: impl Fn(usize) -> bool) -> Agreement {
         let mut spec = drives::load(self.drive).unwrap_or_else(|error| panic!("{error}"));
         for (index, difference) in DIFFERENCES.iter().enumerate() {

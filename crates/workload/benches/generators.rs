@@ -67,7 +67,7 @@ fn fio(job: &str) -> FioLoad {
     file.build(&[volume], 1).expect("the load fits")
 }
 
-/// Runs so many requests of a load; something of every request, so that none is optimised away.
+/// Issues `REQUESTS` requests of a load; returns a value that depends on each of them, so that none is optimised away.
 fn run(load: &mut dyn Load) -> u64 {
     let (mut out, mut now, mut sum) = (VecDeque::with_capacity(HELD + 1), Instant::ZERO, 0);
     let mut left = REQUESTS;

@@ -1,5 +1,5 @@
-//! Does a request allocate? Memory must not grow with the number of requests. A program without test harness, whose
-//! threads would allocate beside it.
+//! Does a request allocate? Memory must not grow with the number of requests. A program without test
+//! harness, because the allocations of its threads would be counted too.
 
 use std::alloc::System;
 use std::collections::VecDeque;

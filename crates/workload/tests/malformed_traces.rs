@@ -1,8 +1,8 @@
-//! Malformed traces: each is told in one line, with its file, its place, the field and what is allowed.
+//! Malformed traces: the error of each is one line with the file, the place, the field and what is allowed.
 
 use headstack_workload::trace::{self, Trace};
 
-/// What the first fault of these bytes is told as.
+/// The error of the first fault in these bytes.
 fn said(format: &str, bytes: &[u8]) -> String {
     let format = Some(trace::named(format).unwrap_or_else(|| panic!("{format} is listed")));
     let mut trace = Trace::open(bytes, "bad.trace", format).expect("memory can be read");

@@ -1,5 +1,5 @@
-//! A trace takes the same memory however long it is: read, summed up, replayed. A program without test harness, whose
-//! threads would allocate beside it.
+//! A trace takes the same memory however long it is: read, summed up, replayed. A program without test
+//! harness, because the allocations of its threads would be counted too.
 
 use std::alloc::System;
 use std::io::Read;
@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// A DiskSim trace of so many requests, made as it is read.
+/// A DiskSim trace of `left` more requests, made as it is read.
 struct Made {
     left: u64,
     time_us: u64,
@@ -30,7 +30,7 @@ impl Read for Made {
         if self.line.is_empty() && self.left > 0 {
             self.left -= 1;
             self.time_us += 700;
-            // A few thousand places, so that nothing that counts them can go on growing.
+            // Only 4,096 places, so that tables with an entry for each place stop growing.
             let (ms, us, lbn) = (self.time_us / 1000, self.time_us % 1000, self.left * 7919 % 4096 * 8);
             self.line.extend(format!("{ms}.{us:03} 0 {lbn} 8 {}\n", self.left % 2).bytes());
         }
@@ -45,7 +45,7 @@ fn open(requests: u64) -> Trace<'static> {
     Trace::open(Made::new(requests), "made", trace::named("disksim")).expect("it can be read")
 }
 
-/// Bytes that are held at the end of what `run` does with a trace of so many requests.
+/// Bytes that are held after `run` has processed a trace of `requests` requests, with what it returns.
 fn held<T>(requests: u64, run: impl Fn(Trace<'static>) -> T) -> isize {
     let region = Region::new(MEMORY);
     let kept = run(open(requests));

@@ -136,7 +136,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     let source = prop::option::of(any::<u32>());
     (time, prop_oneof![0u32..4, any::<u32>()], kind, offset, bytes, spans, source).prop_map(
         |(time, device, kind, offset, bytes, (response, think), source)| {
-            // Flushes are all alike: their completions cannot be told apart where only events are written.
+            // A flush has no blocks: where a format writes events only, nothing says which flush a completion belongs to.
             let flush = kind == Kind::Flush;
             let (offset, bytes, response) = if flush { (0, 0, None) } else { (offset, bytes, response) };
             Record {

@@ -103,7 +103,7 @@ fn extents(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
             prop_assert!(apart(step, width) <= 1, "sector {} of {:?}", lbn - next, extent);
             prop_assert!(step == width || step == width + Angle(1), "no sector starts early");
         }
-        // A remapped sector is a run of one, even where its spare happens to lie beside it.
+        // A remapped sector is a run of one, even where its spare happens to be the sector next to the run.
         if end < blocks.len() && follows(&blocks[end - 1], &blocks[end]) {
             prop_assert!(blocks[end - 1].remapped || blocks[end].remapped, "the run to {} could go on", end);
         }

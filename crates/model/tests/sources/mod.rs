@@ -1,4 +1,4 @@
-//! The rule about sources: beside each number of a drive file stands where it comes from.
+//! The rule about sources: a comment at each number of a drive file names the source of the number.
 
 /// Lines of a drive file that hold a number without a source, or name a source that is not listed.
 ///
@@ -19,7 +19,7 @@ pub(crate) fn unsourced(text: &str) -> Vec<String> {
         let (code, comment) = split_comment(line);
         let code = code.trim();
         if code.is_empty() {
-            // The first line of a comment names the source; the next ones go on about it.
+            // The first line of a comment names the source; the next ones may say more about it.
             above = comment.map(|comment| above.unwrap_or(false) || names_source(comment));
             continue;
         }

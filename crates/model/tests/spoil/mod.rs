@@ -157,7 +157,7 @@ impl Leaf {
 /// A file with one thing wrong.
 pub(crate) struct Spoilt {
     pub(crate) text: String,
-    /// What is wrong, for whoever reads a failure.
+    /// What is wrong, for the message of a failed test.
     pub(crate) what: String,
     /// The lines one of which must be named.
     pub(crate) lines: Range<usize>,

@@ -388,7 +388,7 @@ fn interference_that_no_disk_with_several_arms_has_is_rejected() {
     }
 }
 
-/// Keys that count for nothing beside what else the array says.
+/// Keys that do not apply to the organisation of the array.
 #[test]
 fn inapplicable_array_key_is_rejected() {
     let mut reader = Reader::default();

@@ -51,7 +51,7 @@ fn play(order: &str, queue: &str, requests: u64) -> (Seen, u64, u32) {
     (seen, holds, worst)
 }
 
-/// The most commands sent later that came back before one, counted anew from what was seen.
+/// The most commands that were submitted after one and completed before it, counted from the completions, not by the guard.
 fn overtaken(commands: &[Completion]) -> u32 {
     let passes = |one: &Completion, other: &Completion| {
         other.submitted > one.submitted && other.completed < one.completed

@@ -59,7 +59,7 @@ fn urgent_requests_precede_others_each_class_in_order() {
         let seen = run(vec![drive(1)], &host(text), &mut load);
         seen.commands.iter().map(|command| command.request.lbn.0 / 100_000).collect()
     };
-    // The others go on from where the last urgent one ended.
+    // The other requests are ordered from the block at which the last urgent one ended.
     assert_eq!(served("queue = { order = \"sstf-lbn\", urgent_first = true }"), [1, 13, 9, 5, 3]);
     assert_eq!(served("queue = { order = \"c-look\", urgent_first = true }"), [1, 13, 3, 5, 9]);
     assert_eq!(served("queue = { order = \"c-look\" }"), [1, 3, 5, 9, 13]);

@@ -6,7 +6,7 @@ use headstack_sim::Outcome;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-/// A read, a write or (rarely) a flush, of one to so many sectors.
+/// A read or write of 1 to `most` sectors or, rarely, a flush.
 pub(crate) fn any_request(random: &mut Pcg64Mcg, rig: &Rig, most: u32) -> Request {
     let sectors = random.random_range(1..=most);
     let lbn = any_lbn(random, rig, sectors);
@@ -121,7 +121,7 @@ fn request_beyond_capacity_completes_as_out_of_range() {
                 let done = next(&mut device);
                 assert_eq!(done.outcome, Outcome::OutOfRange, "{}: {request:?}", rig.name());
                 assert_eq!(done.parts.seek + done.parts.media, Nanos::ZERO);
-                // The drive goes on as before.
+                // The drive still serves requests within its capacity.
                 serve(&mut device, done.completed, Request::read(headstack_model::Lbn(end - 1), 1));
             }
         }

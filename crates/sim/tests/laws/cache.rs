@@ -1,11 +1,11 @@
-//! What is in the buffer needs no media, and what the drive reads ahead costs nobody.
+//! A read of buffered sectors needs no media access, and read-ahead delays no request.
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, JoinedWrites, OverheadSpec, ReadAhead, WriteCache};
 use headstack_model::{Extent, Instant, Lbn, Nanos, Request};
 use headstack_sim::CacheUse;
 
-/// With a cache of so many segments of so many sectors, and a bus and electronics that take some time.
+/// The rig with a cache of `segments` segments of `sectors` sectors each, and with a bus and electronics that take some time.
 fn cached(rig: &Rig, segments: u32, sectors: u32) -> Rig {
     rig.plain().with(|spec| {
         spec.cache = CacheSpec { segments, segment_sectors: sectors, ..CacheSpec::default() };
@@ -399,7 +399,7 @@ fn resumed_read_ahead_still_crosses_the_track_boundary() {
         if last.first != next.first + u64::from(next.sectors) || next.sectors != track.sectors {
             continue;
         }
-        // A read that goes from one track on to the next has its read-ahead go on to the end of the track behind.
+        // The read-ahead of a read that crosses into the next track continues to the end of the track after that.
         let begin = || {
             let mut device = rig.device();
             let crossing = serve(&mut device, Instant::ZERO, Request::read(Lbn(end.0 - 2), 4));
@@ -407,7 +407,7 @@ fn resumed_read_ahead_still_crosses_the_track_boundary() {
             let far = serve(&mut device, stopped, Request::read(Lbn(rig.sectors() - 8), 1));
             (device, far.completed)
         };
-        // Some part of the next track is held now; a read that goes on from it continues the read-ahead.
+        // The far read stopped it inside the next track. A read that starts in the buffered part and ends behind it resumes it.
         for from in (0..u64::from(next.sectors - track.sectors / 8)).step_by(4) {
             let (mut device, now) = begin();
             let continuing = serve(&mut device, now, Request::read(next.first + from, track.sectors / 8));

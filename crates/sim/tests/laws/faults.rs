@@ -137,7 +137,7 @@ fn recalibration_delays_an_access_by_at_most_its_duration() {
             let at = Instant::from_ms(500.0);
             let usual = serve(&mut rig.device(), at, request).response();
             let found = serve(&mut away.device_with(&options), at, request).response();
-            // The sector comes round once a turn, so what is lost is a whole number of them.
+            // The sector passes the head once a turn, so the delay is a whole number of turns.
             let turns = whole_turns(&rig, usual, found);
             assert!(turns <= most, "{}: {turns} turns", rig.name());
             held += u32::from(turns > 0);

@@ -256,7 +256,7 @@ fn upstream_bus_limits_the_rate_of_its_controller() {
     assert!(rate(10_000) > 3.0 * shared);
 }
 
-/// Bytes a second of sequential reads of so many KiB over an interface, and the share and time of the processor.
+/// Bytes a second of sequential reads of `kib` KiB over an interface, and the share and the time that the processor is busy.
 fn interface(kind: &str, kib: u32) -> (f64, f64, Nanos) {
     let mut engine = four(&format!("[host.interface]\nkind = \"{kind}\""));
     let starts = [(0, Request::read(Lbn(1 << 20), 2 * kib))];

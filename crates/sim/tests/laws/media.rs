@@ -1,5 +1,5 @@
-//! What is on the media when, as the device tells it: what a flush and a forced write promise is there, nothing is told that
-//! was not written, and a power cut tears one access at most.
+//! What is on the media and since when, as the device reports it. The data of a completed forced write or flush are there, the
+//! device reports only what was written, and a power cut tears at most one access.
 
 use crate::history::{Asked, History};
 use crate::support::*;
@@ -84,7 +84,7 @@ impl Asks {
     }
 }
 
-/// A device under such a load, and what it told.
+/// A device under such a load, and the media writes that it reported.
 pub(crate) struct Run {
     pub(crate) device: Device,
     pub(crate) asks: Asks,
@@ -130,7 +130,7 @@ impl Run {
         }
     }
 
-    /// Goes on up to a time; `done` sees what comes back.
+    /// Advances device and load to a time; calls `done` for each completion.
     pub(crate) fn until(&mut self, end: Instant, mut done: impl FnMut(&mut Run, usize, &Completion)) {
         loop {
             let room = self.device.outstanding() < self.depth;
@@ -177,7 +177,7 @@ impl Run {
         self.tags.insert(tag.0, number);
     }
 
-    /// Takes what the device has told.
+    /// Collects the media writes that the device has reported since the last call.
     pub(crate) fn listen(&mut self) {
         while let Some(told) = self.device.poll_media_write() {
             for block in told.start.0..told.end.0 {
@@ -215,7 +215,7 @@ fn flushed_and_forced_writes_are_on_the_media() {
     }
 }
 
-/// That the data of what is told came over the bus first, and those before them in the same write.
+/// Asserts that the bus had time to transfer the data of a media write, and those before them in the same request, before it.
 fn assert_came_first(rig: &Rig, told: &MediaWrite, request: &Request) {
     let bus = rig.spec.bus.write_us_per_sector * 1e3 * (told.end - request.lbn) as f64;
     let found = (told.at.0 as f64 - told.submitted.0 as f64) + 3.0;
@@ -274,7 +274,7 @@ fn media_write_is_never_reported_before_it_can_happen() {
                 assert!(last <= told.at, "{name}: one after the other");
                 last = told.at;
                 for block in told.start.0..told.end.0 {
-                    // Of two that were under way at once, either may be the last.
+                    // Of two writes that were outstanding at the same time, either may be the last.
                     let end = run.ends.get(&told.submitted).copied().unwrap_or(Instant::MAX);
                     let before = media.insert(block, told.submitted);
                     let in_order = before.is_none_or(|before| before <= told.submitted || end > before);
@@ -365,7 +365,7 @@ fn power_cut_tears_at_most_one_access_between_sectors() {
             let name = format!("{}, cut at {cut}", rig.name());
             let (head, tail) = run.told.split_at(before);
             assert_eq!(head, &whole.told[..before], "{name}");
-            // Of the access under way, what it would have told of its first sectors.
+            // The cut run reports what the whole run reports, but of the access that the cut tears only the first sectors.
             for (told, would) in tail.iter().zip(&whole.told[before..]) {
                 assert!(told.start == would.start && told.submitted == would.submitted, "{name}: {told:?}");
                 if told.end == would.end {
@@ -377,7 +377,7 @@ fn power_cut_tears_at_most_one_access_between_sectors() {
                 assert!(told.end.0.is_multiple_of(physical), "{name}: {told:?} in a sector");
                 assert!(told.end < would.end && told.at < would.at, "{name}: {told:?}");
             }
-            // All that had gone by is told, and no more than the sector that was under the head.
+            // All that was on the media by the cut is reported, and after it at most the sector that was under the head.
             let after = &whole.told[before + tail.len()..];
             let outer = rig.spread(40).map(|lbn| rig.geometry().extent_at(lbn).sectors_per_track);
             let sector = rig.turn() / f64::from(outer.min().expect("there are blocks"));

@@ -106,8 +106,8 @@ fn of_today() -> impl Iterator<Item = Rig> {
     shipped().into_iter().filter(move |rig| names.contains(&rig.name()))
 }
 
-/// The longest response of reads, one at a time, beside 24 random writes outstanding and a log that is flushed after each of
-/// its writes.
+/// The longest response of reads, one at a time, while 24 random writes are outstanding; with `log` also flushes, one at a time,
+/// as of a log that is flushed after each of its writes.
 fn longest_read(rig: &Rig, log: bool) -> Nanos {
     let (mut device, mut random) = (rig.device(), seeded(11));
     let (mut longest, mut now, mut read_since, mut flushes) =
@@ -145,7 +145,7 @@ fn longest_read(rig: &Rig, log: bool) -> Nanos {
 #[test]
 fn read_response_stays_short_with_a_full_write_cache() {
     for rig in of_today() {
-        // At most the write under way, a destage and the read itself; two seeks and some turns each.
+        // At most the write in progress, a destage and the read itself; two seeks and some turns each.
         let longest = longest_read(&rig, false);
         assert!(longest < Nanos::from_ms(150.0), "{}: {longest}", rig.name());
     }

@@ -6,7 +6,7 @@ use headstack_policy::order;
 use headstack_workload::{Closed, Distribution, Load, Open, Poll};
 use rand::RngExt;
 
-/// A load, and what a watcher beside the host counts: the integral of the requests outstanding over time.
+/// A load, and what an observer at the host measures: the number of outstanding requests, integrated over time.
 struct Watched<L> {
     load: L,
     outstanding: u64,
@@ -155,7 +155,7 @@ fn every_order_keeps_the_arm_busy_while_requests_wait() {
 fn single_reads_complete_alike_at_any_queue_depth() {
     for rig in all() {
         let mut random = seeded(11);
-        // Some go on where the last one ended, which the read-ahead may have, and some come while it still runs.
+        // Some reads start where the last one ended, so that the buffer may hold them, and some arrive during the read-ahead.
         let mut reads = Vec::new();
         for _ in 0..200 {
             let sectors = random.random_range(1..=64);

@@ -57,7 +57,7 @@ fn zero_latency_track_read_takes_one_turn_from_any_phase() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::WithinTrack);
         for track in rig.whole_tracks(3) {
-            // The sector in which the head lands has begun already, and is read when it comes round again.
+            // The sector in which the head lands has begun already, so it is read last, when it passes the head again.
             let sector = rig.turn() / f64::from(track.sectors_per_track);
             let mut over = Vec::new();
             for done in at_all_phases(&rig, track.first, track.sectors, 211) {

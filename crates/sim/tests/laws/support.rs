@@ -135,7 +135,7 @@ impl Rig {
         Device::with_drive(self.drive.clone(), &self.spec, options).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A device that holds so many commands and serves them in this order.
+    /// A device that holds `depth` commands and serves them in this order.
     pub(crate) fn queued(&self, depth: u32, order: &str) -> Device {
         let order = Some(order.to_string());
         self.device_with(&DeviceOptions { seed: 1, depth: Some(depth), order })
@@ -159,7 +159,7 @@ impl Rig {
         60e9 / (mechanics.rpm * (1.0 + mechanics.rpm_deviation_percent / 100.0))
     }
 
-    /// So many turns after a time.
+    /// The time that is `turns` turns after `time`.
     pub(crate) fn after(&self, time: Instant, turns: f64) -> Instant {
         time + Nanos((turns * self.turn()).round() as u64)
     }

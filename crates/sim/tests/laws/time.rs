@@ -1,4 +1,4 @@
-//! The device is told the time: when it is told, and where on the clock, changes nothing.
+//! Each call passes the time to the device: neither how often it is called nor the time at which a run begins changes a result.
 
 use crate::accounting::any_request;
 use crate::support::*;

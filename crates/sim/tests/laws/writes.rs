@@ -6,7 +6,7 @@ use headstack_model::{Extent, Instant, Lbn, Nanos, Request};
 use headstack_sim::Device;
 use headstack_workload::{Closed, Pattern, Region, Shape};
 
-/// With a write cache of so many sectors that is destaged only when it must be, and a fast bus.
+/// The rig with a fast bus, and with a write cache of `sectors` sectors that is destaged only when it is full or flushed.
 fn write_back(rig: &Rig, sectors: u64) -> Rig {
     rig.plain().with(|spec| {
         spec.cache = CacheSpec {

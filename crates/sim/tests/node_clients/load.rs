@@ -21,7 +21,7 @@ pub(crate) enum Pattern {
     Reordered,
     /// With a gap of three requests after each.
     Strided,
-    /// Anywhere in a region of so many megabytes, all places equally likely.
+    /// Anywhere in a region of this size in megabytes, all places equally likely.
     Random(u64),
     /// Sequential; clients read one file in pairs, the second 10 requests behind the first.
     SharedFile,

@@ -8,7 +8,8 @@ use headstack_sim::{Engine, Finished};
 use headstack_workload::{Load, Member, Mix, Region, StreamShape, Streams};
 use load::{Clients, Pattern};
 
-/// A load: `clients` clients with `depth` requests of `kib` KiB outstanding each, beside sequential streams of 64 KiB.
+/// A load: `clients` clients with `depth` requests of `kib` KiB outstanding each, and in addition `streams` sequential streams
+/// of 64 KiB.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     pattern: Pattern,

@@ -131,7 +131,7 @@ pub(super) fn writers(setting: &Setting<'_>) -> Result<Findings, StudyError> {
             .with_table(table)]))
 }
 
-/// A random reader beside streams.
+/// A random reader in addition to streams.
 pub(super) fn random_reader(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let plan = |readers, random| Plan { random, ..Plan::new(setting, readers) };
     let plans = [

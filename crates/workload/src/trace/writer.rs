@@ -58,7 +58,7 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Writes what stands behind the last record, and gives back the output and what was lost.
+    /// Writes what the format has behind the last record; returns the output and what was lost.
     ///
     /// *Errors:* the output cannot be written.
     pub fn finish(mut self, header: &Header) -> io::Result<(W, Losses)> {

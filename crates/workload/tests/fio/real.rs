@@ -330,7 +330,7 @@ fn popular_places_match_fio_in_popularity() {
             assert_same_shares(text, (&ours, &theirs), |access| access.offset * 20 / (64 << 20));
             continue;
         }
-        // The first so many places together: single ones differ by which of several happens to come first.
+        // Compares the accesses of the N most popular places together: which of several places is the next popular one is random.
         for most in [1, 10, 100, 1000] {
             let sum = |all: &[usize]| all.iter().take(most).sum::<usize>();
             let what = format!("{text}: the {most} most popular");

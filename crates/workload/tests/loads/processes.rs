@@ -53,7 +53,7 @@ fn refused(spec: SyntheticSpec) -> String {
     format!("{}: {error}", error.key())
 }
 
-/// That a share of so many lies within 4 standard deviations of the one expected.
+/// Asserts that `found` out of `of` is a share within 4 standard deviations of the expected one.
 pub(super) fn assert_share(name: &str, found: usize, of: usize, expected: f64) {
     let (found, sigma) = (found as f64 / of as f64, (expected * (1.0 - expected) / of as f64).sqrt());
     assert!((found - expected).abs() <= 4.0 * sigma, "{name}: {found}, where {expected} is expected");
