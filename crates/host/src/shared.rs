@@ -41,7 +41,9 @@ impl RequestOrigin {
         match self {
             RequestOrigin::Caller(caller) => caller.answer(Err(error)),
             RequestOrigin::Node(ends, command) => ends.push(command, Err(error)),
-            RequestOrigin::Connection(_) => unreachable!("those come by the disk's own thread"),
+            RequestOrigin::Connection(_) => {
+                unreachable!("the disk's own thread submits what connections request")
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ pub enum Allow {
 
 /// A text that is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{met}` allows nobody: write an address, a network (10.0.0.0/8), unix, uid:NUMBER or cert:NAME")]
+#[error("`{met}` allows no client: write an address, a network (10.0.0.0/8), unix, uid:NUMBER or cert:NAME")]
 pub struct AllowError {
     met: String,
 }

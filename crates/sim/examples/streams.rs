@@ -23,7 +23,7 @@ struct Found {
     worst_ms: f64,
 }
 
-#[allow(clippy::disallowed_methods, reason = "a program is told what to do on its command line")]
+#[allow(clippy::disallowed_methods, reason = "a program reads its options from its command line")]
 fn main() {
     let mut words = std::env::args().skip(1).peekable();
     let name = words.next_if(|word| !word.contains('=')).unwrap_or_else(|| "stream-node".to_string());

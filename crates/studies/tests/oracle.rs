@@ -50,7 +50,7 @@ const DIFFERENCES: [Difference; 7] = [
         shown_by: &["ibm18es.gaps-reads"],
     },
     Difference {
-        what: "the Atlas 10K's read-ahead goes on past its segment",
+        what: "the Atlas 10K's read-ahead continues past its segment",
         apply: |name, spec| spec.cache.read_ahead_past_segment |= name == "atlas-10k",
         shown_by: &["atlas10k.runs-reads-quick", "atlas10k.runs-reads-slow"],
     },

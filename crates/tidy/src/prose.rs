@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn phrases_end_at_punctuation_and_code() {
-        assert_eq!(occurrences("So many, so `x` many, so\nmany: SO MANY", "so many"), 3);
+        assert_eq!(occurrences("At rest, at `x` rest, at\nrest: AT REST", "at rest"), 3);
         assert_eq!(paragraphs("it goes `x` on")[0].text, " it goes · on");
     }
 

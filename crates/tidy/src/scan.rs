@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn identifiers_are_split_into_words() {
-        assert_eq!(words("LeftOpen2_so_manyURLs"), ["left", "open2", "so", "many", "urls"]);
+        assert_eq!(words("LeftOpen2_at_manyURLs"), ["left", "open2", "at", "many", "urls"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn write(records: &[Record], format: &'static Format) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8], format: &'static Format) -> Vec<Record> {
-    let trace = Trace::open(bytes, "trace", None).expect("the format is told");
+    let trace = Trace::open(bytes, "trace", None).expect("the format is recognised");
     assert_eq!(trace.format().name, format.name);
     trace.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}"))
 }

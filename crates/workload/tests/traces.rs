@@ -46,7 +46,7 @@ const REAL: [(&str, usize, usize, f64); 7] = [
 fn validation_traces_are_read_whole() {
     for (name, requests, reads, mean_ms) in REAL {
         let Some(bytes) = real(&format!("{name}.trace")) else { return };
-        let mut trace = Trace::open(&bytes[..], name, None).expect("the format is told");
+        let mut trace = Trace::open(&bytes[..], name, None).expect("the format is recognised");
         assert_eq!(trace.format().name, "validate");
         let records: Vec<Record> = trace.by_ref().collect::<Result<_, _>>().expect("the trace is good");
         assert_eq!(records.len(), requests, "{name}");
@@ -74,7 +74,7 @@ const ROUND: [(&str, &str, usize, bool); 9] = [
 fn real_traces_read_back_unchanged() {
     for (name, format, requests, exact) in ROUND {
         let Some(bytes) = real(name) else { return };
-        let trace = Trace::open(&bytes[..], name, None).expect("the format is told");
+        let trace = Trace::open(&bytes[..], name, None).expect("the format is recognised");
         assert_eq!(trace.format().name, format, "{name}");
         let (records, header) = read(&bytes, trace.format());
         assert_eq!(records.len(), requests, "{name}");
@@ -101,7 +101,8 @@ fn every_format_rewrites_real_trace_identically() {
 #[test]
 fn truncated_trace_is_rejected_in_one_line() {
     let Some(bytes) = real("ajw.1week.srt") else { return };
-    let mut trace = Trace::open(&bytes[..bytes.len() - 10], "week.srt", None).expect("the format is told");
+    let mut trace =
+        Trace::open(&bytes[..bytes.len() - 10], "week.srt", None).expect("the format is recognised");
     let error = trace.by_ref().find_map(Result::err).expect("its end is missing");
     assert_eq!(
         error.to_string(),

@@ -138,10 +138,10 @@ fn sighup_reloads_a_valid_file_and_ignores_a_bad_one() {
     node.signal("HUP");
     node.wait_for("err", "read again: ");
     assert!((0..LOOKS).any(|_| choice() == 0x8000_0006), "the export is for others now");
-    write("\"nobody\"");
+    write("\"anyone\"");
     node.signal("HUP");
     let said = node.wait_for("err", "not read again");
-    assert!(said.contains("node.toml:6: export[0].allow: `nobody` allows nobody"), "{said}");
+    assert!(said.contains("node.toml:6: export[0].allow: `anyone` allows no client"), "{said}");
     assert_eq!(choice(), 0x8000_0006, "all holds as before");
     let mut node = node;
     node.signal("TERM");

@@ -83,7 +83,7 @@ fn probe_stops_at_its_budget_and_resumes_from_the_journal() {
 
 /// The small drive with other zones and another speed: of another make, by the same name, and as large.
 fn stranger(folder: &Path) -> PathBuf {
-    let path = folder.join("stranger.toml");
+    let path = folder.join("other.toml");
     let spec = include_str!("../small.toml").replace("rpm = 12000", "rpm = 10000");
     let spec = spec.replace("sectors_per_track = 600", "sectors_per_track = 540");
     let spec = spec.replace("sectors_per_track = 500", "sectors_per_track = 560");

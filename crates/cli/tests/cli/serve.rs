@@ -48,8 +48,8 @@ fn invalid_serve_arguments_are_rejected_in_one_line() {
         ),
         (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--set", "dispatch_set"], "must be KEY=VALUE"),
         (
-            &["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--user", "nobody-there"],
-            "user nobody-there: there is none",
+            &["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--user", "no-such-user"],
+            "user no-such-user: there is none",
         ),
         (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--metrics", "nowhere"], "--metrics nowhere"),
         (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--stats=1ms"], "50ms"),

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(curve.time(1), Nanos::from_ms(1.0));
         assert_eq!(curve.time(6), Nanos::from_ms(2.0));
         assert_eq!(curve.time(21), Nanos::from_ms(4.0));
-        assert_eq!(curve.time(31), Nanos::from_ms(5.0), "the last slope goes on");
+        assert_eq!(curve.time(31), Nanos::from_ms(5.0), "the last slope continues");
     }
 
     #[test]

@@ -105,7 +105,11 @@ fn extents(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
         }
         // A remapped sector is a run of one, even where its spare happens to be the sector next to the run.
         if end < blocks.len() && follows(&blocks[end - 1], &blocks[end]) {
-            prop_assert!(blocks[end - 1].remapped || blocks[end].remapped, "the run to {} could go on", end);
+            prop_assert!(
+                blocks[end - 1].remapped || blocks[end].remapped,
+                "the run to {} could continue",
+                end
+            );
         }
         next = end;
     }

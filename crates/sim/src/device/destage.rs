@@ -304,7 +304,7 @@ mod tests {
             {
                 begun += 1;
             }
-            now = device.poll_timeout().expect("writes are under way");
+            now = device.poll_timeout().expect("writes are outstanding");
             device.handle_timeout(now);
             while device.poll_completion().is_some() {
                 done += 1;

@@ -55,14 +55,15 @@ impl ExclusiveBus {
 
     /// Ends an arbitration whose time has come; returns the winner.
     pub(crate) fn arbitrate(&mut self, now: Instant) -> u32 {
-        assert!(self.owner.is_none(), "nobody has a bus that is fought for");
+        assert!(self.owner.is_none(), "a bus is arbitrated only while no device owns it");
         let began = now.saturating_sub(self.arbitration.takes);
         let taking_part = (0..self.asked.len()).filter(|index| self.asked[*index].0 <= began);
         let winner = match self.arbitration.by_priority {
             true => taking_part.max_by_key(|index| self.asked[*index].1),
             false => taking_part.min_by_key(|index| self.asked[*index]),
         };
-        let (_, device) = self.asked.swap_remove(winner.expect("somebody asked for it"));
+        let (_, device) =
+            self.asked.swap_remove(winner.expect("a device requested the bus before the arbitration began"));
         (self.owner, self.since) = (Some(device), now);
         device
     }

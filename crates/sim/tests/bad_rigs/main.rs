@@ -196,7 +196,7 @@ fn unknown_key_is_rejected_with_its_line_in_every_table() {
             let mut spoilt = leaf.renamed(file, text, "zyzzyva");
             // Nothing is like it, so that nothing is suggested in its place.
             spoilt.names = "zyzzyva".to_string();
-            Spoilt { what: format!("{} beside it", spoilt.what), ..spoilt }
+            Spoilt { what: format!("{}, an unknown key", spoilt.what), ..spoilt }
         };
         values.map(unknown).collect()
     });
@@ -209,9 +209,9 @@ fn unknown_name_is_rejected_with_key_and_line() {
         let leaves = leaves(text);
         let named = leaves.iter().filter(|leaf| !free.contains(&leaf.name.as_str()));
         let spoilt = named.filter_map(|leaf| match leaf.kind {
-            Kind::Text => Some(leaf.set(file, text, "\"nobody\"")),
+            Kind::Text => Some(leaf.set(file, text, "\"zyzzyva\"")),
             Kind::Array if text[leaf.value.clone()].contains('"') => {
-                Some(leaf.set(file, text, "[\"nobody\"]"))
+                Some(leaf.set(file, text, "[\"zyzzyva\"]"))
             }
             _ => None,
         });
@@ -418,13 +418,17 @@ fn truncated_rig_parses_or_fails_in_one_line() {
 fn error_line_is_right_despite_special_characters_in_names() {
     let mut reader = Reader::default();
     for device in ["a.b", "a[0]", "a.b[7].c", "", "a b"] {
-        let text = four(&format!("[devices]\n\"{device}\" = \"nobody\""));
-        reader.must_refuse(&text, "= \"nobody\"", &format!("devices.{device}: no volume is called `nobody`"));
+        let text = four(&format!("[devices]\n\"{device}\" = \"zyzzyva\""));
+        reader.must_refuse(
+            &text,
+            "= \"zyzzyva\"",
+            &format!("devices.{device}: no volume is called `zyzzyva`"),
+        );
     }
     let text = four("on = \"a\\nb\"");
     reader.must_refuse(&text, "on =", "drive.on: no bus is called `a\\nb`");
-    let text = four("[devices]\n\"a\\nb\" = \"nobody\"");
-    reader.must_refuse(&text, "= \"nobody\"", "devices.a\\nb: no volume");
+    let text = four("[devices]\n\"a\\nb\" = \"zyzzyva\"");
+    reader.must_refuse(&text, "= \"zyzzyva\"", "devices.a\\nb: no volume");
 }
 
 #[test]

@@ -447,7 +447,7 @@ fn arm_taking_hit_waits_for_destage_and_stops_read_ahead() {
         assert_eq!(times(false, write, 0.0).0, at_once, "{}", rig.name());
         assert!(times(true, write, 0.0).0 > at_once, "{}: it waits for the destage", rig.name());
         let read = Request::read(far, 8);
-        assert_eq!(times(false, read, 0.02), (at_once, true), "{}: the read-ahead goes on", rig.name());
+        assert_eq!(times(false, read, 0.02), (at_once, true), "{}: the read-ahead continues", rig.name());
         assert_eq!(times(true, read, 0.02), (at_once, false), "{}: the read-ahead is stopped", rig.name());
     }
 }

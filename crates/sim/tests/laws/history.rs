@@ -127,7 +127,7 @@ fn judge_rejects_only_impossible_media_states() {
     let mut later = history.clone();
     later.complete(beside);
     let forced = later.submit(write(2..4, true));
-    assert_eq!(later.judge(|_| Some(0)), Ok(()), "nobody was told that it is done");
+    assert_eq!(later.judge(|_| Some(0)), Ok(()), "the disk has not completed the forced write");
     later.complete(forced);
     let found = |block| Some(if block == 3 { forced } else { old });
     assert_eq!(later.judge(found), Err(Loss { block: 2, found: Some(old), lost: Some(forced) }));

@@ -337,7 +337,7 @@ fn flush_completes_under_continuous_writes() {
                 asked |= request.op == Op::Flush;
                 writes += 1;
             }
-            now = device.poll_timeout().expect("writes are under way").max(now);
+            now = device.poll_timeout().expect("writes are outstanding").max(now);
             device.handle_timeout(now);
             while let Some(done) = device.poll_completion() {
                 is_done |= done.request.op == Op::Flush;

@@ -88,8 +88,8 @@ fn ncq_allows_at_most_32_tags() {
             let options = DeviceOptions { depth: Some(depth), ..DeviceOptions::default() };
             headstack_sim::Device::with_drive(rig.drive.clone(), &rig.spec, &options)
         };
-        assert_eq!(deep(32).expect("there are so many").depth(), 32);
-        assert_eq!(deep(33).expect_err("there are fewer"), DeviceError::Tags(33));
+        assert_eq!(deep(32).expect("NCQ has 32 tags").depth(), 32);
+        assert_eq!(deep(33).expect_err("NCQ has only 32 tags"), DeviceError::Tags(33));
     }
 }
 

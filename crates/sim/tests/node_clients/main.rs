@@ -110,7 +110,7 @@ fn complaint([without, with]: &[Rig; 2], case: Case) -> Option<String> {
     (is_slow || is_late).then(|| {
         let Case { pattern, clients, depth, kib, streams } = case;
         format!(
-            "{pattern:?}, {clients} clients x {depth} x {kib} KiB beside {streams}: {:.1} MB/s and p99 {:.1} ms, without the \
+            "{pattern:?}, {clients} clients x {depth} x {kib} KiB, {streams} streams: {:.1} MB/s and p99 {:.1} ms, without the \
              scheduler {:.1} and {:.1}",
             node.total, node.p99_ms, plain.total, plain.p99_ms
         )

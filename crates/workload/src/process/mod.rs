@@ -145,7 +145,7 @@ impl<P: Process> Processes<P> {
         };
         let member = &mut self.members[index as usize];
         member.pause(at.since(since));
-        let wake = member.wake().expect("only who can go on queues");
+        let wake = member.wake().expect("only a process that can continue is in the queue");
         self.wakes.push(Reverse((wake, index)));
     }
 

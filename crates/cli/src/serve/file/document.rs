@@ -143,7 +143,7 @@ mod tests {
             ),
             (
                 "[[disk]]\npath = \"a\"\n[[export]]\ndisk = \"a\"\nallow = [\"10.0.0.0/33\"]",
-                "node.toml:5: export[0].allow: `10.0.0.0/33` allows nobody",
+                "node.toml:5: export[0].allow: `10.0.0.0/33` allows no client",
             ),
             (
                 "listen = [\":9\", \"nowhere\"]\n[[disk]]\npath = \"a\"",
