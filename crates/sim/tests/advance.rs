@@ -164,29 +164,29 @@ fn media_writes_are_reported_for_plain_drives_only() {
         engine.track_media();
         let (mut load, mut seen) = (Asks::new(rig.volumes(), 1, 60, 200), Seen::default());
         let mut random = Pcg64Mcg::seed_from_u64(1);
-        let mut told = vec![0; rig.volumes().len()];
-        let mut tell = |engine: &mut Engine| {
-            for (volume, told) in told.iter_mut().enumerate() {
+        let mut reported = vec![0; rig.volumes().len()];
+        let mut collect = |engine: &mut Engine| {
+            for (volume, reported) in reported.iter_mut().enumerate() {
                 while let Some(written) = engine.poll_media_write(volume) {
-                    *told += written.end - written.start;
+                    *reported += written.end - written.start;
                 }
             }
         };
         while seen.finished.len() < 200 {
             let until = engine.now() + step(&mut random);
             advance(&mut engine, until, &mut load, &mut seen);
-            tell(&mut engine);
+            collect(&mut engine);
         }
         let now = engine.now();
         engine.cut_power(now);
-        tell(&mut engine);
+        collect(&mut engine);
         assert_eq!(engine.next_event(), None, "{name}: nothing happens without power");
         let before = seen.finished.len();
         advance(&mut engine, now + Nanos::from_secs(9), &mut load, &mut seen);
         assert_eq!(seen.finished.len(), before, "{name}");
-        for (volume, told) in told.into_iter().enumerate() {
+        for (volume, reported) in reported.into_iter().enumerate() {
             assert_eq!(engine.tells_media(volume), expected, "{name}");
-            assert_eq!(told > 0, expected, "{name}: {told} sectors of volume {volume}");
+            assert_eq!(reported > 0, expected, "{name}: {reported} sectors of volume {volume}");
         }
     }
 }

@@ -43,11 +43,11 @@ fn node_without_scheduling_changes_no_request_time() {
         node.set("node.guard_cost", "0").expect("it is a key");
         let plain: Vec<_> = run(&bare, &mut random(&bare));
         let passed: Vec<_> = run(&node, &mut random(&node));
-        let told = |all: &[Finished]| -> BTreeMap<u64, (Instant, Instant)> {
+        let times_by_id = |all: &[Finished]| -> BTreeMap<u64, (Instant, Instant)> {
             let times = |f: &Finished| (f.id, (f.completion.submitted, f.completion.completed));
             all.iter().map(times).collect()
         };
-        assert_eq!(told(&plain), told(&passed), "{drive}");
+        assert_eq!(times_by_id(&plain), times_by_id(&passed), "{drive}");
     }
 }
 
@@ -212,8 +212,8 @@ fn every_stream_gets_an_equal_share() {
 
 /// Advances an engine with a load step by step, and passes the state of the scheduler to `look` after each step.
 fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&View)) {
-    struct Nobody;
-    impl Observer for Nobody {
+    struct NoObserver;
+    impl Observer for NoObserver {
         fn finished(&mut self, _: &Finished) {}
         fn served(&mut self, _: u32, _: &Completion) {}
     }
@@ -222,7 +222,7 @@ fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&Vie
     let (mut now, step) = (Instant::ZERO, Nanos(7_919_001));
     while now < Instant::from_secs(seconds) {
         now += step;
-        engine.advance(now, load, &mut Nobody);
+        engine.advance(now, load, &mut NoObserver);
         let streams = engine.streams(0).expect("there is a node");
         streams.check();
         look(&streams.view());

@@ -1,4 +1,4 @@
-//! Whatever is asked of whatever drive: each request comes back once, never early, with parts that add up.
+//! Whatever is requested of whatever drive: each request comes back once, never early, with parts that add up.
 
 use headstack_model::spec::{CacheSpec, ReadAhead, Segmentation, Tagging, WriteCache, ZeroLatency};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request, drives};
@@ -199,11 +199,11 @@ fn judge(spec: &DriveSpec, options: &DeviceOptions, asks: &[Ask], late_ns: u64) 
     let done = play(&mut device, &script, late_ns);
     assert_eq!(device.outstanding(), 0, "all have come back");
     let key = |request: &Request| (request.lbn.0, request.sectors, request.op == Op::Write, request.fua);
-    let mut asked: Vec<_> = script.iter().map(|(_, request)| key(request)).collect();
+    let mut submitted: Vec<_> = script.iter().map(|(_, request)| key(request)).collect();
     let mut served: Vec<_> = done.iter().map(|done| key(&done.request)).collect();
-    asked.sort_unstable();
+    submitted.sort_unstable();
     served.sort_unstable();
-    assert_eq!(asked, served, "each has come back once");
+    assert_eq!(submitted, served, "each has come back once");
     let turn = 60e9 / (spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0));
     for one in &done {
         assert_eq!(one.outcome, Outcome::Done);

@@ -287,9 +287,9 @@ mod tests {
             let mut flows: Vec<(u32, Route, Flow)> = Vec::new();
             for one in all {
                 let end = |(_, _, flow): &(u32, Route, Flow)| flow.begins + flow.least;
-                let beside =
+                let on_its_side =
                     flows.iter().filter(|other| other.1.side == one.1.side && end(other) > one.2.begins);
-                if beside.count() < 2 {
+                if on_its_side.count() < 2 {
                     flows.push(one);
                 }
             }

@@ -400,12 +400,12 @@ mod tests {
     use std::cell::RefCell;
 
     /// Random requests, four at a time, each reported to the collector.
-    struct Told<'a> {
+    struct ReportingLoad<'a> {
         load: Closed,
         books: &'a RefCell<Collector>,
     }
 
-    impl Load for Told<'_> {
+    impl Load for ReportingLoad<'_> {
         fn poll(&mut self, now: Instant) -> Poll {
             let poll = self.load.poll(now);
             if let Poll::Issue(issue) = &poll {
@@ -434,7 +434,7 @@ mod tests {
         let books = RefCell::new(Collector::new(&[volume], &[]));
         books.borrow_mut().count_from(0, counted_from);
         let (mut engine, mut responses) = (Engine::new(vec![device]), 0);
-        engine.run(&mut Told { load, books: &books }, &mut |finished| {
+        engine.run(&mut ReportingLoad { load, books: &books }, &mut |finished| {
             responses += finished.completion.response().0;
             books.borrow_mut().finished(finished);
         });

@@ -37,14 +37,14 @@ struct Processes {
     all: Vec<Process>,
     /// When each asks again, while it does not wait.
     due: Vec<Option<Instant>>,
-    asked: Vec<u64>,
+    issued: Vec<u64>,
     until: Instant,
 }
 
 impl Processes {
     fn new(all: &[Process], seconds: u64) -> Processes {
         let due = vec![Some(Instant::ZERO); all.len()];
-        Processes { all: all.to_vec(), due, asked: vec![0; all.len()], until: Instant::from_secs(seconds) }
+        Processes { all: all.to_vec(), due, issued: vec![0; all.len()], until: Instant::from_secs(seconds) }
     }
 }
 
@@ -55,20 +55,20 @@ impl Load for Processes {
         if at > now {
             return Poll::Later(at);
         }
-        let (process, asked) = (self.all[index], self.asked[index]);
-        let spread = asked * 7_368_787 % 125_000 * 8;
-        let lbn = Lbn(process.first + if process.step == 0 { spread } else { asked * process.step });
-        self.asked[index] += 1;
+        let (process, issued) = (self.all[index], self.issued[index]);
+        let spread = issued * 7_368_787 % 125_000 * 8;
+        let lbn = Lbn(process.first + if process.step == 0 { spread } else { issued * process.step });
+        self.issued[index] += 1;
         self.due[index] = None;
         let request = Request { op: process.op, lbn, sectors: 8, fua: false };
-        let id = (asked << 8) | index as u64;
+        let id = (issued << 8) | index as u64;
         let Process { urgent, idle, .. } = process;
         Poll::Issue(Issue { source: index as u32, urgent, idle, ..Issue::new(0, request, id) })
     }
 
     fn handle_completion(&mut self, now: Instant, id: u64) {
         let index = (id & 0xff) as usize;
-        self.due[index] = (self.asked[index] < self.all[index].count).then(|| now + self.all[index].think);
+        self.due[index] = (self.issued[index] < self.all[index].count).then(|| now + self.all[index].think);
     }
 }
 

@@ -123,6 +123,7 @@ fn cylinder_order_shortens_seeks_on_seek_first_layouts() {
 #[test]
 fn order_without_track_map_falls_back_to_lbns() {
     let spec = by_surface("ff");
-    let told = |order: &str| play(&spec, "fcfs", &format!("queue = {{ depth = 1, order = \"{order}\" }}"));
-    assert_eq!(told("sptf"), at_host(&spec, "sstf-lbn", "lbn"));
+    let at_host_without_map =
+        |order: &str| play(&spec, "fcfs", &format!("queue = {{ depth = 1, order = \"{order}\" }}"));
+    assert_eq!(at_host_without_map("sptf"), at_host(&spec, "sstf-lbn", "lbn"));
 }

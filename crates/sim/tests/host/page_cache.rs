@@ -230,13 +230,13 @@ fn any_host() -> impl Strategy<Value = String> {
         ["", "queue.elevator = \"deadline\"", "queue.elevator = \"bfq\"", "queue.order = \"c-look\""];
     let times = (0u32..3, select(vec![0.0, 0.4, 30.0]), 1u32..100, 0u32..60);
     (select(queues.to_vec()), 0u32..300, 1u32..40, 1u32..40, times).prop_map(
-        |(queue, ahead, background, hard, (interval, copy, expire, under_way))| {
+        |(queue, ahead, background, hard, (interval, copy, expire, in_flight))| {
             format!(
                 "page_cache = {{ memory_mb = 1, read_ahead_kb = {ahead}, dirty_background_ratio = {background}, \
                  dirty_ratio = {hard}, dirty_writeback_centisecs = {}, dirty_expire_centisecs = {expire}, \
                  writeback_requests = {}, copy_us_per_page = {copy:?} }}\n{queue}",
                 interval * 7,
-                under_way + 1
+                in_flight + 1
             )
         },
     )
@@ -247,9 +247,9 @@ proptest! {
 
     #[test]
     fn every_page_cache_completes_each_request_once(host in any_host(), issues in any_issues()) {
-        let asked: Vec<Issue> = issues.iter().map(|(_, issue)| *issue).collect();
+        let issued: Vec<Issue> = issues.iter().map(|(_, issue)| *issue).collect();
         let (seen, engine) = run_on(&host, &mut Script::new(issues));
-        seen.judge(&asked);
+        seen.judge(&issued);
         let hard: u32 = host.split("dirty_ratio = ").nth(1).and_then(|rest| rest.split(',').next())
             .and_then(|text| text.parse().ok()).expect("it is there");
         let limit = u64::from((256 * hard / 100).max(1));

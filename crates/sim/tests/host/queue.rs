@@ -199,10 +199,10 @@ proptest! {
 
     #[test]
     fn every_host_queue_completes_each_request_once(queue in any_queue(), issues in any_issues()) {
-        let asked: Vec<Issue> = issues.iter().map(|(_, issue)| *issue).collect();
+        let issued: Vec<Issue> = issues.iter().map(|(_, issue)| *issue).collect();
         let mut load: Box<dyn Load> = Box::new(Script::new(issues));
         let seen = run(vec![drive(8), drive(8)], &host(&queue), load.as_mut());
-        seen.judge(&asked);
+        seen.judge(&issued);
         let spec = host(&queue).queue;
         let most = spec.max_sectors_kb.expect("it was given") * 2;
         prop_assert!(seen.commands.iter().all(|command| command.request.sectors <= most));

@@ -80,9 +80,9 @@ impl Seen {
     }
 
     /// What holds of every run: each id came back once, its parts add up, and no command is longer than it may be.
-    pub(crate) fn judge(&self, asked: &[Issue]) {
+    pub(crate) fn judge(&self, issued: &[Issue]) {
         let mut requests: BTreeMap<u64, Request> =
-            asked.iter().map(|issue| (issue.id, issue.request)).collect();
+            issued.iter().map(|issue| (issue.id, issue.request)).collect();
         for one in &self.finished {
             let request = requests.remove(&one.id).expect("a request comes back once");
             assert_eq!(one.completion.request, request);

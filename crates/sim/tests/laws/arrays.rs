@@ -4,7 +4,7 @@ use crate::support::{Rig, all_plain, any_lbn, seeded, shipped, small};
 use headstack_model::{Instant, Lbn, Op, Request};
 use headstack_policy::stripe::{Array, Organisation, ReadChoice, Shape, Unit, WriteOrder};
 use headstack_sim::{ArrayVolume, Completion, Engine, Finished, HostSpec, Observer, Outcome};
-use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape as Asked};
+use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape as LoadShape};
 
 /// An array of drives of one kind.
 fn shape(rig: &Rig, organisation: Organisation, members: usize, unit: u64) -> Shape {
@@ -175,8 +175,8 @@ fn striped_request_completes_with_its_slowest_part() {
         for (finished, commands) in one_by_one(&mut engine, requests) {
             let slowest = commands.iter().map(|(_, command)| command.completed).max();
             assert_eq!(Some(finished.completion.completed), slowest, "{}", rig.name());
-            let asked: u32 = commands.iter().map(|(_, command)| command.request.sectors).sum();
-            assert_eq!(asked, 32, "no block is read twice, or not at all");
+            let read: u32 = commands.iter().map(|(_, command)| command.request.sectors).sum();
+            assert_eq!(read, 32, "no block is read twice, or not at all");
         }
     }
 }
@@ -184,7 +184,7 @@ fn striped_request_completes_with_its_slowest_part() {
 /// A closed load of single blocks all over a volume.
 fn closed(sectors: u64, depth: u32, read_share: f64, requests: u64) -> Closed {
     let region = Region::whole(sectors);
-    let shape = Asked { region, pattern: Pattern::Random, sectors: 1, alignment: 1, read_share };
+    let shape = LoadShape { region, pattern: Pattern::Random, sectors: 1, alignment: 1, read_share };
     Closed::new(shape, depth, requests, 9).expect("the load fits")
 }
 
@@ -239,9 +239,14 @@ fn every_organisation_completes_and_accounts_each_request() {
                 let worn = Shape { failed, spares, write_order, ..shape(&rig, organisation, 4, 24) };
                 let (mut engine, sectors) = engine(&rig, worn);
                 let region = Region::whole(sectors);
-                let asked =
-                    Asked { region, pattern: Pattern::Random, sectors: 40, alignment: 1, read_share: 0.5 };
-                let mut load = Closed::new(asked, 6, 400, 3).expect("the load fits");
+                let shape = LoadShape {
+                    region,
+                    pattern: Pattern::Random,
+                    sectors: 40,
+                    alignment: 1,
+                    read_share: 0.5,
+                };
+                let mut load = Closed::new(shape, 6, 400, 3).expect("the load fits");
                 let mut ids = std::collections::BTreeSet::new();
                 engine.run(&mut load, &mut |finished| {
                     let completion = &finished.completion;

@@ -129,9 +129,14 @@ fn slow_block_delays_only_its_own_accesses_by_its_turns() {
                 assert_close(rig.name(), more, f64::from(turns) * turn, 6.0);
                 assert_eq!(slow.parts.seek, usual.parts.seek, "{}", rig.name());
             }
-            for beside in [Request::read(lbn, 3), Request::write(lbn + 5, 3)] {
-                let usual = ask(&mut rig.device(), Instant::ZERO, beside);
-                assert_eq!(ask(&mut with(&rig, &[fault]), Instant::ZERO, beside), usual, "{}", rig.name());
+            for unaffected in [Request::read(lbn, 3), Request::write(lbn + 5, 3)] {
+                let usual = ask(&mut rig.device(), Instant::ZERO, unaffected);
+                assert_eq!(
+                    ask(&mut with(&rig, &[fault]), Instant::ZERO, unaffected),
+                    usual,
+                    "{}",
+                    rig.name()
+                );
             }
         }
     }
@@ -239,14 +244,17 @@ fn impossible_faults_are_rejected() {
     let rig = &small()[0];
     let sectors = rig.sectors();
     let mut device = rig.device();
-    let told = |device: &mut Device, fault| device.inject(fault).expect_err("it cannot have it").to_string();
+    let error = |device: &mut Device, fault| device.inject(fault).expect_err("it cannot have it").to_string();
     let blocks = |start: u64, end: u64| {
         format!("blocks {start} to {end} (not included) are outside the drive's 0 to {sectors}, or none")
     };
-    assert_eq!(told(&mut device, medium(Lbn(7), 0, None, false)), blocks(7, 7));
-    assert_eq!(told(&mut device, medium(Lbn(sectors - 1), 2, None, false)), blocks(sectors - 1, sectors + 1));
+    assert_eq!(error(&mut device, medium(Lbn(7), 0, None, false)), blocks(7, 7));
+    assert_eq!(
+        error(&mut device, medium(Lbn(sectors - 1), 2, None, false)),
+        blocks(sectors - 1, sectors + 1)
+    );
     let slow = |turns| Fault::Slow { start: Lbn(0), end: Lbn(1), turns };
-    assert_eq!(told(&mut device, slow(0)), "0 turns are outside 1 to 100000");
+    assert_eq!(error(&mut device, slow(0)), "0 turns are outside 1 to 100000");
     assert_eq!(device.inject(slow(100_001)), Err(FaultError::Turns(100_001)));
 }
 

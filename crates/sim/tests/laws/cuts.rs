@@ -14,10 +14,10 @@ fn cut(rig: &Rig, seed: u64, lies: bool) -> (Run, Result<(), Loss>) {
     let step = Nanos::from_ms(2.0);
     // As the load goes, so that every drive is cut early and late, at work and at rest.
     while left > 0 {
-        let (asked, next) = (run.history.len(), run.now + step);
+        let (submitted, next) = (run.history.len(), run.now + step);
         run.until(next, |_, _, _| {});
         run.now = next;
-        left -= (run.history.len() - asked).clamp(1, left);
+        left -= (run.history.len() - submitted).clamp(1, left);
     }
     let at = rig.after(run.now, run.asks.random().random_range(0.0..3.0));
     run.until(at, |_, _, _| {});

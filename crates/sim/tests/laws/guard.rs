@@ -21,7 +21,7 @@ struct Outcome {
 
 fn play(rig: &Rig, order: &str, mut guard: Guard, requests: usize) -> Outcome {
     let (mut device, mut random) = (rig.queued(DEPTH as u32, order), seeded(71));
-    let (mut held, mut asked): (VecDeque<Instant>, Vec<Instant>) =
+    let (mut held, mut arrived): (VecDeque<Instant>, Vec<Instant>) =
         (VecDeque::new(), vec![Instant::ZERO; DEPTH]);
     let (mut now, mut longest, mut done) = (Instant::ZERO, Nanos::ZERO, 0);
     held.extend([Instant::ZERO; DEPTH]);
@@ -30,14 +30,14 @@ fn play(rig: &Rig, order: &str, mut guard: Guard, requests: usize) -> Outcome {
             let region = if random.random_bool(0.9) { rig.sectors() / 10 } else { rig.sectors() };
             let request = Request::read(Lbn(random.random_range(0..region)), 1);
             let Tag(tag) = device.submit(now, request).expect("as many wait as there are places");
-            asked[tag as usize] = held.pop_front().expect("one was seen to wait");
+            arrived[tag as usize] = held.pop_front().expect("one was seen to wait");
             guard.issued(now, tag);
         }
         let completion = next(&mut device);
         now = completion.completed;
         let Tag(tag) = completion.tag;
         guard.completed(now, tag);
-        longest = longest.max(now - asked[tag as usize]);
+        longest = longest.max(now - arrived[tag as usize]);
         held.push_back(now);
         done += 1;
     }

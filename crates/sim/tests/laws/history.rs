@@ -1,4 +1,4 @@
-//! What a disk may hold after its power went, by what it was asked and what it promised: the judge of power cuts.
+//! What a disk may hold after its power went, by what was submitted to it and what it completed: the judge of power cuts.
 //!
 //! It knows nothing of drives: it can judge anything that stores blocks and reports when they are safe. Each write makes a
 //! version of its blocks, and is *safe* once it was forced and is done, or once a flush is done that came after it was done.
@@ -8,24 +8,24 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-/// What was asked.
+/// An operation that a disk executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum DiskOperation {
     /// A write of these blocks, `forced` when it is done only once it is safe.
     Write { blocks: Range<u64>, forced: bool },
     /// Everything that is done so far is to be safe.
     Flush,
 }
 
-/// What was asked, and when by the count of what happened.
+/// An operation, and when it was submitted and completed, as a number of events.
 #[derive(Clone, Debug)]
 struct Entry {
-    asked: Asked,
+    operation: DiskOperation,
     submitted: u64,
     completed: Option<u64>,
 }
 
-/// Everything that was asked of a disk, in its order. Numbers of entries count from 0.
+/// All operations submitted to a disk, in their order, numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     entries: Vec<Entry>,
@@ -54,10 +54,10 @@ impl fmt::Display for Loss {
 }
 
 impl History {
-    /// Something is asked; its number.
-    pub(crate) fn submit(&mut self, asked: Asked) -> usize {
+    /// Adds a submitted operation; returns its number.
+    pub(crate) fn submit(&mut self, operation: DiskOperation) -> usize {
         self.happened += 1;
-        self.entries.push(Entry { asked, submitted: self.happened, completed: None });
+        self.entries.push(Entry { operation, submitted: self.happened, completed: None });
         self.entries.len() - 1
     }
 
@@ -67,18 +67,20 @@ impl History {
         self.entries[number].completed = Some(self.happened);
     }
 
-    /// How much was asked.
+    /// The number of operations submitted so far.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Which writes are safe.
     fn safe(&self) -> Vec<bool> {
-        let flushes = self.entries.iter().filter(|entry| entry.asked == Asked::Flush);
+        let flushes = self.entries.iter().filter(|entry| entry.operation == DiskOperation::Flush);
         // The last flush that is done covers what any other did.
         let flushed = flushes.filter(|flush| flush.completed.is_some()).map(|flush| flush.submitted).max();
-        let is_safe = |entry: &Entry| match (&entry.asked, entry.completed) {
-            (Asked::Write { forced, .. }, Some(done)) => *forced || flushed.is_some_and(|at| done < at),
+        let is_safe = |entry: &Entry| match (&entry.operation, entry.completed) {
+            (DiskOperation::Write { forced, .. }, Some(done)) => {
+                *forced || flushed.is_some_and(|at| done < at)
+            }
             _ => false,
         };
         self.entries.iter().map(is_safe).collect()
@@ -91,7 +93,7 @@ impl History {
         let safe = self.safe();
         let mut writes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (number, entry) in self.entries.iter().enumerate() {
-            if let Asked::Write { blocks, .. } = &entry.asked {
+            if let DiskOperation::Write { blocks, .. } = &entry.operation {
                 blocks.clone().for_each(|block| writes.entry(block).or_default().push(number));
             }
         }
@@ -113,19 +115,19 @@ impl History {
 #[test]
 fn judge_rejects_only_impossible_media_states() {
     let mut history = History::default();
-    let write = |blocks, forced| Asked::Write { blocks, forced };
+    let write = |blocks, forced| DiskOperation::Write { blocks, forced };
     let old = history.submit(write(0..4, false));
     history.complete(old);
-    let flush = history.submit(Asked::Flush);
-    let beside = history.submit(write(1..3, false));
+    let flush = history.submit(DiskOperation::Flush);
+    let outstanding = history.submit(write(1..3, false));
     history.complete(flush);
     let all = |at: fn(u64) -> Option<usize>| history.judge(at);
     assert_eq!(all(|_| Some(0)), Ok(()));
     assert_eq!(all(|block| Some(if block == 2 { 2 } else { 0 })), Ok(()), "torn between blocks");
     assert_eq!(all(|_| None), Err(Loss { block: 0, found: None, lost: Some(old) }));
-    assert_eq!(all(|_| Some(2)), Err(Loss { block: 0, found: Some(beside), lost: None }), "never there");
+    assert_eq!(all(|_| Some(2)), Err(Loss { block: 0, found: Some(outstanding), lost: None }), "never there");
     let mut later = history.clone();
-    later.complete(beside);
+    later.complete(outstanding);
     let forced = later.submit(write(2..4, true));
     assert_eq!(later.judge(|_| Some(0)), Ok(()), "the disk has not completed the forced write");
     later.complete(forced);

@@ -207,8 +207,8 @@ fn exclusive_bus_is_held_by_one_device_at_a_time() {
                 let tenures = mixed(&mut engine, seed as u64);
                 assert_eq!(tenures.finished, 600, "{preset}, {bus}, {over}");
                 let held: u64 = tenures.held.values().map(|time| time.0).sum();
-                let told: Vec<u64> = engine.link_usage().iter().map(|link| link.busy.0).collect();
-                assert_eq!((vec![held], tenures.held.len()), (told, 4), "{preset}, {bus}, {over}");
+                let reported: Vec<u64> = engine.link_usage().iter().map(|link| link.busy.0).collect();
+                assert_eq!((vec![held], tenures.held.len()), (reported, 4), "{preset}, {bus}, {over}");
                 assert!(held <= engine.now().0);
             }
         }

@@ -1,7 +1,7 @@
 //! What is on the media and since when, as the device reports it. The data of a completed forced write or flush are there, the
 //! device reports only what was written, and a power cut tears at most one access.
 
-use crate::history::{Asked, History};
+use crate::history::{DiskOperation, History};
 use crate::support::*;
 use headstack_model::spec::{Tagging, WriteCache};
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
@@ -102,7 +102,7 @@ pub(crate) struct Run {
     pub(crate) writes: BTreeMap<Instant, (usize, Request)>,
     /// Of each time of submission: when that write was done.
     ends: BTreeMap<Instant, Instant>,
-    pub(crate) told: Vec<MediaWrite>,
+    pub(crate) reported: Vec<MediaWrite>,
     /// Of each block: when the write was submitted whose data are on the media.
     pub(crate) media: BTreeMap<u64, Instant>,
 }
@@ -125,7 +125,7 @@ impl Run {
             tags: BTreeMap::new(),
             writes: BTreeMap::new(),
             ends: BTreeMap::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             media: BTreeMap::new(),
         }
     }
@@ -160,16 +160,18 @@ impl Run {
         let request = self.asks.next();
         self.due = self.now + self.asks.gap() + Nanos(1);
         if request.op == Op::Flush && self.lies {
-            let number = self.history.submit(Asked::Flush);
+            let number = self.history.submit(DiskOperation::Flush);
             return self.history.complete(number);
         }
         let tag = self.device.submit(self.now, request).expect("there is room");
         let blocks = request.lbn.0..request.end().0;
         let number = match request.op {
-            Op::Write => self.history.submit(Asked::Write { blocks, forced: request.fua || self.through }),
-            Op::Flush => self.history.submit(Asked::Flush),
+            Op::Write => {
+                self.history.submit(DiskOperation::Write { blocks, forced: request.fua || self.through })
+            }
+            Op::Flush => self.history.submit(DiskOperation::Flush),
             // To the judge a read is a write of nothing.
-            Op::Read => self.history.submit(Asked::Write { blocks: 0..0, forced: false }),
+            Op::Read => self.history.submit(DiskOperation::Write { blocks: 0..0, forced: false }),
         };
         if request.op == Op::Write {
             self.writes.insert(self.now, (number, request));
@@ -179,11 +181,11 @@ impl Run {
 
     /// Collects the media writes that the device has reported since the last call.
     pub(crate) fn listen(&mut self) {
-        while let Some(told) = self.device.poll_media_write() {
-            for block in told.start.0..told.end.0 {
-                self.media.insert(block, told.submitted);
+        while let Some(written) = self.device.poll_media_write() {
+            for block in written.start.0..written.end.0 {
+                self.media.insert(block, written.submitted);
             }
-            self.told.push(told);
+            self.reported.push(written);
         }
     }
 
@@ -216,10 +218,10 @@ fn flushed_and_forced_writes_are_on_the_media() {
 }
 
 /// Asserts that the bus had time to transfer the data of a media write, and those before them in the same request, before it.
-fn assert_came_first(rig: &Rig, told: &MediaWrite, request: &Request) {
-    let bus = rig.spec.bus.write_us_per_sector * 1e3 * (told.end - request.lbn) as f64;
-    let found = (told.at.0 as f64 - told.submitted.0 as f64) + 3.0;
-    assert!(found >= bus, "{}: {told:?} {found} ns after {request:?}, whose data took {bus}", rig.name());
+fn assert_came_first(rig: &Rig, written: &MediaWrite, request: &Request) {
+    let bus = rig.spec.bus.write_us_per_sector * 1e3 * (written.end - request.lbn) as f64;
+    let found = (written.at.0 as f64 - written.submitted.0 as f64) + 3.0;
+    assert!(found >= bus, "{}: {written:?} {found} ns after {request:?}, whose data took {bus}", rig.name());
 }
 
 #[test]
@@ -246,12 +248,17 @@ fn data_joining_a_dirty_run_cross_the_bus_before_destage() {
             while let Some(at) = device.poll_timeout() {
                 device.handle_timeout(at);
             }
-            let told: Vec<_> = std::iter::from_fn(|| device.poll_media_write()).collect();
-            for told in &told {
-                let write = writes.iter().find(|(at, _)| *at == told.submitted);
-                assert_came_first(&rig, told, &write.expect("it is one of them").1);
+            let reported: Vec<_> = std::iter::from_fn(|| device.poll_media_write()).collect();
+            for written in &reported {
+                let write = writes.iter().find(|(at, _)| *at == written.submitted);
+                assert_came_first(&rig, written, &write.expect("it is one of them").1);
             }
-            assert_eq!(told.iter().map(|told| told.end - told.start).sum::<u64>(), 81, "{}", rig.name());
+            assert_eq!(
+                reported.iter().map(|write| write.end - write.start).sum::<u64>(),
+                81,
+                "{}",
+                rig.name()
+            );
         }
     }
 }
@@ -263,25 +270,27 @@ fn media_write_is_never_reported_before_it_can_happen() {
             let mut run = Run::new(&rig, seed, false);
             run.until(Instant::from_secs(4), |_, _, _| {});
             let (mut last, mut media) = (Instant::ZERO, BTreeMap::new());
-            for told in &run.told {
-                let name = format!("{}, seed {seed}: {told:?}", rig.name());
-                let (_, request) = run.writes[&told.submitted];
+            for written in &run.reported {
+                let name = format!("{}, seed {seed}: {written:?}", rig.name());
+                let (_, request) = run.writes[&written.submitted];
                 assert!(
-                    request.lbn <= told.start && told.start < told.end && told.end <= request.end(),
+                    request.lbn <= written.start
+                        && written.start < written.end
+                        && written.end <= request.end(),
                     "{name}"
                 );
-                assert_came_first(&rig, told, &request);
-                assert!(last <= told.at, "{name}: one after the other");
-                last = told.at;
-                for block in told.start.0..told.end.0 {
+                assert_came_first(&rig, written, &request);
+                assert!(last <= written.at, "{name}: one after the other");
+                last = written.at;
+                for block in written.start.0..written.end.0 {
                     // Of two writes that were outstanding at the same time, either may be the last.
-                    let end = run.ends.get(&told.submitted).copied().unwrap_or(Instant::MAX);
-                    let before = media.insert(block, told.submitted);
-                    let in_order = before.is_none_or(|before| before <= told.submitted || end > before);
+                    let end = run.ends.get(&written.submitted).copied().unwrap_or(Instant::MAX);
+                    let before = media.insert(block, written.submitted);
+                    let in_order = before.is_none_or(|before| before <= written.submitted || end > before);
                     assert!(in_order, "{name}: {before:?} before, done at {end}");
                 }
             }
-            assert!(run.told.len() > 20, "{}: {}", rig.name(), run.told.len());
+            assert!(run.reported.len() > 20, "{}: {}", rig.name(), run.reported.len());
         }
     }
 }
@@ -326,15 +335,15 @@ fn flush_completes_under_continuous_writes() {
         let rig = rig.with(|spec| spec.queue.tagging = Some(Tagging::Tcq));
         let mut device = rig.queued(4, "fcfs");
         let (mut asks, mut now) = (Asks::new(&rig, 3), Instant::ZERO);
-        let (mut asked, mut is_done, mut writes) = (false, false, 0);
+        let (mut flush_submitted, mut is_done, mut writes) = (false, false, 0);
         while !is_done {
             while device.outstanding() < 4 {
                 let request = match writes {
-                    100.. if !asked => Request::flush(),
+                    100.. if !flush_submitted => Request::flush(),
                     _ => Request::write(any_lbn(asks.random(), &rig, 8), 8),
                 };
                 device.submit(now, request).expect("there is room");
-                asked |= request.op == Op::Flush;
+                flush_submitted |= request.op == Op::Flush;
                 writes += 1;
             }
             now = device.poll_timeout().expect("writes are outstanding").max(now);
@@ -358,31 +367,34 @@ fn power_cut_tears_at_most_one_access_between_sectors() {
             let cut = Instant(61_000_001 * (index + 1));
             let mut run = Run::new(&rig, 1, false);
             run.until(cut, |_, _, _| {});
-            let before = run.told.len();
+            let before = run.reported.len();
             run.device.cut_power(cut);
             run.listen();
             assert_eq!(run.device.poll_timeout(), None, "nothing happens any more");
             let name = format!("{}, cut at {cut}", rig.name());
-            let (head, tail) = run.told.split_at(before);
-            assert_eq!(head, &whole.told[..before], "{name}");
+            let (head, tail) = run.reported.split_at(before);
+            assert_eq!(head, &whole.reported[..before], "{name}");
             // The cut run reports what the whole run reports, but of the access that the cut tears only the first sectors.
-            for (told, would) in tail.iter().zip(&whole.told[before..]) {
-                assert!(told.start == would.start && told.submitted == would.submitted, "{name}: {told:?}");
-                if told.end == would.end {
-                    assert_eq!(told, would, "{name}");
+            for (written, would) in tail.iter().zip(&whole.reported[before..]) {
+                assert!(
+                    written.start == would.start && written.submitted == would.submitted,
+                    "{name}: {written:?}"
+                );
+                if written.end == would.end {
+                    assert_eq!(written, would, "{name}");
                     continue;
                 }
                 torn += 1;
-                assert_eq!(Some(told), tail.last(), "{name}: nothing after it");
-                assert!(told.end.0.is_multiple_of(physical), "{name}: {told:?} in a sector");
-                assert!(told.end < would.end && told.at < would.at, "{name}: {told:?}");
+                assert_eq!(Some(written), tail.last(), "{name}: nothing after it");
+                assert!(written.end.0.is_multiple_of(physical), "{name}: {written:?} in a sector");
+                assert!(written.end < would.end && written.at < would.at, "{name}: {written:?}");
             }
             // All that was on the media by the cut is reported, and after it at most the sector that was under the head.
-            let after = &whole.told[before + tail.len()..];
+            let after = &whole.reported[before + tail.len()..];
             let outer = rig.spread(40).map(|lbn| rig.geometry().extent_at(lbn).sectors_per_track);
             let sector = rig.turn() / f64::from(outer.min().expect("there are blocks"));
             assert!(after.iter().all(|would| would.at > cut), "{name}: {after:?}");
-            let late = tail.last().map_or(0, |told| told.at.since(cut).0);
+            let late = tail.last().map_or(0, |written| written.at.since(cut).0);
             assert!(late as f64 <= sector * physical as f64 + 2.0, "{name}: {late} ns after the cut");
         }
     }

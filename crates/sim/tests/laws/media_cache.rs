@@ -110,9 +110,12 @@ fn reported_write_is_on_the_media() {
             let request = Request::write(Lbn(any_lbn(&mut random, &off, 8).0 / 8 * 8), 8);
             let submitted = now;
             now = serve(&mut device, now, request).completed;
-            let told = device.poll_media_write().expect("a write that is done is on the media");
-            assert_eq!((told.start, told.end, told.submitted), (request.lbn, request.end(), submitted));
-            assert!(told.at <= now, "{}: {told:?} after {now}", off.name());
+            let written = device.poll_media_write().expect("a write that is done is on the media");
+            assert_eq!(
+                (written.start, written.end, written.submitted),
+                (request.lbn, request.end(), submitted)
+            );
+            assert!(written.at <= now, "{}: {written:?} after {now}", off.name());
             // Its way home tells nothing new.
             assert_eq!(device.poll_media_write(), None, "{}", off.name());
         }

@@ -130,8 +130,8 @@ fn fcfs_serves_in_arrival_order() {
             (0..32).map(|_| Request::read(any_lbn(&mut random, &rig, 8), 8)).collect();
         let done = serve_all(&mut device, Instant::ZERO, &requests);
         let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
-        let asked: Vec<Lbn> = requests.iter().map(|request| request.lbn).collect();
-        assert_eq!(served, asked, "{}", rig.name());
+        let submitted: Vec<Lbn> = requests.iter().map(|request| request.lbn).collect();
+        assert_eq!(served, submitted, "{}", rig.name());
     }
 }
 

@@ -142,8 +142,8 @@ fn check(drive: &str, cases: Vec<Case>) -> Vec<String> {
 fn clients_wait_no_longer_with_the_scheduler_than_without() {
     let alone = check("wd800jd", cases(&[1, 4], &[1, 32], &[64, 256], 0));
     assert!(alone.is_empty(), "{alone:#?}");
-    let beside = check("wd800jd", cases(&[4], &[16], &[64], 100));
-    assert!(beside.is_empty(), "{beside:#?}");
+    let with_streams = check("wd800jd", cases(&[4], &[16], &[64], 100));
+    assert!(with_streams.is_empty(), "{with_streams:#?}");
 }
 
 #[test]
