@@ -34,7 +34,6 @@ mod spread;
 mod strided;
 mod value;
 mod variables;
-mod work;
 mod zone_build;
 mod zoned;
 

@@ -4,6 +4,8 @@
 //! until the requested bytes or requests are issued. Where fio sleeps or waits for all outstanding requests, this is in a
 //! [`Hold`].
 
+mod paced;
+
 use headstack_model::{Instant, Lbn, Op, Request};
 use rand::RngExt;
 
@@ -15,8 +17,8 @@ use super::request::FioRequest;
 use super::service::Files;
 use super::settings::{IssuedPriorities, READ, RequestPriority, Settings, WRITE};
 use super::strided::Stride;
-use super::work::{CloneQueue, Draws, FlushState, Limits, WorkDone};
 use super::zoned::{ZonedFile, ZonedVolumes};
+use paced::{Due, FlushState};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
@@ -49,13 +51,116 @@ enum Then {
     End,
 }
 
-/// What a job that is not plain does next.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Due {
-    /// A request in this direction.
-    Request(usize),
-    Flush(Step),
-    Nothing,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes in all, over all loops.
+    pub(super) bytes: u64,
+    pub(super) pass_bytes: u64,
+    /// Requests in all; 0 for any number.
+    pub(super) requests: u64,
+    pub(super) loops: u64,
+    pub(super) beyond_files: bool,
+}
+
+/// The queue of a clone.
+#[derive(Clone, Copy, Debug)]
+struct CloneQueue {
+    /// The most requests that it holds.
+    depth: u32,
+    /// A clone that had the most issues again once there are this many or fewer.
+    refill: u32,
+    /// Requests that have not completed.
+    out: u32,
+}
+
+impl CloneQueue {
+    fn new(settings: &Settings) -> CloneQueue {
+        CloneQueue { depth: settings.queue.depth() as u32, refill: settings.queue.refill() as u32, out: 0 }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct WorkDone {
+    limits: Limits,
+    issued: [u64; 2],
+    completed: u64,
+    bytes: u64,
+    pass_bytes: u64,
+    pass_issued: u64,
+    loops_left: u64,
+}
+
+impl WorkDone {
+    fn new(limits: Limits) -> WorkDone {
+        let loops_left = limits.loops - 1;
+        WorkDone { limits, issued: [0; 2], completed: 0, bytes: 0, pass_bytes: 0, pass_issued: 0, loops_left }
+    }
+
+    #[inline]
+    fn count(&mut self, at: usize, bytes: u64) {
+        self.issued[at] += 1;
+        self.bytes += bytes;
+        self.pass_bytes += bytes;
+        self.pass_issued += 1;
+    }
+
+    #[inline]
+    fn requests(&self) -> u64 {
+        self.issued[READ] + self.issued[WRITE]
+    }
+
+    #[inline]
+    fn has_issued_all(&self) -> bool {
+        self.limits.requests > 0 && self.requests() >= self.limits.requests
+    }
+
+    #[inline]
+    fn is_pass_over(&self) -> bool {
+        self.bytes >= self.limits.bytes || self.pass_bytes >= self.limits.pass_bytes || self.has_issued_all()
+    }
+
+    /// The larger share of those of bytes and of requests.
+    fn share(&self) -> f64 {
+        let share = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 0.0 };
+        share(self.requests(), self.limits.requests).max(share(self.bytes, self.limits.bytes))
+    }
+
+    fn begin_pass(&mut self) {
+        (self.pass_bytes, self.pass_issued) = (0, 0);
+    }
+
+    /// The bytes that are left of one loop.
+    fn bytes_left(&self) -> u64 {
+        (self.limits.bytes / self.limits.loops).saturating_sub(self.bytes)
+    }
+}
+
+/// The requests between two draws of a random place.
+#[derive(Clone, Copy, Debug)]
+struct Draws {
+    every: u64,
+    left: u64,
+}
+
+impl Draws {
+    fn new(pattern: &Pattern) -> Draws {
+        let every = if pattern.direction.random { pattern.modifier.max(1) } else { 1 };
+        Draws { every, left: every }
+    }
+
+    /// Whether a random place is to be drawn for this request.
+    #[inline]
+    fn is_next(&mut self) -> bool {
+        if self.every == 1 {
+            return true;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.every;
+            return true;
+        }
+        false
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -230,41 +335,6 @@ impl Process {
         !self.term.is_endless && self.work.is_pass_over()
     }
 
-    /// What a job that is not plain does next. For nothing, it sets a hold that says why.
-    #[inline(never)]
-    fn due(&mut self, now: Instant) -> Due {
-        self.rates.end_ramp(now);
-        if self.flushes.ended > 0 {
-            return self.due_after(Then::NextPass);
-        }
-        if self.pauses.is_due(now, self.work.requests(), self.work.completed) {
-            return self.due_after(Then::Pause);
-        }
-        if self.is_pass_over() {
-            return self.due_after(Then::NextPass);
-        }
-        let writes = self.work.issued[WRITE];
-        if self.flushes.is_due(writes) {
-            self.flushes.flushed_at = writes;
-            return match self.files.choose(&mut self.dice.places.file) {
-                Some(file) => Due::Flush(self.flush(file)),
-                None => self.due_after(Then::NextPass),
-            };
-        }
-        if let Some(arrivals) = &mut self.arrivals
-            && now < arrivals.next
-        {
-            self.hold = Hold::Sleep(arrivals.next);
-            return Due::Nothing;
-        }
-        self.direct(now).map_or(Due::Nothing, Due::Request)
-    }
-
-    fn due_after(&mut self, then: Then) -> Due {
-        self.hold = Hold::Drain(then);
-        Due::Nothing
-    }
-
     fn drain(&mut self, then: Then) -> Option<Step> {
         self.hold = Hold::Drain(then);
         None
@@ -281,38 +351,6 @@ impl Process {
     #[inline]
     fn only_direction(&self) -> usize {
         if self.pattern.direction.reads { READ } else { WRITE }
-    }
-
-    /// The direction of the next request; `None` if it is not due yet.
-    fn direct(&mut self, now: Instant) -> Option<usize> {
-        if let Some(at) = self.decided.take() {
-            return Some(at);
-        }
-        let mixed = self.pattern.direction.is_mixed();
-        let mut at = match mixed {
-            true => self.mix.next(&self.work.issued, &mut self.dice.mix),
-            false => self.only_direction(),
-        };
-        if !self.rates.are_limited {
-            return Some(at);
-        }
-        let due = |at: usize| self.rates.due(at);
-        if due(at) <= now {
-            return Some(at);
-        }
-        let other = 1 - at;
-        if mixed && self.mix.wants(other) && due(other) < due(at) {
-            at = other;
-        }
-        let until = due(at);
-        self.mix.took(at);
-        self.decided = Some(at);
-        if until > now {
-            self.hold =
-                if self.rates.wait_inline { Hold::Drain(Then::WaitUntil(until)) } else { Hold::Sleep(until) };
-            return None;
-        }
-        self.decided.take()
     }
 
     /// The next request in this direction, from whichever file has one.
@@ -372,17 +410,6 @@ impl Process {
             self.hold = Hold::Full;
         }
         FioRequest { volume, request, urgent, idle, limit, resets_zone: run.resets_zone, more }
-    }
-
-    /// Counts a request for what decides when the next one comes.
-    #[inline(never)]
-    fn note_issue(&mut self, at: usize, bytes: u64) {
-        self.stride.iter_mut().for_each(|stride| stride.count(bytes));
-        self.rates.count(at, bytes, &mut self.dice.rate);
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.follow(arrivals.next, &mut self.dice.rate);
-        }
-        self.pauses.observe_issue();
     }
 
     #[cold]

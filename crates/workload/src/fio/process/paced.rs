@@ -1,0 +1,125 @@
+//! When a job issues that has rates, pauses, arrivals, flushes, two directions or strides. The code is apart from that of plain jobs, which
+//! then needs less of the instruction cache.
+
+use headstack_model::Instant;
+
+use super::{Hold, Process, Step, Then};
+use crate::fio::settings::{Settings, WRITE};
+
+/// What a job that is not plain does next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Due {
+    /// A request in this direction.
+    Request(usize),
+    Flush(Step),
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct FlushState {
+    /// Writes between two flushes; 0 for none.
+    every: [u64; 2],
+    /// Writes issued at the last one.
+    pub(super) flushed_at: u64,
+    pub(super) at_end: bool,
+    /// Flushes issued at the end of the pass, of a file each.
+    pub(super) ended: usize,
+}
+
+impl FlushState {
+    pub(super) fn new(settings: &Settings) -> FlushState {
+        let flushes = &settings.flushes;
+        let at_end = flushes.at_end && settings.direction().writes;
+        FlushState { every: [flushes.fsync, flushes.fdatasync], flushed_at: 0, at_end, ended: 0 }
+    }
+
+    /// Whether the job flushes at all.
+    pub(super) fn are_any(&self) -> bool {
+        self.at_end || self.every != [0; 2]
+    }
+
+    pub(super) fn is_due(&self, writes: u64) -> bool {
+        writes != self.flushed_at
+            && self.every.iter().any(|every| *every > 0 && writes.is_multiple_of(*every))
+    }
+}
+
+impl Process {
+    /// What a job that is not plain does next. For nothing, it sets a hold that says why.
+    #[inline(never)]
+    pub(super) fn due(&mut self, now: Instant) -> Due {
+        self.rates.end_ramp(now);
+        if self.flushes.ended > 0 {
+            return self.due_after(Then::NextPass);
+        }
+        if self.pauses.is_due(now, self.work.requests(), self.work.completed) {
+            return self.due_after(Then::Pause);
+        }
+        if self.is_pass_over() {
+            return self.due_after(Then::NextPass);
+        }
+        let writes = self.work.issued[WRITE];
+        if self.flushes.is_due(writes) {
+            self.flushes.flushed_at = writes;
+            return match self.files.choose(&mut self.dice.places.file) {
+                Some(file) => Due::Flush(self.flush(file)),
+                None => self.due_after(Then::NextPass),
+            };
+        }
+        if let Some(arrivals) = &mut self.arrivals
+            && now < arrivals.next
+        {
+            self.hold = Hold::Sleep(arrivals.next);
+            return Due::Nothing;
+        }
+        self.direct(now).map_or(Due::Nothing, Due::Request)
+    }
+
+    fn due_after(&mut self, then: Then) -> Due {
+        self.hold = Hold::Drain(then);
+        Due::Nothing
+    }
+
+    /// The direction of the next request; `None` if it is not due yet.
+    fn direct(&mut self, now: Instant) -> Option<usize> {
+        if let Some(at) = self.decided.take() {
+            return Some(at);
+        }
+        let mixed = self.pattern.direction.is_mixed();
+        let mut at = match mixed {
+            true => self.mix.next(&self.work.issued, &mut self.dice.mix),
+            false => self.only_direction(),
+        };
+        if !self.rates.are_limited {
+            return Some(at);
+        }
+        let due = |at: usize| self.rates.due(at);
+        if due(at) <= now {
+            return Some(at);
+        }
+        let other = 1 - at;
+        if mixed && self.mix.wants(other) && due(other) < due(at) {
+            at = other;
+        }
+        let until = due(at);
+        self.mix.took(at);
+        self.decided = Some(at);
+        if until > now {
+            self.hold =
+                if self.rates.wait_inline { Hold::Drain(Then::WaitUntil(until)) } else { Hold::Sleep(until) };
+            return None;
+        }
+        self.decided.take()
+    }
+
+    /// Counts a request for what decides when the next one comes.
+    #[inline(never)]
+    pub(super) fn note_issue(&mut self, at: usize, bytes: u64) {
+        self.stride.iter_mut().for_each(|stride| stride.count(bytes));
+        self.rates.count(at, bytes, &mut self.dice.rate);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.follow(arrivals.next, &mut self.dice.rate);
+        }
+        self.pauses.observe_issue();
+    }
+}
