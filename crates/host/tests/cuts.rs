@@ -8,7 +8,7 @@ use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_model::{Instant, drives};
 use headstack_sim::Rig;
 use headstack_workload::VolumeInfo;
-use history::{Asked, History, Loss};
+use history::{DiskOperation, History, Loss};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -70,13 +70,13 @@ impl Run {
     fn ask(&mut self) {
         if self.random.random_bool(0.15) {
             let ticket = self.history.len() as u64;
-            self.history.submit(Asked::Flush);
+            self.history.submit(DiskOperation::Flush);
             return self.emulator.submit(self.now, 0, Operation::Flush, ticket);
         }
         let first = self.random.random_range(0..Run::BLOCKS);
         let count = self.random.random_range(1..=16).min(Run::BLOCKS - first);
         let forced = self.random.random_bool(0.1);
-        let number = self.history.submit(Asked::Write { blocks: first..first + count, forced });
+        let number = self.history.submit(DiskOperation::Write { blocks: first..first + count, forced });
         let data = (number as u64 + 1).to_le_bytes().repeat((count * self.block / 8) as usize);
         let operation = Operation::Write { offset: first * self.block, data, fua: forced };
         self.emulator.submit(self.now, 0, operation, number as u64);
