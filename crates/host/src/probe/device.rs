@@ -207,9 +207,12 @@ mod tests {
     use headstack_probe::{Disk, Extraction, drive};
     use std::os::unix::fs::FileExt;
 
-    /// A file with a pattern, on a file system with direct I/O; none if there is none.
+    /// A file with a pattern, on a file system with direct I/O; none if there is none. It is made next to the test program: temporary
+    /// files may be in memory, and another test copies the sources meanwhile.
     fn file() -> Option<tempfile::TempPath> {
-        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("there is room");
+        let program = std::env::current_exe().expect("the test program has a path");
+        let folder = program.parent().expect("it is in a folder");
+        let file = tempfile::NamedTempFile::new_in(folder).expect("there is room");
         file.as_file().write_all_at(&pattern(), 0).expect("there is room");
         // No other handle may be open.
         let file = file.into_temp_path();
