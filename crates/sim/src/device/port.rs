@@ -31,7 +31,7 @@ pub(super) struct Ready {
     pub(super) wanted: Wanted,
 }
 
-/// When the first of several commands needs the port. A loop, which callers do not contain, to stay short.
+/// When the first of several commands needs the port. Out of line, so that callers stay short.
 #[inline(never)]
 fn earliest(several: &[Ready]) -> Instant {
     several.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX)
