@@ -150,19 +150,14 @@ impl Waiting {
                 self.order.pick(&self.window.view(cost.arm.at), cost)?
             }
         };
-        Some(self.remove_from_window(index))
-    }
-
-    /// Removes a command from the window, which the oldest of the rest then enters.
-    #[inline]
-    fn remove_from_window(&mut self, index: usize) -> SlotId {
         let id = self.window.remove(index).id;
         if !self.overflow.is_empty() {
             self.refill_window();
         }
-        id
+        Some(id)
     }
 
+    /// Moves the oldest command that waits for the window into it, if there is room.
     #[inline(never)]
     fn refill_window(&mut self) {
         if !self.window.is_full()

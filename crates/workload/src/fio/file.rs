@@ -206,7 +206,7 @@ impl File {
         }
     }
 
-    /// Goes to the next zone of a stride if it is time, before a request in this direction.
+    /// Goes to the next zone of a stride if it is time, before a request in this direction. Few jobs have strides.
     #[cold]
     pub(super) fn follow_stride(&mut self, at: usize, stride: &mut Stride, dice: &mut PlaceDice) {
         if let Some(distance) = stride.next_zone() {
@@ -427,7 +427,7 @@ impl File {
     }
 }
 
-/// Whether a draw from 1 to 100 is within this percent.
+/// Whether a draw from 1 to 100 is within this percent. Most jobs draw all places or none.
 #[cold]
 fn drawn_within(percent: u64, dice: &mut PlaceDice) -> bool {
     dice.order.random_range(1..=100) <= percent

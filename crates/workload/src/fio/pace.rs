@@ -208,13 +208,13 @@ impl Pauses {
     }
 
     /// Whether the job pauses at all.
-    pub(super) fn are_any(&self) -> bool {
+    pub(super) fn are_used(&self) -> bool {
         self.think.length > Nanos::ZERO || self.drawn.is_some()
     }
 
     /// Records that a request was issued, after which a pause may be due.
     pub(super) fn observe_issue(&mut self) {
-        self.is_unchecked = self.are_any();
+        self.is_unchecked = self.are_used();
     }
 
     pub(super) fn length(&self, random: &mut Pcg64Mcg) -> Nanos {

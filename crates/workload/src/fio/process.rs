@@ -200,7 +200,7 @@ impl Process {
         let stride = Stride::new(settings);
         let (rates, pauses) = (JobRates::new(settings, &pattern), Pauses::new(settings));
         let (arrivals, flushes) = (Arrivals::new(settings), FlushState::new(settings));
-        let waits = rates.are_limited || pauses.are_any() || arrivals.is_some() || flushes.are_any();
+        let waits = rates.are_limited || pauses.are_used() || arrivals.is_some() || flushes.are_used();
         Process {
             is_plain: !waits && stride.is_none() && !pattern.direction.is_mixed(),
             files: Files::new(settings.files.service, &pattern, extents, stride.as_ref(), &mut dice.places),

@@ -34,7 +34,7 @@ impl FlushState {
     }
 
     /// Whether the job flushes at all.
-    pub(super) fn are_any(&self) -> bool {
+    pub(super) fn are_used(&self) -> bool {
         self.at_end || self.every != [0; 2]
     }
 
