@@ -38,6 +38,17 @@ impl Coarse {
         // Without branches, so that the compiler vectorises it.
         spans.fold(false, |any, (first, length)| any | (unit.wrapping_sub(*first) <= *length))
     }
+
+    /// Whether any segment may share a block with `first..end`; false only where none does.
+    #[inline]
+    pub(super) fn may_share(&self, first: u64, end: u64) -> bool {
+        let unit = (first >> self.shift) as u16;
+        let more = ((end >> self.shift) - (first >> self.shift)).min(u64::from(u16::MAX)) as u16;
+        let spans = self.first.iter().zip(&self.length);
+        spans.fold(false, |any, (first, length)| {
+            any | (unit.wrapping_sub(*first) <= *length) | (first.wrapping_sub(unit) <= more)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +72,12 @@ mod tests {
                 .collect();
             spans.iter().enumerate().for_each(|(index, span)| coarse.set(index, *span));
             let (from, to) = spans[pick.index(spans.len())];
-            prop_assert!(coarse.may_hold(from + into % (to - from + 1)));
+            let block = from + into % (to - from + 1);
+            prop_assert!(coarse.may_hold(block));
+            if block < to {
+                let more = into % (2 * sectors);
+                prop_assert!(coarse.may_share(block.saturating_sub(more), block + 1 + more));
+            }
         }
     }
 
@@ -73,5 +89,7 @@ mod tests {
             .for_each(|index| coarse.set(index, (1_000_000 * index as u64, 1_000_000 * index as u64 + 8199)));
         let ruled_out = (0..64).filter(|index| !coarse.may_hold(1_000_000 * index + 500_000)).count();
         assert_eq!(ruled_out, 64);
+        let far = |index: &u64| !coarse.may_share(1_000_000 * index + 500_000, 1_000_000 * index + 500_008);
+        assert_eq!((0..64).filter(far).count(), 64);
     }
 }

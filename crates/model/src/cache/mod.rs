@@ -249,6 +249,9 @@ impl Cache {
 
     /// Drops the contents that a write of `start..end` makes stale, except those of `keep`.
     pub fn invalidate(&mut self, start: Lbn, end: Lbn, keep: Option<usize>) {
+        if !self.coarse.may_share(start.0, end.0) {
+            return;
+        }
         for index in 0..self.spans.len() {
             let (from, to) = self.spans[index];
             let stale = from < end.0 && start.0 < to && self.states[index].is_clean();
