@@ -27,8 +27,8 @@ pub(super) trait Algorithm {
     /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
     const ALWAYS_CONSULTED: bool;
 
-    /// Whether it uses the order of the queue by cylinder.
-    const USES_CYLINDERS: bool = true;
+    /// Whether it uses where requests lie: the order of the queue by cylinder, or costs.
+    const USES_PLACES: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize>;
 
@@ -71,10 +71,10 @@ macro_rules! built_in {
                 }
             }
 
-            /// Whether it uses the order of the queue by cylinder.
-            pub fn uses_cylinders(&self) -> bool {
+            /// Whether it uses where requests lie: the order of the queue by cylinder, or costs.
+            pub fn uses_places(&self) -> bool {
                 match &self.0 {
-                    $(Any::$name(_) => $name::USES_CYLINDERS,)*
+                    $(Any::$name(_) => $name::USES_PLACES,)*
                 }
             }
 

@@ -18,7 +18,7 @@ pub(super) struct Fcfs;
 
 impl Algorithm for Fcfs {
     const ALWAYS_CONSULTED: bool = false;
-    const USES_CYLINDERS: bool = false;
+    const USES_PLACES: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, _: &C) -> Option<usize> {
         if queue.slots.is_empty() { None } else { Some(0) }

@@ -30,10 +30,10 @@ impl QueueOrder {
         }
     }
 
-    /// Whether it uses the order of a queue by cylinder ([`QueueView::by_cylinder`]). A program's own may.
-    pub fn uses_cylinders(&self) -> bool {
+    /// Whether it uses where requests lie: the order of a queue by cylinder ([`QueueView::by_cylinder`]), or costs. A program's own may.
+    pub fn uses_places(&self) -> bool {
         match self {
-            QueueOrder::BuiltIn(order) => order.uses_cylinders(),
+            QueueOrder::BuiltIn(order) => order.uses_places(),
             QueueOrder::Own(_) => true,
         }
     }

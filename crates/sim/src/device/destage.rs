@@ -27,7 +27,7 @@ struct Run {
     arriving: Arriving,
     not_before: Instant,
     segment: Option<usize>,
-    /// Where its first block lies, for the order of destaging.
+    /// Where its first block lies, for the order of destaging; not set where it is that of arrival.
     place: TrackPlace,
     angle: Angle,
 }
@@ -43,7 +43,8 @@ impl Target for Run {
 pub(super) struct Destage {
     pub(super) policy: WriteCache,
     joined: JoinedWrites,
-    order: BuiltIn,
+    /// The order of destaging; none where it is that of arrival.
+    order: Option<BuiltIn>,
     runs: DirtyRuns,
     /// Runs that wait for the arm. Kept in order of arrival too.
     queue: Queue,
@@ -79,12 +80,14 @@ impl Destage {
             WriteCache::Full => (cache.dirty_runs_max as usize).min(Queue::MAX_CAPACITY),
             _ => Queue::MAX_CAPACITY,
         };
+        let order = order::built_in(&cache.destage_order)?;
+        let chooses = policy == WriteCache::Full && spec.shingled.is_none() && order.uses_places();
         Ok(Destage {
             policy,
             joined: cache.joined_writes,
-            order: order::built_in(&cache.destage_order)?,
+            order: chooses.then_some(order),
             runs: DirtyRuns::new(room, u64::from(cache.segment_sectors), policy == WriteCache::Full),
-            queue: Queue::new(room),
+            queue: if chooses { Queue::new(room) } else { Queue::by_arrival(room) },
             current: None,
             batch: Vec::new(),
             goes_over: false,
@@ -167,7 +170,10 @@ impl Destage {
             return disk.note_write(List::Run(id), job);
         }
         let request = job.command.request;
-        let (place, angle) = disk.drive.target(request.lbn);
+        let (place, angle) = match self.order {
+            Some(_) => disk.drive.target(request.lbn),
+            None => Default::default(),
+        };
         let run = Run {
             start: request.lbn,
             end: request.end(),
@@ -234,12 +240,12 @@ impl Destage {
             return self.start_shingled(disk, now);
         }
         let arm = disk.arm_from(now);
-        let index = match self.policy {
-            WriteCache::Full => {
+        let index = match &mut self.order {
+            Some(order) => {
                 let cost = Cost { disk, buffer: (), targets: &self.runs, arm };
-                self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
+                order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
             }
-            _ => 0,
+            None => 0,
         };
         let id = self.queue.remove(index).id.0;
         let run = self.runs.remove(id);

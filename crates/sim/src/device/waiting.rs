@@ -55,8 +55,8 @@ impl Waiting {
         let others_order = others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?;
         let must_ask =
             [Some(&order), others_order.as_ref()].into_iter().flatten().any(QueueOrder::is_always_consulted);
-        let uses_cylinders = order.uses_cylinders() || others_order.is_some();
-        let queue = if uses_cylinders { Queue::new } else { Queue::by_arrival };
+        let uses_places = order.uses_places() || others_order.is_some();
+        let queue = if uses_places { Queue::new } else { Queue::by_arrival };
         Ok(Waiting {
             must_ask,
             is_plain: !spec.queue.urgent_first && limits.is_none() && age_limit.is_none(),
