@@ -12,7 +12,7 @@ mod spindle;
 mod units;
 pub mod zones;
 
-pub use geometry::{Extent, Geometry, Place, Track};
+pub use geometry::{Extent, Geometry, Place, Track, WholeTracks};
 pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
 pub use request::{BlockError, Op, Request};
 pub use spec::{DriveSpec, SpecError};

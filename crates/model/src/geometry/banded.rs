@@ -8,6 +8,7 @@
 
 use super::TrackSpan;
 use super::fixed::{Divisor, SectorWidth, Turns};
+use crate::Angle;
 use crate::spec::{BandZone, GeometrySpec, Layout};
 use std::ops::Range;
 
@@ -93,17 +94,34 @@ impl BandedTracks {
         self.span(place - sector, band, order, track, tracks.value())
     }
 
-    /// The track that begins at `place`, if it follows the track of `cylinder` and `head` on the same surface of a band.
+    /// Up to `most` tracks from the one that begins at `place`, if it follows the track of `cylinder` and `head` on the same surface of
+    /// a band: how many lie on that surface, and the last of them.
     #[inline]
-    pub(super) fn track_after(&self, cylinder: u32, head: u32, place: u64) -> Option<TrackSpan> {
+    pub(super) fn tracks_after(
+        &self,
+        cylinder: u32,
+        head: u32,
+        place: u64,
+        most: u64,
+    ) -> Option<(u64, TrackSpan)> {
         let within = cylinder.checked_sub(self.first_cylinder).filter(|within| *within < self.cylinders)?;
         let (band, along) = self.tracks.divide(u64::from(within));
         let tracks = if band == self.last { self.last_tracks } else { self.tracks }.value();
         let backward = self.reverses && band & 1 == 1;
         let order = if backward { self.heads - 1 - u64::from(head) } else { u64::from(head) };
         let track = self.turned(order, along, tracks) + 1;
-        let start = self.start(band, order as usize, track, tracks);
-        (track < tracks && start == place).then(|| self.span(start, band, order as usize, track, tracks))
+        if track >= tracks || most == 0 || self.start(band, order as usize, track, tracks) != place {
+            return None;
+        }
+        let count = most.min(tracks - track);
+        let last = track + count - 1;
+        let start = self.start(band, order as usize, last, tracks);
+        Some((count, self.span(start, band, order as usize, last, tracks)))
+    }
+
+    /// The angle from the start of a track to that of the next on the same surface.
+    pub(super) fn track_skew(&self) -> Angle {
+        self.track_skew.angle()
     }
 
     /// The track with the number `track` on the surface with the number `order` of a band of `tracks` tracks a surface.

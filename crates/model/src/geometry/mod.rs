@@ -80,6 +80,16 @@ pub struct Track {
     pub sectors_per_track: u32,
 }
 
+/// Tracks of one surface that follow each other without a gap, all of whose sectors have blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct WholeTracks {
+    pub count: u64,
+    /// From the start of each track to that of the next.
+    pub skew: Angle,
+    pub last: Extent,
+}
+
 /// Where one block lies, and the angle at which it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -232,10 +242,25 @@ impl Geometry {
         let Tracks::Banded(zones) = &self.tracks else { return self.extent_at(lbn) };
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.run_at(lbn.0);
-        match zones[run.zone as usize].track_after(before.cylinder, before.head, run.place) {
-            Some(track) => Extent::cut(lbn, &run, &track),
+        match zones[run.zone as usize].tracks_after(before.cylinder, before.head, run.place, 1) {
+            Some((_, track)) => Extent::cut(lbn, &run, &track),
             None => self.extent_at(lbn),
         }
+    }
+
+    /// On a disk of bands: the whole tracks that follow `before` on the same surface, at most `most`, without a slip or a remap; `None`
+    /// where there is none. Panics after the last block.
+    pub fn whole_tracks_after(&self, before: &Extent, most: u64) -> Option<WholeTracks> {
+        let Tracks::Banded(zones) = &self.tracks else { return None };
+        let lbn = before.first + u64::from(before.sectors);
+        assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
+        let run = self.pieces.run_at(lbn.0);
+        let most = most.min((run.to - run.place) / u64::from(before.sectors_per_track));
+        let zone = &zones[run.zone as usize];
+        let (count, track) = zone.tracks_after(before.cylinder, before.head, run.place, most)?;
+        let run = Run { place: track.start, ..run };
+        let last = Extent::cut(lbn + (count - 1) * u64::from(track.places), &run, &track);
+        Some(WholeTracks { count, skew: zone.track_skew(), last })
     }
 
     /// The place of `lbn`. Panics if there is no such block.

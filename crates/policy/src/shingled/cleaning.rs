@@ -76,7 +76,8 @@ impl BandCleaning {
             .then_some((self.first, self.end))
     }
 
-    pub(super) fn next_step(&mut self, layout: &ShingleLayout) -> CleaningPlan {
+    /// The next step, which moves at most `most` sectors.
+    pub(super) fn next_step(&mut self, layout: &ShingleLayout, most: u64) -> CleaningPlan {
         if self.phase == CleaningPhase::ReadLog {
             if let Some(extent) = self.cached.get(self.next as usize) {
                 self.next += 1;
@@ -93,7 +94,7 @@ impl BandCleaning {
             return CleaningPlan::Done(self.header);
         }
         let lbn = self.next;
-        let sectors = layout.step_sectors.min(self.end - lbn);
+        let sectors = most.min(self.end - lbn);
         let place = layout.scratch_first() + (lbn - self.first);
         let step = match self.phase {
             CleaningPhase::ReadBand => CleaningStep::ReadBand { lbn, sectors },

@@ -1,5 +1,6 @@
 //! The map of extents: where the persistent cache has the newest data of blocks.
 
+use super::layout::ShingleLayout;
 use std::collections::BTreeMap;
 
 /// Blocks that lie one after the other in a record.
@@ -28,48 +29,101 @@ impl CachedExtent {
     }
 }
 
-/// The map: extents that do not overlap, by their first block.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ExtentMap(BTreeMap<u64, CachedExtent>);
+/// The map: extents that do not overlap, by their first block. Each lies in one band.
+#[derive(Clone, Debug)]
+pub(super) struct ExtentMap {
+    extents: BTreeMap<u64, CachedExtent>,
+    /// By band, how many it has.
+    in_band: Vec<u32>,
+    /// Bands of which it has any.
+    bands: u64,
+    band_sectors: u64,
+}
 
 impl ExtentMap {
+    pub(super) fn new(layout: &ShingleLayout) -> ExtentMap {
+        ExtentMap {
+            extents: BTreeMap::new(),
+            in_band: vec![0; layout.bands() as usize],
+            bands: 0,
+            band_sectors: layout.band_sectors,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.extents.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.extents.is_empty()
+    }
+
+    /// Number of bands with extents in it.
+    pub(super) fn bands(&self) -> u64 {
+        self.bands
     }
 
     /// Adds an extent in the place of all older data of its blocks; `sees` gets what no longer counts.
     pub(super) fn insert(&mut self, extent: CachedExtent, sees: &mut impl FnMut(&CachedExtent)) {
-        self.remove(extent.lbn, extent.end(), u64::MAX, sees);
-        self.0.insert(extent.lbn, extent);
+        let band = (extent.lbn / self.band_sectors) as usize;
+        let before = self.len();
+        if self.in_band[band] > 0 {
+            self.remove_blocks(extent.lbn, extent.end(), sees);
+        } else {
+            self.bands += 1;
+        }
+        self.extents.insert(extent.lbn, extent);
+        self.in_band[band] = (self.in_band[band] as usize + self.len() - before) as u32;
     }
 
-    /// Removes the blocks `first..end` of records up to `up_to`; `sees` gets what no longer counts.
-    pub(super) fn remove(&mut self, first: u64, end: u64, up_to: u64, sees: &mut impl FnMut(&CachedExtent)) {
+    /// Removes the blocks `first..end` of one band; `sees` gets what no longer counts.
+    fn remove_blocks(&mut self, first: u64, end: u64, sees: &mut impl FnMut(&CachedExtent)) {
+        let band_first = first - first % self.band_sectors;
         let mut before = end;
-        while let Some((_, extent)) = self.0.range(..before).next_back() {
+        while let Some((_, extent)) = self.extents.range(band_first..before).next_back() {
             let extent = *extent;
             before = extent.lbn;
             let Some(removed) = extent.part(first, end) else { return };
-            if extent.sequence > up_to {
-                continue;
-            }
-            self.0.remove(&extent.lbn);
+            self.extents.remove(&extent.lbn);
             for rest in [extent.part(0, first), extent.part(end, u64::MAX)].into_iter().flatten() {
-                self.0.insert(rest.lbn, rest);
+                self.extents.insert(rest.lbn, rest);
             }
             sees(&removed);
         }
     }
 
+    /// Removes the extents of a band that records up to `up_to` have; `sees` gets them.
+    pub(super) fn remove_older(&mut self, band: u64, up_to: u64, sees: &mut impl FnMut(&CachedExtent)) {
+        let first = band * self.band_sectors;
+        let all = self.extents.range(first..first + self.band_sectors).map(|(_, extent)| *extent);
+        let older: Vec<CachedExtent> = all.filter(|extent| extent.sequence <= up_to).collect();
+        let left = &mut self.in_band[band as usize];
+        self.bands -= u64::from(!older.is_empty() && *left as usize == older.len());
+        *left -= older.len() as u32;
+        for extent in older {
+            self.extents.remove(&extent.lbn);
+            sees(&extent);
+        }
+    }
+
+    /// Whether some of the blocks `first..end` of one band have their newest data in a record.
+    pub(super) fn has_data_of(&self, first: u64, end: u64, sequence: u64) -> bool {
+        let counts = |extent: &CachedExtent| extent.sequence == sequence;
+        // Most extents are whole as long as any of them counts.
+        self.in_band[(first / self.band_sectors) as usize] > 0
+            && (self.extents.get(&first).is_some_and(counts)
+                || self.over(first, end).any(|extent| counts(&extent)))
+    }
+
     /// The extents of the blocks `first..end`, in the order of the blocks, cut to them.
     pub(super) fn over(&self, first: u64, end: u64) -> impl Iterator<Item = CachedExtent> + '_ {
-        let before = self.0.range(..first).next_back().map(|(_, extent)| *extent);
-        let inside = self.0.range(first..end).map(|(_, extent)| *extent);
-        before.into_iter().chain(inside).filter_map(move |extent| extent.part(first, end))
+        let into = first % self.band_sectors;
+        let is_empty = into + (end - first) <= self.band_sectors
+            && self.in_band[(first / self.band_sectors) as usize] == 0;
+        let cut = move |(_, extent): (&u64, &CachedExtent)| extent.part(first, end);
+        let before = (into > 0 && !is_empty).then(|| self.extents.range(first - into..first).next_back());
+        let inside = (!is_empty).then(|| self.extents.range(first..end));
+        before.flatten().and_then(cut).into_iter().chain(inside.into_iter().flatten().filter_map(cut))
     }
 }
 
@@ -79,7 +133,16 @@ mod tests {
 
     #[test]
     fn younger_extent_splits_the_older_one() {
-        let mut map = ExtentMap::default();
+        let layout = ShingleLayout {
+            sectors: 400,
+            band_sectors: 200,
+            cache_sectors: 5000,
+            header_sectors: 1,
+            record_extents_max: 4,
+            map_entries_max: 100,
+            step_sectors: 10,
+        };
+        let mut map = ExtentMap::new(&layout);
         let extent = |lbn, sectors, place, sequence| CachedExtent { lbn, sectors, place, sequence };
         map.insert(extent(100, 50, 1000, 1), &mut |_| {});
         let mut gone = Vec::new();
@@ -87,7 +150,10 @@ mod tests {
         assert_eq!(gone, [extent(110, 10, 1010, 1)]);
         let found: Vec<_> = map.over(105, 125).collect();
         assert_eq!(found, [extent(105, 5, 1005, 1), extent(110, 10, 2000, 2), extent(120, 5, 1020, 1)]);
-        map.remove(0, 200, 1, &mut |_| {});
-        assert_eq!(map.over(0, 200).collect::<Vec<_>>(), [extent(110, 10, 2000, 2)]);
+        gone.clear();
+        map.remove_older(0, 1, &mut |removed| gone.push(*removed));
+        assert_eq!(gone, [extent(100, 10, 1000, 1), extent(120, 30, 1020, 1)]);
+        assert_eq!(map.over(0, 400).collect::<Vec<_>>(), [extent(110, 10, 2000, 2)]);
+        assert_eq!((map.in_band.as_slice(), map.bands()), (&[1, 0][..], 1));
     }
 }

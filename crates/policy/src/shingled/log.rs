@@ -29,6 +29,8 @@ pub(super) struct ShingleLog {
     used: u64,
     /// The map names no data of the records before this one.
     oldest: u64,
+    /// Nor of the extents of this record before this one.
+    oldest_extent: usize,
 }
 
 impl ShingleLog {
@@ -43,6 +45,7 @@ impl ShingleLog {
             records: VecDeque::new(),
             used: 0,
             oldest: anchor.sequence,
+            oldest_extent: 0,
         }
     }
 
@@ -107,13 +110,22 @@ impl ShingleLog {
         self.record(sequence).live -= sectors;
     }
 
-    /// Number and extents of the oldest record of which the map names data.
-    pub(super) fn oldest(&mut self) -> Option<(u64, &[LoggedExtent])> {
+    /// The oldest extent that counts, of which `counts` says so; an extent that does not count never will again.
+    pub(super) fn oldest(&mut self, counts: impl Fn(u64, &LoggedExtent) -> bool) -> Option<LoggedExtent> {
         let dead = (self.oldest - self.anchor.sequence) as usize;
         let more = self.records.iter().skip(dead).take_while(|record| record.live == 0).count();
-        self.oldest += more as u64;
+        self.move_oldest(self.oldest + more as u64);
         let record = self.records.get(dead + more)?;
-        Some((self.oldest, &record.extents))
+        let rest = &record.extents[self.oldest_extent..];
+        let first = rest.iter().position(|extent| counts(self.oldest, extent));
+        self.oldest_extent += first.expect("the map names data of the record");
+        Some(record.extents[self.oldest_extent])
+    }
+
+    fn move_oldest(&mut self, to: u64) {
+        if to > self.oldest {
+            (self.oldest, self.oldest_extent) = (to, 0);
+        }
     }
 
     /// Moves the anchor to the oldest record that counts; `sees` gets the extents of the records before it. None where it stays.
@@ -124,7 +136,7 @@ impl ShingleLog {
         let count = self.records.iter().take_while(|record| record.live == 0).count();
         self.records.drain(..count).for_each(|record| record.extents.iter().for_each(&mut *sees));
         self.anchor.sequence += count as u64;
-        self.oldest = self.oldest.max(self.anchor.sequence);
+        self.move_oldest(self.anchor.sequence);
         self.anchor.generation += 1;
         self.anchor.place = self.records.front().map_or(self.head, |record| record.place);
         let log = self.end - self.first;

@@ -38,7 +38,7 @@ impl ShingleTranslation {
     pub(super) fn with_anchor(layout: ShingleLayout, anchor: ShingleAnchor) -> ShingleTranslation {
         ShingleTranslation {
             layout,
-            map: ExtentMap::default(),
+            map: ExtentMap::new(&layout),
             log: ShingleLog::new(&layout, anchor),
             logged: vec![0; layout.bands() as usize],
             cleaning: None,
@@ -53,6 +53,11 @@ impl ShingleTranslation {
     /// Number of extents in the map.
     pub fn entries(&self) -> usize {
         self.map.len()
+    }
+
+    /// Number of bands with extents in the map.
+    pub fn bands_to_clean(&self) -> u64 {
+        self.map.bands()
     }
 
     /// Sectors of the log that are free.
@@ -124,14 +129,19 @@ impl ShingleTranslation {
         let is_small =
             extents.len() <= self.layout.record_extents_max && data <= self.layout.record_sectors_max();
         assert!(is_small, "the owner divides what is too large for a record");
-        // A write into the middle of an extent leaves both its ends.
-        let entries = self.map.len() + 2 * extents.len();
-        if entries > self.layout.map_entries_max || !self.log.fits(data, self.layout.reserve()) {
+        if !self.has_room(extents.len(), data) {
             return Err(LogIsFull);
         }
         let record = self.next_record(extents, data, None);
         self.apply(&record);
         Ok(record)
+    }
+
+    /// Whether the map and the log have room for a record.
+    fn has_room(&self, extents: usize, data: u64) -> bool {
+        // A write into the middle of an extent leaves both its ends.
+        let entries = self.map.len() + 2 * extents;
+        entries <= self.layout.map_entries_max && self.log.fits(data, self.layout.reserve())
     }
 
     /// Splits a write at the borders of bands.
@@ -162,8 +172,7 @@ impl ShingleTranslation {
             log.drop_live(extent.sequence, extent.sectors);
         };
         if let Some(BandCleaned { band, up_to }) = record.cleaned {
-            let (first, end) = layout.band(band);
-            map.remove(first, end, up_to, &mut |extent| drops(log, extent));
+            map.remove_older(band, up_to, &mut |extent| drops(log, extent));
         }
         let mut place = record.place + layout.header_sectors;
         for LoggedExtent { lbn, sectors } in record.extents.iter().copied() {
@@ -196,8 +205,18 @@ impl ShingleTranslation {
         record
     }
 
-    /// The next step of cleaning; none when the cache has no data that count.
+    /// The next step of cleaning, after which the owner may do other work; none when the cache has no data that count.
     pub fn clean(&mut self) -> Option<CleaningStep> {
+        self.next_step(self.layout.step_sectors)
+    }
+
+    /// The next step of cleaning for an owner that cleans until the log has room: as [`ShingleTranslation::clean`], but a step moves
+    /// all of a band.
+    pub fn clean_whole(&mut self) -> Option<CleaningStep> {
+        self.next_step(self.layout.band_sectors)
+    }
+
+    fn next_step(&mut self, most: u64) -> Option<CleaningStep> {
         if self.cleaning.is_none() {
             if let Some(anchor) = self.advance_anchor() {
                 return Some(CleaningStep::WriteAnchor(anchor));
@@ -205,7 +224,7 @@ impl ShingleTranslation {
             self.cleaning = Some(self.next_band()?);
         }
         let cleaning = self.cleaning.as_mut().expect("a band has been chosen");
-        match cleaning.next_step(&self.layout) {
+        match cleaning.next_step(&self.layout, most) {
             CleaningPlan::Step(step) => Some(step),
             CleaningPlan::Done(ScratchHeader { band, up_to }) => {
                 self.cleaning = None;
@@ -227,12 +246,10 @@ impl ShingleTranslation {
 
     /// Starts to clean the band of the oldest extent that counts.
     fn next_band(&mut self) -> Option<BandCleaning> {
-        let (sequence, extents) = self.log.oldest()?;
-        let counts = |extent: &&LoggedExtent| {
-            let end = extent.lbn + u64::from(extent.sectors);
-            self.map.over(extent.lbn, end).any(|cached| cached.sequence == sequence)
-        };
-        let oldest = extents.iter().find(counts).expect("the map names data of the record");
+        let map = &self.map;
+        let oldest = self.log.oldest(|sequence, extent| {
+            map.has_data_of(extent.lbn, extent.lbn + u64::from(extent.sectors), sequence)
+        })?;
         let band = self.layout.band_of(oldest.lbn);
         let (first, end) = self.layout.band(band);
         let cached = self.map.over(first, end).collect();

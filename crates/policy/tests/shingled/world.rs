@@ -220,7 +220,9 @@ impl World {
     }
 
     fn clean(&mut self) {
-        let Some(step) = self.layer.clean() else { return };
+        let is_whole = self.random.random_range(0..3) == 0;
+        let step = if is_whole { self.layer.clean_whole() } else { self.layer.clean() };
+        let Some(step) = step else { return };
         let is_unsafe = self.fault == Some(Fault::UnsafeRewrite);
         match step {
             CleaningStep::ReadBand { lbn, sectors } => {

@@ -158,6 +158,8 @@ pub struct ShingleActivity {
     pub bands_streamed: u64,
     /// Bands that were cleaned.
     pub bands_cleaned: u64,
+    /// Bands of which the persistent cache has data now.
+    pub bands_to_clean: u64,
     /// Bytes that cleaning read and wrote.
     pub bytes_moved: u64,
     /// Writes that found the cache full.

@@ -14,6 +14,7 @@
 mod activity;
 mod arm;
 mod arm_log;
+mod buffered_access;
 mod chance;
 mod command;
 mod commands;
@@ -61,7 +62,7 @@ use chance::Chance;
 use commands::{Commands, LastCommand};
 use config::{BusRules, Config};
 use destage::Destage;
-use disk::DiskArm;
+use disk::{DiskArm, Work};
 use faults::Health;
 use headstack_model::cache::{Cache, Segment, SegmentState};
 use headstack_model::spec::Tagging;
@@ -357,7 +358,8 @@ impl Device {
     }
 
     /// Handles everything due up to `now`, and then up to `until`, each event at its own time, until a command completes. Returns
-    /// the time up to which everything is done: later commands do not change it. The device shares no links.
+    /// the time up to which everything is done: later commands do not change it. The device shares no links. Cleaning of bands
+    /// continues with the next call.
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Instant, until: Instant) -> Instant {
         let mut reached = now;
@@ -370,7 +372,7 @@ impl Device {
             let (arm, port) = (self.disk.event, self.port.event());
             let next = arm.min(port);
             if next > reached {
-                if next > until || self.has_completions() {
+                if next > until || self.has_completions() || self.has_only_cleaning() {
                     break;
                 }
                 reached = next;
@@ -407,6 +409,16 @@ impl Device {
             next = self.health.next_event(next, self.outstanding() == 0);
         }
         (next != Instant::MAX).then_some(next)
+    }
+
+    /// Whether it has nothing to do but to clean bands, of which all data are safe.
+    #[inline]
+    pub(crate) fn has_only_cleaning(&self) -> bool {
+        self.disk.shingled.is_some()
+            && matches!(self.disk.work, Work::Idle | Work::Emptying)
+            && self.outstanding() == 0
+            && self.destage.is_clean()
+            && self.port.event() == Instant::MAX
     }
 
     fn job(&mut self, slot: u32) -> &mut Job {

@@ -9,9 +9,10 @@
 //!
 //! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015; see [`headstack_policy::shingled`].
 
+use super::buffered_access::BufferedAccess;
 use super::disk::{DiskArm, Work};
 use super::job::Job;
-use super::media::{Arriving, Delivered, Room, Span};
+use super::media::{Arriving, Room, Span};
 use super::persistent_cache::PersistentCache;
 use super::record::List;
 use super::slow::PlannedAccess;
@@ -40,62 +41,62 @@ impl<'a> Accesses<'a> {
         (self.disk.arm, self.disk.last_extent) = (span.arm(), span.last.extent);
     }
 
-    fn read(&mut self, run: Range<Lbn>) {
-        let (drive, arm) = (self.disk.drive.clone(), self.disk.arm);
-        let pass = drive.plan(&self.disk.last_extent, arm, run.start, run.end - run.start, false);
-        let span = drive.read(arm, pass, run.end, &mut Delivered::nowhere());
+    /// An access whose data are in the drive's buffer, or go there.
+    fn access(&mut self, blocks: Range<Lbn>, is_write: bool) {
+        let access = BufferedAccess { drive: &self.disk.drive, blocks, is_write };
+        let span = access.span(&self.disk.last_extent, self.disk.arm);
         self.add(&span);
     }
 
-    fn write(&mut self, run: Range<Lbn>, arriving: Arriving) {
-        let (near, arm) = (&self.disk.last_extent, self.disk.arm);
-        let span = self.disk.drive.write_in_parts(near, arm, run, arriving, Room::ENDLESS, &mut |_| {});
-        self.add(&span);
+    /// The same to a place in the persistent cache.
+    fn access_cache(&mut self, shingles: &PersistentCache, place: u64, sectors: u64, is_write: bool) {
+        shingles.runs(place, sectors).for_each(|run| self.access(run, is_write));
     }
 
-    fn write_cache(&mut self, shingles: &PersistentCache, place: u64, sectors: u64, arriving: Arriving) {
-        shingles.runs(place, sectors).for_each(|run| self.write(run, arriving));
-    }
-
-    fn read_cache(&mut self, shingles: &PersistentCache, place: u64, sectors: u64) {
-        shingles.runs(place, sectors).for_each(|run| self.read(run));
+    /// A write to the persistent cache of data that may still be on their way.
+    fn write_arriving(&mut self, shingles: &PersistentCache, place: u64, sectors: u64, arriving: Arriving) {
+        for run in shingles.runs(place, sectors) {
+            let (near, arm) = (&self.disk.last_extent, self.disk.arm);
+            let span = self.disk.drive.write_in_parts(near, arm, run, arriving, Room::ENDLESS, &mut |_| {});
+            self.add(&span);
+        }
     }
 
     /// Carries out a step of cleaning.
     fn clean(&mut self, shingles: &mut PersistentCache, step: &CleaningStep) {
-        let (header, before, here) = (shingles.layer.layout().header_sectors, self.span, Arriving::default());
+        let (header, before) = (shingles.layer.layout().header_sectors, self.span);
         self.span = Span { end: before.end, last: before.last, ..Span::default() };
         let band = |lbn: u64, sectors: u64| Lbn(lbn)..Lbn(lbn + sectors);
         let sectors = match *step {
             CleaningStep::ReadBand { lbn, sectors } => {
-                self.read(band(lbn, sectors));
+                self.access(band(lbn, sectors), false);
                 sectors
             }
             CleaningStep::ReadLog { place, sectors, .. }
             | CleaningStep::ReadScratch { place, sectors, .. } => {
-                self.read_cache(shingles, place, sectors);
+                self.access_cache(shingles, place, sectors, false);
                 sectors
             }
             CleaningStep::WriteScratch { place, sectors, .. } => {
-                self.write_cache(shingles, place, sectors, here);
+                self.access_cache(shingles, place, sectors, true);
                 sectors
             }
             CleaningStep::WriteBand { lbn, sectors } => {
-                self.write(band(lbn, sectors), here);
+                self.access(band(lbn, sectors), true);
                 sectors
             }
             CleaningStep::CommitScratch(_) => {
-                self.write_cache(shingles, shingles.layer.layout().scratch_header(), header, here);
+                self.access_cache(shingles, shingles.layer.layout().scratch_header(), header, true);
                 header
             }
             CleaningStep::WriteRecord(ref record) => {
                 self.disk.activity.shingled.bands_cleaned += 1;
-                self.write_cache(shingles, record.place, header, here);
+                self.access_cache(shingles, record.place, header, true);
                 header
             }
             CleaningStep::WriteAnchor(anchor) => {
                 let place = shingles.layer.layout().anchor_place(anchor.generation);
-                self.write_cache(shingles, place, header, here);
+                self.access_cache(shingles, place, header, true);
                 header
             }
         };
@@ -116,6 +117,12 @@ impl DiskArm {
         }
     }
 
+    /// Takes the persistent cache back from a method that changed it.
+    fn put_back(&mut self, shingles: Box<PersistentCache>) {
+        self.activity.shingled.bands_to_clean = shingles.layer.bands_to_clean();
+        self.shingled = Some(shingles);
+    }
+
     /// Starts the next access of cleaning; false if the cache has no data that count.
     pub(super) fn start_cleaning(&mut self, now: Instant) -> bool {
         let Some(mut shingles) = self.shingled.take() else { return false };
@@ -127,7 +134,7 @@ impl DiskArm {
             let end = accesses.span.end;
             self.occupy(Work::Emptying, end);
         }
-        self.shingled = Some(shingles);
+        self.put_back(shingles);
         step.is_some()
     }
 
@@ -145,13 +152,25 @@ impl DiskArm {
         let shingles = self.shingled.take().expect("the caller has found cached blocks");
         let mut accesses = Accesses::new(self, begins);
         shingles.layer.read(blocks.start.0, blocks.end.0, &mut |lbn, sectors, place| match place {
-            MediaPlace::Band => accesses.read(Lbn(lbn)..Lbn(lbn + sectors)),
-            MediaPlace::Cache(place) => accesses.read_cache(&shingles, place, sectors),
+            MediaPlace::Band => accesses.access(Lbn(lbn)..Lbn(lbn + sectors), false),
+            MediaPlace::Cache(place) => accesses.access_cache(&shingles, place, sectors, false),
         });
         let span = accesses.span;
         self.shingled = Some(shingles);
         self.last_lbn = blocks.end;
         span
+    }
+
+    /// Cleans a band to its end, or moves the anchor, from `begins` on; returns when that is done.
+    fn make_room(&mut self, shingles: &mut PersistentCache, begins: Instant) -> Instant {
+        let mut accesses = Accesses::new(self, begins);
+        loop {
+            let step = shingles.layer.clean_whole().expect("a full cache has data that count");
+            accesses.clean(shingles, &step);
+            if !shingles.layer.is_cleaning() {
+                return accesses.span.end;
+            }
+        }
     }
 
     /// Cleans bands until the log has room for the extents, from `begins` on, and appends them. Returns when there was room, and the
@@ -168,10 +187,7 @@ impl DiskArm {
             if let Ok(record) = shingles.layer.append(extents) {
                 break record;
             }
-            let step = shingles.layer.clean().expect("a full cache has data that count");
-            let mut accesses = Accesses::new(self, room);
-            accesses.clean(shingles, &step);
-            room = accesses.span.end;
+            room = self.make_room(shingles, room);
         };
         if room > begins {
             self.activity.shingled.full_stalls += 1;
@@ -180,7 +196,7 @@ impl DiskArm {
         self.activity.shingled.records += 1;
         let sectors = shingles.layer.layout().header_sectors + record.data_sectors();
         let mut accesses = Accesses::new(self, room);
-        accesses.write_cache(shingles, record.place, sectors, arriving);
+        accesses.write_arriving(shingles, record.place, sectors, arriving);
         let span = accesses.span;
         (room, span)
     }
@@ -218,7 +234,7 @@ impl DiskArm {
             }
         }
         (shingles.extents, shingles.is_writing) = (extents, true);
-        self.shingled = Some(shingles);
+        self.put_back(shingles);
         (first.unwrap_or(begins), total)
     }
 
@@ -226,11 +242,11 @@ impl DiskArm {
     pub(super) fn write_whole_band(&mut self, begins: Instant, band: Range<Lbn>) -> Span {
         let mut shingles = self.shingled.take().expect("the caller has asked");
         let mut accesses = Accesses::new(self, begins);
-        accesses.write(band.clone(), Arriving::default());
+        accesses.access(band.clone(), true);
         let index = shingles.layer.layout().band_of(band.start.0);
         if let Some(record) = shingles.layer.supersede_band(index) {
             let header = shingles.layer.layout().header_sectors;
-            accesses.write_cache(&shingles, record.place, header, Arriving::default());
+            accesses.access_cache(&shingles, record.place, header, true);
         }
         let span = accesses.span;
         if !self.bad_blocks.is_sound(band.start, band.end) {
@@ -238,7 +254,7 @@ impl DiskArm {
         }
         self.activity.shingled.bands_streamed += 1;
         shingles.is_writing = true;
-        self.shingled = Some(shingles);
+        self.put_back(shingles);
         span
     }
 
