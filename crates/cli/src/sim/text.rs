@@ -185,11 +185,12 @@ fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String
     let shingled = &activity.shingled;
     if shingled.records + shingled.bands_streamed > 0 {
         let value = format!(
-            "{} records to the cache, {} bands streamed, {} cleaned ({} GB moved); {} stalls of {} s in all",
+            "{} records to the cache, {} bands streamed, {} cleaned ({} GB moved), {} to clean; {} stalls of {} s in all",
             grouped(shingled.records),
             grouped(shingled.bands_streamed),
             grouped(shingled.bands_cleaned),
             figure(shingled.bytes_moved as f64 / 1e9),
+            grouped(shingled.bands_to_clean),
             grouped(shingled.full_stalls),
             figure(shingled.stalled.as_secs())
         );

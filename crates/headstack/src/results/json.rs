@@ -252,6 +252,7 @@ fn shingled(activity: &Activity) -> Option<Value> {
             "records": shingled.records,
             "bands_streamed": shingled.bands_streamed,
             "bands_cleaned": shingled.bands_cleaned,
+            "bands_to_clean": shingled.bands_to_clean,
             "bytes_moved": shingled.bytes_moved,
             "full_stalls": shingled.full_stalls,
             "stalled_s": shingled.stalled.as_secs(),

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 impl Engine {
     /// Runs a load until it is done and all its requests have completed; `observe` gets each of them. Dirty data of page caches
-    /// and nodes stay there, and spares are not rebuilt further.
+    /// and nodes stay there, spares are not rebuilt further, and disks clean no further bands in idle time.
     ///
     /// Panics when the load names a volume that does not exist.
     pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
@@ -92,9 +92,12 @@ impl Engine {
     /// The first time at which something is due; `Instant::MAX` when nothing is. With `rests`, background work does not count.
     #[inline]
     fn due(&self, rests: bool) -> Instant {
-        let branches = if rests { Instant::MAX } else { self.tree.branch_events.first() };
+        let (devices, branches) = match rests {
+            true => (self.tree.next_device_event_at_rest(), Instant::MAX),
+            false => (self.tree.device_events.first(), self.tree.branch_events.first()),
+        };
         let links = self.links.next_event();
-        self.tree.device_events.first().min(branches).min(self.wanted).min(links).min(self.late.at)
+        devices.min(branches).min(self.wanted).min(links).min(self.late.at)
     }
 
     /// The first time at which anything is due but at one device.

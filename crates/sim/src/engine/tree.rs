@@ -11,6 +11,7 @@ use crate::partition_layer::{self, PartitionLayer};
 use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
 use crate::throttle_layer::ThrottleLayer;
+use headstack_model::Instant;
 use headstack_policy::rearrange_table::PlacementCopies;
 use headstack_policy::streams::{Config, ConfigError};
 use std::any::Any;
@@ -120,6 +121,15 @@ impl LayerTree {
             ranked: Vec::new(),
             arm_groups: Vec::new(),
         }
+    }
+
+    /// The next event of a device after the end of a load; `Instant::MAX` where devices have only bands to clean in idle time.
+    #[cold]
+    pub(super) fn next_device_event_at_rest(&self) -> Instant {
+        let has_none = |device: &DeviceQueue| {
+            device.device().has_only_cleaning() || device.next_event(Instant::ZERO) == Instant::MAX
+        };
+        if self.devices.iter().all(has_none) { Instant::MAX } else { self.device_events.first() }
     }
 
     /// Puts a stream scheduler before all volumes, below their page caches.

@@ -5,9 +5,15 @@ use crate::media::Run;
 use crate::support::*;
 use headstack_model::spec::{ShingledSpec, WriteCache};
 use headstack_model::{Instant, Lbn, Nanos, Request, TrackPlace};
-use headstack_sim::{Device, Engine};
+use headstack_sim::{Device, Engine, Finished, Observer};
 use headstack_workload::{Closed, Pattern, Region, Shape};
 use rand::RngExt;
+
+struct NoObserver;
+
+impl Observer for NoObserver {
+    fn finished(&mut self, _finished: &Finished) {}
+}
 
 /// The shipped shingled drives.
 fn shingled() -> Vec<Rig> {
@@ -146,6 +152,27 @@ fn scattered_writes_fall_to_the_rate_of_cleaning_once_the_map_is_full() {
         assert!(before > 30.0 * after, "{}: {before} and {after} writes a second", rig.name());
         let band_s = shingled.stalled.as_secs() / shingled.bands_cleaned as f64;
         assert!((0.5..2.0).contains(&band_s), "{}: {band_s} s a band", rig.name());
+    }
+}
+
+#[test]
+fn run_ends_with_its_last_request_though_bands_are_not_clean() {
+    for rig in shingled() {
+        let region = Region { first: Lbn(0), sectors: rig.sectors() };
+        let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.0 };
+        let mut load = Closed::new(shape, 4, 300, 1).expect("the load fits");
+        let mut engine = Engine::new(vec![rig.device()]);
+        let mut last = Instant::ZERO;
+        engine.run(&mut load, &mut |finished| last = finished.completion.completed);
+        let shingled = engine.device(0).activity().shingled;
+        assert_eq!(shingled.bands_cleaned, 0, "{}", rig.name());
+        assert!(shingled.records > 0 && engine.device(0).view().dirty_sectors == 0, "{}", rig.name());
+        assert!((250..=300).contains(&shingled.bands_to_clean), "{}: {shingled:?}", rig.name());
+        // With more time it cleans them.
+        engine.advance(last + Nanos::from_secs(60), &mut load, &mut NoObserver);
+        let later = engine.device(0).activity().shingled;
+        assert!(later.bands_cleaned > 10, "{}", rig.name());
+        assert_eq!(later.bands_to_clean + later.bands_cleaned, shingled.bands_to_clean, "{}", rig.name());
     }
 }
 
