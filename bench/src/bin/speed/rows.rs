@@ -63,6 +63,12 @@ fn closed(spec: &DriveSpec, depth: u32, requests: u64) -> Box<dyn Load> {
     Box::new(Closed::new(random(spec), depth, requests, 1).expect("the load fits the drive"))
 }
 
+/// Random 4 KiB writes to a drive-managed disk: 250,000 until its map is full, then as many while it cleans bands for each record.
+fn writes(spec: &DriveSpec) -> Box<dyn Load> {
+    let shape = Shape { read_share: 0.0, ..random(spec) };
+    Box::new(Closed::new(shape, 1, 500_000, 1).expect("the load fits the drive"))
+}
+
 fn streams(spec: &DriveSpec) -> Box<dyn Load> {
     let shape =
         StreamShape { alignment: 8, ..StreamShape::reads(Region::whole(spec.capacity_sectors), 100, 128) };
@@ -112,5 +118,8 @@ pub(crate) fn all() -> Vec<Row> {
         }),
     ];
     rows.extend(OVER_TRACKS.map(open_on));
+    let drive = "seagate-archive-8tb";
+    let name = format!("random 4 KiB writes on {drive}");
+    rows.push(Row { drive, ..Row::new(name, options(1, "fcfs"), None, writes) });
     rows
 }
