@@ -149,11 +149,16 @@ mod tests {
         let rig = rig::load::load("atlas-10k").expect("it is shipped");
         let (volumes, speed) = (rig.volumes(), 100.0);
         let bench = Bench { rig: &rig, info: &volumes[0], seed: 0, seconds: 1, speed };
-        for job in &job::ALL {
+        let run = |job, seconds| {
             let clock = Clock::new(speed).expect("it is allowed");
-            let ran = bench.run(job, Instant::from_secs(2), clock, &ProgressBar::hidden());
-            let ran = ran.expect("memory has room");
-            assert!(!ran.times.is_empty());
+            let ran = bench.run(job, Instant::from_secs(seconds), clock, &ProgressBar::hidden());
+            ran.expect("memory has room")
+        };
+        for job in &job::ALL {
+            // On a busy machine 20 ms may pass without an answer.
+            let mut runs = [2, 20, 200].into_iter().map(|seconds| run(job, seconds));
+            let ran =
+                runs.find(|ran| !ran.times.is_empty()).expect("requests are answered within two seconds");
             assert_eq!(ran.lateness.count(), ran.times.len() as u64);
         }
     }
