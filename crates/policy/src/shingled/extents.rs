@@ -29,10 +29,32 @@ impl CachedExtent {
     }
 }
 
+/// An extent without its first block: small, because a full map is larger than a processor's caches.
+#[derive(Clone, Copy, Debug)]
+struct MapEntry {
+    place: u64,
+    sequence: u64,
+    sectors: u32,
+}
+
+impl MapEntry {
+    fn extent(&self, lbn: u64) -> CachedExtent {
+        let MapEntry { place, sequence, sectors } = *self;
+        CachedExtent { lbn, sectors: u64::from(sectors), place, sequence }
+    }
+}
+
+impl From<CachedExtent> for MapEntry {
+    fn from(extent: CachedExtent) -> MapEntry {
+        let CachedExtent { place, sequence, sectors, .. } = extent;
+        MapEntry { place, sequence, sectors: sectors as u32 }
+    }
+}
+
 /// The map: extents that do not overlap, by their first block. Each lies in one band.
 #[derive(Clone, Debug)]
 pub(super) struct ExtentMap {
-    extents: BTreeMap<u64, CachedExtent>,
+    extents: BTreeMap<u64, MapEntry>,
     /// By band, how many it has.
     in_band: Vec<u32>,
     /// Bands of which it has any.
@@ -72,7 +94,7 @@ impl ExtentMap {
         } else {
             self.bands += 1;
         }
-        self.extents.insert(extent.lbn, extent);
+        self.extents.insert(extent.lbn, extent.into());
         self.in_band[band] = (self.in_band[band] as usize + self.len() - before) as u32;
     }
 
@@ -80,13 +102,13 @@ impl ExtentMap {
     fn remove_blocks(&mut self, first: u64, end: u64, sees: &mut impl FnMut(&CachedExtent)) {
         let band_first = first - first % self.band_sectors;
         let mut before = end;
-        while let Some((_, extent)) = self.extents.range(band_first..before).next_back() {
-            let extent = *extent;
+        while let Some((lbn, entry)) = self.extents.range(band_first..before).next_back() {
+            let extent = entry.extent(*lbn);
             before = extent.lbn;
             let Some(removed) = extent.part(first, end) else { return };
             self.extents.remove(&extent.lbn);
             for rest in [extent.part(0, first), extent.part(end, u64::MAX)].into_iter().flatten() {
-                self.extents.insert(rest.lbn, rest);
+                self.extents.insert(rest.lbn, rest.into());
             }
             sees(&removed);
         }
@@ -95,7 +117,7 @@ impl ExtentMap {
     /// Removes the extents of a band that records up to `up_to` have; `sees` gets them.
     pub(super) fn remove_older(&mut self, band: u64, up_to: u64, sees: &mut impl FnMut(&CachedExtent)) {
         let first = band * self.band_sectors;
-        let all = self.extents.range(first..first + self.band_sectors).map(|(_, extent)| *extent);
+        let all = self.extents.range(first..first + self.band_sectors).map(|(lbn, entry)| entry.extent(*lbn));
         let older: Vec<CachedExtent> = all.filter(|extent| extent.sequence <= up_to).collect();
         let left = &mut self.in_band[band as usize];
         self.bands -= u64::from(!older.is_empty() && *left as usize == older.len());
@@ -108,11 +130,10 @@ impl ExtentMap {
 
     /// Whether some of the blocks `first..end` of one band have their newest data in a record.
     pub(super) fn has_data_of(&self, first: u64, end: u64, sequence: u64) -> bool {
-        let counts = |extent: &CachedExtent| extent.sequence == sequence;
         // Most extents are whole as long as any of them counts.
         self.in_band[(first / self.band_sectors) as usize] > 0
-            && (self.extents.get(&first).is_some_and(counts)
-                || self.over(first, end).any(|extent| counts(&extent)))
+            && (self.extents.get(&first).is_some_and(|entry| entry.sequence == sequence)
+                || self.over(first, end).any(|extent| extent.sequence == sequence))
     }
 
     /// The extents of the blocks `first..end`, in the order of the blocks, cut to them.
@@ -120,7 +141,7 @@ impl ExtentMap {
         let into = first % self.band_sectors;
         let is_empty = into + (end - first) <= self.band_sectors
             && self.in_band[(first / self.band_sectors) as usize] == 0;
-        let cut = move |(_, extent): (&u64, &CachedExtent)| extent.part(first, end);
+        let cut = move |(lbn, entry): (&u64, &MapEntry)| entry.extent(*lbn).part(first, end);
         let before = (into > 0 && !is_empty).then(|| self.extents.range(first - into..first).next_back());
         let inside = (!is_empty).then(|| self.extents.range(first..end));
         before.flatten().and_then(cut).into_iter().chain(inside.into_iter().flatten().filter_map(cut))

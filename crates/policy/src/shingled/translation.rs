@@ -129,19 +129,14 @@ impl ShingleTranslation {
         let is_small =
             extents.len() <= self.layout.record_extents_max && data <= self.layout.record_sectors_max();
         assert!(is_small, "the owner divides what is too large for a record");
-        if !self.has_room(extents.len(), data) {
+        // A write into the middle of an extent leaves both its ends.
+        let entries = self.map.len() + 2 * extents.len();
+        if entries > self.layout.map_entries_max || !self.log.fits(data, self.layout.reserve()) {
             return Err(LogIsFull);
         }
         let record = self.next_record(extents, data, None);
         self.apply(&record);
         Ok(record)
-    }
-
-    /// Whether the map and the log have room for a record.
-    fn has_room(&self, extents: usize, data: u64) -> bool {
-        // A write into the middle of an extent leaves both its ends.
-        let entries = self.map.len() + 2 * extents;
-        entries <= self.layout.map_entries_max && self.log.fits(data, self.layout.reserve())
     }
 
     /// Splits a write at the borders of bands.
