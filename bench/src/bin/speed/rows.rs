@@ -63,10 +63,10 @@ fn closed(spec: &DriveSpec, depth: u32, requests: u64) -> Box<dyn Load> {
     Box::new(Closed::new(random(spec), depth, requests, 1).expect("the load fits the drive"))
 }
 
-/// Random 4 KiB writes to a drive-managed disk: 250,000 until its map is full, then as many while it cleans bands for each record.
-fn writes(spec: &DriveSpec) -> Box<dyn Load> {
+/// Random 4 KiB writes. The map of a `seagate-archive-8tb` is full after 250,000.
+fn writes(spec: &DriveSpec, requests: u64) -> Box<dyn Load> {
     let shape = Shape { read_share: 0.0, ..random(spec) };
-    Box::new(Closed::new(shape, 1, 500_000, 1).expect("the load fits the drive"))
+    Box::new(Closed::new(shape, 1, requests, 1).expect("the load fits the drive"))
 }
 
 fn streams(spec: &DriveSpec) -> Box<dyn Load> {
@@ -118,8 +118,11 @@ pub(crate) fn all() -> Vec<Row> {
         }),
     ];
     rows.extend(OVER_TRACKS.map(open_on));
-    let drive = "seagate-archive-8tb";
-    let name = format!("random 4 KiB writes on {drive}");
-    rows.push(Row { drive, ..Row::new(name, options(1, "fcfs"), None, writes) });
+    let writes_to_shingled = |(requests, map): (u64, &str)| {
+        let drive = "seagate-archive-8tb";
+        let name = format!("random 4 KiB writes on {drive}, map {map}");
+        Row { drive, ..Row::new(name, options(1, "fcfs"), None, move |spec| writes(spec, requests)) }
+    };
+    rows.extend([(240_000, "not full"), (500_000, "full for the second half")].map(writes_to_shingled));
     rows
 }
