@@ -80,6 +80,10 @@ impl ExtentMap {
         self.extents.is_empty()
     }
 
+    fn band_of(&self, lbn: u64) -> usize {
+        (lbn / self.band_sectors) as usize
+    }
+
     /// Number of bands with extents in it.
     pub(super) fn bands(&self) -> u64 {
         self.bands
@@ -87,7 +91,7 @@ impl ExtentMap {
 
     /// Adds an extent in the place of all older data of its blocks; `sees` gets what no longer counts.
     pub(super) fn insert(&mut self, extent: CachedExtent, sees: &mut impl FnMut(&CachedExtent)) {
-        let band = (extent.lbn / self.band_sectors) as usize;
+        let band = self.band_of(extent.lbn);
         let before = self.len();
         if self.in_band[band] > 0 {
             self.remove_blocks(extent.lbn, extent.end(), sees);
@@ -130,8 +134,8 @@ impl ExtentMap {
 
     /// Whether some of the blocks `first..end` of one band have their newest data in a record.
     pub(super) fn has_data_of(&self, first: u64, end: u64, sequence: u64) -> bool {
-        // Most extents are whole as long as any of them counts.
-        self.in_band[(first / self.band_sectors) as usize] > 0
+        // An extent that counts is usually whole, so that the map has its first block.
+        self.in_band[self.band_of(first)] > 0
             && (self.extents.get(&first).is_some_and(|entry| entry.sequence == sequence)
                 || self.over(first, end).any(|extent| extent.sequence == sequence))
     }
@@ -139,8 +143,7 @@ impl ExtentMap {
     /// The extents of the blocks `first..end`, in the order of the blocks, cut to them.
     pub(super) fn over(&self, first: u64, end: u64) -> impl Iterator<Item = CachedExtent> + '_ {
         let into = first % self.band_sectors;
-        let is_empty = into + (end - first) <= self.band_sectors
-            && self.in_band[(first / self.band_sectors) as usize] == 0;
+        let is_empty = into + (end - first) <= self.band_sectors && self.in_band[self.band_of(first)] == 0;
         let cut = move |(lbn, entry): (&u64, &MapEntry)| entry.extent(*lbn).part(first, end);
         let before = (into > 0 && !is_empty).then(|| self.extents.range(first - into..first).next_back());
         let inside = (!is_empty).then(|| self.extents.range(first..end));

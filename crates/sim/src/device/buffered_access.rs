@@ -49,8 +49,8 @@ impl BufferedAccess<'_> {
         drive.read(arm, pass, blocks.end, &mut Delivered::nowhere())
     }
 
-    /// Adds the whole tracks of one surface between the last pass and the last block. The pass behind them begins at its own angle,
-    /// which drops their rounding.
+    /// Adds the whole tracks of one surface between the last pass and the last block. The next pass waits for its own angle, so that
+    /// their rounding to nanoseconds does not add up.
     fn skip_tracks(&self, span: &mut Span) {
         let (last, mechanics) = (span.last, &self.drive.mechanics);
         let Extent { sector, sectors, sectors_per_track, cylinder, .. } = last.extent;

@@ -358,8 +358,8 @@ impl Device {
     }
 
     /// Handles everything due up to `now`, and then up to `until`, each event at its own time, until a command completes. Returns
-    /// the time up to which everything is done: later commands do not change it. The device shares no links. Cleaning of bands
-    /// continues with the next call.
+    /// the time up to which everything is done: later commands do not change it. The device shares no links. Each access that
+    /// cleans a band takes a call, so that the engine can end a run before it.
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Instant, until: Instant) -> Instant {
         let mut reached = now;
@@ -411,7 +411,7 @@ impl Device {
         (next != Instant::MAX).then_some(next)
     }
 
-    /// Whether it has nothing to do but to clean bands, of which all data are safe.
+    /// Whether it is a shingled disk that has nothing to do, or only bands to clean, whose data are on the media.
     #[inline]
     pub(crate) fn has_only_cleaning(&self) -> bool {
         self.disk.shingled.is_some()
