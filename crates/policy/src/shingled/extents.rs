@@ -1,7 +1,9 @@
 //! The map of extents: where the persistent cache has the newest data of blocks.
 
+use super::band_extents::{BandExtent, BandExtents, ExtentsIter};
 use super::layout::ShingleLayout;
-use std::collections::BTreeMap;
+use slab::Slab;
+use std::ops::Range;
 
 /// Blocks that lie one after the other in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,152 +14,134 @@ pub(super) struct CachedExtent {
     pub(super) sequence: u64,
 }
 
-impl CachedExtent {
-    fn end(&self) -> u64 {
-        self.lbn + self.sectors
-    }
-
-    /// The part of it in `first..end`, if any.
-    pub(super) fn part(&self, first: u64, end: u64) -> Option<CachedExtent> {
-        let (from, to) = (self.lbn.max(first), self.end().min(end));
-        (from < to).then(|| CachedExtent {
-            lbn: from,
-            sectors: to - from,
-            place: self.place + (from - self.lbn),
-            ..*self
-        })
+impl BandExtent {
+    /// The extent by the disk's block numbers.
+    fn on_disk(&self, band_first: u64) -> CachedExtent {
+        let BandExtent { place, sequence, first, sectors } = *self;
+        CachedExtent { lbn: band_first + u64::from(first), sectors: u64::from(sectors), place, sequence }
     }
 }
 
-/// An extent without its first block: small, because a full map is larger than a processor's caches.
-#[derive(Clone, Copy, Debug)]
-struct MapEntry {
-    place: u64,
-    sequence: u64,
-    sectors: u32,
-}
-
-impl MapEntry {
-    fn extent(&self, lbn: u64) -> CachedExtent {
-        let MapEntry { place, sequence, sectors } = *self;
-        CachedExtent { lbn, sectors: u64::from(sectors), place, sequence }
-    }
-}
-
-impl From<CachedExtent> for MapEntry {
-    fn from(extent: CachedExtent) -> MapEntry {
-        let CachedExtent { place, sequence, sectors, .. } = extent;
-        MapEntry { place, sequence, sectors: sectors as u32 }
-    }
-}
-
-/// The map: extents that do not overlap, by their first block. Each lies in one band.
+/// The map: extents that do not overlap. Each lies in one band.
 #[derive(Clone, Debug)]
 pub(super) struct ExtentMap {
-    extents: BTreeMap<u64, MapEntry>,
-    /// By band, how many it has.
-    in_band: Vec<u32>,
-    /// Bands of which it has any.
-    bands: u64,
+    /// Bands that have extents.
+    bands: Slab<BandExtents>,
+    /// By band, one more than its key in `bands`; 0 for a band without extents.
+    keys: Vec<u32>,
+    len: usize,
     band_sectors: u64,
 }
 
 impl ExtentMap {
     pub(super) fn new(layout: &ShingleLayout) -> ExtentMap {
         ExtentMap {
-            extents: BTreeMap::new(),
-            in_band: vec![0; layout.bands() as usize],
-            bands: 0,
+            bands: Slab::new(),
+            keys: vec![0; layout.bands() as usize],
+            len: 0,
             band_sectors: layout.band_sectors,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.extents.len()
+        self.len
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.extents.is_empty()
-    }
-
-    fn band_of(&self, lbn: u64) -> usize {
-        (lbn / self.band_sectors) as usize
+        self.len == 0
     }
 
     /// Number of bands with extents in it.
     pub(super) fn bands(&self) -> u64 {
-        self.bands
+        self.bands.len() as u64
     }
 
     /// Adds an extent in the place of all older data of its blocks; `sees` gets what no longer counts.
     pub(super) fn insert(&mut self, extent: CachedExtent, sees: &mut impl FnMut(&CachedExtent)) {
-        let band = self.band_of(extent.lbn);
-        let before = self.len();
-        if self.in_band[band] > 0 {
-            self.remove_blocks(extent.lbn, extent.end(), sees);
-        } else {
-            self.bands += 1;
+        let CachedExtent { lbn, sectors, place, sequence } = extent;
+        let band = lbn / self.band_sectors;
+        let band_first = band * self.band_sectors;
+        let extent =
+            BandExtent { place, sequence, first: (lbn - band_first) as u32, sectors: sectors as u32 };
+        let key = &mut self.keys[band as usize];
+        if *key == 0 {
+            *key = self.bands.insert(BandExtents::new(extent)) as u32 + 1;
+            self.len += 1;
+            return;
         }
-        self.extents.insert(extent.lbn, extent.into());
-        self.in_band[band] = (self.in_band[band] as usize + self.len() - before) as u32;
-    }
-
-    /// Removes the blocks `first..end` of one band; `sees` gets what no longer counts.
-    fn remove_blocks(&mut self, first: u64, end: u64, sees: &mut impl FnMut(&CachedExtent)) {
-        let band_first = first - first % self.band_sectors;
-        let mut before = end;
-        while let Some((lbn, entry)) = self.extents.range(band_first..before).next_back() {
-            let extent = entry.extent(*lbn);
-            before = extent.lbn;
-            let Some(removed) = extent.part(first, end) else { return };
-            self.extents.remove(&extent.lbn);
-            for rest in [extent.part(0, first), extent.part(end, u64::MAX)].into_iter().flatten() {
-                self.extents.insert(rest.lbn, rest.into());
-            }
-            sees(&removed);
-        }
+        let extents = &mut self.bands[*key as usize - 1];
+        let before = extents.len();
+        remove_blocks(extents, extent.first..extent.end(), &mut |removed| sees(&removed.on_disk(band_first)));
+        extents.insert(extent);
+        self.len = self.len + extents.len() - before;
     }
 
     /// Removes the extents of a band that records up to `up_to` have; `sees` gets them.
     pub(super) fn remove_older(&mut self, band: u64, up_to: u64, sees: &mut impl FnMut(&CachedExtent)) {
-        let first = band * self.band_sectors;
-        let all = self.extents.range(first..first + self.band_sectors).map(|(lbn, entry)| entry.extent(*lbn));
-        let older: Vec<CachedExtent> = all.filter(|extent| extent.sequence <= up_to).collect();
-        let left = &mut self.in_band[band as usize];
-        self.bands -= u64::from(!older.is_empty() && *left as usize == older.len());
-        *left -= older.len() as u32;
-        for extent in older {
-            self.extents.remove(&extent.lbn);
-            sees(&extent);
+        let (band_first, key) = (band * self.band_sectors, &mut self.keys[band as usize]);
+        if *key == 0 {
+            return;
+        }
+        let extents = &mut self.bands[*key as usize - 1];
+        let before = extents.len();
+        extents.retain(|extent| {
+            let counts = extent.sequence > up_to;
+            if !counts {
+                sees(&extent.on_disk(band_first));
+            }
+            counts
+        });
+        self.len -= before - extents.len();
+        if extents.len() == 0 {
+            self.bands.remove(std::mem::take(key) as usize - 1);
         }
     }
 
     /// Whether some of the blocks `first..end` of one band have their newest data in a record.
     pub(super) fn has_data_of(&self, first: u64, end: u64, sequence: u64) -> bool {
-        // An extent that counts is usually whole, so that the map has its first block.
-        self.in_band[self.band_of(first)] > 0
-            && (self.extents.get(&first).is_some_and(|entry| entry.sequence == sequence)
-                || self.over(first, end).any(|extent| extent.sequence == sequence))
+        self.in_band(first / self.band_sectors, first, end).any(|extent| extent.sequence == sequence)
     }
 
     /// The extents of the blocks `first..end`, in the order of the blocks, cut to them.
     pub(super) fn over(&self, first: u64, end: u64) -> impl Iterator<Item = CachedExtent> + '_ {
-        let into = first % self.band_sectors;
-        let is_empty = into + (end - first) <= self.band_sectors && self.in_band[self.band_of(first)] == 0;
-        let cut = move |(lbn, entry): (&u64, &MapEntry)| entry.extent(*lbn).part(first, end);
-        let before = (into > 0 && !is_empty).then(|| self.extents.range(first - into..first).next_back());
-        let inside = (!is_empty).then(|| self.extents.range(first..end));
-        before.flatten().and_then(cut).into_iter().chain(inside.into_iter().flatten().filter_map(cut))
+        let bands = first / self.band_sectors..end.div_ceil(self.band_sectors);
+        bands.flat_map(move |band| self.in_band(band, first, end))
+    }
+
+    /// The same of one band.
+    pub(super) fn in_band(&self, band: u64, first: u64, end: u64) -> impl Iterator<Item = CachedExtent> + '_ {
+        let band_first = band * self.band_sectors;
+        let blocks =
+            first.saturating_sub(band_first) as u32..(end - band_first).min(self.band_sectors) as u32;
+        let near = match self.keys[band as usize] {
+            0 => ExtentsIter::none(),
+            key => self.bands[key as usize - 1].near(&blocks),
+        };
+        near.filter_map(move |extent| extent.part(blocks.clone()).map(|part| part.on_disk(band_first)))
+    }
+}
+
+/// Removes blocks of a band; `sees` gets what no longer counts.
+fn remove_blocks(extents: &mut BandExtents, blocks: Range<u32>, sees: &mut impl FnMut(&BandExtent)) {
+    let mut before = blocks.end;
+    while let Some(extent) = extents.last_before(before) {
+        let Some(removed) = extent.part(blocks.clone()) else { return };
+        before = extent.first;
+        extents.remove(extent.first);
+        let rests = [extent.part(0..blocks.start), extent.part(blocks.end..u32::MAX)];
+        rests.into_iter().flatten().for_each(|rest| extents.insert(rest));
+        sees(&removed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
 
-    #[test]
-    fn younger_extent_splits_the_older_one() {
-        let layout = ShingleLayout {
+    fn map_of_two_bands() -> ExtentMap {
+        ExtentMap::new(&ShingleLayout {
             sectors: 400,
             band_sectors: 200,
             cache_sectors: 5000,
@@ -165,8 +149,12 @@ mod tests {
             record_extents_max: 4,
             map_entries_max: 100,
             step_sectors: 10,
-        };
-        let mut map = ExtentMap::new(&layout);
+        })
+    }
+
+    #[test]
+    fn younger_extent_splits_the_older_one() {
+        let mut map = map_of_two_bands();
         let extent = |lbn, sectors, place, sequence| CachedExtent { lbn, sectors, place, sequence };
         map.insert(extent(100, 50, 1000, 1), &mut |_| {});
         let mut gone = Vec::new();
@@ -178,6 +166,73 @@ mod tests {
         map.remove_older(0, 1, &mut |removed| gone.push(*removed));
         assert_eq!(gone, [extent(100, 10, 1000, 1), extent(120, 30, 1020, 1)]);
         assert_eq!(map.over(0, 400).collect::<Vec<_>>(), [extent(110, 10, 2000, 2)]);
-        assert_eq!((map.in_band.as_slice(), map.bands()), (&[1, 0][..], 1));
+        assert_eq!((map.len(), map.bands()), (1, 1));
+    }
+
+    /// A map, and by block the place and the record that it must have.
+    struct MapAndTable {
+        map: ExtentMap,
+        table: Vec<Option<(u64, u64)>>,
+    }
+
+    /// The blocks of an extent, each with its place and its record.
+    fn blocks(extent: CachedExtent) -> impl Iterator<Item = (usize, (u64, u64))> {
+        (0..extent.sectors)
+            .map(move |into| ((extent.lbn + into) as usize, (extent.place + into, extent.sequence)))
+    }
+
+    impl MapAndTable {
+        /// An extent left the map: the table must have had all its blocks.
+        fn expect_gone(table: &mut [Option<(u64, u64)>], gone: Vec<CachedExtent>) {
+            for (block, data) in gone.into_iter().flat_map(blocks) {
+                assert_eq!(table[block].take(), Some(data));
+            }
+        }
+
+        fn insert(&mut self, extent: CachedExtent) {
+            let mut gone = Vec::new();
+            self.map.insert(extent, &mut |older| gone.push(*older));
+            Self::expect_gone(&mut self.table, gone);
+            for (block, data) in blocks(extent) {
+                assert_eq!(self.table[block].replace(data), None);
+            }
+        }
+
+        fn remove_older(&mut self, band: u64, up_to: u64) {
+            let mut gone = Vec::new();
+            self.map.remove_older(band, up_to, &mut |older| gone.push(*older));
+            Self::expect_gone(&mut self.table, gone);
+            let rest = &self.table[band as usize * 200..][..200];
+            assert!(rest.iter().flatten().all(|(_, sequence)| *sequence > up_to));
+        }
+
+        fn check(&self) {
+            let mut found = vec![None; 400];
+            for (block, data) in self.map.over(0, 400).flat_map(blocks) {
+                assert_eq!(found[block].replace(data), None);
+            }
+            assert_eq!(found, self.table);
+            assert_eq!(self.map.over(0, 400).count(), self.map.len());
+        }
+    }
+
+    #[test]
+    fn map_matches_a_table_of_blocks_with_few_and_many_extents_in_a_band() {
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        let mut both = MapAndTable { map: map_of_two_bands(), table: vec![None; 400] };
+        let mut most = 0;
+        for sequence in 1..5000 {
+            let band = random.random_range(0..2);
+            if random.random_ratio(1, 300) {
+                both.remove_older(band, sequence - random.random_range(1..=sequence.min(100)));
+            } else {
+                let sectors = random.random_range(1..=3);
+                let lbn = band * 200 + random.random_range(0..=200 - sectors);
+                both.insert(CachedExtent { lbn, sectors, place: sequence * 1000, sequence });
+            }
+            both.check();
+            most = most.max(both.map.len());
+        }
+        assert!(most > 150, "the two bands had {most} extents at most");
     }
 }

@@ -10,7 +10,8 @@ struct KeptRecord {
     place: u64,
     /// Sectors of data that the map names.
     live: u64,
-    extents: Vec<LoggedExtent>,
+    /// Number of its first extent, counted from the first that this log ever had.
+    first_extent: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -25,12 +26,16 @@ pub(super) struct ShingleLog {
     anchor: ShingleAnchor,
     /// The records from the anchor on.
     records: VecDeque<KeptRecord>,
+    /// Their extents.
+    extents: VecDeque<LoggedExtent>,
+    /// Extents of the records before the anchor.
+    freed_extents: u64,
     /// Sectors from the anchor to the head.
     used: u64,
     /// The map names no data of the records before this one.
     oldest: u64,
-    /// Nor of the extents of this record before this one.
-    oldest_extent: usize,
+    /// Nor of the extents before this one.
+    oldest_extent: u64,
 }
 
 impl ShingleLog {
@@ -43,6 +48,8 @@ impl ShingleLog {
             next_sequence: anchor.sequence,
             anchor,
             records: VecDeque::new(),
+            extents: VecDeque::new(),
+            freed_extents: 0,
             used: 0,
             oldest: anchor.sequence,
             oldest_extent: 0,
@@ -93,7 +100,9 @@ impl ShingleLog {
         assert!(record.sequence == self.next_sequence && self.used <= self.end - self.first, "a record fits");
         self.head = record.place + self.header + data;
         self.next_sequence += 1;
-        self.records.push_back(KeptRecord { place: record.place, live: 0, extents: record.extents.clone() });
+        let first_extent = self.freed_extents + self.extents.len() as u64;
+        self.records.push_back(KeptRecord { place: record.place, live: 0, first_extent });
+        self.extents.extend(&record.extents);
     }
 
     fn record(&mut self, sequence: u64) -> &mut KeptRecord {
@@ -114,18 +123,13 @@ impl ShingleLog {
     pub(super) fn oldest(&mut self, counts: impl Fn(u64, &LoggedExtent) -> bool) -> Option<LoggedExtent> {
         let dead = (self.oldest - self.anchor.sequence) as usize;
         let more = self.records.iter().skip(dead).take_while(|record| record.live == 0).count();
-        self.move_oldest(self.oldest + more as u64);
-        let record = self.records.get(dead + more)?;
-        let rest = &record.extents[self.oldest_extent..];
-        let first = rest.iter().position(|extent| counts(self.oldest, extent));
-        self.oldest_extent += first.expect("the map names data of the record");
-        Some(record.extents[self.oldest_extent])
-    }
-
-    fn move_oldest(&mut self, to: u64) {
-        if to > self.oldest {
-            (self.oldest, self.oldest_extent) = (to, 0);
-        }
+        self.oldest += more as u64;
+        let first = self.records.get(dead + more)?.first_extent.max(self.oldest_extent);
+        let mut rest = self.extents.range((first - self.freed_extents) as usize..);
+        let dead =
+            rest.position(|extent| counts(self.oldest, extent)).expect("the map names data of the record");
+        self.oldest_extent = first + dead as u64;
+        Some(self.extents[(self.oldest_extent - self.freed_extents) as usize])
     }
 
     /// Moves the anchor to the oldest record that counts; `sees` gets the extents of the records before it. None where it stays.
@@ -134,9 +138,13 @@ impl ShingleLog {
             return None;
         }
         let count = self.records.iter().take_while(|record| record.live == 0).count();
-        self.records.drain(..count).for_each(|record| record.extents.iter().for_each(&mut *sees));
+        self.records.drain(..count);
+        let next_extent = self.freed_extents + self.extents.len() as u64;
+        let kept_from = self.records.front().map_or(next_extent, |record| record.first_extent);
+        self.extents.drain(..(kept_from - self.freed_extents) as usize).for_each(|extent| sees(&extent));
+        self.freed_extents = kept_from;
         self.anchor.sequence += count as u64;
-        self.move_oldest(self.anchor.sequence);
+        self.oldest = self.oldest.max(self.anchor.sequence);
         self.anchor.generation += 1;
         self.anchor.place = self.records.front().map_or(self.head, |record| record.place);
         let log = self.end - self.first;

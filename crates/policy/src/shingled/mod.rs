@@ -20,6 +20,7 @@
 //! *Source:* Aghayev and Desnoyers, Skylight: A Window on Shingled Disk Operation, FAST 2015, sections 4 and 5: cache at the outer
 //! diameter, static mapping, FIFO cleaning by read-modify-write of whole bands. Headers, anchor and scratch area are our own.
 
+mod band_extents;
 mod cleaning;
 mod extents;
 mod layout;

@@ -9,10 +9,17 @@ use super::messages::{
 };
 use thiserror::Error;
 
-/// The log or the map has no room for a record: clean first.
+/// The log or the map has no room for a record: clean until [`ShingleTranslation::has_room`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the persistent cache has no room for the record; carry out steps of cleaning first")]
-pub struct LogIsFull;
+#[error(
+    "the persistent cache has no room for a record of {extents} extents; carry out steps of cleaning first"
+)]
+pub struct LogIsFull {
+    /// Extents of the record, split at the borders of bands.
+    extents: usize,
+    /// Its sectors of data.
+    sectors: u64,
+}
 
 /// The translation layer. Its owner carries out each write and step on the media before it calls again; after a power cut it
 /// drops the layer and makes another one with [`ShingleTranslation::recover`].
@@ -129,14 +136,20 @@ impl ShingleTranslation {
         let is_small =
             extents.len() <= self.layout.record_extents_max && data <= self.layout.record_sectors_max();
         assert!(is_small, "the owner divides what is too large for a record");
-        // A write into the middle of an extent leaves both its ends.
-        let entries = self.map.len() + 2 * extents.len();
-        if entries > self.layout.map_entries_max || !self.log.fits(data, self.layout.reserve()) {
-            return Err(LogIsFull);
+        let needed = LogIsFull { extents: extents.len(), sectors: data };
+        if !self.has_room(&needed) {
+            return Err(needed);
         }
         let record = self.next_record(extents, data, None);
         self.apply(&record);
         Ok(record)
+    }
+
+    /// Whether there is room now for a record that was refused.
+    pub fn has_room(&self, refused: &LogIsFull) -> bool {
+        // A write into the middle of an extent leaves both its ends.
+        let entries = self.map.len() + 2 * refused.extents;
+        entries <= self.layout.map_entries_max && self.log.fits(refused.sectors, self.layout.reserve())
     }
 
     /// Splits a write at the borders of bands.
@@ -247,7 +260,7 @@ impl ShingleTranslation {
         })?;
         let band = self.layout.band_of(oldest.lbn);
         let (first, end) = self.layout.band(band);
-        let cached = self.map.over(first, end).collect();
+        let cached = self.map.in_band(band, first, end).collect();
         let header = ScratchHeader { band, up_to: self.log.next_sequence() - 1 };
         Some(BandCleaning::new(&self.layout, header, cached))
     }

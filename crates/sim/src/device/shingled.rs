@@ -62,10 +62,9 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Carries out a step of cleaning.
+    /// Carries out a step of cleaning, which is all that these accesses are for.
     fn clean(&mut self, shingles: &mut PersistentCache, step: &CleaningStep) {
-        let (header, before) = (shingles.layer.layout().header_sectors, self.span);
-        self.span = Span { end: before.end, last: before.last, ..Span::default() };
+        let header = shingles.layer.layout().header_sectors;
         let band = |lbn: u64, sectors: u64| Lbn(lbn)..Lbn(lbn + sectors);
         let sectors = match *step {
             CleaningStep::ReadBand { lbn, sectors } => {
@@ -101,9 +100,6 @@ impl<'a> Accesses<'a> {
             }
         };
         self.disk.activity.clean(&self.span, sectors * shingles.sector_bytes);
-        let done = self.span;
-        self.span = before;
-        self.span.append(&done);
     }
 }
 
@@ -162,13 +158,14 @@ impl DiskArm {
     }
 
     /// Cleans a band to its end, or moves the anchor, from `begins` on; returns when that is done.
-    fn make_room(&mut self, shingles: &mut PersistentCache, begins: Instant) -> Instant {
-        let mut accesses = Accesses::new(self, begins);
+    fn make_room(&mut self, shingles: &mut PersistentCache, mut begins: Instant) -> Instant {
         loop {
             let step = shingles.layer.clean_whole().expect("a full cache has data that count");
+            let mut accesses = Accesses::new(self, begins);
             accesses.clean(shingles, &step);
+            begins = accesses.span.end;
             if !shingles.layer.is_cleaning() {
-                return accesses.span.end;
+                return begins;
             }
         }
     }
@@ -183,12 +180,13 @@ impl DiskArm {
         arriving: Arriving,
     ) -> (Instant, Span) {
         let mut room = begins;
-        let record = loop {
-            if let Ok(record) = shingles.layer.append(extents) {
-                break record;
+        let record = shingles.layer.append(extents).or_else(|full| {
+            while !shingles.layer.has_room(&full) {
+                room = self.make_room(shingles, room);
             }
-            room = self.make_room(shingles, room);
-        };
+            shingles.layer.append(extents)
+        });
+        let record = record.expect("cleaning has made room");
         if room > begins {
             self.activity.shingled.full_stalls += 1;
             self.activity.shingled.stalled += room - begins;
