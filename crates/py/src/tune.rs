@@ -94,12 +94,13 @@ impl TuneTrials<'_> {
     }
 
     fn measure(&self, trial: &TuneTrial) -> Result<TuneFigures, String> {
-        if self.is_stopped.load(Ordering::Relaxed) {
+        let stops = || self.is_stopped.load(Ordering::Relaxed);
+        let workload = self.load.workload().map_err(|error| error.to_string())?;
+        let figures = run_trial(self.rig, workload, trial, self.requests, self.job, &stops)
+            .map_err(|error| error.to_string())?;
+        if stops() {
             return Err("stopped".to_string());
         }
-        let workload = self.load.workload().map_err(|error| error.to_string())?;
-        let figures = run_trial(self.rig, workload, trial, self.requests, self.job)
-            .map_err(|error| error.to_string())?;
         self.runs.fetch_add(1, Ordering::Relaxed);
         figures.ok_or_else(|| "load: no request is counted; its ramp_time is longer than it runs".to_string())
     }

@@ -143,10 +143,11 @@ impl Tune {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(crate::progress::style("{spinner} {pos} runs, {elapsed}"));
         let stopped = || interrupt.received();
+        let stops = || stopped().is_some();
         let one = |trial: &TuneTrial| {
-            let done = if stopped().is_some() { None } else { Some(self.measure(rig, trial)) };
+            let done = if stops() { None } else { Some(self.measure(rig, trial, &stops)) };
             bar.inc(1);
-            done
+            done.filter(|_| !stops())
         };
         let mut failure = None;
         let mut run = |trials: &[TuneTrial]| {
@@ -169,9 +170,14 @@ impl Tune {
     }
 
     /// A run of the load with the trial's settings.
-    fn measure(&self, rig: &Rig, trial: &TuneTrial) -> Result<TuneFigures, Failure> {
+    fn measure(
+        &self,
+        rig: &Rig,
+        trial: &TuneTrial,
+        stops: &dyn Fn() -> bool,
+    ) -> Result<TuneFigures, Failure> {
         let workload = self.load_options.open(&self.load)?;
-        let figures = tune::run_trial(rig, workload, trial, self.requests, self.job.as_deref());
+        let figures = tune::run_trial(rig, workload, trial, self.requests, self.job.as_deref(), stops);
         let figures = figures.map_err(load::failure)?;
         figures.ok_or_else(|| {
             let why = "no request is counted; its ramp_time is longer than it runs";

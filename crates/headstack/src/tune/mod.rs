@@ -67,17 +67,24 @@ pub fn candidates_of(
     Ok(found)
 }
 
-/// The results of a run that ends with the workload, or after this many requests since its warm-up.
+/// The results of a run that ends with the workload, after this many requests since its warm-up, or once `stops` returns true, which is
+/// called every few completions.
 ///
 /// *Errors:* those of [`Simulation`].
-pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> Result<Results, Error> {
+pub fn measure(
+    rig: &Rig,
+    workload: Workload<'_>,
+    seed: u64,
+    requests: u64,
+    stops: &dyn Fn() -> bool,
+) -> Result<Results, Error> {
     let mut simulation = Simulation::new(rig, workload, seed)?;
     while simulation.progress().completed == 0 && simulation.step() {}
     simulation.run_until(simulation.warm_up_end());
     let last = simulation.progress().completed.saturating_add(requests);
     // A completion takes a few steps, so the count is looked at seldom.
     const STEPS: u32 = 64;
-    while simulation.progress().completed < last {
+    while simulation.progress().completed < last && !stops() {
         if !(0..STEPS).all(|_| simulation.step()) {
             break;
         }
@@ -86,6 +93,7 @@ pub fn measure(rig: &Rig, workload: Workload<'_>, seed: u64, requests: u64) -> R
 }
 
 /// The figures of a trial, of which a whole run has this number of requests, of a job or of the whole load; `None` if no request is counted.
+/// Where `stops` has returned true, they are those of a part of it, and of no use.
 ///
 /// *Errors:* those of [`with_choices`] and [`measure`].
 pub fn run_trial(
@@ -94,6 +102,7 @@ pub fn run_trial(
     trial: &TuneTrial,
     whole: u64,
     job: Option<&str>,
+    stops: &dyn Fn() -> bool,
 ) -> Result<Option<TuneFigures>, Error> {
     let mut rig = with_choices(rig, &trial.choices)?;
     let mut workload = workload;
@@ -110,7 +119,8 @@ pub fn run_trial(
             _ => {}
         }
     }
-    let results = measure(&rig, workload, trial.seed, whole * trial.parts / TuneTrial::WHOLE)?;
+    let requests = whole * trial.parts / TuneTrial::WHOLE;
+    let results = measure(&rig, workload, trial.seed, requests, stops)?;
     let figures = match job {
         Some(job) => TuneFigures::of_job(&results, job),
         None => Some(TuneFigures::from_results(&results)),
@@ -161,7 +171,7 @@ mod tests {
         let job = "[reads]\nrw=randread\nbs=4k\nsize=8g\nioengine=libaio\niodepth=8\nnumber_ios=100000";
         let run = |seed| {
             let workload = Workload::fio_job(job, "reads.fio", &NoFiles).expect("it is well formed");
-            let results = measure(&rig, workload, seed, 500).expect("it fits on the drive");
+            let results = measure(&rig, workload, seed, 500, &|| false).expect("it fits on the drive");
             TuneFigures::from_results(&results)
         };
         assert_eq!(run(1), run(1));
