@@ -65,17 +65,22 @@ fn has_target(components: &Path) -> bool {
 
 /// Builds the module in a target folder of its own: the outer cargo has locked its folder.
 fn build(simulator: &Path, out: &Path) -> Vec<u8> {
-    // OUT_DIR is TARGET/PROFILE/build/PACKAGE/out. All profiles share one module.
+    let profile = if env::var_os("PROFILE").is_some_and(|outer| outer == "release") {
+        "explorer"
+    } else {
+        "explorer-debug"
+    };
+    // OUT_DIR is TARGET/PROFILE/build/PACKAGE/out.
     let folder = out.ancestors().nth(4).expect("cargo has this layout").join("explorer");
     let mut cargo = Command::new(variable("CARGO"));
-    cargo.args(["build", "--lib", "--profile", "explorer", "--target", TARGET]);
+    cargo.args(["build", "--lib", "--profile", profile, "--target", TARGET]);
     cargo.arg("--manifest-path").arg(simulator.join("Cargo.toml")).arg("--target-dir").arg(&folder);
     OUTER.iter().for_each(|name| {
         cargo.env_remove(name);
     });
     let output = cargo.output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let module = folder.join(TARGET).join("explorer/headstack_explorer_wasm.wasm");
+    let module = folder.join(TARGET).join(profile).join("headstack_explorer_wasm.wasm");
     fs::read(&module).unwrap_or_else(|error| panic!("{}: {error}", module.display()))
 }
 
