@@ -97,7 +97,7 @@ impl BandExtents {
         }
     }
 
-    /// The extents that may have some of `blocks`: those that begin in them, and the last before them.
+    /// All extents that have some of `blocks`, in their order, and perhaps the one before them and those behind.
     pub(super) fn near(&self, blocks: &Range<u32>) -> ExtentsIter<'_> {
         match self {
             BandExtents::Few(list) => {

@@ -27,6 +27,14 @@ pub enum ShingleLayoutError {
     /// A size of 0.
     #[error("a band, a header, a record and a step of cleaning need at least one sector or extent each")]
     Nothing,
+    /// A band has more blocks than can be counted.
+    #[error("a band has {sectors} sectors (at most {most}); make the bands smaller")]
+    LargeBand {
+        /// Its sectors.
+        sectors: u64,
+        /// The most allowed.
+        most: u32,
+    },
     /// The cache is too small for the bands and records.
     #[error(
         "the persistent cache has {cache} sectors (at least {least} for its scratch area and its log); enlarge it"
@@ -50,11 +58,15 @@ pub enum ShingleLayoutError {
 impl ShingleLayout {
     /// Checks that the cache and the map have room for what every state needs.
     ///
-    /// *Errors:* a size of 0; a log that cannot hold eight of its largest records; a map of fewer extents than four records.
+    /// *Errors:* a size of 0; a band of more than 2³² − 1 sectors; a log that cannot hold eight of its largest records; a map of fewer
+    /// extents than four records.
     pub fn check(&self) -> Result<(), ShingleLayoutError> {
         let least_sizes = [self.sectors, self.band_sectors, self.header_sectors, self.step_sectors];
         if least_sizes.contains(&0) || self.record_extents_max == 0 {
             return Err(ShingleLayoutError::Nothing);
+        }
+        if self.band_sectors > u64::from(u32::MAX) {
+            return Err(ShingleLayoutError::LargeBand { sectors: self.band_sectors, most: u32::MAX });
         }
         let least = self.log_first() + 8 * (self.reserve() + self.step_sectors);
         if self.cache_sectors < least {
@@ -117,5 +129,27 @@ impl ShingleLayout {
     /// its space is free once they are clean.
     pub(super) fn reserve(&self) -> u64 {
         (self.record_extents_max as u64 + 4) * self.header_sectors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn band_with_more_sectors_than_an_extent_can_count_is_refused() {
+        let layout = |band_sectors| ShingleLayout {
+            sectors: 1 << 40,
+            band_sectors,
+            cache_sectors: 1 << 34,
+            header_sectors: 8,
+            record_extents_max: 16,
+            map_entries_max: 1000,
+            step_sectors: 8192,
+        };
+        assert_eq!(layout((1 << 32) - 1).check(), Ok(()));
+        let error = layout(1 << 32).check().expect_err("it is too large");
+        let said = "a band has 4294967296 sectors (at most 4294967295); make the bands smaller";
+        assert_eq!(error.to_string(), said);
     }
 }
