@@ -93,7 +93,7 @@ pub fn measure(
 }
 
 /// The figures of a trial, of which a whole run has this number of requests, of a job or of the whole load; `None` if no request is counted.
-/// Where `stops` has returned true, they are those of a part of it, and of no use.
+/// Once `stops` has returned true, they are of a part of the run, and the caller discards them.
 ///
 /// *Errors:* those of [`with_choices`] and [`measure`].
 pub fn run_trial(

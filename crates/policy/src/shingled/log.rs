@@ -126,9 +126,8 @@ impl ShingleLog {
         self.oldest += more as u64;
         let first = self.records.get(dead + more)?.first_extent.max(self.oldest_extent);
         let mut rest = self.extents.range((first - self.freed_extents) as usize..);
-        let dead =
-            rest.position(|extent| counts(self.oldest, extent)).expect("the map names data of the record");
-        self.oldest_extent = first + dead as u64;
+        let into = rest.position(|extent| counts(self.oldest, extent));
+        self.oldest_extent = first + into.expect("the map names data of the record") as u64;
         Some(self.extents[(self.oldest_extent - self.freed_extents) as usize])
     }
 

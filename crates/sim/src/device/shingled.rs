@@ -62,7 +62,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Carries out a step of cleaning, which is all that these accesses are for.
+    /// Carries out a step of cleaning. All of the accesses count as cleaning, so each step has new ones.
     fn clean(&mut self, shingles: &mut PersistentCache, step: &CleaningStep) {
         let header = shingles.layer.layout().header_sectors;
         let band = |lbn: u64, sectors: u64| Lbn(lbn)..Lbn(lbn + sectors);
