@@ -42,22 +42,22 @@ impl Mechanics {
     pub fn new(drive: &DriveSpec) -> Mechanics {
         let spec: &MechanicsSpec = &drive.mechanics;
         let cylinders = drive.geometry.cylinders;
-        let seek = match spec.constant_access_ms {
+        let seek_spec = match spec.constant_access_ms {
             Some(time) => constant_seek(time),
             None => spec.seek.clone(),
         };
-        let reads = SeekCurve::for_reads(&seek, cylinders);
-        let writes = SeekCurve::for_writes(&seek, cylinders);
+        let reads = seek::read_times(&seek_spec, cylinders);
+        let writes = seek::write_times(&seek_spec, cylinders);
         let write_settle_ns = (spec.write_settle_ms * 1e6).round() as i64;
         // Sectors that arrive out of order need memory.
         let zero_latency = |rule| if drive.cache.buffered { rule } else { ZeroLatency::None };
         let lower = Nanos(write_settle_ns.min(0).unsigned_abs());
-        let floor = reads.floor(writes.as_ref()).lowered(lower);
+        let floor = seek::floor_times(&reads, writes.as_deref(), lower);
         Mechanics {
             spindle: Spindle::from_rpm(spec.rpm * (1.0 + spec.rpm_deviation_percent / 100.0)),
-            reads,
-            writes,
-            floor,
+            reads: SeekCurve::new(reads),
+            writes: writes.map(SeekCurve::new),
+            floor: SeekCurve::new(floor),
             head_switch: Nanos::from_ms(spec.head_switch_ms),
             constant_access: spec.constant_access_ms.map(Nanos::from_ms),
             write_settle_ns,

@@ -21,36 +21,17 @@ pub struct SeekCurve {
 impl SeekCurve {
     /// The curve for reads.
     pub fn for_reads(spec: &SeekSpec, cylinders: u32) -> SeekCurve {
-        if let Some(sheet) = spec.curve_of_sheet() {
-            let curve = SheetCurve::new(sheet, cylinders);
-            return SeekCurve::tabulate(cylinders, |d| curve.read_ms(d));
-        }
-        SeekCurve::tabulate(cylinders, |d| read_ms(spec, d, cylinders))
+        SeekCurve::new(read_times(spec, cylinders))
     }
 
     /// The curve for writes, where one was measured or follows from a data sheet.
     pub fn for_writes(spec: &SeekSpec, cylinders: u32) -> Option<SeekCurve> {
-        let points = &spec.write_points_cylinders_ms;
-        if !points.is_empty() {
-            return Some(SeekCurve::tabulate(cylinders, |d| interpolate(points, d)));
-        }
-        let sheet = spec.curve_of_sheet().filter(|sheet| sheet.write_average_ms.is_some())?;
-        let curve = SheetCurve::new(sheet, cylinders);
-        Some(SeekCurve::tabulate(cylinders, |d| curve.write_ms(d).unwrap_or_else(|| curve.read_ms(d))))
+        write_times(spec, cylinders).map(SeekCurve::new)
     }
 
-    fn tabulate(cylinders: u32, ms: impl Fn(u32) -> f64) -> SeekCurve {
-        let time = |d| if d == 0 { 0 } else { (ms(d).max(0.0) * 1e6).round().min(4e9) as u32 };
-        SeekCurve::new((0..cylinders.max(1)).map(time).collect())
-    }
-
-    fn new(times: Vec<u32>) -> SeekCurve {
+    /// The curve with these times in ns, from distance 0 on.
+    pub(super) fn new(times: Vec<u32>) -> SeekCurve {
         SeekCurve { table: Table::new(times) }
-    }
-
-    /// All times in ns, from distance 0 on.
-    fn times(&self) -> Vec<u32> {
-        (0..self.table.len() as u32).map(|distance| self.table.time(distance)).collect()
     }
 
     /// Time to seek over `distance` cylinders, settle for a read included.
@@ -58,36 +39,61 @@ impl SeekCurve {
     pub fn time(&self, distance: u32) -> Nanos {
         Nanos(u64::from(self.table.time(distance)))
     }
-
-    /// The largest curve below this one (and `other`) that never falls: a lower bound for all seeks of at least a distance.
-    pub fn floor(&self, other: Option<&SeekCurve>) -> SeekCurve {
-        let mut times = self.times();
-        let mut least = u32::MAX;
-        for distance in (0..times.len()).rev() {
-            let here = times[distance].min(other.map_or(u32::MAX, |o| o.table.time(distance as u32)));
-            least = least.min(here);
-            times[distance] = least;
-        }
-        SeekCurve::new(times)
-    }
-
-    /// Lowers every time by `by`, not below zero.
-    pub fn lowered(self, by: Nanos) -> SeekCurve {
-        let by = by.0.min(u64::from(u32::MAX)) as u32;
-        SeekCurve::new(self.times().into_iter().map(|time| time.saturating_sub(by)).collect())
-    }
 }
 
-fn read_ms(spec: &SeekSpec, distance: u32, cylinders: u32) -> f64 {
+/// Times of seeks before reads in ns, from distance 0 on.
+pub(super) fn read_times(spec: &SeekSpec, cylinders: u32) -> Vec<u32> {
+    if let Some(sheet) = spec.curve_of_sheet() {
+        let curve = SheetCurve::new(sheet, cylinders);
+        return times(cylinders, |d| curve.read_ms(d));
+    }
     if let Some(physical) = spec.physical {
-        return physical_ms(&physical, distance, cylinders);
+        return times(cylinders, |d| physical_ms(&physical, d, cylinders));
     }
-    let points = &spec.points_cylinders_ms;
-    let measured = points.last().map_or(0, |(d, _)| *d);
-    if distance <= measured || spec.pieces.is_empty() {
-        return interpolate(points, distance);
+    let measured = spec.points_cylinders_ms.last().map_or(0, |(d, _)| *d);
+    let mut points = interpolated(&spec.points_cylinders_ms);
+    times(cylinders, |d| {
+        if d <= measured || spec.pieces.is_empty() { points(d) } else { piece_ms(&spec.pieces, d) }
+    })
+}
+
+/// Times of seeks before writes in ns, from distance 0 on, where they were measured or follow from a data sheet.
+pub(super) fn write_times(spec: &SeekSpec, cylinders: u32) -> Option<Vec<u32>> {
+    if !spec.write_points_cylinders_ms.is_empty() {
+        return Some(times(cylinders, interpolated(&spec.write_points_cylinders_ms)));
     }
-    piece_ms(&spec.pieces, distance)
+    let sheet = spec.curve_of_sheet().filter(|sheet| sheet.write_average_ms.is_some())?;
+    let curve = SheetCurve::new(sheet, cylinders);
+    Some(times(cylinders, |d| curve.write_ms(d).unwrap_or_else(|| curve.read_ms(d))))
+}
+
+/// The largest times that never fall and are below all of `reads` and `writes` less `lower`, not below zero: a lower bound for all seeks of
+/// at least a distance.
+pub(super) fn floor_times(reads: &[u32], writes: Option<&[u32]>, lower: Nanos) -> Vec<u32> {
+    let mut times = reads.to_vec();
+    for (time, write) in times.iter_mut().zip(writes.unwrap_or_default()) {
+        *time = (*time).min(*write);
+    }
+    let lower = lower.0.min(u64::from(u32::MAX)) as u32;
+    let mut least = u32::MAX;
+    for time in times.iter_mut().rev() {
+        least = least.min(*time);
+        *time = least.saturating_sub(lower);
+    }
+    times
+}
+
+/// Calls `ms` with the distances in rising order.
+fn times(cylinders: u32, mut ms: impl FnMut(u32) -> f64) -> Vec<u32> {
+    (0..cylinders.max(1)).map(|d| if d == 0 { 0 } else { whole_nanos(ms(d)) }).collect()
+}
+
+/// The nearest ns, at most 4 s. `f64::round` is a call of a function, which takes longer than all the rest of a time.
+#[inline]
+fn whole_nanos(ms: f64) -> u32 {
+    let exact = (ms.max(0.0) * 1e6).min(4e9);
+    let below = exact as u32;
+    below + u32::from(exact - f64::from(below) >= 0.5)
 }
 
 fn piece_ms(pieces: &[SeekPiece], distance: u32) -> f64 {
@@ -100,19 +106,24 @@ fn piece_ms(pieces: &[SeekPiece], distance: u32) -> f64 {
     piece.constant_ms + piece.sqrt_ms * d.sqrt() + piece.linear_ms * d
 }
 
-/// Linear between points, from (0, 0) to the first, with the last slope beyond the last.
-fn interpolate(points: &[(u32, f64)], distance: u32) -> f64 {
-    let after = points.partition_point(|(d, _)| *d < distance);
-    let line = |(x0, y0): (u32, f64), (x1, y1): (u32, f64)| {
-        let share = (f64::from(distance) - f64::from(x0)) / (f64::from(x1) - f64::from(x0));
-        y0 + share * (y1 - y0)
-    };
-    match (after, points) {
-        (_, []) => 0.0,
-        (0, [first, ..]) => line((0, 0.0), *first),
-        (after, points) if after < points.len() => line(points[after - 1], points[after]),
-        (_, [only]) => only.1,
-        (_, [.., before, last]) => line(*before, *last),
+/// Linear between points, from (0, 0) to the first, with the last slope beyond the last. For distances that never fall from call to call.
+fn interpolated(points: &[(u32, f64)]) -> impl FnMut(u32) -> f64 {
+    let mut after = 0;
+    move |distance| {
+        while points.get(after).is_some_and(|(d, _)| *d < distance) {
+            after += 1;
+        }
+        let line = |(x0, y0): (u32, f64), (x1, y1): (u32, f64)| {
+            let share = (f64::from(distance) - f64::from(x0)) / (f64::from(x1) - f64::from(x0));
+            y0 + share * (y1 - y0)
+        };
+        match (after, points) {
+            (_, []) => 0.0,
+            (0, [first, ..]) => line((0, 0.0), *first),
+            (after, points) if after < points.len() => line(points[after - 1], points[after]),
+            (_, [only]) => only.1,
+            (_, [.., before, last]) => line(*before, *last),
+        }
     }
 }
 
@@ -184,13 +195,22 @@ mod tests {
     fn seek_floor_never_exceeds_a_longer_seek() {
         let points = vec![(1, 1.3), (2, 1.1), (3, 1.6), (4, 1.5), (9, 2.0)];
         let spec = SeekSpec { points_cylinders_ms: points, ..SeekSpec::default() };
-        let curve = SeekCurve::for_reads(&spec, 10);
-        let floor = curve.floor(None);
-        for near in 1..10 {
-            for far in near..10 {
-                assert!(floor.time(near) <= curve.time(far));
-            }
+        let times = read_times(&spec, 10);
+        let floor = floor_times(&times, None, Nanos::ZERO);
+        for (near, floor) in floor.iter().enumerate().skip(1) {
+            assert!(times[near..].iter().all(|time| floor <= time));
         }
-        assert_eq!(floor.time(1), Nanos::from_ms(1.1));
+        assert_eq!(floor[1], 1_100_000);
+        let writes = vec![1_000_000; 10];
+        let lowered = floor_times(&times, Some(&writes), Nanos::from_ms(0.3));
+        assert_eq!((lowered[0], lowered[1], lowered[9]), (0, 700_000, 700_000));
+    }
+
+    #[test]
+    fn time_is_the_nearest_nanosecond() {
+        for exact in [0.0, 0.4, 0.5, 0.6, 1.5, 2.5, 1e6 - 0.5, 3.999_999_999_9e9, 5e9, -3.0] {
+            let ms = exact / 1e6;
+            assert_eq!(f64::from(whole_nanos(ms)), (ms.max(0.0) * 1e6).round().min(4e9), "{exact}");
+        }
     }
 }

@@ -200,7 +200,9 @@ fn with_settling(
 
 /// The share of a long seek's additional settling, beyond that of a single track, that a seek over `distance` has.
 fn settled_share(distance: u32) -> f64 {
-    (f64::from(distance.max(1)).ln() / LONG_FROM_TRACKS.ln()).min(1.0)
+    let distance = f64::from(distance.max(1));
+    // Most distances: a logarithm would take most of the time in which a curve is computed.
+    if distance >= LONG_FROM_TRACKS { 1.0 } else { distance.ln() / LONG_FROM_TRACKS.ln() }
 }
 
 /// Time of a motion over a share of the stroke, as a share of that over all of it.

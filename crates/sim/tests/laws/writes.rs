@@ -91,7 +91,8 @@ fn flush_waits_for_earlier_writes() {
         let flush = serve(&mut device, now, Request::flush());
         let curve =
             headstack_model::SeekCurve::for_reads(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders);
-        let least = curve.floor(None).time(1).0 as f64 + rig.spec.mechanics.write_settle_ms * 1e6;
+        let least = (1..rig.spec.geometry.cylinders).map(|distance| curve.time(distance)).min();
+        let least = least.unwrap_or_default().0 as f64 + rig.spec.mechanics.write_settle_ms * 1e6;
         let found = flush.response().0 as f64;
         assert!(found > 19.0 * least.max(0.0), "{}: {found} ns", rig.name());
         // Twenty scattered blocks wait for a sector twenty times: far below a turn in all would be a miracle.
