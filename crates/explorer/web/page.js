@@ -19,10 +19,15 @@ const page = {
   /** @type {any} */ colours: null,
   /** Time to which a program that drives the page moves it. */
   targetNs: 0, clock: 0, frames: 0, frameMs: 0, memoryBytes: 0,
+  /** Something came since the panels were drawn. */ changed: true,
+  /** When the panels were drawn last. */ drawnMs: 0,
   /** @type {any} */ life: null,
   /** @type {any} */ results: null,
   setup: { sides: /** @type {[string, string][][]} */ ([[]]), seed: "0" },
 };
+
+/** Panels that show nothing new are drawn this seldom, in case the window has another size. */
+const REDRAW_MS = 250;
 
 const speed = () => 10 ** Number(byId("speed").value);
 
@@ -66,7 +71,7 @@ function receive(message) {
   page.busy = false;
   const next = page.waiting.shift();
   if (next) post(next);
-  else if (page.toEnd && !page.done) post({ kind: "advance", untilNs: page.nowNs + 3.6e12 });
+  else if (page.toEnd && !page.done) post({ kind: "advance", untilNs: page.nowNs + 3.6e12, toEnd: true });
   else if (page.nowNs < page.targetNs && !page.done) post({ kind: "advance", untilNs: page.targetNs });
   else page.toEnd = false;
   showButtons();
@@ -78,6 +83,7 @@ function takeFrame(message) {
   byId("fault").hidden = true;
   const passed = message.nowNs - page.nowNs;
   page.nowNs = message.nowNs;
+  page.changed = true;
   page.done = message.done;
   page.memoryBytes = message.memoryBytes;
   if (page.done) page.playing = false;
@@ -220,13 +226,17 @@ function drawFrame(clock) {
   const elapsed = Math.min(clock - page.clock, 100);
   page.clock = clock;
   if (page.playing && !page.busy) post({ kind: "advance", untilNs: page.nowNs + elapsed * 1e6 * speed() });
-  page.colours ??= readColours();
   // The disks do not wait for the next event of the server.
   if (page.live) page.panels.forEach((panel) => panel.extrapolate(elapsed * 1e6));
-  page.panels.forEach((panel) => panel.draw(page.colours, clock));
+  if (page.live || page.changed || clock - page.drawnMs > REDRAW_MS) {
+    page.changed = false;
+    page.drawnMs = clock;
+    page.colours ??= readColours();
+    page.panels.forEach((panel) => panel.draw(page.colours, clock));
+    page.frames += 1;
+    page.frameMs = 0.95 * page.frameMs + 0.05 * (performance.now() - began);
+  }
   showTime();
-  page.frames += 1;
-  page.frameMs = 0.95 * page.frameMs + 0.05 * (performance.now() - began);
   requestAnimationFrame(drawFrame);
 }
 
@@ -235,6 +245,7 @@ function setTheme(name) {
   document.documentElement.dataset.theme = name;
   byId("theme").textContent = name === "dark" ? "Light" : "Dark";
   page.colours = null;
+  page.changed = true;
 }
 
 function togglePlay() {
@@ -251,7 +262,7 @@ function listen() {
   byId("end").addEventListener("click", () => {
     page.playing = false;
     page.toEnd = !page.toEnd;
-    if (page.toEnd) post({ kind: "advance", untilNs: page.nowNs + 3.6e12 });
+    if (page.toEnd) post({ kind: "advance", untilNs: page.nowNs + 3.6e12, toEnd: true });
     showButtons();
   });
   byId("slowest").addEventListener("click", showSlowest);

@@ -17,7 +17,7 @@ const worker = {
 };
 
 /** Longest work between two messages, so that the page stays responsive. */
-const BUDGET_MS = 24;
+const BUDGET_MS = { play: 24, toEnd: 100 };
 /** Numbers of rows that a step aims at, some hundred requests: the memory for rows then does not depend on how fast the machine is. */
 const STEP_NUMBERS = { least: 4096, most: 16384 };
 
@@ -104,8 +104,8 @@ function compareIssues() {
   }
 }
 
-/** Moves on to `untilNs` as far as the budget allows, in steps of some hundred requests. @param {number} untilNs */
-function advanceWithin(untilNs, budgetMs = BUDGET_MS) {
+/** Moves on to `untilNs` as far as the budget allows, in steps of some hundred requests. @param {number} untilNs @param {number} budgetMs */
+function advanceWithin(untilNs, budgetMs) {
   const began = performance.now();
   while (!worker.done && worker.nowNs < untilNs && performance.now() - began < budgetMs) {
     const isWhole = worker.nowNs + worker.stepNs <= untilNs;
@@ -207,7 +207,7 @@ async function handle(message) {
       break;
     }
     case "restart": restart(message.setup); break;
-    case "advance": advanceWithin(message.untilNs); break;
+    case "advance": advanceWithin(message.untilNs, message.toEnd ? BUDGET_MS.toEnd : BUDGET_MS.play); break;
     case "step": stepOnce(); break;
     case "back": back(message.untilNs); break;
     case "results": {
