@@ -41,6 +41,18 @@ fn run_after(
     seed: u64,
     is_known_to_turn: bool,
 ) -> Result<Found, LatticeError> {
+    let truth = TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
+    run_against(&truth, spec, noise, seed, is_known_to_turn)
+}
+
+/// With the map of the drive's own layout, which takes long to make for a large drive.
+fn run_against(
+    truth: &TrackMap,
+    spec: &DriveSpec,
+    noise: Noise,
+    seed: u64,
+    is_known_to_turn: bool,
+) -> Result<Found, LatticeError> {
     let mut disk = SimulatedDisk::new(spec, noise, seed).expect("the drive file holds");
     // As the command does, which looks first whether the disk turns.
     let after_spin = async |disk: Disk| {
@@ -53,9 +65,8 @@ fn run_after(
     };
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("a simulated disk answers").expect("it is not cancelled")?;
-    let truth = TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
-    let agreement = compare(&lattice.map, &truth);
-    tell_first_difference(&lattice, &truth);
+    let agreement = compare(&lattice.map, truth);
+    tell_first_difference(&lattice, truth);
     let found = Found { lattice, agreement, minutes: disk.now().as_secs() / 60.0 };
     eprintln!(
         "{}: {} tracks, {} missed, {} false, {} probes ({:.4} a track), {:.1} min",
@@ -73,6 +84,9 @@ fn run_after(
 
 /// Where a map first differs from the truth, for who has to find out why.
 fn tell_first_difference(lattice: &Lattice, truth: &TrackMap) {
+    if lattice.map == *truth {
+        return;
+    }
     let pairs = lattice.map.iter().zip(truth.iter());
     let Some((number, (found, real))) = pairs.enumerate().find(|(_, (found, real))| found != real) else {
         return;
