@@ -8,6 +8,8 @@ use crate::tools::{have, have_loops_and, output, run, text};
 use headstack_prerequisites::skip;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::Identity;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Write;
@@ -88,13 +90,11 @@ fn clean_file_system_withholds_every_listed_block() {
 
 /// Files of many sizes in folders, some of which were taken away again, so that free space is in pieces.
 pub(crate) fn write_tree(folder: &Path) {
-    let mut content = 0x2545_F491u32;
-    let mut bytes = |count: usize| -> Vec<u8> {
-        let next = || {
-            content = content.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (content >> 24) as u8
-        };
-        std::iter::repeat_with(next).take(count).collect()
+    let mut random = Pcg64Mcg::seed_from_u64(0x2545_F491);
+    let mut bytes = |count: usize| {
+        let mut bytes = vec![0; count];
+        random.fill_bytes(&mut bytes);
+        bytes
     };
     for number in 0..400usize {
         let place = folder.join(format!("folder-{}", number % 20));

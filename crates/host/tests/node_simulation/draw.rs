@@ -2,12 +2,13 @@
 
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::node::{NodeCore, Shape};
-use headstack_model::{DriveSpec, Instant, Lbn, Nanos, drives};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, SpecError, drives};
 use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
 use headstack_policy::streams::{Classifier, Config, RegionForm, Turns};
-use headstack_sim::{Engine, Fault, Rig};
+use headstack_sim::{Drive, DriveSource, Engine, Fault, NewDrives, Rig};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::sync::Arc;
 
 /// Drives with a write-back cache, with another order, and without any.
 const DRIVES: [&str; 4] = ["wd800jd", "st2000dm006", "atlas-10k", "eagle-m2361a"];
@@ -120,8 +121,9 @@ pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
 
 /// A disk of a kind that the seed says, with zeros in it.
 pub(crate) fn emulator(seed: u64, drives: &[Drawable], faults: impl FnOnce(&mut Engine, u64)) -> Emulator {
-    let rig = &drives[(seed % drives.len() as u64) as usize].rig;
-    let mut engine = rig.build(seed).expect("the drive is good");
+    let drive = &drives[(seed % drives.len() as u64) as usize];
+    let rig = &drive.rig;
+    let mut engine = rig.build_with(seed, drive).expect("the drive is good");
     let info = rig.volumes().remove(0);
     faults(&mut engine, info.bytes());
     let store = Store::memory(info.bytes()).expect("unused memory is free");
@@ -132,9 +134,17 @@ pub(crate) fn emulator(seed: u64, drives: &[Drawable], faults: impl FnOnce(&mut 
 /// A drive that simulations have.
 pub(crate) struct Drawable {
     rig: Rig,
+    /// Built once for all simulations.
+    fixed_parts: Arc<Drive>,
     model: DriveModel,
     /// Of a disk of the same size that turns at another speed.
     other: DriveModel,
+}
+
+impl DriveSource for Drawable {
+    fn drive(&self, _spec: &DriveSpec) -> Result<Arc<Drive>, SpecError> {
+        Ok(Arc::clone(&self.fixed_parts))
+    }
 }
 
 /// The drives that simulations have.
@@ -144,7 +154,8 @@ pub(crate) fn drives() -> Vec<Drawable> {
         let mut other = spec.clone();
         other.mechanics.rpm *= 1.07;
         let model = |spec: &DriveSpec| DriveModel::new(spec).expect("the drive is good");
-        Drawable { model: model(&spec), other: model(&other), rig: Rig::from_drive(spec) }
+        let fixed_parts = NewDrives.drive(&spec).expect("the drive is good");
+        Drawable { model: model(&spec), other: model(&other), fixed_parts, rig: Rig::from_drive(spec) }
     };
     DRIVES.iter().map(drawable).collect()
 }

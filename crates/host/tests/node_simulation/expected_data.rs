@@ -79,7 +79,7 @@ impl Truth {
     /// The bytes of a version.
     pub(crate) fn bytes(version: u32, first: u64, blocks: u64) -> Vec<u8> {
         let words = (first..first + blocks).map(|block| word(version, block).to_le_bytes());
-        words.flat_map(|word| [word; BLOCK as usize / 8]).flatten().collect()
+        words.flat_map(|word| word.repeat(BLOCK as usize / 8)).collect()
     }
 
     /// Judges what a read that began then has found.
