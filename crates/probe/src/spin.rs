@@ -157,9 +157,10 @@ fn fit_turn(ends: &[Vec<f64>], blocks: u64) -> Result<Spin, SpinError> {
 fn fit(apart: &[f64], turn: f64) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     for distance in apart {
-        let angle = TAU * libm::fmod(distance / turn, 1.0);
-        x += libm::cos(angle);
-        y += libm::sin(angle);
+        let turns = distance / turn;
+        let (sine, cosine) = libm::sincos(TAU * (turns - turns as u64 as f64));
+        x += cosine;
+        y += sine;
     }
     libm::hypot(x, y) / apart.len().max(1) as f64
 }
