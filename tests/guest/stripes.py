@@ -237,7 +237,7 @@ def print_load(form: Form, load: Load, found: dict, headstack: str, folder: path
 
 def print_overhead(found: dict, form: Form) -> None:
     """Prints what guest, QEMU and md take where the disks take no time."""
-    print("\nOn disks that take no time, ms of guest, QEMU and md for each request (response by depth)\n")
+    print("\nOn disks that take no time, ms of guest, QEMU and md for each request (response / depth)\n")
     print("chunk (KiB)  " + "  ".join(f"RAID-{level} {load.name:12}" for level in MEMBERS for load in form.loads))
     for chunk in NULL_CHUNKS:
         cells = [found[("null", level, chunk, load.name)][0] / load.depth for level in MEMBERS for load in form.loads]

@@ -19,14 +19,14 @@ const page = {
   /** @type {any} */ colours: null,
   /** Time to which a program that drives the page moves it. */
   targetNs: 0, clock: 0, frames: 0, frameMs: 0, memoryBytes: 0,
-  /** Something came since the panels were drawn. */ changed: true,
+  /** State or theme changed since the panels were drawn. */ changed: true,
   /** When the panels were drawn last. */ drawnMs: 0,
   /** @type {any} */ life: null,
   /** @type {any} */ results: null,
   setup: { sides: /** @type {[string, string][][]} */ ([[]]), seed: "0" },
 };
 
-/** Panels that show nothing new are drawn this seldom, in case the window has another size. */
+/** Time between redraws of unchanged panels, in case the window was resized. */
 const REDRAW_MS = 250;
 
 const speed = () => 10 ** Number(byId("speed").value);

@@ -16,7 +16,7 @@ const worker = {
   event: 0,
 };
 
-/** Longest work between two messages, so that the page stays responsive. */
+/** Longest work between two messages: short in play, so that it is smooth; longer in a run to the end, which then takes less time. */
 const BUDGET_MS = { play: 24, toEnd: 100 };
 /** Numbers of rows that a step aims at, some hundred requests: the memory for rows then does not depend on how fast the machine is. */
 const STEP_NUMBERS = { least: 4096, most: 16384 };

@@ -7,9 +7,9 @@ use headstack_model::{DriveSpec, drives};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A disk of bands with other bands, of `tracks` tracks on each surface, and another of the layouts `ff`, `af`, `fa` and `aa`.
+/// `spec`, a disk of bands, with `tracks` tracks on each surface of a band and another `layout` (`ff`, `af`, `fa` or `aa`).
 ///
-/// Its zones, and what each of its tracks holds, stay.
+/// Zones and the contents of each track stay the same.
 pub fn in_bands(mut spec: DriveSpec, layout: Layout, tracks: u32) -> DriveSpec {
     spec.name = format!("{}, {layout:?} of {tracks}", spec.name);
     spec.geometry.layout = layout;

@@ -74,7 +74,7 @@ pub(super) struct FailedCell {
 
 /// Every rig with every combination of values; the last key changes fastest.
 ///
-/// *Errors:* too many runs; a value that no rig takes, which is a mistake and no result.
+/// *Errors:* too many runs; a value that every rig refuses, which is a user error.
 pub(super) fn grid(rigs: &[(String, Rig)], varied: &[Varied]) -> Result<ComparisonGrid, Failure> {
     for (index, one) in varied.iter().enumerate() {
         if varied[..index].iter().any(|other| other.key == one.key) {

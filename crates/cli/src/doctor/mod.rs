@@ -1,4 +1,4 @@
-//! `headstack doctor`: what of the system works, what for, and how to get the rest.
+//! `headstack doctor`: which features of the system work, what they are for, and how to get the others.
 
 mod checks;
 mod system;

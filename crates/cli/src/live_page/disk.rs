@@ -8,7 +8,7 @@ use headstack_host::{DiskHandle, LiveState};
 use headstack_model::Instant;
 use serde_json::Value;
 
-/// Events between two with the cells of zones: half a second, because the disk waits while tens of thousands of zones are read.
+/// Every tenth event has the cells of zones: half a second, because the disk waits while tens of thousands of zones are read.
 const CELLS_PERIOD: u32 = 10;
 
 /// The panel of an emulated disk; none for a disk that takes no time, which has nothing to show.

@@ -64,7 +64,7 @@ impl Mark {
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!(
-                "it holds the data of {}, {} bytes, and this is {} with {}; name a file that is not there, and it is made",
+                "it holds the data of {}, {} bytes, and this is {} with {}; name a new file to create one",
                 self.owner,
                 self.bytes,
                 disk.owner(),
@@ -76,8 +76,8 @@ impl Mark {
     /// The error for a file of this length without a mark.
     pub(super) fn refuse(&self, held: u64) -> io::Error {
         let message = format!(
-            "it holds {held} bytes and no data of a disk, and {} has {}; name a file that is not there, and it is made (an \
-             image of the disk has just its bytes)",
+            "it holds {held} bytes and no data of a disk, and {} has {}; name a new file to create one (an \
+             image of the disk has exactly its bytes)",
             self.owner(),
             self.bytes
         );

@@ -148,7 +148,7 @@ const KINDS: [(&str, Mischief); 25] = [
     ("large reads taken slowly", |victim| {
         let mut streams: Vec<_> = (0..8).map(|_| victim.unix()).collect();
         streams.iter_mut().for_each(|stream| say(stream, &large_reads(20)));
-        // Most clients wait for shared memory, and each of their reads takes as long as its patience.
+        // Most clients wait for shared memory, so each of their reads times out after 100 ms.
         for _ in 0..10 {
             streams.iter_mut().for_each(|stream| drop(stream.read(&mut [0; 100])));
         }

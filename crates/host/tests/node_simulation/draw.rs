@@ -134,16 +134,17 @@ pub(crate) fn emulator(seed: u64, drives: &[Drawable], faults: impl FnOnce(&mut 
 /// A drive that simulations have.
 pub(crate) struct Drawable {
     rig: Rig,
-    /// Built once for all simulations.
-    fixed_parts: Arc<Drive>,
+    /// The parts that do not change, built once for all simulations.
+    drive: Arc<Drive>,
     model: DriveModel,
     /// Of a disk of the same size that turns at another speed.
     other: DriveModel,
 }
 
+/// The rig has no other drive.
 impl DriveSource for Drawable {
     fn drive(&self, _spec: &DriveSpec) -> Result<Arc<Drive>, SpecError> {
-        Ok(Arc::clone(&self.fixed_parts))
+        Ok(Arc::clone(&self.drive))
     }
 }
 
@@ -154,8 +155,8 @@ pub(crate) fn drives() -> Vec<Drawable> {
         let mut other = spec.clone();
         other.mechanics.rpm *= 1.07;
         let model = |spec: &DriveSpec| DriveModel::new(spec).expect("the drive is good");
-        let fixed_parts = NewDrives.drive(&spec).expect("the drive is good");
-        Drawable { model: model(&spec), other: model(&other), fixed_parts, rig: Rig::from_drive(spec) }
+        let drive = NewDrives.drive(&spec).expect("the drive is good");
+        Drawable { model: model(&spec), other: model(&other), drive, rig: Rig::from_drive(spec) }
     };
     DRIVES.iter().map(drawable).collect()
 }

@@ -51,8 +51,8 @@ impl Mechanics {
         let write_settle_ns = (spec.write_settle_ms * 1e6).round() as i64;
         // Sectors that arrive out of order need memory.
         let zero_latency = |rule| if drive.cache.buffered { rule } else { ZeroLatency::None };
-        let lower = Nanos(write_settle_ns.min(0).unsigned_abs());
-        let floor = seek::floor_times(&reads, writes.as_deref(), lower);
+        let reduction = Nanos(write_settle_ns.min(0).unsigned_abs());
+        let floor = seek::floor_times(&reads, writes.as_deref(), reduction);
         Mechanics {
             spindle: Spindle::from_rpm(spec.rpm * (1.0 + spec.rpm_deviation_percent / 100.0)),
             reads: SeekCurve::new(reads),

@@ -45,14 +45,14 @@ impl SeekCurve {
 pub(super) fn read_times(spec: &SeekSpec, cylinders: u32) -> Vec<u32> {
     if let Some(sheet) = spec.curve_of_sheet() {
         let curve = SheetCurve::new(sheet, cylinders);
-        return times(cylinders, |d| curve.read_ms(d));
+        return tabulate(cylinders, |d| curve.read_ms(d));
     }
     if let Some(physical) = spec.physical {
-        return times(cylinders, |d| physical_ms(&physical, d, cylinders));
+        return tabulate(cylinders, |d| physical_ms(&physical, d, cylinders));
     }
     let measured = spec.points_cylinders_ms.last().map_or(0, |(d, _)| *d);
     let mut points = interpolated(&spec.points_cylinders_ms);
-    times(cylinders, |d| {
+    tabulate(cylinders, |d| {
         if d <= measured || spec.pieces.is_empty() { points(d) } else { piece_ms(&spec.pieces, d) }
     })
 }
@@ -60,35 +60,34 @@ pub(super) fn read_times(spec: &SeekSpec, cylinders: u32) -> Vec<u32> {
 /// Times of seeks before writes in ns, from distance 0 on, where they were measured or follow from a data sheet.
 pub(super) fn write_times(spec: &SeekSpec, cylinders: u32) -> Option<Vec<u32>> {
     if !spec.write_points_cylinders_ms.is_empty() {
-        return Some(times(cylinders, interpolated(&spec.write_points_cylinders_ms)));
+        return Some(tabulate(cylinders, interpolated(&spec.write_points_cylinders_ms)));
     }
     let sheet = spec.curve_of_sheet().filter(|sheet| sheet.write_average_ms.is_some())?;
     let curve = SheetCurve::new(sheet, cylinders);
-    Some(times(cylinders, |d| curve.write_ms(d).unwrap_or_else(|| curve.read_ms(d))))
+    Some(tabulate(cylinders, |d| curve.write_ms(d).unwrap_or_else(|| curve.read_ms(d))))
 }
 
-/// The largest times that never fall and are below all of `reads` and `writes` less `lower`, not below zero: a lower bound for all seeks of
-/// at least a distance.
-pub(super) fn floor_times(reads: &[u32], writes: Option<&[u32]>, lower: Nanos) -> Vec<u32> {
+/// For each distance, the least time of a seek at least that long, before a read or a write, minus `reduction`; not below 0.
+pub(super) fn floor_times(reads: &[u32], writes: Option<&[u32]>, reduction: Nanos) -> Vec<u32> {
     let mut times = reads.to_vec();
     for (time, write) in times.iter_mut().zip(writes.unwrap_or_default()) {
         *time = (*time).min(*write);
     }
-    let lower = lower.0.min(u64::from(u32::MAX)) as u32;
+    let reduction = reduction.0.min(u64::from(u32::MAX)) as u32;
     let mut least = u32::MAX;
     for time in times.iter_mut().rev() {
         least = least.min(*time);
-        *time = least.saturating_sub(lower);
+        *time = least.saturating_sub(reduction);
     }
     times
 }
 
-/// Calls `ms` with the distances in rising order.
-fn times(cylinders: u32, mut ms: impl FnMut(u32) -> f64) -> Vec<u32> {
+/// Times in ns, from distance 0 on. Calls `ms` with rising distances.
+fn tabulate(cylinders: u32, mut ms: impl FnMut(u32) -> f64) -> Vec<u32> {
     (0..cylinders.max(1)).map(|d| if d == 0 { 0 } else { whole_nanos(ms(d)) }).collect()
 }
 
-/// The nearest ns, at most 4 s. `f64::round` is a call of a function, which takes longer than all the rest of a time.
+/// The nearest ns, at most 4 s. `f64::round` is a function call, slower than the rest of the computation.
 #[inline]
 fn whole_nanos(ms: f64) -> u32 {
     let exact = (ms.max(0.0) * 1e6).min(4e9);

@@ -201,7 +201,7 @@ fn with_settling(
 /// The share of a long seek's additional settling, beyond that of a single track, that a seek over `distance` has.
 fn settled_share(distance: u32) -> f64 {
     let distance = f64::from(distance.max(1));
-    // Most distances: a logarithm would take most of the time in which a curve is computed.
+    // Holds for most distances, whose logarithms would take most of the time in which a curve is built.
     if distance >= LONG_FROM_TRACKS { 1.0 } else { distance.ln() / LONG_FROM_TRACKS.ln() }
 }
 

@@ -38,7 +38,13 @@ pub(super) const ZONED: Entry = Entry {
     name: "c-look-zoned",
     summary: "C-LOOK by cylinder within one of N parts of the disk until nothing waits there, then in the next",
     knowledge: Knowledge::Cylinder,
-    parameters: &[Parameter::whole("N", "the parts of the disk, of as many cylinders each", 8.0, 1.0, 1e6)],
+    parameters: &[Parameter::whole(
+        "N",
+        "the parts of the disk, with equal numbers of cylinders",
+        8.0,
+        1.0,
+        1e6,
+    )],
     source: "ours, after GSTF",
     make: |values| ZonedCLook { zones: values[0] as u64, zone: 0 }.into(),
 };

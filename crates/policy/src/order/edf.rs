@@ -13,7 +13,7 @@ pub(super) const WRITE: Parameter =
 
 pub(super) const ENTRY: Entry = Entry {
     name: "edf",
-    summary: "Earliest deadline first: its own, or R ms for a read and W ms for a write",
+    summary: "Earliest deadline first; without a deadline, R ms for a read and W ms for a write",
     knowledge: Knowledge::Arrival,
     parameters: &[READ, WRITE],
     source: "Liu and Layland 1973",

@@ -7,7 +7,7 @@ use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "p-scan",
-    summary: "Priority SCAN: LOOK by cylinder through the urgent requests, through the others where there are none",
+    summary: "Priority SCAN: LOOK by cylinder over the urgent requests, or over the others if none is urgent",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
     source: "Carey, Jauhari and Livny 1989 (two priorities here)",

@@ -19,7 +19,7 @@ pub(super) const FCFS: Entry = Entry {
         0.0,
         1e7,
     )],
-    source: "Worthington, Ganger and Patt 1994 (the priority; its limit is Linux's deadline scheduler's)",
+    source: "Worthington, Ganger and Patt 1994 (priority); Linux's deadline scheduler (limit)",
     make: |values| ReadsFirst::new(Among::Fcfs, values).into(),
 };
 

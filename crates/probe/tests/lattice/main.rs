@@ -45,7 +45,7 @@ fn run_after(
     run_against(&truth, spec, noise, seed, is_known_to_turn)
 }
 
-/// With the map of the drive's own layout, which takes long to make for a large drive.
+/// As [`run_after`], with `truth`, the map of the drive's geometry, which takes long to build for a large drive.
 fn run_against(
     truth: &TrackMap,
     spec: &DriveSpec,

@@ -5,8 +5,8 @@
 //! is a [`FioLoad`].
 //!
 //! Modelled: which requests fio makes, in which order and how many at a time, its rates, pauses, passes and groups. For
-//! `rw=read` and `rw=write` these are fio's own offsets and sizes, for the rest the same numbers, mixes and sizes but for
-//! the luck of the draw. Not modelled: the time fio itself needs, what it writes, and checks of what it reads.
+//! `rw=read` and `rw=write` these are exactly fio's offsets and sizes; otherwise counts, mixes and sizes agree, but random
+//! draws differ. Not modelled: the time fio itself needs, what it writes, and checks of what it reads.
 //!
 //! *Source:* fio 3.33 and its HOWTO; `docs/formats/fio-jobs.md` lists every key.
 

@@ -120,7 +120,7 @@ impl ZonePointers {
         placed
     }
 
-    /// `None` if nothing is written from there on, or for a random place, anywhere.
+    /// `None` if no data lie at `run` or behind it (for a random place: anywhere).
     fn read(&self, run: Run, random: Option<u64>, bounds: &Range<usize>) -> Option<Run> {
         if run.offset < self.conventional {
             return Some(run);

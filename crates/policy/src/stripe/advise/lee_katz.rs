@@ -1,9 +1,9 @@
-//! Lee and Katz's rule: the unit at which what is saved in transfer and lost in positioning balance.
+//! Lee and Katz's rule: the unit at which the transfer time saved equals the positioning time lost.
 //!
-//! At a concurrency of 1 the formula gives nothing: spread as widely as there are disks.
+//! At a concurrency of 1 the formula gives 0: spread each request over all disks.
 //!
 //! *Source:* Lee and Katz, "An analytic performance model of disk arrays", 1993, as Chen, Lee, Gibson, Katz and Patterson
-//! tell it in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
+//! give it in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
 
 use super::{Entry, Question};
 

@@ -15,7 +15,7 @@ const JITTER: f64 = 12_000.0;
 const MEANS_DIFFER: f64 = 2.0;
 /// [`JITTER`]s by which two results of a bisection differ for certain.
 const LEADS_DIFFER: f64 = 4.0;
-/// Factor by which a sector takes longer than under the head if the bus is slower.
+/// Least ratio of a sector's time on the bus to its time under the head that counts as a slower bus.
 const SLOWER_BUS: f64 = 1.02;
 /// Minimum share of a transfer that counts as waited for.
 const LEAST_WAIT: f64 = 0.05;

@@ -48,7 +48,7 @@ pub(super) struct Served {
     pub round: f64,
 }
 
-/// What is held against a round's length.
+/// What must end within a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// Each round.
@@ -309,7 +309,7 @@ fn depths(setting: &Setting<'_>, server: &Server, trials: u32) -> Result<([Depth
     Ok((best.map(|(depth, _)| depth), table))
 }
 
-/// The streams whose rounds are in time, with requests of a track; those whose requests are; and what else the study may mean.
+/// The streams that are on time with requests of a track, counted by rounds and by requests, and a table of each way to read the study's limit.
 fn streams(
     setting: &Setting<'_>,
     server: &Server,
