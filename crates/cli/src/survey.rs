@@ -28,8 +28,8 @@ pub(crate) struct Part {
 impl Survey {
     pub(crate) fn new(spec: &DriveSpec, geometry: &Geometry) -> Survey {
         let size = geometry.sectors().div_ceil(PARTS_MAX as u64);
-        let parts = walk(geometry, |part, track| part.least != track.least)
-            .or_else(|| walk(geometry, |part, track| part.first / size != track.first / size))
+        let parts = walk(geometry, &Parts::Zones)
+            .or_else(|| walk(geometry, &Parts::Sectors(size)))
             .expect("there are no more equal parts than parts may be");
         let sector_bytes = f64::from(spec.sector_bytes);
         let turn_s = Mechanics::new(spec).spindle().period().as_secs();
@@ -63,23 +63,76 @@ impl Part {
     }
 }
 
-/// Merges tracks into parts; a new part begins where `ends` returns true for the part so far and the next track. None if there would be too
-/// many.
-fn walk(geometry: &Geometry, ends: impl Fn(&Part, &Part) -> bool) -> Option<Vec<Part>> {
+/// Where a part ends and the next begins.
+enum Parts {
+    /// Where the sectors a track change.
+    Zones,
+    /// With the last track that begins within this many sectors.
+    Sectors(u64),
+}
+
+impl Parts {
+    fn divide(&self, part: &Part, next: &Part) -> bool {
+        match self {
+            Parts::Zones => part.least != next.least,
+            Parts::Sectors(size) => part.first / size != next.first / size,
+        }
+    }
+
+    /// How many of the tracks that follow `track`, of as many sectors each, belong to the same part.
+    fn tracks_after(&self, track: &Part) -> u64 {
+        match self {
+            Parts::Zones => u64::MAX,
+            Parts::Sectors(size) => {
+                let end = (track.first / size + 1) * size;
+                end.saturating_sub(track.first + track.sectors).div_ceil(track.sectors)
+            }
+        }
+    }
+}
+
+/// Merges tracks into parts. None if there would be too many.
+fn walk(geometry: &Geometry, division: &Parts) -> Option<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut next = 0;
     let mut angle = angle(geometry, 0);
     while next < geometry.sectors() {
         let track = track(geometry, next, &mut angle);
         next += track.sectors;
+        let equal = equal_tracks(geometry, &track, division, &mut angle);
         let full = parts.len() == PARTS_MAX;
         match parts.last_mut() {
-            Some(part) if !ends(part, &track) => part.join(&track),
+            Some(part) if !division.divide(part, &track) => part.join(&track),
             _ if full => return None,
             _ => parts.push(track),
         }
+        if let (Some(equal), Some(part)) = (equal, parts.last_mut()) {
+            next += equal.sectors;
+            part.join(&equal);
+        }
     }
     Some(parts)
+}
+
+/// The tracks after `track` that are read in equal times and belong to the same part, but the last of them. Sets `begins` to the angle
+/// at which the first block behind them begins.
+fn equal_tracks(geometry: &Geometry, track: &Part, division: &Parts, begins: &mut Angle) -> Option<Part> {
+    let first = track.first + track.sectors;
+    if track.sectors != track.physical_sectors || first == geometry.sectors() {
+        return None;
+    }
+    let last = geometry.extent_at(Lbn(first - 1));
+    let whole = geometry.whole_tracks_after(&last, division.tracks_after(track))?;
+    let tracks = whole.count - 1;
+    *begins = whole.last.angle;
+    Some(Part {
+        first,
+        sectors: tracks * track.sectors,
+        tracks,
+        physical_sectors: tracks * track.physical_sectors,
+        turns: tracks as f64 * (1.0 + whole.skew.as_turns()),
+        ..*track
+    })
 }
 
 fn angle(geometry: &Geometry, lbn: u64) -> Angle {
@@ -124,6 +177,39 @@ mod tests {
             assert_eq!(next, spec.capacity_sectors, "{name}");
             assert!(survey.parts.len() <= PARTS_MAX);
         }
+    }
+
+    #[test]
+    fn equal_tracks_together_make_the_parts_of_each_track_alone() {
+        for name in ["atlas-10k", "wd800jd", "samsung-hd400ld", "samsung-hd103sj"] {
+            let spec = drives::load(name).expect("the drive is shipped");
+            let geometry = Geometry::new(&spec).expect("shipped drives hold");
+            let size = geometry.sectors().div_ceil(PARTS_MAX as u64);
+            for division in [Parts::Zones, Parts::Sectors(size)] {
+                let (together, alone) = (walk(&geometry, &division), each_track_alone(&geometry, &division));
+                assert_eq!(together.as_ref().map(Vec::len), alone.as_ref().map(Vec::len), "{name}");
+                for (together, alone) in together.iter().flatten().zip(alone.iter().flatten()) {
+                    assert!(
+                        (together.turns / alone.turns - 1.0).abs() < 1e-9,
+                        "{name}: {together:?}, {alone:?}"
+                    );
+                    assert_eq!(*together, Part { turns: together.turns, ..*alone }, "{name}");
+                }
+            }
+        }
+    }
+
+    fn each_track_alone(geometry: &Geometry, division: &Parts) -> Option<Vec<Part>> {
+        let (mut parts, mut next, mut angle) = (Vec::<Part>::new(), 0, angle(geometry, 0));
+        while next < geometry.sectors() && parts.len() <= PARTS_MAX {
+            let track = track(geometry, next, &mut angle);
+            next += track.sectors;
+            match parts.last_mut() {
+                Some(part) if !division.divide(part, &track) => part.join(&track),
+                _ => parts.push(track),
+            }
+        }
+        (parts.len() <= PARTS_MAX).then_some(parts)
     }
 
     #[test]
