@@ -45,7 +45,7 @@ pub enum Segmentation {
     #[default]
     Fixed,
     /// Segments are halved in size and doubled in number, from `segments` up to `segments_max`, when a stream's data
-    /// are pushed out before they are used, and back when fewer streams are seen.
+    /// are evicted before they are used, and back when fewer streams are seen.
     Adaptive,
 }
 
@@ -96,7 +96,7 @@ pub enum WriteCache {
     /// Once its data are in a write segment, whatever its LBN. The drive accepts the data as soon as a write segment is free and,
     /// without `write_prebuffering`, the arm is free or can be stopped. It destages them at once, before other media work.
     Segment,
-    /// Once its data are in the cache; destaged when idle or pressed (`dirty_…`).
+    /// Once its data are in the cache; destaged when the drive is idle or too many sectors are dirty (`dirty_…`).
     Full,
 }
 
@@ -179,7 +179,7 @@ pub struct CacheSpec {
     pub dirty_max_sectors: u64,
     /// Scattered dirty runs of blocks at which new writes wait, with `write_cache = "full"`.
     pub dirty_runs_max: u32,
-    /// Dirty sectors at which destaging starts though commands wait.
+    /// Dirty sectors at which destaging starts even while commands wait.
     pub dirty_start_sectors: u64,
     /// Idle time after which destaging starts.
     pub destage_idle_ms: f64,
@@ -387,13 +387,13 @@ impl Default for BusSpec {
 pub struct WriteDisconnect {
     /// Command overhead of such a write.
     pub command_ms: f64,
-    /// To release the bus before the data.
+    /// Time to release the bus before the data.
     pub disconnect_ms: f64,
-    /// From releasing the bus to requesting it again.
+    /// Time from releasing the bus to requesting it again.
     pub away_ms: f64,
-    /// To give it up again after the data.
+    /// Time to release the bus again after the data.
     pub second_disconnect_ms: f64,
-    /// From the end of the command overhead to the start of the seek.
+    /// Time from the end of the command overhead to the start of the seek.
     pub seek_delay_ms: f64,
 }
 
@@ -426,7 +426,7 @@ pub struct QueueSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_limits: Option<DurationLimits>,
     /// Whether the drive reads ahead after queued reads. A drive with a `depth` of more than 1 gets all its reads queued, one with 1 none.
-    /// Without it: some drives of about 2007, the WD Raptor among them.
+    /// Some drives of about 2007, such as the WD Raptor, do not.
     pub read_ahead: bool,
 }
 

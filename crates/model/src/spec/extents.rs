@@ -29,7 +29,7 @@ use serde::ser::{Serialize, SerializeTuple, Serializer};
 pub struct Extents {
     /// Kinds of tracks.
     pub tracks: Vec<TrackKind>,
-    /// Groups of runs. A run repeats a group before its own; the last group is the disk.
+    /// Groups of runs. A run repeats an earlier group; the last group is the disk.
     pub groups: Vec<Vec<ExtentRun>>,
     /// Slipped places: pairs of the first place and their number, in rising order.
     ///

@@ -159,7 +159,7 @@ pub struct SheetSeek {
     pub write_average_ms: Option<f64>,
 }
 
-/// Servo recalibration: the arm is away for a while at regular times.
+/// Servo recalibration, for which the servo occupies the arm at regular times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recalibration {

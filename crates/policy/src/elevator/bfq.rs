@@ -1,11 +1,11 @@
-//! BFQ: each process has a queue and a budget of blocks; the queue whose budget would be done first in an ideal, evenly
-//! shared disk is served until its budget is used up, its time is over, or it stays dry for too long. What it made of its
-//! budget decides the next one. A process that is slow with its budget is charged for the time it took.
+//! BFQ: each process has a queue and a budget of blocks. BFQ serves the queue whose budget would be finished first on an ideal, evenly
+//! shared disk, until its budget is used up, its time is over, or it has been empty for too long. How a queue used its budget
+//! determines its next budget. A process that uses its budget slowly is charged for the time it took.
 //!
 //! Where the disk has several arms, a process has a queue for each of them. While an arm has few commands, requests of a queue for it go to
 //! the disk, whichever queue is served.
 //!
-//! Modelled: B-WF2Q+ over the processes of a class, weights, idling, budget feedback, charging slow queues by time, dearer
+//! Modelled: B-WF2Q+ over the processes of a class, weights, idling, budget feedback, charging slow queues by time, the higher charge for
 //! asynchronous writes, the classes real time, best effort and idle in this order, queues for each arm. The idle class has a turn of one request at
 //! least each 200 ms, while others wait. Not modelled: raised weights (`low_latency`), merging
 //! the queues of cooperating processes, injection for one arm, measuring the peak rate, groups, disks without arms (`rotational` 0), on which
@@ -35,7 +35,7 @@ pub(super) const LISTED: Listed = Listed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BfqSpec {
-    /// Longest wait in ms for a process whose queue ran dry before its budget; 0 for none.
+    /// Longest wait in ms for a process whose queue became empty before its budget; 0 for none.
     pub slice_idle: f64,
     /// Time in ms after which a waiting read goes first in its queue.
     pub fifo_expire_sync: f64,
@@ -84,7 +84,7 @@ struct Queue {
     injected: u64,
     /// Whether it takes part in the sharing: it has requests, or is served.
     active: bool,
-    /// Blocks it may have served next time.
+    /// Budget of the next service, in blocks.
     budget: u64,
     /// Virtual times between which an ideal disk would serve the budget.
     start: u64,
@@ -172,11 +172,11 @@ impl Bfq {
     const SHIFT: u32 = 22;
     /// Asynchronous writes are charged this multiple of their blocks (`bfq_async_charge_factor`).
     const ASYNC_CHARGE: u64 = 3;
-    /// Far requests of the last 32 beyond which a process jumps.
+    /// A process jumps if more than this number of its last 32 requests were far.
     const JUMPS: u32 = 19;
     /// Time after which the idle class has a turn although others wait (`BFQ_CL_IDLE_TIMEOUT`, a fifth of a second).
     const IDLE_TURN: Nanos = Nanos(200_000_000);
-    /// Time in which a queue cannot yet be called slow.
+    /// A queue served for less than this time is never called slow.
     const BRIEF: Nanos = Nanos(20_000_000);
 
     fn new(spec: &BfqSpec, arm_firsts: &[u64]) -> Bfq {
@@ -244,7 +244,7 @@ impl Bfq {
         }
     }
 
-    /// Ends the part that a queue takes in the sharing while another is served: what was injected is its service.
+    /// Takes a queue that has no more requests out of the sharing while another is served, and charges it for its injected blocks.
     fn deactivate_dry(&mut self, place: usize) {
         let queue = &mut self.queues[place];
         if queue.flow.run.is_empty() {
@@ -273,7 +273,7 @@ impl Bfq {
         self.queues.iter().enumerate().any(|(place, queue)| place != but && queue.active)
     }
 
-    /// Ends the service of a queue: its use of the budget sets the next budget, and its service its position.
+    /// Ends the service of a queue: its use of the budget sets the next budget, and its service its next virtual times.
     fn expire(&mut self, now: Instant, reason: Reason) {
         let Some(served) = self.served else { return };
         let took = now.since(served.since);
@@ -305,8 +305,8 @@ impl Bfq {
         }
     }
 
-    /// The queue to be served next: of the first class, or the idle one where that is owed a turn, and of those that an ideal disk would have
-    /// begun, the one it would finish first.
+    /// The queue to serve next, of the first class with requests, or of the idle class if that is owed a turn: of the queues that an ideal
+    /// disk would have begun, the one that it would finish first.
     fn next_queue(&mut self, is_owed: bool) -> Option<usize> {
         for class in is_owed.then_some(IDLE).into_iter().chain(0..CLASSES) {
             let active = || self.queues.iter().filter(|queue| queue.active && queue.class == class);

@@ -1,5 +1,5 @@
-//! CFQ: each process has a queue and a slice of time in turn; a process whose queue runs dry keeps its slice for a moment,
-//! in case it asks again.
+//! CFQ: each process has a queue, and queues have slices of time in turn. A process whose queue becomes empty keeps its slice for a
+//! moment, in case it issues another request.
 //!
 //! Modelled: slices, idling by think time and jumps, the quantum, one queue for all asynchronous writes, the real-time
 //! class before the rest, expiry within a queue, back seeks, shorter slices where many compete (`low_latency`). Not
@@ -45,7 +45,7 @@ pub struct CfqSpec {
     pub slice_async: f64,
     /// An eighth of the largest number of asynchronous writes in their slice while others wait (at the middle priority).
     pub slice_async_rq: u32,
-    /// Longest wait in ms for a process whose queue ran dry within its slice; 0 for none.
+    /// Longest wait in ms for a process whose queue became empty within its slice; 0 for none.
     pub slice_idle: f64,
     /// Whether slices shrink so that each process has its turn within `target_latency`.
     pub low_latency: bool,
@@ -102,7 +102,7 @@ pub(super) struct Cfq {
 }
 
 impl Cfq {
-    /// Far requests of the last 32 beyond which a process jumps.
+    /// A process jumps if more than this number of its last 32 requests were far.
     const JUMPS: u32 = 4;
 
     fn new(spec: &CfqSpec) -> Cfq {
@@ -149,7 +149,7 @@ impl Cfq {
         }
     }
 
-    /// The queue with the current slice, which may send a request now; begins the next slice when the last one is over.
+    /// The queue with the current slice, if it may send a request now; begins the next slice when the last one is over.
     fn select(&mut self, now: Instant) -> Option<usize> {
         loop {
             if let Some(slice) = self.slice {

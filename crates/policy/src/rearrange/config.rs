@@ -9,7 +9,7 @@ use rand::{Rng, RngExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How often used blocks of a disk are copied together.
+/// How frequently used blocks of a disk are copied together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RearrangeSpec {

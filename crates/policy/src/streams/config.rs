@@ -5,7 +5,7 @@ use headstack_model::spec::DurationLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a disk's requests are scheduled.
+/// The stream scheduler of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -238,7 +238,7 @@ impl Config {
         })
     }
 
-    /// Bytes of a frame of the stream memory: R, or by default 1/32 of the memory within 64 KiB to 1 MiB.
+    /// Bytes of a frame of the stream memory: R, or by default 1/32 of the memory, limited to 64 KiB to 1 MiB.
     pub(super) fn frame_bytes(&self) -> u64 {
         let chosen = (self.memory_bytes / 32).clamp(64 << 10, 1 << 20);
         self.read_ahead_bytes.unwrap_or(chosen).next_multiple_of(4 << 10)

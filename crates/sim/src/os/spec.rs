@@ -21,16 +21,16 @@ pub struct HostSpec {
     /// each volume is there, below its page cache. The partition ends with the volume. Default: 0, the whole volume.
     #[serde(skip_serializing_if = "is_default")]
     pub partition_start: u64,
-    /// The page cache of each volume. Without it, requests go directly to the queue.
+    /// The page cache of each volume. Without this table, requests go directly to the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<PageCacheSpec>,
     /// The queue in front of each drive.
     pub queue: HostQueueSpec,
-    /// How data reach memory. Without it, at any rate and at no cost.
+    /// How data reach memory. Without this table, transfers have no limit and cost the processor nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceSpec>,
-    /// The processor and the time of its work. Without it, and without an interface, work takes no time, but for copies of the page
-    /// cache, each of which has a processor of its own.
+    /// The processor and the time of its work. Without this table and `interface`, work takes no time, except copies of the page
+    /// cache, each of which runs on its own processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<ProcessorSpec>,
     /// The network to the load's clients.
@@ -171,8 +171,8 @@ pub struct HostQueueSpec {
     /// of Linux 2.0 and 2.2); `none` is noop and `mq-deadline` is deadline, the names in current Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
-    /// Whether a disk with several arms, which a rig has as a concatenation, has one queue before all of its arms, as Linux has for a disk
-    /// with one logical unit. By default each arm has a queue of its own.
+    /// Whether a disk with several arms (a concatenation in a rig) has one queue in front of all arms, as Linux has for a disk
+    /// with one logical unit. By default each arm has its own queue.
     #[serde(skip_serializing_if = "is_default")]
     pub whole_disk: bool,
     /// Name of an order, in place of an elevator. It uses what the host `knows`.
@@ -266,7 +266,7 @@ impl HostQueueSpec {
     /// The largest cost of the adaptive guard.
     const GUARD_COST_MAX: f64 = 0.5;
 
-    /// The queue of a single drive or arm: nothing of it, where a disk with several arms has one queue.
+    /// The queue of a single drive or arm: without any key where a disk with several arms has one queue.
     pub(crate) fn of_arm(&self) -> HostQueueSpec {
         if self.whole_disk { HostQueueSpec::default() } else { self.clone() }
     }

@@ -15,9 +15,9 @@ use super::value::Given;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 const MICROSECOND: Nanos = Nanos(1_000);
-/// The most of a number of requests, blocks or bytes.
+/// Maximum of a number of requests, blocks or bytes.
 const MANY: u64 = 1 << 60;
-/// The most of a number of jobs, files or outstanding requests.
+/// Maximum of a number of jobs, files or outstanding requests.
 const SOME: u64 = 1 << 20;
 
 /// The form of a key's value.
@@ -68,9 +68,9 @@ impl ValueKind {
 pub enum Role {
     /// It shapes the load.
     Honoured(Setter),
-    /// It steers fio's own machinery: accepted, and listed.
+    /// It controls fio itself: accepted, and listed.
     Ignored,
-    /// The load would be another one without it, and it cannot be had.
+    /// The load would differ without it, and its effect is not available.
     Refused {
         /// Why not.
         reason: &'static str,
@@ -79,7 +79,7 @@ pub enum Role {
     },
 }
 
-/// Writes the value of a key into the settings of a job.
+/// Stores the value of a key in the settings of a job.
 #[derive(Clone, Copy)]
 pub struct Setter(pub(super) fn(&mut Settings, &Given<'_>) -> Result<(), String>);
 
@@ -104,7 +104,7 @@ pub struct FioOption {
 }
 
 impl FioOption {
-    /// Whether its value may say anything: it steers fio's own machinery, or names an export that a rig of one volume
+    /// Whether any value is accepted: it controls fio itself, or names an export that a rig of one volume
     /// does not need to know.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.role, Role::Ignored) || self.name == "uri"
@@ -317,9 +317,9 @@ const HONOURED: &[FioOption] = honoured! {
     Word "rate_process" => store rate.process,
         |v| v.word(&[("linear", RateProcess::Linear), ("poisson", RateProcess::Poisson)]),
         "How the requests of a rate are spaced: linear (default) or poisson";
-    Flag "rate_ignore_thinktime" => store rate.forgives_pauses, Given::flag, "A pause is not caught up with";
+    Flag "rate_ignore_thinktime" => store rate.forgives_pauses, Given::flag, "The rate does not make up for pauses";
     Text "read_iolog" => store log.names, Given::owned,
-        "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, apart by \
+        "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, separated by \
          `:`, are for a clone each. It goes to the volume that `filename` names, or to those that it names \
          itself";
     Flag "replay_no_stall" => store log.no_stall, Given::flag,
@@ -331,7 +331,7 @@ const HONOURED: &[FioOption] = honoured! {
     Switch "new_group" => store group.new_group, Given::switch, "A new group of results";
     Text "wait_for" => store group.wait_for, Given::owned,
         "Begin once all clones of that job, named before, are done";
-    Switch "exitall" => store group.exitall, Given::switch, "When a clone is done, all of its group end";
+    Switch "exitall" => store group.exitall, Given::switch, "When a clone is done, all clones of its group end";
     Switch "group_reporting" => store group.reporting, Given::switch, "Results a group instead of a clone";
 };
 
@@ -409,7 +409,7 @@ const IGNORED: &[FioOption] = ignored! {
         "writefua" => "Of an engine";
 };
 
-/// The load would be another one without them.
+/// Keys without which the load would differ.
 const REFUSED: &[FioOption] = refused! {
     "verify" => "Check what was written", ["0", "null"], "simulated disks hold no data to compare";
     "verify_only" => "Check what was written before", ["0"], "simulated disks hold no data to compare";

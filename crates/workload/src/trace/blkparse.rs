@@ -1,8 +1,8 @@
-//! What blkparse prints of a block trace: one event a line, in its default columns.
+//! The output of blkparse for a block trace: one event a line, in its default columns.
 //!
 //! `MAJOR,MINOR PROCESSOR SEQUENCE SECONDS PROCESS ACTION RWBS SECTOR + SECTORS [NAME]`. Of RWBS the letters D
-//! (discard), R, W and F (flush) are looked at; a flush with data is taken as the write that it is too. Other actions
-//! than Q, D and C are passed over, and the summary at the end is.
+//! (discard), R, W and F (flush) are read; a flush with data is read as a write. Actions other
+//! than Q, D and C, and the summary at the end, are skipped.
 //!
 //! *Source:* blkparse(1), section on the output and its formatting.
 
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     extensions: &["blkparse", "txt"],
     encoding: Encoding::Text,
     form: FORM,
-    note: "a request is taken at Q, or at D without any Q; written are Q and C; lengths are whole sectors",
+    note: "a request is taken at Q, or at D without any Q; Q and C are written; lengths are whole sectors",
     carries: Carries {
         offset_grain: SECTOR,
         grain: SECTOR,

@@ -1,9 +1,9 @@
-//! blktrace's binary traces: events of 48 bytes, each with as many bytes of payload behind it as it says.
+//! blktrace's binary traces: events of 48 bytes, each followed by its payload, whose length the event gives.
 //!
-//! Magic number with the version, sequence number, time in nanoseconds, first sector, bytes, action, process, device,
-//! processor, error, payload's length, in the byte order of the machine that made them. The action's upper half says
-//! of what kind the request is, its lower half what happens to it. Files of several processors are to be merged first
-//! (`blkparse -d`). Of passed-through commands and messages nothing is taken.
+//! An event has a magic number with the version, sequence number, time in nanoseconds, first sector, bytes, action, process, device,
+//! processor, error, and the payload's length, in the byte order of the machine that made the trace. The upper half of the action is
+//! the kind of the request, the lower half what happens to it. Files of several processors must be merged first
+//! (`blkparse -d`). Passed-through commands and messages are skipped.
 //!
 //! *Source:* blktrace_api.h of Linux, version 7 of the format.
 
@@ -23,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
     extensions: &["blktrace", "bin"],
     encoding: Encoding::Binary,
     form: "events of 48 bytes and their payload, in either byte order",
-    note: "a request is taken at Q, or at D without any Q; written are Q and C",
+    note: "a request is taken at Q, or at D without any Q; Q and C are written",
     carries: Carries {
         offset_grain: SECTOR,
         longest: u32::MAX as u64,
@@ -166,7 +166,7 @@ impl Fields<'_> {
     }
 }
 
-/// A completion may come the longest response time after the latest arrival.
+/// Checks a time: a completion may be the longest response time after the latest arrival.
 fn arrival_or_completion(time: u64, step: u32) -> Result<u64, Fault> {
     let (latest, allowed) = match step {
         COMPLETE => (Carries::LEAST.latest + LONGEST_RESPONSE, "up to 2^63 + 2^62 nanoseconds"),

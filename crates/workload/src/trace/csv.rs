@@ -1,8 +1,8 @@
-//! Headstack's own traces: a line with the columns' names, then one request a line, eight columns apart by commas.
+//! Headstack's own traces: a line with the columns' names, then one request a line, in eight columns separated by commas.
 //!
 //! Time in nanoseconds, device (a number or a name), operation, first byte, bytes, response time and think time in
-//! nanoseconds, process. The last three may be empty. It holds all that any format says of a request in common. Further
-//! columns may follow, as in what a simulation writes of its requests; they are passed over.
+//! nanoseconds, process. The last three may be empty. The format holds every field of a request that is not specific to one other
+//! format. Further columns may follow, as in a simulation's table of requests; they are skipped.
 
 use std::io::BufRead;
 
@@ -19,7 +19,7 @@ pub(super) const FORMAT: Format = Format {
     extensions: &["csv"],
     encoding: Encoding::Text,
     form: FORM,
-    note: "begins with that line; a device is a number or a name; the last three columns may be empty; further columns, also named, are passed over",
+    note: "begins with that line; a device is a number or a name; the last three columns may be empty; further columns, also named, are ignored",
     carries: Carries {
         latest: text::LATEST,
         empty: true,

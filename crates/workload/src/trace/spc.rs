@@ -1,8 +1,8 @@
 //! Traces of the Storage Performance Council, as the UMass repository holds them: one request a line, five fields
-//! apart by commas.
+//! separated by commas.
 //!
 //! Application-specific unit, first sector, bytes, `R` or `W` in either case, seconds. Fields behind the fifth are
-//! optional in the format and are not looked at.
+//! optional in the format and are skipped.
 //!
 //! *Source:* SPC Trace File Format Specification, revision 1.0.1 (Storage Performance Council 2002).
 
@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
     extensions: &["spc"],
     encoding: Encoding::Text,
     form: FORM,
-    note: "the first byte is that of a sector of 512 bytes, the length is free; fields behind the fifth are not looked at",
+    note: "the first byte is that of a sector of 512 bytes, the length is free; fields behind the fifth are ignored",
     carries: Carries { empty: true, offset_grain: SECTOR, longest: u32::MAX as u64, ..Carries::LEAST },
     sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
     read: |input| Box::new(Records::new(input, parse)),

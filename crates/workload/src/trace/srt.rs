@@ -1,11 +1,11 @@
-//! HP's SRT traces: binary records behind a text that ends in a form feed.
+//! HP's SRT traces: binary records after a text that ends in a form feed.
 //!
 //! Records of 32-bit words, highest byte first: size, version and type, seconds, microseconds, time from issue to start
 //! and to completion in microseconds, bytes, first sector, device, type of driver, cylinder, flags, further
 //! information, and from version 4 on the length of the queue. The device is its number in the second lowest byte, with
 //! the driver's number and the section of the disk around it; the sector is counted from the start of the disk whatever
-//! the section. The lowest bit of the flags says *read*. Records of the type *suspect* have one more word and are passed
-//! over, as DiskSim does.
+//! the section. The lowest bit of the flags says *read*. Records of the type *suspect* have one more word and are
+//! skipped, as in DiskSim.
 //!
 //! *Source:* the header and records of the traces themselves, and the manual of DiskSim 4.0, section on input traces.
 
@@ -23,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
     extensions: &["srt"],
     encoding: Encoding::Binary,
     form: "a text that ends in byte 0x0C, then records of 13 or 14 words, highest byte first",
-    note: "suspect records are passed over",
+    note: "suspect records are skipped",
     carries: Carries {
         tick: 1000,
         latest: (u32::MAX as u64) * 1_000_000_000 + 999_999_000,
@@ -41,7 +41,7 @@ pub(super) const FORMAT: Format = Format {
     write: || Box::new(Writer),
 };
 
-/// What stands before the records where no other trace's header is at hand.
+/// The text before the records if no other trace's header is available.
 const PREAMBLE: &[u8] = b"$$TR_IOREC-1.3 (IOAdaptor Upgrade Version)\0\nversion      = 1.3;\n\x0c";
 /// The longest text before the records.
 const LONGEST_PREAMBLE: u64 = 1 << 20;

@@ -34,7 +34,7 @@ fn tables() -> String {
         let (name, example) = (key.name, key.example);
         let _ = writeln!(text, "| `{name}` | `#headstack: {name}={example}` | {} |", key.summary);
     }
-    text.push_str("\n## Refused\n\nThe load would be another one without them.\n\n");
+    text.push_str("\n## Refused\n\nWithout them the load would differ.\n\n");
     text.push_str("| key | meaning | why | accepted all the same |\n|---|---|---|---|\n");
     for option in options() {
         let Role::Refused { reason, harmless } = option.role else { continue };
@@ -42,7 +42,7 @@ fn tables() -> String {
         let _ =
             writeln!(text, "| {} | {} | {reason} | {} |", name(option), option.summary, harmless.join(", "));
     }
-    text.push_str("\n## Ignored\n\nThey steer fio's own machinery; a run lists those it met.\n\n");
+    text.push_str("\n## Ignored\n\nThey control fio's internals; a run lists those that it met.\n\n");
     text.push_str("| key | what it is about |\n|---|---|\n");
     for option in rows(|role| matches!(role, Role::Ignored)) {
         let _ = writeln!(text, "| {} | {} |", name(option), option.summary);
