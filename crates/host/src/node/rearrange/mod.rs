@@ -1,11 +1,11 @@
-//! Block rearrangement before a node's disk: the machine of [`headstack_policy::rearrange`] with real bytes and a table that survives a
-//! crash ([`headstack_policy::rearrange_table`]).
+//! Block rearrangement before a node's disk: the state machine of [`headstack_policy::rearrange`] with real bytes and a table that survives
+//! a crash ([`headstack_policy::rearrange_table`]).
 //!
-//! It stands between the stream scheduler and the disk. A command of the scheduler has places of the disk as clients see it; it becomes one
-//! or more commands with places of the whole disk. Commands of copies, of the table and of saved counts come from here, with buffers of
-//! their own. No request reaches the disk before the table says durably that copies are in use.
+//! It lies between the stream scheduler and the disk. A command of the scheduler has addresses on the disk as clients see it; it becomes one
+//! or more commands with addresses on the whole disk. This module also issues the commands that move copies and write the table and the
+//! saved counts, with separate buffers. No request reaches the disk before the table says durably that copies are in use.
 //!
-//! A step of the table that fails leaves open whether its changes are on the disk. From then on the disk is read-only: both places of a
+//! If a step of the table fails, it is unknown whether its changes are on the disk. From then on the disk is read-only: both places of a
 //! block have the same data as long as nothing is written.
 
 mod commands;
@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 /// Bytes of a command that saves counts.
 const SAVE_BYTES: usize = 1 << 20;
 
-/// How far an orderly end is.
+/// The stage of an orderly end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EndStage {
     Serving,
@@ -187,7 +187,7 @@ impl NodeRearranger {
         self.rearranger.submit(now, BlockRequest { ticket, access, lbn, sectors });
     }
 
-    /// A command of the disk has ended.
+    /// Handles the end of a command at the disk.
     pub(super) fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
         let DiskCommand { purpose, .. } = self.commands.remove(id as usize);
         match purpose {
@@ -331,7 +331,7 @@ impl NodeRearranger {
                 (DiskPurpose::Copy { id, copy }, kind, lbn)
             }
         };
-        debug_assert!(lbn.0 * SECTOR_BYTES + bytes <= self.label.disk_bytes);
+        assert!(lbn.0 * SECTOR_BYTES + bytes <= self.label.disk_bytes);
         self.push(purpose, kind);
     }
 
@@ -389,7 +389,7 @@ impl NodeRearranger {
         self.push(DiskPurpose::Counts, RequestKind::Write { offset: first + done as u64, bytes, fua: false });
     }
 
-    /// A part of the counts was written, or failed, which ends the save: the one before stays.
+    /// Continues the save after a part of the counts was written. If the part failed, the save ends, and the one before stays valid.
     fn continue_save(&mut self, is_done: bool) {
         let save = self.save.as_mut().expect("counts are being saved");
         save.done = (save.done + SAVE_BYTES).min(save.end);
