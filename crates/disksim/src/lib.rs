@@ -1,4 +1,4 @@
-//! *What does a set-up of DiskSim's look like here?* DiskSim 4.0's parameter files become drive files, rigs and loads.
+//! *How is a DiskSim set-up described here?* DiskSim 4.0's parameter files become drive files, rigs and loads.
 #![doc = include_str!("../README.md")]
 
 mod drive;

@@ -4,8 +4,8 @@ use crate::load::WorkloadInfo;
 use headstack_sim::Engine;
 use headstack_sim::os::CgroupSpec;
 
-/// Limits the requests of the jobs that are in a group of the rig. A remark names each group that a job is in and the rig does not have, and each
-/// that the rig has and no job is in.
+/// Limits the requests of jobs that are in one of the rig's groups. Adds a remark for each group that a job names and the rig lacks, and for
+/// each group of the rig without a job.
 pub(crate) fn limit_groups(engine: &mut Engine, groups: &[CgroupSpec], info: &mut WorkloadInfo) {
     let place = |name: &String| groups.iter().position(|group| group.name == *name);
     let mut missing: Vec<&String> =

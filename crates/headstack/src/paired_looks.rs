@@ -1,26 +1,26 @@
-//! When a comparison in pairs needs no more seeds.
+//! Decides when a paired comparison needs no more seeds (a group-sequential test).
 
 use crate::numbers::confidence_interval;
 
-/// Seeds before the first look: two pairs have an interval that says little.
+/// Seeds before the first look: the interval of two pairs is too wide to decide.
 const FIRST_LOOK: u64 = 3;
 
 /// Confidence of all looks at a difference together.
 const CONFIDENCE: f64 = 0.95;
 
-/// Looks at a difference from a baseline, over a growing number of seeds.
+/// Interim looks at a difference from a baseline, as the number of seeds grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairedLooks {
     seeds: u64,
 }
 
 impl PairedLooks {
-    /// For a comparison over at most this number of seeds.
+    /// The looks of a comparison over at most `seeds` seeds.
     pub fn new(seeds: u64) -> PairedLooks {
         PairedLooks { seeds }
     }
 
-    /// The numbers of seeds after which the difference is looked at: 3, 6, 12 and so on, and at last all.
+    /// Numbers of seeds after which the difference is tested: 3, 6, 12 and so on, and finally all.
     pub fn looks(self) -> Vec<u64> {
         let each = std::iter::successors(Some(FIRST_LOOK), |count| Some(2 * count));
         each.take_while(|count| *count < self.seeds).chain([self.seeds]).collect()

@@ -53,7 +53,7 @@ pub struct KeptRequests {
     pub parts_ns: [SparseColumn<i64>; TimeSplit::NAMES.len()],
     /// Index in [`KeptRequests::OUTCOMES`].
     pub outcome: SparseColumn<u8>,
-    /// Whether it goes before others where priorities are obeyed.
+    /// Whether the request is urgent: drives and elevators that obey priorities serve it before others.
     pub urgent: SparseColumn<bool>,
     /// The number of its command duration limit; 0 for none.
     pub limit: SparseColumn<u8>,

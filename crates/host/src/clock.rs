@@ -11,7 +11,7 @@ pub struct Clock {
     speed_per_mille: u32,
 }
 
-/// Last disk time, after 548 years; later the clock stands still. The rest of the range is left for what a model adds to a time.
+/// The last disk time, after 548 years; the clock then stops. The rest of the range is for what a model adds to a time.
 const LAST: u64 = u64::MAX - (1 << 60);
 
 impl Clock {

@@ -17,7 +17,7 @@ pub(crate) struct Connection<W> {
     socket: OwnedFd,
     pub(crate) wire: Transport<W>,
     interest: EventFlags,
-    /// The client receives no more. What it sent before may still be in the socket.
+    /// The client no longer receives. What it sent before may still be in the socket.
     disconnected: bool,
     broken: bool,
     slot: ConnectionSlot,
@@ -111,8 +111,8 @@ impl<W: Machine> Connection<W> {
         self.disconnected
     }
 
-    /// For a client that receives no more: receives what it sent before, and passes the machine to `take` to collect the
-    /// requests. Then the connection is over, unless the machine waits for answers; after those there may be more requests.
+    /// For a client that no longer receives: receives what it sent before, and passes the machine to `take` to collect the
+    /// requests. Then the connection is over, unless the machine waits for answers, after which more requests may follow.
     pub(crate) fn take_rest(&mut self, now: Instant, mut take: impl FnMut(&mut Transport<W>)) {
         // Bounds the pieces that are received from a client that continues to send.
         const PIECES: usize = 1024;
@@ -139,7 +139,7 @@ impl<W: Machine> Connection<W> {
         self.broken = true;
     }
 
-    /// Records how long the client has sent no request, and ends the connection if another client has got its slot.
+    /// Records how long the client has sent no request, and ends the connection if its slot was given to another client.
     pub(crate) fn note_idle(&mut self, idle: Nanos) {
         self.broken |= self.slot.note_idle(idle);
     }
@@ -198,7 +198,7 @@ impl Link {
         Link { promised, ..self }
     }
 
-    /// Records the deadline of an answer whose last byte is the last one to be sent.
+    /// Records the deadline of the answer that ends the output so far.
     pub(crate) fn note_due(&mut self, due: Instant) {
         self.unsent.push_back((self.connection.wire.machine.said(), due));
     }

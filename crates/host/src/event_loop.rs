@@ -55,8 +55,8 @@ impl<T, I> Shared<T, I> {
         Ok(Shared { state: Mutex::new(state), wake: event_counter()?, clock, info })
     }
 
-    /// The state stays in use after a panic in another thread, which left it as it was between two calls, so that clients get an
-    /// answer.
+    /// Locks the state. A panic in another thread does not prevent it, because it left the state as it was between two calls; clients still
+    /// get an answer.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,10 +112,10 @@ pub(crate) trait ThreadService: Send + Sized + 'static {
     /// Handles the descriptor becoming readable.
     fn woken(&mut self) {}
 
-    /// Called first, in the service's thread.
+    /// Called once in the service's thread, before anything else.
     fn begin(&mut self, _state: &mut Self::State) {}
 
-    /// Handles what is due and sends replies. Returns the time of the next call by the service's clock, or none once it has
+    /// Handles what is due and sends replies. Returns when it must be called again, by the service's clock, or none once the service has
     /// stopped.
     fn run_due(&mut self, shared: &Shared<Self::State, Self::Info>, links: &mut Links) -> Option<Instant>;
 

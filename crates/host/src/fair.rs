@@ -13,7 +13,7 @@ const QUANTUM: u64 = 1 << 20;
 /// Cost dispatched between two polls of the sockets: at most some tens of milliseconds of copying.
 const ROUND: u64 = 64 << 20;
 
-/// Only a few requests above this cost are at the disk, even if each is its client's only one.
+/// Requests above this cost are large: few of them are at the disk at a time, even if each is its client's only one.
 const LARGE: u64 = 8 << 20;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct FairQueue<T> {
     /// Clients with waiting requests, in the order of their turns.
     ring: VecDeque<usize>,
     waiting: usize,
-    /// Cost at the disk, its limit, and the share of large requests.
+    /// The cost at the disk, the limit of it, and the part of it that large requests cause.
     in_flight: u64,
     most: u64,
     large: u64,

@@ -1,4 +1,4 @@
-//! *The same* with real bytes and the real clock: a program gets from here what the simulator does in virtual time.
+//! *The same* with real bytes and the real clock: it serves programs in real time with what the simulator computes in virtual time.
 //!
 //! The crates below this one use nothing of the operating system. This one and the command do; `clippy.toml` requires each such
 //! line to say so.

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 /// The connection of a request, and what its answer needs.
 #[derive(Debug)]
 pub(crate) struct Answerable {
-    /// The connection's index and number. The index stays the connection's until all its requests are answered, unless all
+    /// The connection's index and number. The index belongs to the connection until all its requests are answered, unless all
     /// connections are dropped.
     pub(crate) link: usize,
     pub(crate) number: u64,

@@ -1,4 +1,4 @@
-//! Settings of the system that make a thread's wake-ups punctual.
+//! System settings that make a thread wake up on time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use thread_priority::{
     thread_native_id,
 };
 
-/// Gives the calling thread real-time priority (`SCHED_FIFO`). Returns whether the system allowed it.
+/// Sets the calling thread to real-time priority (`SCHED_FIFO`). Returns whether the system allowed it.
 ///
 /// Linux allows it to root, with `CAP_SYS_NICE`, and within `RLIMIT_RTPRIO`.
 pub(crate) fn set_realtime() -> bool {
@@ -19,8 +19,8 @@ pub(crate) fn set_realtime() -> bool {
     set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok()
 }
 
-/// Runs something short with real-time priority, where the system allows it, in a thread of its own, so that the caller's
-/// priority does not change.
+/// Runs something short in a separate thread with real-time priority, where the system allows it, so that the caller's priority
+/// does not change.
 pub(crate) fn with_realtime<R: Send>(what: impl Fn() -> R + Sync) -> R {
     let done = scope(|scope| {
         let run = || {

@@ -72,7 +72,7 @@ impl Ends {
         }
     }
 
-    /// Takes all of them, in exchange for an empty list.
+    /// Takes all ended commands, in exchange for an empty list.
     pub(crate) fn take_ended(&self, into: &mut Vec<(Command, Result<Outcome, BlockError>)>) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *ended, into);

@@ -47,9 +47,9 @@ impl DiskHandle {
 /// The events of a disk since the last call, and its state.
 #[derive(Clone, Debug)]
 pub struct LiveState<R> {
-    /// The events, requests apart from accesses, each in the order of time.
+    /// The events: first those of requests, then the accesses of each device; each of these lists is in order of time.
     pub events: Vec<LiveEvent>,
-    /// What was read of the disk at the end of them.
+    /// What was read from the disk after the last of them.
     pub state: R,
 }
 

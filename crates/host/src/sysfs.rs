@@ -160,24 +160,24 @@ impl DeviceLocation {
         within.map(|arm| arm.start.saturating_sub(self.start)).collect()
     }
 
-    /// Bytes of a zone of a disk that refuses writes out of sequence, where zones begin at multiples of that on this device.
+    /// Size of the zones of a disk that refuses writes out of sequence; none if the zones do not begin at multiples of it on this device.
     pub fn zone_bytes(&self) -> Option<u64> {
         self.zone_bytes.filter(|bytes| self.start.is_multiple_of(*bytes))
     }
 
-    /// Whether the system passes command duration limits to the disk: it is a disk that has them, and they are enabled.
+    /// Whether the system passes command duration limits to the disk, which requires that the disk has them and that they are enabled.
     pub fn has_duration_limits(&self) -> bool {
         self.kind == Kind::Disk && self.has_duration_limits
     }
 
-    /// Whether only its creator knows what it shows: a whole loop device, over a disk or over one partition, and a device made of
-    /// others.
+    /// Whether only the creator of the device knows which disk or part is behind it: so for a whole loop device and for a device that
+    /// is composed of others.
     pub fn may_be_any_part(&self) -> bool {
         self.kind == Kind::Made || (self.kind == Kind::Loop && self.part.is_none())
     }
 
-    /// Its model and serial number. A partition's name has the disk's name and the partition's position, so that a map of one is
-    /// not taken for one of the other.
+    /// Its model and serial number. For a partition, the model also has the partition's position, so that a map of the partition is
+    /// not taken for one of the disk, or the reverse.
     pub(crate) fn own_names(&self) -> (Option<String>, Option<String>) {
         let (model, serial) = self.names.clone();
         (part_name(model.as_deref(), self.part.as_ref()), serial)

@@ -16,7 +16,7 @@ pub enum Op {
 /// Why a disk did not serve a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// Beyond the end of the disk, empty, not in whole blocks, or of a client that has disconnected.
+    /// The request is beyond the end of the disk, empty or not in whole blocks, or its client has disconnected.
     #[error("outside the disk, or not in whole blocks")]
     Invalid,
     /// A block cannot be read or written any more.
@@ -25,7 +25,7 @@ pub enum BlockError {
     /// The disk does not respond any more.
     #[error("the disk is dead")]
     Dead,
-    /// The store of the data is full.
+    /// The backing store of the data is full.
     #[error("no room left for the data")]
     NoSpace,
     /// The disk accepts no writes.

@@ -1,4 +1,4 @@
-//! Zones of a shingled disk: their states, their write pointers, and the commands of ZBC and ZAC. No clock and no data.
+//! Zones of a shingled disk: their states, write pointers, and the commands of ZBC and ZAC. The module has no clock and stores no data.
 //!
 //! Modelled: conventional zones and zones that are written in sequence, host-managed and host-aware; explicit and implicit open with a
 //! limit of open zones, a limit of zones that are open or closed; reads anywhere, beyond the write pointer and across zones too (URSWRZ). Not
@@ -30,11 +30,11 @@ pub struct ZoneLayout {
     pub sectors: u64,
     /// Blocks of a zone.
     pub zone_sectors: u64,
-    /// Number of zones, the first of the disk, that may be written anywhere.
+    /// Number of conventional zones, the first of the disk, which may be written anywhere.
     pub conventional: u32,
-    /// Most zones that may be open at a time.
+    /// Maximum number of zones that may be open at a time.
     pub open_max: u32,
-    /// Most zones that may be open or closed at a time; none for no limit.
+    /// Maximum number of zones that may be open or closed at a time; none for no limit.
     pub active_max: Option<u32>,
 }
 
@@ -116,7 +116,7 @@ pub enum ZoneCommand {
     Reset,
 }
 
-/// Why a request or a command is refused. Nothing has changed then.
+/// Why a request or a command is refused. A refused one changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum ZoneRefusal {
@@ -165,7 +165,7 @@ impl Zones {
         }
     }
 
-    /// The same with all zones full but for the conventional ones.
+    /// Makes all zones full, except the conventional ones.
     pub fn full(mut self) -> Zones {
         for zone in self.layout.conventional..self.layout.zones() {
             self.pointers[zone as usize] = self.end(zone);
@@ -174,10 +174,10 @@ impl Zones {
         self
     }
 
-    /// The zones of a disk after a restart: this many blocks are written from the start of each on, and none is open. Conventional zones
-    /// have no such number.
+    /// The zones of a disk after a restart: of each zone, the first `written` blocks are written, and none is open. Entries of conventional zones
+    /// are ignored.
     ///
-    /// Panics if there are not as many numbers as zones, or a zone has fewer blocks.
+    /// Panics if there is not one number per zone, or a number exceeds its zone's blocks.
     pub fn with_written(mut self, written: &[u64]) -> Zones {
         assert_eq!(written.len(), self.states.len(), "each zone has a number of blocks");
         for zone in self.layout.conventional..self.layout.zones() {
@@ -242,7 +242,7 @@ impl Zones {
         }
     }
 
-    /// The first blocks of a read that have been written, or may have been: beyond them it needs no access.
+    /// Number of blocks from the start of a read up to the last one that is or may be written: the blocks after it need no access.
     pub fn written(&self, request: &Request) -> u64 {
         let last = self.number_at(Lbn(request.end().0 - 1));
         let mut end = request.lbn;
@@ -288,7 +288,7 @@ impl Zones {
         Ok(())
     }
 
-    /// Carries out a command on a zone. It changes nothing where the zone is in such a state already.
+    /// Carries out a command on a zone. It changes nothing where the zone is in the state already.
     ///
     /// *Errors:* the zone is conventional, or no more zones may be open or active. Panics if there is no such zone.
     pub fn command(&mut self, command: ZoneCommand, zone: u32) -> Result<(), ZoneRefusal> {
@@ -331,8 +331,8 @@ impl Zones {
         zones.into_iter().try_for_each(|zone| self.command(command, zone))
     }
 
-    /// The disk lost its power. Open zones are closed. `kept` gives the write pointer of a zone that was open, closed or full: what of
-    /// it was on the media, from the start of the zone to the former pointer. A full zone that lost nothing stays full.
+    /// Closes the open zones after a power cut. For each zone that was open, closed or full, `kept` returns the new write pointer: how far the
+    /// zone is on the media, from its start to at most the former pointer. A full zone that lost nothing stays full.
     pub fn lose_power(&mut self, mut kept: impl FnMut(&DiskZone) -> Lbn) {
         for zone in 0..self.states.len() as u32 {
             let state = self.states[zone as usize];
@@ -348,7 +348,7 @@ impl Zones {
         }
     }
 
-    /// Opens a zone that is not open explicitly; an implicitly open one that was written least recently makes room.
+    /// Opens a zone that is not open explicitly; at the limit, first closes the implicitly open zone that was written least recently.
     fn open_zone(&mut self, zone: u32, how: ZoneState) -> Result<(), ZoneRefusal> {
         let state = self.states[zone as usize];
         if !state.is_active() && self.layout.active_max.is_some_and(|most| self.active() >= most) {

@@ -41,8 +41,8 @@ impl Buffer {
         }
     }
 
-    /// Frees the memory of a burst if the queue is empty. Not after each burst, because the next may follow at once and fresh
-    /// memory is expensive.
+    /// Frees the memory of a burst if the queue is empty. It is not called after each burst, because the next one may follow at once and
+    /// allocating memory again is expensive.
     pub(super) fn release(&mut self) {
         if self.is_empty() && self.room.len() > KEPT {
             self.room = vec![0; KEPT];

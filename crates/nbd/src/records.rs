@@ -33,16 +33,16 @@ const HEADS: usize = 1 << 10;
 pub(super) struct Records {
     connection: UnbufferedServerConnection,
     inbox: Buffer,
-    /// Decrypted bytes for which the machine has no space yet.
+    /// Decrypted bytes that the machine has no space for yet.
     said: Buffer,
     outbox: Buffer,
     /// The machine's bytes at the start of the outbox.
     batch: Option<Batch>,
-    /// Whether the machine has got the client's identity.
+    /// Whether the machine has been given the client's identity.
     open: bool,
     /// Whether the close alert was sent.
     closed: bool,
-    /// Whether the client has closed its side, and whether the machine knows, after all its bytes.
+    /// Whether the client has closed its side; `is_end_reported` says whether the machine was informed of it, after all its bytes.
     ended: bool,
     is_end_reported: bool,
     failure: Option<Ending>,
@@ -133,7 +133,7 @@ impl Records {
         self.hand_on(machine);
     }
 
-    /// Passes the machine decrypted bytes that it had no space for, and then the end of input; returns whether it took any.
+    /// Passes the machine the decrypted bytes that it had no space for, and then the end of input. Returns whether it passed any of these.
     pub(super) fn hand_on(&mut self, machine: &mut impl Machine) -> bool {
         let taken = give(machine, self.now, self.said.bytes());
         self.said.consume(taken);
@@ -145,7 +145,7 @@ impl Records {
         taken > 0 || is_news
     }
 
-    /// Decrypts all received records, and passes their bytes on.
+    /// Decrypts all received records, and passes their contents to the machine.
     fn open_all(&mut self, machine: &mut impl Machine) {
         let before = self.inbox.len();
         self.settle(machine);
@@ -292,7 +292,7 @@ impl Records {
         self.stalled = true;
     }
 
-    /// Input is read, perhaps again: the client gets the full time.
+    /// Input is read, or read again: a client whose record is incomplete then gets the full time for the rest.
     pub(super) fn listen(&mut self, now: Instant) {
         if std::mem::replace(&mut self.stalled, false) {
             self.incomplete = self.incomplete.map(|_| now);

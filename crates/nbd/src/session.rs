@@ -57,13 +57,13 @@ pub struct Session {
     limits: Limits,
     inbox: Buffer,
     outbox: Buffer,
-    /// Bytes of replies that the client has received.
+    /// Bytes of replies that were sent ([`Wire::sent`]).
     taken: u64,
     reading: Reading,
     in_flight: usize,
-    /// Bytes of requests that are at the disk or being read.
+    /// Bytes of the requests that are at the disk or being received.
     held: usize,
-    /// What it has taken from a budget for these and for replies.
+    /// Memory that it has taken from a budget for these requests and for replies.
     share: Share,
     _permit: Option<Permit>,
     /// Whether the next request waits until others have completed.
@@ -72,11 +72,11 @@ pub struct Session {
     lacks_memory: bool,
     hung_up: bool,
     ending: Option<Ending>,
-    /// Latest time given.
+    /// The latest time that the caller has given.
     now: Instant,
-    /// Since when the rest of a request is awaited.
+    /// Since when the session has waited for the rest of a request.
     incomplete: Option<Instant>,
-    /// Since when the client has received nothing of the output.
+    /// Since when there has been output of which nothing was sent.
     untaken: Option<Instant>,
 }
 
@@ -150,7 +150,7 @@ impl Session {
         self.taken + self.outbox.len() as u64
     }
 
-    /// Bytes of replies that the client has received.
+    /// Bytes of replies that were sent ([`Wire::sent`]).
     pub fn taken(&self) -> u64 {
         self.taken
     }
@@ -340,7 +340,7 @@ impl Session {
         self.untaken.get_or_insert(self.now);
     }
 
-    /// Reads no more; an incomplete request is dropped.
+    /// Stops reading; an incomplete request is dropped.
     fn end(&mut self, ending: Ending) {
         if let Reading::Payload { header, .. } = &self.reading {
             self.held -= header.weight();

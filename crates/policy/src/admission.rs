@@ -13,7 +13,7 @@
 //! A request that arrives just after its stream's turn waits for the next one, so no round may be longer than the shortest
 //! guaranteed response. A stream consumes the bytes of its last turn while those of the next are read: it needs room for `2 r T`,
 //! and all streams must fit into the memory. Both conditions favour short rounds, so the shortest feasible one is used. If that is
-//! too long, or needs too much memory, there is none.
+//! too long, or needs too much memory, the streams cannot all have guarantees.
 //!
 //! Not modelled: turns of neighbours that share a positioning (the bound is for the worst case), and requests of guaranteed
 //! streams that are not sequential, which cost a positioning each. A stream that exceeds its rate has no guarantee.
@@ -72,7 +72,7 @@ pub enum Refusal {
     #[error("{needed} bytes/s would have to be kept free, and fewer than {left} are left")]
     Bandwidth {
         needed: u64,
-        /// What is not yet guaranteed. At exactly this rate no time would be left to move the arm.
+        /// Bandwidth that is not yet guaranteed. A stream of exactly this rate would leave no time to move the arm.
         left: u64,
     },
     /// The arm would move too often for the shortest guaranteed response.
@@ -87,7 +87,7 @@ pub enum Refusal {
     /// Memory is lacking.
     #[error("{needed} bytes of stream memory would be needed, and there are {available}")]
     Memory { needed: u64, available: u64 },
-    /// No time is no response.
+    /// The guaranteed response is not above zero.
     #[error("a response of no time cannot be promised")]
     NoTime,
 }
@@ -126,9 +126,9 @@ impl Admission {
         (!self.promised.is_empty()).then(|| self.shortest_round(self.streams(), self.rate())).flatten()
     }
 
-    /// Makes a promise, if it can be kept together with all others.
+    /// Grants a guarantee, if it can be kept together with all others.
     ///
-    /// *Errors:* it cannot.
+    /// *Errors:* it cannot be kept; what it would need, and what is left.
     pub fn admit(&mut self, guarantee: Guarantee) -> Result<Reservation, Refusal> {
         let response = guarantee.response().ok_or(Refusal::NoTime)?;
         let (before, needed) = (self.rate(), guarantee.rate_bytes_per_s);
@@ -151,7 +151,7 @@ impl Admission {
         Ok(Reservation(number))
     }
 
-    /// Returns a guarantee.
+    /// Ends a granted guarantee.
     pub fn release(&mut self, reservation: Reservation) {
         let held = self.promised.remove(&reservation.0);
         assert!(held.is_some(), "a reservation is released once, where it was made");

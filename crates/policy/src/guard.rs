@@ -1,12 +1,12 @@
 //! The starvation guard: it holds new commands back while later ones overtake an old one.
 //!
 //! A drive that reorders its queue can delay a command for as long as better ones keep arriving. A host cannot choose within that
-//! queue, but it can stop feeding it: the fewer commands the drive has, the sooner it serves the old one. The guard is a machine
-//! without a clock in front of the queue: it observes what is issued and what completes, and returns whether more may be issued.
+//! queue, but it can send no more commands: the fewer the drive has, the sooner it serves the old one. The guard is a state machine
+//! without a clock in front of the queue: it observes the commands issued and completed, and returns whether more may be issued.
 //!
 //! [`Guard::counting`] counts, for each outstanding command, the completions of commands issued after it. Beyond a threshold it
-//! holds back until the overtaken command completes. [`Guard::adaptive`] uses age as well, and sets both limits itself: as low as
-//! its allowed cost of throughput permits.
+//! holds new commands back until the overtaken command completes. [`Guard::adaptive`] uses age as well, and sets both limits itself:
+//! as low as the allowed loss of throughput permits.
 //!
 //! *Source:* the counting guard, Yu, Shin, Park and Yeom, "New (old) problems in hard disk drives"; the adaptive one is ours.
 
@@ -34,7 +34,7 @@ pub struct Guard {
     /// The outstanding commands, the oldest first. None was overtaken more often than the first.
     outstanding: VecDeque<Issued>,
     held_for: Option<u32>,
-    /// When a command was done, or came to an empty queue, last.
+    /// When a command last completed, or was last issued to an empty queue.
     last: Instant,
     holds: u64,
     worst: u32,
@@ -57,7 +57,7 @@ impl Guard {
         Guard { rule, outstanding: VecDeque::new(), held_for: None, last: Instant::ZERO, holds: 0, worst: 0 }
     }
 
-    /// Whether a new command may be issued. It always may while none is outstanding.
+    /// Whether a new command may be issued; always true while none is outstanding.
     pub fn may_issue(&mut self, now: Instant) -> bool {
         let Some(oldest) = self.outstanding.front() else { return true };
         if self.held_for.is_none() {
@@ -78,7 +78,7 @@ impl Guard {
         self.held_for.is_some()
     }
 
-    /// A command was issued. Its tag must not be that of one outstanding.
+    /// Records that a command was issued. No outstanding command may have the same tag.
     pub fn issued(&mut self, now: Instant, tag: u32) {
         if self.outstanding.is_empty() {
             self.last = now;
@@ -86,7 +86,7 @@ impl Guard {
         self.outstanding.push_back(Issued { tag, at: now, overtaken: 0 });
     }
 
-    /// A command is done. Panics where it was not outstanding.
+    /// Records that a command completed. Panics where it was not outstanding.
     pub fn completed(&mut self, now: Instant, tag: u32) {
         let found = self.outstanding.iter().position(|issued| issued.tag == tag);
         let index = found.expect("what is done was outstanding");
@@ -113,7 +113,7 @@ impl Guard {
         self.holds
     }
 
-    /// The most often that a command was overtaken.
+    /// The largest number of times that a command was overtaken.
     pub fn worst_overtaken(&self) -> u32 {
         self.worst
     }
@@ -127,16 +127,16 @@ struct Done {
     was_held: bool,
 }
 
-/// Limits that follow from their cost.
+/// Limits of age and overtakings, set so that they cost no more than the allowed share of throughput.
 ///
-/// They are one number, `multiple`: a command starves when its age exceeds that many mean responses, or its overtakings that many
-/// mean queues. The loss from holding back is charged to a credit that grows with time by the allowed share. Credit left over
-/// lowers the multiple, overdrawn credit raises it.
+/// Both follow from one number, `multiple`: a command starves when its age exceeds `multiple` mean responses, or its overtakings
+/// `multiple` mean queue lengths. The loss from holding back is charged to a credit that grows with time by the allowed share.
+/// Unused credit lowers the multiple, overdrawn credit raises it.
 ///
-/// The loss is the time in which the queue is shorter than at other times, times the throughput lost by the shorter queue, for
-/// which the guard assumes that throughput grows with the fourth root of the length. That overestimates SPTF (by 1.36 from 10 to
-/// 100 on the Fujitsu Eagle, where the root gives 1.78), so the real cost stays below the allowed one. Comparing the throughput
-/// with and without a hold instead would charge the guard for the far requests, which have to be served at some time anyway.
+/// The loss is the time in which the queue is shorter than usual, times the throughput lost by the shorter queue. The guard assumes
+/// that throughput grows with the fourth root of the length. That overestimates the gain of SPTF (1.36 from 10 to 100 on the Fujitsu
+/// Eagle, where the root gives 1.78), so the real cost stays below the allowed one. A comparison of throughput with and without a
+/// hold would also charge the guard for the far requests, which have to be served at some time anyway.
 #[derive(Clone, Copy, Debug)]
 struct Adaptive {
     /// Share of the time that may be lost, in millionths.
@@ -153,7 +153,7 @@ struct Adaptive {
 
 impl Adaptive {
     const MULTIPLES: std::ops::RangeInclusive<i64> = 300..=65_536;
-    /// Completions from which on the means are worth something.
+    /// Number of completions after which the means are used.
     const WARM: u32 = 256;
     /// The largest credit, in mean responses: enough for a few holds.
     const SAVED: i64 = 4;

@@ -1,7 +1,7 @@
 //! The waiting requests: in order of arrival, and by cylinder as well.
 //!
-//! Both orders are maintained with every request that arrives or leaves, so that an order policy can walk outward from the arm and
-//! stop early instead of costing every request. A queue for a policy that only looks at arrivals is made without the second one.
+//! Both orders are maintained with every request that arrives or leaves, so that an order policy can walk outward from the arm and stop
+//! early instead of computing the cost of every request. A queue for a policy that uses arrivals alone is built without the second order.
 
 use headstack_model::{Instant, Request};
 use thiserror::Error;
@@ -21,7 +21,7 @@ pub struct Slot {
     pub cylinder: u32,
     /// Head of its first block.
     pub head: u32,
-    /// Whether it goes before others.
+    /// Whether it is urgent: orders that obey priorities serve it before others.
     pub urgent: bool,
     /// The number of its duration limit, 1 to 7; 0 without one.
     pub limit: u8,
@@ -55,7 +55,7 @@ pub struct QueueView<'a> {
     pub now: Instant,
     /// The waiting requests, oldest first.
     pub slots: &'a [Slot],
-    /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`. Empty in a queue without this order.
+    /// The same requests by cylinder, within one cylinder oldest first: indices into `slots`. Empty in a queue without this order.
     pub by_cylinder: &'a [u16],
     /// The cylinder of each entry of `by_cylinder`, contiguous because a search walks along it.
     pub cylinders: &'a [u32],
@@ -132,12 +132,12 @@ impl Queue {
         self.len() == 0
     }
 
-    /// Whether no more fit.
+    /// Whether the queue is full.
     pub fn is_full(&self) -> bool {
         self.len() == self.capacity
     }
 
-    /// The most that can wait.
+    /// Maximum number of waiting requests.
     pub fn capacity(&self) -> usize {
         self.capacity
     }

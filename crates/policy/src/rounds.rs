@@ -17,16 +17,15 @@ use headstack_model::Nanos;
 /// The longest times of sweeps over a disk.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Corners of the least curve above the seek curve that bends downwards only, up to its highest: distance and ns, by rising
-    /// distance. Behind them it stays as high, for a seek that takes longest may be a shorter one.
+    /// Corners (distance, ns) of the smallest concave curve above the seek curve, by rising distance, up to its highest point. Beyond that
+    /// the curve is constant, because a shorter seek may take longest.
     corners: Vec<(u32, u64)>,
     /// Cylinders that a seek passes at most.
     width: u32,
 }
 
 impl Sweep {
-    /// For a disk, or a part of it, with `cylinders` cylinders, where `time` is the longest time over a distance. There is at
-    /// least one cylinder.
+    /// For a disk, or a part of it, with `cylinders` cylinders, at least one. `time` returns the longest seek time over a distance.
     pub fn new(cylinders: u32, time: impl Fn(u32) -> Nanos) -> Sweep {
         assert!(cylinders > 0, "a disk has a cylinder");
         let mut corners: Vec<(u32, u64)> = Vec::new();
@@ -82,7 +81,7 @@ fn is_above(from: (u32, u64), middle: (u32, u64), to: (u32, u64)) -> bool {
     rise(middle) * run(to) > rise(to) * run(middle)
 }
 
-/// The most streams, from 1 to `limit`, whose round takes no longer than `period`; 0 if one is too many.
+/// The most streams, from 1 to `limit`, whose round takes no longer than `period`; 0 if even that of one takes longer.
 ///
 /// `round` returns the time of a round of a number of streams, and must not fall as the number grows.
 ///

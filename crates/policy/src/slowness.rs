@@ -1,4 +1,4 @@
-//! Whether a disk fails slowly, judged from the times of its commands alone.
+//! Detects a disk that fails slowly, from the times of its commands alone.
 //!
 //! Two signs count, each over windows in which the disk was busy for ten seconds:
 //!
@@ -41,7 +41,7 @@ pub struct WorstAccess {
 }
 
 impl Default for WorstAccess {
-    /// 100 ms and 20 MB/s: what no disk of the last twenty years exceeds without retries.
+    /// 100 ms and 20 MB/s: without retries, no disk of the last twenty years is slower.
     fn default() -> WorstAccess {
         WorstAccess { positioning: Nanos(100_000_000), bandwidth: 20_000_000 }
     }
@@ -54,13 +54,13 @@ pub struct SlownessView {
     pub is_slow: bool,
     /// Alarms so far.
     pub alarms: u64,
-    /// Commands that were late so far, and the time beyond that of the worst access.
+    /// Commands that were late so far.
     pub late: u64,
-    /// See `late`.
+    /// Time by which late commands exceeded the worst access, in all.
     pub late_time: Nanos,
     /// Share of the busy time that late commands lost in the last twelve windows.
     pub late_share: f64,
-    /// How many times as long as at first reads take, over the last three windows; 1 before there are enough reads.
+    /// Time of reads as a multiple of that of the first reads of their class, over the last three windows; 1 before there are enough reads.
     pub slowdown: f64,
 }
 
@@ -142,12 +142,12 @@ impl SlownessDetector {
         }
     }
 
-    /// What it has found.
+    /// The state of the detector.
     pub fn view(&self) -> SlownessView {
         self.view
     }
 
-    /// The disk completed a command at `now`. Returns whether an alarm began or ended.
+    /// Records that the disk completed a command at `now`. Returns whether an alarm began or ended.
     pub fn completed(&mut self, now: Instant, command: CompletedCommand) -> bool {
         let took = now.since(command.begun.max(self.last_end));
         let class = self.class_of(&command);
@@ -167,7 +167,7 @@ impl SlownessDetector {
         self.window.busy >= WINDOW && self.end_window()
     }
 
-    /// The disk completed a command at `now` that neither reads nor writes.
+    /// Records that the disk completed a command at `now` that neither reads nor writes.
     pub fn completed_other(&mut self, now: Instant) {
         self.last_end = now;
     }
@@ -193,7 +193,7 @@ impl SlownessDetector {
         parts.into_iter().fold(distance, |index, (part, count)| index * count + part)
     }
 
-    /// Compares a read with the first ones of its class, or counts it among them.
+    /// Compares a read with the first reads of its class, or adds it to them.
     fn compare(&mut self, class: usize, took: Nanos) {
         let usual = &mut self.usual[class];
         if usual.reads < LEARNT {

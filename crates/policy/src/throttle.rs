@@ -33,9 +33,9 @@ fn allowed(rate: u64, time: Nanos) -> u64 {
 pub struct Throttle<T> {
     rates: ThrottleRates,
     waiting: VecDeque<(T, u64)>,
-    /// When the first of them may go, as far as known.
+    /// When the first request may go, at the earliest.
     due: Instant,
-    /// The start of the first slice that counts, and when a new first request would begin another one.
+    /// The start of the first slice that counts, and the time from which a request to an empty queue begins a new slice.
     from: Instant,
     until: Instant,
     /// Sent since `from`.
@@ -101,7 +101,7 @@ impl<T> Throttle<T> {
         of_bytes.max(of_requests)
     }
 
-    /// Takes what past slices allowed from what was sent, so that their rest cannot be sent later.
+    /// Subtracts what past slices allowed from what was sent, so that their unused rest cannot be sent later.
     fn forget_past_slices(&mut self, now: Instant) {
         let past = Nanos(now.since(self.from).0 / SLICE.0 * SLICE.0);
         let left =

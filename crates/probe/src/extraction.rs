@@ -127,7 +127,7 @@ impl<T> Extraction<T> {
         self.mailbox.borrow_mut().outbox.pop_front()
     }
 
-    /// Takes the answer to a probe.
+    /// Accepts the answer to a probe.
     pub fn observe(&mut self, probe: &Probe, answer: Answer) {
         let mut mailbox = self.mailbox.borrow_mut();
         mailbox.now = mailbox.now.max(answer.ended);

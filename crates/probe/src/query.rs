@@ -4,7 +4,7 @@
 //! and the next block must not. Otherwise the end is searched nearby. The walk needs no knowledge of zones, spares or slips. A
 //! remapped block does not end its track: if a search ends at a block, the next one is queried, too.
 //!
-//! Source: "expertise-free" extraction, J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, FAST 2002, section 4.1.
+//! *Source:* "expertise-free" extraction, J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, FAST 2002, section 4.1.
 
 use crate::Disk;
 use crate::places::{Places, Spot, TranslationError, length};

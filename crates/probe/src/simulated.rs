@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Noise {
     /// Standard deviation of a normal distribution.
     pub sigma: Nanos,
-    /// Share of answers that are late in addition.
+    /// Share of answers that are late in addition to that.
     pub late_share: f64,
     /// Maximum lateness, uniformly distributed.
     pub late_most: Nanos,

@@ -1,8 +1,8 @@
 //! Determines whether a device rotates, the length of a turn, and the noise of the answers' times.
 //!
 //! A block passes its head at the same angle in every turn. So the ends of reads of one block are whole turns apart, whenever they were
-//! requested: they are requested at random times, because a device that takes equally long for every read would otherwise seem to rotate.
-//! Answers from a cache show nothing; then more and more blocks are read in turn, until no cache holds them.
+//! requested. They are requested at random times, because a device that takes equally long for every read would otherwise seem to rotate.
+//! Answers from a cache show no angle; in that case more and more blocks are read in turn, until no cache holds them.
 //!
 //! Not detected: a turn if every answer is late by more than half of it at random, and a varying speed.
 //!

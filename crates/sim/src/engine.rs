@@ -1,9 +1,9 @@
 //! The engine: moves time from event to event, and requests through a tree of layers.
 //!
 //! The leaves are devices, each with the queue in front of it; above them are layers ([`crate::layer`]), and the tops are the
-//! *volumes* that a load addresses. The engine carries requests down and answers up, and calls what is due, in the order of time.
-//! Of several at one time, devices come first, then layers by their rank ([`tree`]), then the load, then the buses that devices
-//! share, and last the controllers that choose late.
+//! *volumes* that a load addresses. The engine carries requests down and answers up, and calls each part when it is due, in the
+//! order of time. At equal times, devices come first, then layers by their rank ([`tree`]), then the load, then the buses that
+//! devices share, and last the controllers that choose late.
 //!
 //! Modelled: any number of devices, alone or in arrays. The host's own time is that of its processor ([`crate::link`]), where it has one.
 
@@ -35,10 +35,10 @@ use slab::Slab;
 use std::collections::VecDeque;
 use tree::{LayerTree, NodeId};
 
-/// The sender of a request.
+/// The load as the sender of a request.
 const LOAD: u32 = u32::MAX;
 
-/// A request that no layer passed down.
+/// Marks a request that no layer passed down.
 const NOT_PASSED: u32 = u32::MAX;
 
 /// A request in flight between two nodes, or from the load to a volume.
@@ -66,7 +66,7 @@ struct ServedPart {
     completion: Completion,
 }
 
-/// Devices whose controllers choose once nothing else happens at this time.
+/// Devices whose controllers choose after everything else that happens at this time.
 #[derive(Debug)]
 struct LateChoices {
     nodes: Vec<NodeId>,
@@ -98,13 +98,13 @@ pub struct Engine {
     /// Nodes that got requests and have not settled since.
     touched: Vec<NodeId>,
     late: LateChoices,
-    /// Requests of the load that were answered by layers, until the load hears of it.
+    /// Requests of the load that layers answered, until the load gets the answers.
     returned: VecDeque<Finished>,
-    /// Parts that have to be shown to the observer, where it sees parts.
+    /// Parts to pass to the observer, where it sees parts.
     parts: Option<Vec<ServedPart>>,
     /// The device whose answer is on its way up.
     serving: u32,
-    /// That answer, or the last one. It is large, and therefore made only once.
+    /// That answer, or the last one. It is reused because it is large.
     answered: Finished,
     outstanding: usize,
     /// Whether the load has nothing more to issue.
@@ -185,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// The same engine with a stream scheduler before all volumes, below their page caches.
+    /// The same engine with a stream scheduler in front of all volumes, below their page caches.
     ///
     /// *Errors:* a key of its configuration is out of its range.
     pub fn with_node(mut self, config: &Config) -> Result<Engine, ConfigError> {
@@ -208,8 +208,8 @@ impl Engine {
         self.tree.insert(place, layer);
     }
 
-    /// Limits the requests of control groups from here on. `group_of` has for each source of the load the place of its group in `groups`, if it
-    /// is in one. Call it at most once, before the first run.
+    /// Limits the requests of control groups from here on. `group_of[n]` is the index in `groups` of the group of source n of the load, if it is
+    /// in one. Call it at most once, before the first run.
     pub fn limit_groups(&mut self, groups: &[CgroupSpec], group_of: &[Option<usize>]) {
         self.tree.add_throttles(groups, group_of);
     }
@@ -225,15 +225,15 @@ impl Engine {
         self.tree.put_behind(setup, host)
     }
 
-    /// Puts the host's queue before each disk with several arms, if the host has one for a whole disk. Call it after all controllers are
-    /// there.
+    /// Puts the host's queue in front of each disk with several arms, if the host has one queue for a whole disk. Call it after all
+    /// controllers have been added.
     ///
     /// *Errors:* a volume is no such disk; a key of the queue is invalid.
     pub(crate) fn add_disk_queues(&mut self, host: &HostSpec) -> Result<(), HostError> {
         self.tree.add_disk_queues(host)
     }
 
-    /// Up to when all is done.
+    /// The time up to which everything is done.
     pub fn now(&self) -> Instant {
         self.now
     }
@@ -268,7 +268,7 @@ impl Engine {
         self.tree.devices[device].device_mut().poll_arm_record()
     }
 
-    /// Has a device choose by a program's own order, as [`Device::set_order`].
+    /// Makes a device choose by a program's own order, as [`Device::set_order`].
     pub fn set_order(&mut self, device: usize, order: Box<dyn Order>) {
         self.tree.devices[device].device_mut().set_order(order);
     }

@@ -1,8 +1,8 @@
-//! When each of several things next has something to do, and which is first.
+//! When each of several items next has something to do, and which is first.
 
 use headstack_model::Instant;
 
-/// The times of a fixed number of items, as a tree of minima: changing one costs the depth of the tree, reading the first nothing.
+/// The times of a fixed number of items, as a tree of minima: a change costs the depth of the tree, reading the first costs nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     /// The root at 1, the children of `n` at `2n` and `2n + 1`, the leaves in the second half.
@@ -12,7 +12,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// `count` things that have nothing to do.
+    /// `count` items that have nothing to do.
     pub(crate) fn new(count: usize) -> Events {
         Events { least: vec![Instant::MAX; 2 * count.next_power_of_two()], first: Instant::MAX }
     }
@@ -21,7 +21,7 @@ impl Events {
         self.least.len() / 2
     }
 
-    /// Sets the time of a thing; `Instant::MAX` is never.
+    /// Sets the time of an item; `Instant::MAX` is never.
     pub(crate) fn set(&mut self, index: usize, at: Instant) {
         let mut node = self.leaves() + index;
         self.least[node] = at;
@@ -41,7 +41,7 @@ impl Events {
         self.first
     }
 
-    /// The least time of all things but one.
+    /// The smallest time of all items but one.
     #[inline]
     pub(crate) fn first_of_others(&self, index: usize) -> Instant {
         let mut node = self.leaves() + index;

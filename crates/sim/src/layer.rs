@@ -7,7 +7,7 @@
 //! [`crate::Engine::insert`].
 //!
 //! *Time:* a layer has no clock. Each call has the time, which never decreases; [`Layer::next_event`] returns when to call again.
-//! The engine adds to an answer the time that its request spent between its submission and what [`Completion::submitted`] says, as
+//! A request may wait between its submission and the time in [`Completion::submitted`]. The engine adds this wait to the answer as
 //! `queued`, so that the parts of the time split add up at every level.
 
 use crate::device::Completion;
@@ -26,7 +26,7 @@ pub struct Submission {
     pub request: Request,
     /// The process, job or stream that issued it; `u32::MAX` for none.
     pub source: u32,
-    /// Whether it goes before others where priorities are obeyed.
+    /// Whether it is urgent: queues that obey priorities serve it before others.
     pub urgent: bool,
     /// Whether an elevator of the host serves it only while no other request waits, if it is not urgent.
     pub idle: bool,
@@ -36,7 +36,7 @@ pub struct Submission {
     pub sync: bool,
     /// Whether it bypasses the host's page cache (`O_DIRECT`).
     pub direct: bool,
-    /// What its program said about its reads. Caches do not pass it on.
+    /// The program's advice about its reads. Caches do not pass it on.
     pub advice: ReadAdvice,
     /// Whether the zone of a write is reset before it. Caches and schedulers of streams do not pass it on.
     pub resets_zone: bool,
@@ -66,7 +66,7 @@ impl Submission {
 pub struct Completed {
     /// The number that the request was submitted with.
     pub id: u32,
-    /// How it went. The engine sets `request`, and moves `submitted` back to the submission.
+    /// Its completion. The engine sets `request`, and moves `submitted` back to the submission.
     pub completion: Completion,
     /// Whether a page cache or a stream scheduler answered it without waiting for a device.
     pub cached: bool,
@@ -82,7 +82,7 @@ pub enum Effect {
         /// The request.
         submission: Submission,
     },
-    /// Completed a request that came from above.
+    /// Complete a request that came from above.
     Up(Completed),
     /// Occupy the host's processor from now on, or from when it is free. The engine answers at once with [`Layer::computed`].
     Compute {
@@ -115,14 +115,14 @@ pub trait Layer: Any + Debug + Send {
     /// Accepts a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
     fn submit(&mut self, now: Instant, port: u32, submission: Submission, below: &dyn Below);
 
-    /// Accepts a request in place of [`Layer::submit`], if one request to child 0 that differs at most in its first block is all that it
-    /// needs, the answer to that goes up as it is, and [`Layer::next_event`] stays the same. This saves a record of the request and both
-    /// effects, where a layer does so with nearly all requests. `None`: the request was not accepted.
+    /// Accepts a request in place of [`Layer::submit`]. A layer may do so if it needs nothing but one request to child 0, equal except perhaps
+    /// for the first block, if that request's answer goes up unchanged, and if [`Layer::next_event`] stays the same. This saves a record of the
+    /// request and both effects, where a layer does so with nearly all requests. `None`: the request was not accepted.
     fn pass_down(&mut self, _now: Instant, _request: &Request) -> Option<PassedRequest> {
         None
     }
 
-    /// A request that the layer passed down is answered. Returns whether the layer has effects, or another next event.
+    /// A request that the layer passed down was answered. Returns whether the layer has effects, or another next event.
     fn passed_up(&mut self, _now: Instant, _key: u32, _request: &Request, _completion: &Completion) -> bool {
         false
     }
@@ -130,7 +130,7 @@ pub trait Layer: Any + Debug + Send {
     /// Accepts the answer to a request that was submitted to a child.
     fn complete(&mut self, now: Instant, child: u32, answer: &Completed);
 
-    /// Does all that is due.
+    /// Carries out all that is due.
     fn handle_timeout(&mut self, now: Instant);
 
     /// The processor will have done the work `id` of [`Effect::Compute`] at `until`.
@@ -157,14 +157,14 @@ pub trait Layer: Any + Debug + Send {
     }
 }
 
-/// Requests that a layer passes through unchanged, in addition to those that it serves.
+/// Requests that a layer forwards unchanged, in addition to those that it serves.
 #[derive(Debug, Default)]
 pub(crate) struct PassThrough {
     ids: slab::Slab<u32>,
 }
 
 impl PassThrough {
-    /// Numbers from here on are those of requests handed through.
+    /// Numbers from here on are those of forwarded requests.
     const FIRST: u32 = 1 << 31;
 
     pub(crate) fn submit(&mut self, submission: Submission) -> Effect {

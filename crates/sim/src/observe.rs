@@ -6,7 +6,7 @@ use headstack_model::Instant;
 use headstack_workload::{Issue, Load};
 use std::ops::ControlFlow;
 
-/// A request that came back, as the load sees it.
+/// A completed request of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// The volume it went to.
@@ -33,19 +33,19 @@ impl Finished {
 
 /// An observer of a run.
 pub trait Observer {
-    /// The load issued a request at `now`.
+    /// Reports that the load issued a request at `now`.
     fn issued(&mut self, _now: Instant, _issue: &Issue, _load: &dyn Load) {}
-    /// A load's request came back.
+    /// Reports that a request of the load completed.
     fn finished(&mut self, finished: &Finished);
-    /// A device ended a command, which may be a part of a load's request, or several of them in one.
+    /// Reports that a device ended a command, which may be a part of a load's request, or several of them in one.
     fn served(&mut self, _device: u32, _command: &Completion) {}
-    /// A device gave up a bus that others share.
+    /// Reports that a device released a bus that others share.
     fn held(&mut self, _tenure: &Tenure) {}
     /// Whether [`Observer::part`] is to be called.
     fn sees_parts(&self) -> bool {
         false
     }
-    /// A device's part of a request, of a page cache's transfer or of a spare's rebuild completed. It was issued at `issued`, and
+    /// Reports that a device's part of a request, of a page cache's transfer or of a spare's rebuild completed. It was issued at `issued`, and
     /// may have waited in front of the device.
     fn part(&mut self, _device: u32, _issued: Instant, _part: &Completion) {}
     /// Whether to end the run now, with outstanding requests.

@@ -40,7 +40,7 @@ impl PartitionLayer {
         PartitionLayer { first, bypass: PassThrough::default(), effects: VecDeque::new() }
     }
 
-    /// Where a request is on the whole volume. A block behind the partition's end is one behind the volume's, which refuses it.
+    /// The place of a request on the whole volume. A block beyond the partition's end is beyond the volume's end, so that the volume refuses it.
     fn moved(&self, request: &Request) -> Lbn {
         if request.op == Op::Flush { request.lbn } else { Lbn(request.lbn.0.saturating_add(self.first)) }
     }

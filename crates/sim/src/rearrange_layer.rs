@@ -26,7 +26,7 @@ pub struct RearrangeTimes {
     /// Their seeks.
     pub seek: Nanos,
     /// The seeks that the same requests would need, in the order in which they were served, if every block were at its home; zero
-    /// before an array, whose arms the layer does not know.
+    /// in front of an array, whose arms the layer does not know.
     pub home_seek: Nanos,
     /// Seeks, rotational latency and media transfer of copies.
     pub copy_arm: Nanos,
@@ -90,7 +90,7 @@ pub(crate) struct RearrangeLayer {
     periods: VecDeque<RearrangePeriod>,
     /// What is left of a write to the media that covers blocks which are not contiguous for clients.
     media_write: Option<MediaWrite>,
-    /// Changes of the table that its keeper has not polled; `None` without a keeper.
+    /// Changes of the table that the program has not polled; `None` unless the program keeps the table.
     changes: Option<VecDeque<TableChange>>,
 }
 
@@ -159,9 +159,9 @@ impl RearrangeLayer {
         self.changes.as_mut()?.pop_front()
     }
 
-    /// Takes a write to the media of the device below, whose parts [`RearrangeLayer::poll_visible_write`] returns.
+    /// Accepts a write to the media of the device below, whose parts [`RearrangeLayer::poll_visible_write`] returns.
     ///
-    /// *Assumption:* a slot has held the block that it holds now. A write that was submitted before the block entered may thus make
+    /// *Assumption:* a slot has always held the block that it holds now. A write that was submitted before the block entered may thus make
     /// data of the block durable early, which a drive may do at any time. No data are durable late, because the home and the copy of
     /// a block are both written from its newest data.
     pub(crate) fn note_media_write(&mut self, written: MediaWrite) {
@@ -183,13 +183,13 @@ impl RearrangeLayer {
         }
     }
 
-    /// Whether a request is the rearranger's: one beyond the visible sectors is left to the device to refuse.
+    /// Whether a request is the rearranger's. It leaves one beyond the visible sectors to the device, which refuses it.
     fn serves(&self, request: &Request) -> bool {
         let end = request.lbn.0.saturating_add(u64::from(request.sectors));
         request.op == Op::Flush || (request.sectors > 0 && end <= self.visible_sectors)
     }
 
-    /// The same request where the device refuses it: a visible number beyond the end may be a sector of the disk.
+    /// The same request with a block number that the device refuses: a visible number beyond the end may be a sector of the disk.
     fn refused(&self, submission: Submission) -> Submission {
         let lbn = submission.request.lbn.0.saturating_add(self.rearranger.region().reserved_sectors());
         Submission { request: Request { lbn: Lbn(lbn), ..submission.request }, ..submission }
@@ -249,7 +249,7 @@ impl RearrangeLayer {
         self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
     }
 
-    /// Notes a request for the seeks at home, if it needed the arm.
+    /// Records a request for the seeks at home, if it needed the arm.
     #[inline]
     fn note_answer(&mut self, request: &Request, completion: &Completion) {
         if completion.travel.is_some() && request.op != Op::Flush {

@@ -5,8 +5,8 @@
 //! *Time:* a request that waited for commands has the time split of the one that brought its answer, as far as it waited; its wait
 //! before that is `queued`.
 //!
-//! Modelled: the scheduler itself. Not modelled: bytes. The layer of the host's calls has the processor's time for clients and the
-//! network's.
+//! Modelled: the scheduler itself. Not modelled: bytes. The processor's time for clients and the network are modelled by the layer of the
+//! host's calls.
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
@@ -29,7 +29,7 @@ pub(crate) struct StreamLayer {
     clients: Slab<Client>,
     bypass: PassThrough,
     effects: VecDeque<Effect>,
-    /// Answers that the scheduler gave, until the engine comes for them at their time.
+    /// Answers of the scheduler that the engine has not collected yet.
     ended: VecDeque<Completed>,
 }
 
@@ -80,7 +80,7 @@ impl StreamLayer {
         &self.streams
     }
 
-    /// Whether a request is the scheduler's: one beyond the end of the volume is left to the device to refuse.
+    /// Whether a request is the scheduler's. It leaves one beyond the end of the volume to the device, which refuses it.
     fn serves(&self, request: &Request) -> bool {
         let sectors = self.streams.disk_bytes() / self.sector_bytes;
         let end = request.lbn.0.saturating_add(u64::from(request.sectors));

@@ -19,7 +19,7 @@ pub(crate) struct ThrottleLayer {
 }
 
 impl ThrottleLayer {
-    /// For a volume with sectors of this size. `group_of` has for each source the place of its group in `groups`, if it is in one.
+    /// Limits for a volume with sectors of this size. `group_of[n]` is the index in `groups` of the group of source n, if it is in one.
     pub(crate) fn new(groups: &[CgroupSpec], group_of: &[Option<usize>], sector_bytes: u32) -> ThrottleLayer {
         let throttles =
             |group: &CgroupSpec| [Throttle::new(group.of_reads()), Throttle::new(group.of_writes())];

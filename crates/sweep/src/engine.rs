@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// CPU time of a chunk, in seconds: a thousand times what handing a chunk to a worker costs on the usual task engines.
+/// CPU time of a chunk, in seconds: a thousand times what it costs the usual task engines to pass a chunk to a worker.
 const CHUNK_S: f64 = 2.0;
 
 /// Maximum number of cells in a chunk, for cells that take no time because they fail.
@@ -315,9 +315,9 @@ impl SweepWork<'_> {
         failure.map_or_else(|| Ok((!is_stored).then(|| finished.collect())), Err)
     }
 
-    /// Runs a cell. Its failure, even a panic, is its row.
+    /// Runs a cell. If it fails, even by a panic, its row has the error.
     ///
-    /// *Errors:* a file of the load cannot be read any more, which is no property of the cell.
+    /// *Errors:* a file of the load can no longer be read; that is not a failure of the cell.
     fn run_cell(&self, index: usize) -> Result<CellOutcome, SweepError> {
         let (plan, started) = (self.run.plan, ThreadTime::now());
         let cell = &plan.cells()[index];

@@ -1,5 +1,5 @@
 //! The folder of a sweep: the plan (`sweep.json`), the chunks (`chunks-I-of-N.json`) and the rows (`parts/*.parquet`). A file is
-//! written under a temporary name and renamed, so that a reader never meets half of one.
+//! written under a temporary name and then renamed, so that a reader never sees an incomplete file.
 
 #![allow(clippy::disallowed_methods, reason = "a sweep's results are files")]
 
@@ -76,8 +76,8 @@ impl<'a> SweepFolder<'a> {
         serde_json::from_value(found["chunks"].clone()).ok()
     }
 
-    /// Stores the chunks of a part of the plan, and returns the stored ones: those of another run if it came first, so that both
-    /// write the same files.
+    /// Stores the chunks of a part of the plan, and returns the chunks that are stored. If another run has stored its chunks first, these are
+    /// returned, so that both runs write the same files.
     pub(crate) fn store_chunks(
         &self,
         plan: &SweepPlan,

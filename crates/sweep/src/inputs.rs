@@ -86,7 +86,7 @@ impl<'a> LoadHasher<'a> {
     }
 }
 
-/// Adds a field with its length, so that neighbouring fields cannot run into each other.
+/// Adds a field, preceded by its length, to the hash, so that the boundary between two fields matters.
 pub(crate) fn add(hasher: &mut Hasher, field: &[u8]) {
     hasher.update(&(field.len() as u64).to_le_bytes());
     hasher.update(field);

@@ -1,15 +1,15 @@
-//! Which cells still have to run: those without a row, or, where settings are compared until the answer is clear, those of them that the
-//! rows so far leave open.
+//! Which cells still have to run: those without a row. Where settings are compared until the answer is clear, only those of them that the
+//! rows so far leave undecided.
 
 use crate::folder::FinishedCells;
 use crate::plan::SweepPlan;
 use headstack::PairedLooks;
 use std::collections::BTreeMap;
 
-/// The cells to run next, of these cells of the plan; none once the sweep is complete.
+/// Those of the given cells of the plan that are to run next; none once the sweep is complete.
 ///
-/// With [`SweepPlan::until_clear`], the settings of each rig and load run in rounds of seeds, and the next round waits for all rows of
-/// the last. It follows from the rows alone, so that any number of runs and workers take the same decisions.
+/// With [`SweepPlan::until_clear`], the settings of each rig and load run in rounds of seeds, and a round begins when all rows of the
+/// previous one are there. The result depends on the rows alone, so that any number of runs and workers make the same decisions.
 pub(crate) fn pending(plan: &SweepPlan, cells: &[usize], finished: &FinishedCells) -> Vec<usize> {
     if plan.until_clear().is_none() {
         return without_row(plan, cells.iter().copied(), finished);

@@ -18,7 +18,7 @@ pub(crate) const KEY_DIGITS: usize = 32;
 /// One run of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepCell {
-    /// The hash of all that its results follow from.
+    /// The hash of everything that its results depend on.
     pub key: String,
     /// The index of its rig among the names in the sweep file.
     pub rig: usize,
@@ -70,7 +70,7 @@ pub struct SweepPlan {
     settings: Vec<SettingValues>,
     /// Every key that some cell sets, in order: a column of the rows.
     setting_keys: Vec<String>,
-    /// Each rig with each settings, or why the rig refuses them. The settings change fastest.
+    /// Each rig with each combination of settings, or why the rig refuses it. The settings vary fastest.
     rigs: Vec<Result<Rig, String>>,
     trace_options: TraceOptions,
     histograms: bool,
@@ -255,7 +255,7 @@ impl SweepPlan {
         &self.trace_options
     }
 
-    /// A cell's values of [`SweepPlan::setting_keys`]; none where its settings leave the key alone.
+    /// A cell's values of [`SweepPlan::setting_keys`]; none for a key that its settings do not set.
     pub fn setting_values(&self, cell: &SweepCell) -> impl Iterator<Item = Option<&str>> {
         let settings = &self.settings[cell.settings];
         self.setting_keys.iter().map(|key| settings.get(key).map(String::as_str))

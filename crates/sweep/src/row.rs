@@ -21,7 +21,7 @@ pub(crate) struct SweepRow {
     pub(crate) histogram: Vec<(i64, i64)>,
 }
 
-/// What is read of the row of a finished cell to continue a sweep.
+/// The part of a finished cell's row that is read to continue a sweep.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FinishedCell {
     pub(crate) error: Option<String>,
@@ -49,7 +49,7 @@ impl SweepRow {
         SweepRow { error: Some(error), ..SweepRow::named(plan, cell) }
     }
 
-    /// What a continued sweep reads of it, with its figure in this column.
+    /// The part of the row that is read to continue a sweep, with the figure in the given column.
     pub(crate) fn finished(self, column: Option<&str>) -> FinishedCell {
         let place = FIGURES.iter().position(|(name, _)| Some(*name) == column);
         FinishedCell { error: self.error, figure: place.and_then(|place| self.figures[place]) }

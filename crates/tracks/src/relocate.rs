@@ -134,7 +134,7 @@ pub enum Rest {
     Left,
 }
 
-/// The moves of a file's blocks, of which each goes onto one track.
+/// A move of blocks of a file onto one track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMove {
     /// First block, counted in the file.

@@ -1,6 +1,6 @@
 //! Random accesses of one whole track's length, aligned to tracks or not.
 //!
-//! With a depth of 1 this is the traxtent study's `onereq`, with 2 its `tworeq`: one request more than the drive works on.
+//! With a depth of 1 this is the traxtent study's `onereq`, with 2 its `tworeq`: one request more than the drive is working on.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.1.
 
@@ -31,7 +31,7 @@ impl TrackShape {
         TrackShape { region, aligned, op: Op::Read, depth: 1 }
     }
 
-    /// One read more waits in the drive's queue: the next seek starts while the last data go over the bus.
+    /// One more read waits in the drive's queue: the next seek starts while the last data cross the bus.
     pub fn tworeq(region: Region, aligned: bool) -> TrackShape {
         TrackShape { depth: 2, ..TrackShape::onereq(region, aligned) }
     }

@@ -6,7 +6,7 @@ use crate::shape::Requests;
 use crate::window::Window;
 use crate::{Issue, Load, Pick, Poll, Shape, ShapeError};
 
-/// Requests, always `depth` of them outstanding. They go to device 0; their ids count from 0.
+/// Requests of which `depth` are always outstanding. They go to device 0; their ids count from 0.
 #[derive(Clone, Debug)]
 pub struct Closed<P = Requests> {
     requests: P,

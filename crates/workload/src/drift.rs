@@ -28,11 +28,11 @@ pub struct DriftShape {
     pub region: Region,
     /// Blocks a group.
     pub group: u64,
-    /// How accesses are shared out among groups, the most popular first.
+    /// How accesses are distributed over groups, the most popular first.
     pub popularity: Popularity,
     /// Blocks a request. It lies anywhere in its group.
     pub sectors: u32,
-    /// Requests begin at multiples of this many blocks from their group's begin.
+    /// Requests begin at multiples of this many blocks from their group's start.
     pub alignment: u32,
     /// Share of reads among the requests; the others are writes.
     pub read_share: f64,
@@ -45,14 +45,14 @@ pub struct DriftShape {
 pub struct Drifting {
     shape: DriftShape,
     ranks: Ranks,
-    /// The places in a group, counted from its begin.
+    /// The places in a group, counted from its start.
     places: Places,
     reads: Reads,
     groups: Vec<u32>,
     random: Pcg64Mcg,
-    /// A generator of its own, so that ranks move alike whatever the requests are.
+    /// A separate generator, so that ranks change in the same way whatever the requests are.
     mover: Pcg64Mcg,
-    /// Time between two exchanges of ranks; never when absent.
+    /// Time between two exchanges of ranks; none without drift.
     interval: Option<u64>,
     exchanged: u64,
 }
@@ -92,7 +92,7 @@ impl Drifting {
         })
     }
 
-    /// The groups by rank, the most popular first, as they are at `now`. Time must not go back.
+    /// The groups by rank at `now`, the most popular first. Time must not go back.
     pub fn groups_at(&mut self, now: Instant) -> &[u32] {
         let due = self.interval.map_or(0, |interval| now.0 / interval);
         // After a pause so long that hardly any rank is unchanged, further exchanges would have no visible effect.
@@ -108,7 +108,7 @@ impl Drifting {
     }
 }
 
-/// The time between two exchanges. Each moves two groups, so the share that moves in an hour takes half as many.
+/// The time between two exchanges. Each moves two groups, so half as many exchanges are needed for the share that moves in an hour.
 fn interval(drift_per_hour: f64, groups: u64) -> Result<Option<u64>, ShapeError> {
     if drift_per_hour == 0.0 {
         return Ok(None);

@@ -11,7 +11,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Adds a request that arrives at `at`, after all requests held: an earlier time is raised to that of the last one.
+    /// Adds a request that arrives at `at`. A time before that of the last held request is raised to that.
     pub fn put(&mut self, at: Instant, issue: Issue) {
         let last = self.held.back().map_or(Instant::ZERO, |(at, _)| *at);
         self.held.push_back((at.max(last), issue));

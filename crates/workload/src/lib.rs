@@ -1,4 +1,4 @@
-//! *What is asked* of the disk: generators and traces.
+//! *What is requested* of the disk: generators and traces.
 #![doc = include_str!("../README.md")]
 
 mod aligned;
@@ -34,7 +34,7 @@ pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError};
 pub use streams::{Spacing, StreamShape, Streams};
 pub use volume::{VolumeInfo, VolumeZones};
 
-/// What a program said about its reads of a file (`posix_fadvise`), which read-ahead follows.
+/// A program's advice about its reads of a file (`posix_fadvise`), which read-ahead follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAdvice {
     /// Nothing, or `POSIX_FADV_NORMAL`.
@@ -57,7 +57,7 @@ pub struct Issue {
     pub id: u64,
     /// The number of the issuing process, job or stream, for schedulers that are fair among them and for statistics.
     pub source: u32,
-    /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
+    /// Whether it is urgent: queues that obey priorities serve it before others (the real-time class, ATA's high priority).
     pub urgent: bool,
     /// Whether the host serves it only while no other request waits, if it is not urgent (Linux's idle class, `ionice -c 3`).
     pub idle: bool,
@@ -65,14 +65,14 @@ pub struct Issue {
     pub limit: u8,
     /// Whether it bypasses the page cache of the host, if the rig has one (as with `O_DIRECT`).
     pub direct: bool,
-    /// What its program said about its reads, if it goes through the page cache.
+    /// The program's advice about its reads, if it goes through the page cache.
     pub advice: ReadAdvice,
     /// Whether the zone of a write, which begins at its first block, is reset before it (on a disk with zones).
     pub resets_zone: bool,
 }
 
 impl Issue {
-    /// A request of source 0 without priority, past the page cache.
+    /// A request of source 0 without priority that bypasses the page cache.
     pub fn new(device: u32, request: Request, id: u64) -> Issue {
         let advice = ReadAdvice::Normal;
         Issue {
@@ -103,11 +103,11 @@ pub enum Poll {
         /// How long it takes alone.
         time: Nanos,
     },
-    /// Nothing before this time, unless a completion comes first.
+    /// Issue nothing before this time, unless a completion comes first.
     Later(Instant),
-    /// Nothing until a completion comes.
+    /// Issue nothing until a completion comes.
     Waiting,
-    /// Nothing any more.
+    /// Issue nothing any more.
     Done,
 }
 
@@ -118,7 +118,7 @@ pub trait Load {
     /// The request with this `id` completed at `now`.
     fn handle_completion(&mut self, now: Instant, id: u64);
 
-    /// The processor will have done the computation with this `id` at `until`. [`Poll::Later`] then says when to poll again.
+    /// Reports that the processor will have done the computation with this `id` at `until`. [`Poll::Later`] then says when to poll again.
     fn handle_computed(&mut self, _now: Instant, _id: u64, _until: Instant) {}
 
     /// Share of the load that is done by `now`, 0 to 1; `None` if its amount is unknown.
@@ -137,7 +137,7 @@ pub trait Load {
     }
 }
 
-/// A load that its owner keeps, to see its state after a run.
+/// A load that its owner keeps to read its state after a run.
 impl<L: Load + ?Sized> Load for &mut L {
     fn poll(&mut self, now: Instant) -> Poll {
         (**self).poll(now)

@@ -12,13 +12,13 @@ const MOST_OUTSTANDING: u32 = 1 << 20;
 pub struct Member {
     /// The load.
     pub load: Box<dyn Load>,
-    /// Its device 0, as the whole counts devices.
+    /// The rig's number of the member's device 0.
     pub device: u32,
-    /// How many sources it numbers from 0 on. Those of the next member follow.
+    /// Number of its sources, which it numbers from 0 on. The next member's sources follow them.
     pub sources: u32,
 }
 
-/// Loads side by side. The id of a member's request is its own id · members + the member's number.
+/// Loads in parallel. The id of a member's request is its own id · members + the member's number.
 pub struct Mix {
     members: Vec<Place>,
     turn: usize,

@@ -1,4 +1,4 @@
-//! The shape of single requests: where, how long, read or write.
+//! The shape of single requests: place, length, read or write.
 
 use headstack_model::{Instant, Lbn, Op, Request};
 use rand::{Rng, RngExt, SeedableRng};
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::dist::DistributionError;
 
-/// A run of blocks that a load keeps to.
+/// A run of blocks to which a load's requests are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Region {
@@ -32,7 +32,7 @@ impl Region {
 pub enum Pattern {
     /// Each request anywhere in the region, all places equally likely.
     Random,
-    /// Each request after the last one; at the region's end again from its start.
+    /// Each request after the last one; after the region's end from its start again.
     Sequential,
 }
 
@@ -50,7 +50,7 @@ pub struct Shape {
     pub read_share: f64,
 }
 
-/// A load that cannot be made.
+/// An invalid load.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ShapeError {

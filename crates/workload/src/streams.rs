@@ -14,9 +14,9 @@ const MOST_OUTSTANDING: u64 = 1 << 24;
 /// The shape of a load of sequential streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamShape {
-    /// The blocks that the streams share out among them.
+    /// The blocks that the streams divide among them.
     pub region: Region,
-    /// How they share them out.
+    /// How the streams divide the region.
     pub spacing: Spacing,
     /// Number of streams.
     pub streams: u32,
@@ -28,12 +28,12 @@ pub struct StreamShape {
     pub alignment: u32,
     /// Reads or writes.
     pub op: Op,
-    /// The most requests of each stream; unlimited when absent.
+    /// Maximum number of requests of each stream; unlimited when absent.
     pub each: Option<u64>,
 }
 
 impl StreamShape {
-    /// Readers that share the region out evenly, one request of each outstanding.
+    /// Readers that divide the region evenly, one request of each outstanding.
     pub fn reads(region: Region, streams: u32, sectors: u32) -> StreamShape {
         let (spacing, op) = (Spacing::Even, Op::Read);
         StreamShape { region, spacing, streams, depth: 1, sectors, alignment: 1, op, each: None }

@@ -1,10 +1,10 @@
-//! What a load knows of a rig: its volumes.
+//! What a load needs to know about a rig: its volumes.
 
 use headstack_model::DriveSpec;
 use headstack_model::spec::did_you_mean;
 use headstack_model::zones::{ZoneLayout, ZoneModel};
 
-/// A run of blocks that a load can ask for: a bare drive, or several behind a controller that look like one.
+/// A run of blocks that a load can address: a bare drive, or several behind a controller that look like one.
 ///
 /// A load counts the volumes of its rig from 0 ([`Issue::device`](crate::Issue::device)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct VolumeInfo {
     pub zones: Option<VolumeZones>,
 }
 
-/// The zones of a volume, and how they are before the first request.
+/// The zones of a volume, and their state before the first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct VolumeZones {

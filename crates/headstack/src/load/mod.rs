@@ -144,8 +144,8 @@ impl<'a> Workload<'a> {
         Ok(Workload { source: WorkloadSource::Trace(Box::new(trace)) })
     }
 
-    /// A trace of requests that the program has, for example from columns. `name` goes into errors and results; of `options`, those
-    /// of files have no effect.
+    /// A trace of requests that the program has, for example from columns. `name` goes into errors and results; `options` about files have
+    /// no effect.
     pub fn records(
         records: impl Iterator<Item = Record> + 'static,
         name: &str,
@@ -188,8 +188,8 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Gives all requests of a fio job file but those of one job the idle class, which is served last (`ionice -c 3`). Other workloads stay
-    /// the same.
+    /// Gives every job of a fio job file except `job` the idle I/O class, which is served last (`ionice -c 3`). Other workloads do not
+    /// change.
     pub fn with_idle_others(mut self, job: &str) -> Workload<'a> {
         if let WorkloadSource::Job(source) = &mut self.source {
             source.set_idle_others(job);
@@ -197,8 +197,8 @@ impl<'a> Workload<'a> {
         self
     }
 
-    /// Puts all jobs of a fio job file but one into a control group, whose limits are those of `host.cgroup` of the rig. Other workloads stay
-    /// the same.
+    /// Puts every job of a fio job file except `job` into the control group `group`, whose limits are those of `host.cgroup` of the rig. Other
+    /// workloads do not change.
     pub fn with_cgroup_of_others(mut self, job: &str, group: &str) -> Workload<'a> {
         if let WorkloadSource::Job(source) = &mut self.source {
             source.set_cgroup_of_others(job, group);

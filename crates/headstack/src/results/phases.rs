@@ -43,7 +43,7 @@ impl PhaseResult {
     }
 }
 
-/// Notes how long the processor had worked when each phase began and ended.
+/// Records the processor's busy time when each phase began and ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PhaseWatch {
     began: Vec<Option<Nanos>>,
@@ -51,7 +51,7 @@ pub(crate) struct PhaseWatch {
 }
 
 impl PhaseWatch {
-    /// Sees how far the phases have come; `busy` is the processor's work until now.
+    /// Records which phases have begun or ended; `busy` returns the processor's busy time so far.
     pub(crate) fn observe(&mut self, phases: &[LoadPhase], busy: impl FnOnce() -> Option<Nanos>) {
         let began = phases.iter().take_while(|phase| phase.began.is_some()).count();
         let ended = phases.iter().take_while(|phase| phase.ended.is_some()).count();

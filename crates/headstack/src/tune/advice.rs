@@ -1,4 +1,4 @@
-//! What a search found, in words, in JSON and as commands for Linux; and the names by which programs ask for it.
+//! Reports the outcome of a search as text, JSON and Linux commands, and parses the names of knobs, metrics and limits.
 
 use super::goal::{TuneBound, TuneGoal, TuneMetric};
 use super::knobs::{IO_MAX, KNOBS, Knob, KnobOwner, NOT_TUNED, OTHERS};
@@ -10,16 +10,16 @@ use serde_json::{Map, Value, json};
 use std::fmt;
 use std::str::FromStr;
 
-/// The message for a word that is none of these.
+/// The error message for a word that is none of `names`.
 fn unknown(word: &str, names: &[&'static str]) -> String {
     let hint = nearest(word, names.iter().copied())
         .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
     format!("nothing is called `{word}`; {hint}")
 }
 
-/// The place of the knob of this name in [`KNOBS`].
+/// Index in [`KNOBS`] of the knob with this name.
 ///
-/// *Errors:* there is none; the message has the nearest.
+/// *Errors:* no such knob; the message suggests the nearest name.
 pub fn knob_named(name: &str) -> Result<usize, String> {
     let found = KNOBS.iter().position(|knob| knob.name == name);
     found.ok_or_else(|| unknown(name, &KNOBS.map(|knob| knob.name)))
@@ -28,7 +28,7 @@ pub fn knob_named(name: &str) -> Result<usize, String> {
 impl FromStr for TuneMetric {
     type Err = String;
 
-    /// By its name on the command line.
+    /// Parses a metric's name on the command line.
     fn from_str(text: &str) -> Result<TuneMetric, String> {
         let found = TuneMetric::ALL.into_iter().find(|metric| metric.name() == text);
         found.ok_or_else(|| unknown(text, &TuneMetric::ALL.map(TuneMetric::name)))
@@ -38,7 +38,7 @@ impl FromStr for TuneMetric {
 impl FromStr for TuneBound {
     type Err = String;
 
-    /// `p99<200`, `iops>500`.
+    /// Parses a limit such as `p99<200` or `iops>500`.
     fn from_str(text: &str) -> Result<TuneBound, String> {
         let place = text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99<200")?;
         let metric: TuneMetric = text[..place].trim().parse()?;
@@ -80,7 +80,7 @@ impl TuneOutcome {
         after
     }
 
-    /// The value of each advised setting, the one with the largest gain first. The start of a partition may follow from an advised chunk.
+    /// Values of the advised settings, largest gain first. A partition's start is computed with the advised chunk.
     pub fn advised_values(&self, rig: &Rig) -> Vec<String> {
         let after = self.advised_rig(rig);
         let value = |advised: &AdvisedSetting| match (&KNOBS[advised.choice.knob], advised.choice.text()) {
@@ -96,8 +96,8 @@ impl TuneOutcome {
         all.filter(|(knob, _)| knob.owner == owner).collect()
     }
 
-    /// The commands that set them: attributes of the disk until the next start, the chunk of the array permanently, keys of a node until it ends.
-    /// A partition's start needs a new partition table, which loses the data. `PID` stands for each process of the other jobs.
+    /// Commands that apply the advised settings. Attributes of the disk last until the next boot, an array's chunk is permanent, a node's keys last
+    /// until the node stops. A partition's start needs a new partition table, which loses the data. `PID` stands for each process of the other jobs.
     ///
     /// `rig` is the rig before the advice, `disk` is a name such as `sda`, `array` one such as `md0`.
     pub fn commands(&self, rig: &Rig, disk: &str, array: &str) -> Vec<String> {
@@ -124,7 +124,7 @@ impl TuneOutcome {
         all
     }
 
-    /// A udev rule that sets those of the disk whenever it appears; `title` is the first line's. None where no setting is of the disk.
+    /// A udev rule that applies the disk's settings whenever the disk appears, with `title` in its first line; none if no setting is of the disk.
     pub fn udev_rule(&self, disk: &str, title: &str) -> Option<String> {
         let advised = self.of_owner(KnobOwner::Disk);
         let with_companion =
@@ -138,7 +138,7 @@ impl TuneOutcome {
         })
     }
 
-    /// The keys of a storage node as lines below a `[[disk]]` of its node file. None where no setting is of a node.
+    /// The advised keys of a storage node, as lines below a `[[disk]]` of its node file; none if no setting is of a node.
     pub fn node_keys(&self, title: &str) -> Option<String> {
         let advised = self.of_owner(KnobOwner::Node);
         let lines: String =
@@ -146,7 +146,7 @@ impl TuneOutcome {
         (!advised.is_empty()).then(|| format!("# {title}: keys of a [[disk]]\n{lines}"))
     }
 
-    /// All of it as a JSON object; `rig` is the rig before the advice.
+    /// The outcome as a JSON object; `rig` is the rig before the advice.
     pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str, array: &str) -> Map<String, Value> {
         let after = self.advised_rig(rig);
         let advised = self.advised.iter().zip(self.advised_values(rig)).map(|(advised, value)| {
@@ -204,13 +204,13 @@ fn io_max_commands(disk: &str, bytes_per_s: &str) -> String {
     )
 }
 
-/// The change of a figure in percent with its interval, as JSON; a time that gets better changes by less than 0.
+/// The change of a figure in percent with its interval, as JSON; negative where a response time improves.
 pub fn change_to_json(metric: TuneMetric, gain: &Gain) -> Value {
     let [mean, least, most] = gain.change_percent(metric);
     json!({"percent": mean, "least_percent": least, "most_percent": most})
 }
 
-/// What the drive files of a rig are based on.
+/// For each drive file of a rig, the evidence for it, as text.
 pub fn evidence(rig: &Rig) -> String {
     let mut all: Vec<String> = Vec::new();
     for group in &rig.resolved().drive {

@@ -1,4 +1,4 @@
-//! How a file system is laid on an array with an advised chunk: what mkfs is given, and where partitions start.
+//! Aligns a file system to an array with an advised chunk: options of mkfs, and where partitions start.
 
 use super::knobs::{KNOBS, KnobOwner};
 use super::search::TuneOutcome;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 /// KiB of a block of ext4.
 const EXT4_BLOCK_KIB: u64 = 4;
 
-/// The layout of a file system on an array: full stripes begin and end where its own units do, so that a write of one needs no parity that is
-/// read before.
+/// How a file system is aligned to an array: its allocation starts and ends at full stripes, so that writing one needs no read of old data or
+/// parity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayLayout {
     /// KiB of the stripe unit.
@@ -36,7 +36,7 @@ impl ArrayLayout {
         format!("-d su={}k,sw={}", self.chunk_kib, self.data_drives)
     }
 
-    /// As JSON.
+    /// The layout as a JSON object.
     pub fn to_json(&self) -> Value {
         json!({
             "chunk_kib": self.chunk_kib,
@@ -49,7 +49,7 @@ impl ArrayLayout {
 }
 
 impl TuneOutcome {
-    /// The layout on the array with the advised chunk; none where no chunk is advised, or the rig has not one array that
+    /// The layout on the array with the advised chunk; none where no chunk is advised, or the rig does not have exactly one array that
     /// stripes over whole drives.
     pub fn array_layout(&self, rig: &Rig) -> Option<ArrayLayout> {
         let is_of_array = |knob: usize| KNOBS[knob].owner == KnobOwner::Array;

@@ -1,8 +1,7 @@
-//! The part of the search that chooses: passes over all values on short runs, and pairs of changes where no single one is better.
+//! The first step of the search: passes over all values on short runs, then pairs of changes where no single change is better.
 //!
-//! A pass changes one setting at a time, so it ends where two settings must change together: another scheduler may be better only
-//! with another queue depth. The scheduler decides what the other settings are worth, so there the search tries each other one with each
-//! other change.
+//! A pass changes one setting at a time, so it misses changes that help only together: another scheduler may be better only with another
+//! queue depth. The search therefore also tries each other scheduler together with each change of another setting.
 
 use super::knobs::{KNOBS, SCHEDULER};
 use super::search::{
@@ -36,7 +35,7 @@ impl SettingSearch<'_> {
         self.best_of_whole_runs(limited, &[adapted, free])
     }
 
-    /// The best of these by whole runs; the first unless another one gains enough.
+    /// The best of these settings by whole runs; `first` unless another gains more than [`LEAST_GAIN`].
     fn best_of_whole_runs(
         &mut self,
         first: Vec<SettingChoice>,
@@ -47,7 +46,7 @@ impl SettingSearch<'_> {
         Ok(best.filter(|(_, gain)| *gain > LEAST_GAIN).map_or(first, |(other, _)| other.clone()))
     }
 
-    /// A climb, and another one from a pair of changes that is better than its end.
+    /// Climbs; where a pair of changes is better than the result, climbs again from there.
     fn climb_with_pairs(
         &mut self,
         start: Vec<SettingChoice>,
@@ -60,8 +59,8 @@ impl SettingSearch<'_> {
         }
     }
 
-    /// Passes over all values until one changes nothing. Each later one finds values that became better by what the passes before
-    /// chose, and parameters of a scheduler that was chosen.
+    /// Repeats passes over all values until one changes nothing. A later pass finds values that became better by earlier choices, and
+    /// parameters of a scheduler that an earlier pass chose.
     fn climb(
         &mut self,
         start: Vec<SettingChoice>,
@@ -78,8 +77,8 @@ impl SettingSearch<'_> {
         Ok(best)
     }
 
-    /// Tries each change of what was chosen so far; the best of each knob joins, the one with the largest gain first, for as long as the
-    /// whole improves.
+    /// Tries each change to the settings chosen so far. Then adds the best change of each knob, largest gain first, where it improves the
+    /// score.
     fn pass(
         &mut self,
         mut best: Vec<SettingChoice>,
@@ -174,7 +173,7 @@ impl SettingSearch<'_> {
         changed
     }
 
-    /// Whether a change can have an effect with these: that of a scheduler's parameter has none with another scheduler.
+    /// Whether a change can have an effect with these settings: a parameter of one scheduler has none while another is set.
     fn is_active(&self, choices: &[SettingChoice], change: &SettingChange) -> bool {
         let chosen = choices.iter().find(|one| is_scheduler(one.knob));
         let scheduler = chosen.map(SettingChoice::text).or(self.scheduler_now);

@@ -1,4 +1,4 @@
-//! What a tuned system should be good at.
+//! The goal of a search: a metric to improve, and limits on others.
 
 use super::knobs::UncountedJobs;
 use crate::load::Workload;
@@ -18,15 +18,15 @@ pub enum TuneMetric {
     Mean,
     /// 99th percentile of the response times in ms.
     P99,
-    /// MB a second of the jobs that do not count together; only a limit of it can be given.
+    /// MB a second of the jobs whose figures do not count, together. It can be limited, but is no goal.
     Others,
 }
 
 impl TuneMetric {
-    /// All of them.
+    /// Every metric.
     pub const ALL: [TuneMetric; 5] =
         [TuneMetric::Iops, TuneMetric::Throughput, TuneMetric::Mean, TuneMetric::P99, TuneMetric::Others];
-    /// Those that a load has of which all jobs count.
+    /// Metrics of a load whose jobs all count.
     pub const OF_WHOLE_LOAD: [TuneMetric; 4] =
         [TuneMetric::Iops, TuneMetric::Throughput, TuneMetric::Mean, TuneMetric::P99];
 
@@ -56,12 +56,12 @@ impl TuneMetric {
     }
 }
 
-/// The figures of a run that are compared, in the order of [`TuneMetric::ALL`]. That of the other jobs is 0 where all jobs count.
+/// The figures of a run that are compared, in the order of [`TuneMetric::ALL`]. `Others` is 0 where all jobs count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TuneFigures([f64; TuneMetric::ALL.len()]);
 
 impl TuneFigures {
-    /// Those of a run.
+    /// The figures of all jobs of a run.
     pub fn from_results(results: &Results) -> TuneFigures {
         let response = results.response();
         TuneFigures([
@@ -73,7 +73,7 @@ impl TuneFigures {
         ])
     }
 
-    /// Those of a job of a run, all its clones together; none if none of its requests counted.
+    /// The figures of one job of a run, its clones together; none if none of its requests counted.
     pub fn of_job(results: &Results, job: &str) -> Option<TuneFigures> {
         let statistics = results.jobs().find(|found| found.name == job)?.statistics?;
         let mut response = TimeHistogram::new();
@@ -90,17 +90,17 @@ impl TuneFigures {
         (response.count() > 0).then(|| TuneFigures([iops, mb_s, times[0], times[1], of_others]))
     }
 
-    /// Those that another program measured.
+    /// Figures that another program measured.
     pub fn measured(iops: f64, mb_s: f64, mean_ms: f64, p99_ms: f64) -> TuneFigures {
         TuneFigures([iops, mb_s, mean_ms, p99_ms, 0.0])
     }
 
-    /// One of them.
+    /// The figure of this metric.
     pub fn get(&self, metric: TuneMetric) -> f64 {
         self.0[metric as usize]
     }
 
-    /// The mean of each over several runs; there is at least one.
+    /// The mean of each figure over several runs; there is at least one.
     pub fn mean(runs: &[TuneFigures]) -> TuneFigures {
         let of = |index: usize| runs.iter().map(|figures| figures.0[index]).sum::<f64>() / runs.len() as f64;
         TuneFigures(std::array::from_fn(of))
@@ -112,7 +112,7 @@ impl TuneFigures {
     }
 }
 
-/// A limit that a setting must keep: at least for a figure of which more is better, else at most.
+/// A limit that settings must keep: a minimum for a metric that should be large, else a maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TuneBound {
     /// The figure.
@@ -121,14 +121,14 @@ pub struct TuneBound {
     pub limit: f64,
 }
 
-/// What is to be as good as possible, within limits.
+/// A metric to improve, and limits on others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneGoal {
     /// The figure to improve.
     pub metric: TuneMetric,
     /// Limits of other figures.
     pub bounds: Vec<TuneBound>,
-    /// The job whose figures these are; without one they are of the whole load.
+    /// The job whose figures count; none for the whole load.
     pub job: Option<String>,
 }
 
@@ -147,7 +147,7 @@ fn has_other_jobs(workload: &Workload<'_>, job: &str) -> Result<bool, String> {
     Ok(jobs.iter().any(|other| *other != job))
 }
 
-/// The logarithm of a figure as a gain: it grows where the figure gets better.
+/// The logarithm of a figure, with the sign that lets it grow when the figure improves.
 fn log(metric: TuneMetric, value: f64) -> f64 {
     let log = value.max(f64::MIN_POSITIVE).ln();
     if metric.grows() { log } else { -log }
@@ -157,10 +157,10 @@ fn log(metric: TuneMetric, value: f64) -> f64 {
 const PENALTY: f64 = 100.0;
 
 impl TuneGoal {
-    /// The jobs of a load whose figures do not count, and whether a limit says how much must be left of their throughput.
+    /// Whether the load has jobs whose figures do not count, and whether a limit says how much of their throughput must remain.
     ///
-    /// *Errors:* the load has no job of the goal's name, and the message has the nearest; the throughput of other jobs is the goal, or is limited
-    /// where there are none.
+    /// *Errors:* the load has no job of the goal's name (the message suggests the nearest); the throughput of other jobs is the goal, or is
+    /// limited where there are none.
     pub fn uncounted_jobs(&self, workload: &Workload<'_>) -> Result<UncountedJobs, String> {
         if self.metric == TuneMetric::Others {
             return Err(
@@ -179,12 +179,12 @@ impl TuneGoal {
         }
     }
 
-    /// The figures that are compared.
+    /// The metrics that a search compares.
     pub(super) fn metrics(&self) -> &'static [TuneMetric] {
         if self.job.is_some() { &TuneMetric::ALL } else { &TuneMetric::OF_WHOLE_LOAD }
     }
 
-    /// A score of which differences are relative gains (0.1 is some 10 %). A violated limit costs a hundred times its relative excess.
+    /// A score whose differences are relative gains (0.1 is some 10 %). A violated limit costs a hundred times its relative excess.
     pub fn score(&self, figures: &TuneFigures) -> f64 {
         log(self.metric, figures.get(self.metric)) - PENALTY * self.excess(figures)
     }

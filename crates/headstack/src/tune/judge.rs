@@ -1,4 +1,4 @@
-//! The last step of the search: the finalists on seeds that chose nothing.
+//! The last step of the search: tests the chosen settings on seeds that were not used to choose them.
 
 use super::goal::{TuneFigures, log_gain};
 use super::knobs::KNOBS;
@@ -7,12 +7,12 @@ use super::search::{
     TuneOutcome, TuneTrial, by_gain, with, without,
 };
 
-/// Final seeds after which a setting without a gain is dropped.
+/// Number of final seeds after which a setting without a gain is dropped.
 const FIRST_FINAL_SEEDS: u64 = 3;
 
 impl SettingSearch<'_> {
-    /// Compares the best with the system as it is, and with itself without each of its settings, on seeds that chose nothing. A setting without which
-    /// nothing is lost beyond chance is dropped.
+    /// Compares the chosen settings with the present system, and with the same settings less each one, on seeds that were not used to choose them.
+    /// Drops a setting whose removal loses no more than chance explains.
     pub(super) fn judge(
         &mut self,
         best: Vec<SettingChoice>,
@@ -70,8 +70,8 @@ impl SettingSearch<'_> {
         }
     }
 
-    /// The place of the setting whose gain is smallest on the first of the final seeds, if it is not worth a change: the other seeds would be
-    /// spent on what is dropped all the same. With limits all seeds decide, because a setting that breaks one is replaced.
+    /// Index of the setting whose gain is smallest on the first final seeds, if it is too small to be worth a change; the other seeds need not run
+    /// with it then. With limits all seeds decide, because a setting that violates one is replaced, not dropped.
     fn superfluous(&mut self, best: &[SettingChoice]) -> Result<Option<usize>, String> {
         if best.is_empty() || !self.goal.bounds.is_empty() {
             return Ok(None);
@@ -87,7 +87,7 @@ impl SettingSearch<'_> {
         Ok(least.filter(|(_, gain)| *gain < LEAST_GAIN).map(|(index, _)| index))
     }
 
-    /// Adds the best other value of a knob whose value broke a limit, if one improves the whole: a smaller one may keep the limit.
+    /// Adds the best other value of a knob whose value broke a limit, if it improves the score: a smaller value may keep the limit.
     fn with_other_value(
         &mut self,
         best: Vec<SettingChoice>,

@@ -5,7 +5,7 @@ use crate::error::Error;
 use headstack_sim::rig::Rig;
 use serde_json::Value;
 
-/// What a setting belongs to, and with that how it is set.
+/// What a setting belongs to, which determines how it is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnobOwner {
     /// The disk: an attribute below `/sys/block/DISK`.
@@ -16,7 +16,7 @@ pub enum KnobOwner {
     Partition,
     /// The storage node: a key of its node file.
     Node,
-    /// The processes of the load but those of the job whose figures count: no key of a rig.
+    /// Processes of the jobs whose figures do not count; not a key of the rig.
     OtherJobs,
 }
 
@@ -36,28 +36,28 @@ pub struct Knob {
     pub attribute: &'static str,
     /// The scheduler with which the setting has an effect, if it belongs to one.
     pub scheduler: Option<&'static str>,
-    /// Its value where the rig leaves it to the model; empty for the disk's own queue depth.
+    /// The value shown where the rig does not set the key; empty for the disk's own queue depth.
     default: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
 }
 
-/// The knob to which others belong.
+/// Name of the knob that chooses the scheduler, on which other knobs depend.
 pub(super) const SCHEDULER: &str = "scheduler";
 
-/// The class of the jobs that are not the goal's.
+/// Name of the knob for the I/O class of the jobs that do not count.
 pub(super) const IONICE: &str = "ionice";
 
-/// The limits of the control group of those jobs.
+/// Name of the knob for the limits of those jobs' control group.
 pub(super) const IO_MAX: &str = "io.max";
 
-/// The name of that group.
+/// Name of that control group.
 pub(super) const OTHERS: &str = "others";
 
-/// A start of a partition: that of the first stripe from 1 MiB on, with the array's chunk.
+/// The value of a partition's start that stands for the first stripe at or after 1 MiB, with the array's chunk.
 pub(super) const STRIPE: &str = "stripe";
 
-/// All settings that are tuned. The start of a partition is behind the chunk, from which it may follow.
+/// All settings that are tuned. The partition's start comes after the chunk, on which it may depend.
 pub const KNOBS: [Knob; 16] = [
     Knob {
         name: SCHEDULER,
@@ -233,7 +233,7 @@ pub const KNOBS: [Knob; 16] = [
     },
 ];
 
-/// Settings of the same systems that no model here has: nothing is said about them.
+/// Settings of Linux that no model here has, so that advice does not cover them.
 pub const NOT_TUNED: [&str; 4] =
     ["wbt_lat_usec", "async_depth", "low_latency of bfq", "mkfs options on a single disk"];
 
@@ -249,7 +249,7 @@ pub enum UncountedJobs {
 }
 
 impl Knob {
-    /// What else has to be set with a value, so that the system does what was simulated: an attribute, and its value.
+    /// Another attribute, with its value, that must be set together with `value` so that the system does what was simulated.
     pub fn companion(&self, value: &str) -> Option<(&'static str, &'static str)> {
         // By default BFQ raises the weights of new processes, which the model does not, and waits for none of them meanwhile.
         (self.name == SCHEDULER && value == "bfq").then_some(("queue/iosched/low_latency", "0"))
@@ -284,7 +284,7 @@ impl Knob {
         kib.map_or_else(|| value.to_string(), |kib| (kib * KIB / sector_bytes(rig)).to_string())
     }
 
-    /// Sets it in a rig, if it is of one.
+    /// Sets the knob's key in a rig. Knobs of other jobs have no key and change nothing.
     ///
     /// *Errors:* the rig has no such part, or refuses the value.
     pub(super) fn set(&self, rig: &mut Rig, value: &str) -> Result<(), Error> {
@@ -295,7 +295,7 @@ impl Knob {
         Ok(rig.set(self.key, &value)?)
     }
 
-    /// Whether it can be set in this rig, or for the other jobs of the load: a page cache that is not there cannot read ahead.
+    /// Whether the setting exists in this rig, or for the load's other jobs: without a page cache, for example, there is no read-ahead size.
     pub(super) fn is_in(&self, rig: &Rig, others: UncountedJobs) -> bool {
         let spec = &rig.resolved();
         match self.owner {

@@ -24,7 +24,7 @@ use crate::results::Results;
 use crate::simulation::Simulation;
 use headstack_sim::rig::Rig;
 
-/// The values that a system can take and does not have.
+/// The values of each knob that the rig accepts and does not have now.
 pub fn candidates(rig: &Rig, others: UncountedJobs) -> Vec<SettingChoice> {
     let mut all = Vec::new();
     for (knob, one) in KNOBS.iter().enumerate().filter(|(_, knob)| knob.is_in(rig, others)) {
@@ -67,8 +67,8 @@ pub fn candidates_of(
     Ok(found)
 }
 
-/// The results of a run that ends with the workload, after this many requests since its warm-up, or once `stops` returns true, which is
-/// called every few completions.
+/// Runs until the workload ends, `requests` requests have completed since the warm-up, or `stops`, which is called every few completions,
+/// returns true; returns the results.
 ///
 /// *Errors:* those of [`Simulation`].
 pub fn measure(
@@ -92,8 +92,8 @@ pub fn measure(
     simulation.finish()
 }
 
-/// The figures of a trial, of which a whole run has this number of requests, of a job or of the whole load; `None` if no request is counted.
-/// Once `stops` has returned true, they are of a part of the run, and the caller discards them.
+/// The figures of a trial, of one job or the whole load; `None` if no request counted. `whole` is the number of requests of a whole run. Once
+/// `stops` has returned true, the figures cover only a part of the run, and the caller discards them.
 ///
 /// *Errors:* those of [`with_choices`] and [`measure`].
 pub fn run_trial(

@@ -1,6 +1,6 @@
-//! The search: its runs, and what came out. It [climbs](super::climb) on short runs; then the finalists are [judged](super::judge).
+//! The search: its trials and its outcome. It [climbs](super::climb) on short runs; then it [judges](super::judge) the chosen settings.
 //!
-//! All runs of a seed ask for the same blocks (common random numbers), so settings are compared by the differences within a seed.
+//! All runs of a seed request the same blocks (common random numbers), so settings are compared by the differences within a seed.
 //! *Source:* A. M. Law, "Simulation Modeling and Analysis", chapter 11; K. Jamieson and A. Talwalkar, "Non-stochastic best arm
 //! identification and hyperparameter optimization" (2016), successive halving.
 
@@ -9,7 +9,7 @@ use super::knobs::{KNOBS, SCHEDULER};
 use crate::numbers::confidence_interval;
 use std::collections::BTreeMap;
 
-/// A value of a knob, by their places in [`KNOBS`] and its values.
+/// A value of a knob, as indices in [`KNOBS`] and in the knob's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SettingChoice {
     /// The knob.
@@ -25,10 +25,10 @@ impl SettingChoice {
     }
 }
 
-/// A run that the search asks for.
+/// A run that the search requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TuneTrial {
-    /// The settings that differ from the system as it is, by knob.
+    /// The settings that differ from the present system, by knob.
     pub choices: Vec<SettingChoice>,
     /// The seed.
     pub seed: u64,
@@ -54,37 +54,37 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// Of paired logarithms, with this confidence. There are at least two.
+    /// The gain from logarithms of paired ratios, at least two, with this confidence.
     pub(super) fn from_logs(logs: &[f64], confidence: f64) -> Gain {
         let (log, half_width) = confidence_interval(logs, confidence).expect("there are at least two");
         Gain { log, half_width }
     }
 
-    /// Of pairs of runs, before and after, with a confidence of 95 %. None of fewer than two pairs, which have no interval.
+    /// The gain over pairs of runs, before and after, with a confidence of 95 %; none for fewer than two pairs, which have no interval.
     pub fn of_pairs(metric: TuneMetric, before: &[TuneFigures], after: &[TuneFigures]) -> Option<Gain> {
         let logs: Vec<f64> =
             before.iter().zip(after).map(|(before, after)| log_gain(metric, before, after)).collect();
         (logs.len() > 1).then(|| Gain::from_logs(&logs, CONFIDENCE))
     }
 
-    /// Whether it is better than chance explains, and worth a change: more than half a percent.
+    /// Whether the gain is larger than chance explains, and worth a change: more than half a percent.
     pub fn is_real(&self) -> bool {
         self.log - self.half_width > 0.0 && self.log > LEAST_GAIN
     }
 
-    /// Whether it is worse than chance explains.
+    /// Whether it is a loss larger than chance explains, and more than half a percent.
     pub fn is_loss(&self) -> bool {
         self.log + self.half_width < 0.0 && self.log < -LEAST_GAIN
     }
 
-    /// The change of the figure in percent, and the ends of its interval, the lower first. A time that gets better changes by less than 0.
+    /// The change of the figure in percent, and the ends of its interval, the lower first. Negative where a response time improves.
     pub fn change_percent(&self, metric: TuneMetric) -> [f64; 3] {
         let log = if metric.grows() { self.log } else { -self.log };
         [log, log - self.half_width, log + self.half_width].map(|log| 100.0 * log.exp_m1())
     }
 }
 
-/// A smaller gain is not worth a setting, however certain it is.
+/// Least gain for which a setting is advised, however certain a smaller gain is: half a percent, as a logarithm.
 pub(super) const LEAST_GAIN: f64 = 0.005;
 /// Seeds of the short runs, and of the finalists.
 pub(super) const SCREENING_SEEDS: u64 = 2;
@@ -97,24 +97,24 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 pub struct AdvisedSetting {
     /// The setting.
     pub choice: SettingChoice,
-    /// What the goal's figure loses without it while the others stay. It is negative for a setting that keeps a limit at the figure's cost.
+    /// Loss of the goal's figure without this setting, the other advised ones kept. Negative for a setting that keeps a limit at the figure's cost.
     pub gain: Gain,
 }
 
-/// What came out.
+/// The outcome of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneOutcome {
     /// The advised settings, the one with the largest gain first; none where nothing is better than chance explains.
     pub advised: Vec<AdvisedSetting>,
-    /// What the goal's figure gains by all of them together.
+    /// Gain of the goal's figure by all advised settings together.
     pub whole: Gain,
-    /// The gain of each figure with all of them.
+    /// Gain of each figure by all advised settings together.
     pub by_metric: Vec<(TuneMetric, Gain)>,
-    /// Means of the figures over the last seeds, before and after.
+    /// Mean figures over the final seeds, without the advised settings.
     pub before: TuneFigures,
-    /// As `before`.
+    /// Mean figures over the final seeds, with the advised settings.
     pub after: TuneFigures,
-    /// Runs, and how many whole ones they were worth.
+    /// Number of runs.
     pub runs: u64,
     /// The work of the runs, in whole runs.
     pub whole_runs: f64,
@@ -130,7 +130,7 @@ pub(super) struct SettingSearch<'a> {
     pub(super) parts: u64,
     /// The scheduler that the system has now, if the search may change it.
     pub(super) scheduler_now: Option<&'static str>,
-    /// Scores by settings, seed and length, so that none runs twice.
+    /// Figures by settings, seed and length, so that no trial runs twice.
     known: BTreeMap<(Vec<SettingChoice>, u64, u64), TuneFigures>,
 }
 
@@ -166,7 +166,7 @@ impl SettingSearch<'_> {
         Ok(settings.iter().map(of).collect())
     }
 
-    /// Gains of settings over a base, on the first of the screening seeds.
+    /// Gains in score of each of `settings` over `base`, on the first `seeds` of the screening seeds.
     pub(super) fn screen(
         &mut self,
         base: &[SettingChoice],
@@ -207,7 +207,7 @@ fn scheduler_now(candidates: &[SettingChoice]) -> Option<&'static str> {
     now.filter(|_| missing.next().is_none())
 }
 
-/// The best gains first.
+/// The candidates with their gains, the largest gain first.
 pub(super) fn by_gain<T: Copy>(candidates: &[T], gains: Vec<f64>) -> Vec<(T, f64)> {
     let mut sorted: Vec<(T, f64)> = candidates.iter().copied().zip(gains).collect();
     sorted.sort_by(|one, other| other.1.total_cmp(&one.1));

@@ -1,4 +1,4 @@
-//! The stripe of a rig's array: how much data it has, and where a partition begins with one.
+//! The stripe of a rig's array: the data in it, and a partition's start that is aligned to it.
 
 use headstack_sim::rig::{Organisation, Rig};
 
@@ -23,7 +23,7 @@ pub(super) fn data_drives(rig: &Rig) -> Option<u64> {
     Some(drives).filter(|drives| *drives > 0)
 }
 
-/// The first start of a partition, from the usual one on, at which a stripe of the rig's only array begins.
+/// The first start of a partition, at or after the usual one, at which a stripe of the rig's only array begins.
 pub(super) fn partition_start(rig: &Rig) -> Option<u64> {
     let spec = rig.resolved();
     let unit_sectors = spec.array.first()?.stripe_unit_sectors?;

@@ -1,4 +1,4 @@
-//! A fio job of the load for a real device: what checks an advice before and after it is set.
+//! Turns a load's fio job file into one for a real device, to measure before and after advice is applied.
 
 /// A fio job file whose jobs run on one device for a time.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The hot block table of an emulated disk in its store's file, behind the disk's bytes.
 //!
-//! The bytes lie at the addresses that clients use, so the table moves only the model's arm: it says where a block is after a restart.
-//! A change is written when the model records it; after an end that was not orderly, each copy counts as newer than its home.
+//! The data themselves lie in the file at the addresses that clients use. The table only says where the model's arm finds a block, also after
+//! a restart. A change is written when the model records it. After an end that was not orderly, each copy counts as newer than its home.
 
 use super::Emulator;
 use super::copies_error::CopiesError;
@@ -21,11 +21,11 @@ pub(super) struct CopiesFile {
     /// First byte of the table.
     first: u64,
     table: PlacementTable,
-    /// Number of the last save of counts.
+    /// Number of the last save of the counts.
     saves: u64,
     next_area: u8,
     periods: u64,
-    /// Whether it could not be written, after which nothing is.
+    /// Whether writing it has failed; nothing is written after that.
     has_failed: bool,
 }
 
@@ -89,7 +89,7 @@ impl CopiesFile {
 }
 
 impl Emulator {
-    /// Continues with the copies that the tables in the stores' files have, and records each change there. `forget` empties the tables
+    /// Continues with the copies in the tables of the stores' files, and records each change there. `forget` empties the tables
     /// first. Call it before the first operation. A volume without a rearranger, and one whose bytes are in memory, have no table.
     ///
     /// *Errors:* a table that is damaged, of another region, or cannot be read or written, with the number of its volume.

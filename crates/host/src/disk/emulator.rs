@@ -66,7 +66,7 @@ pub struct Emulator {
     /// Time reached. An earlier `now` counts as this one: a caller runs the model slightly ahead to send answers in time, and may
     /// submit a request meanwhile.
     now: Instant,
-    /// Whether operations end with the piece in flight.
+    /// Whether operations end after the piece in progress.
     stopping: bool,
     dark: bool,
 }
@@ -249,7 +249,7 @@ impl Emulator {
         self.stopping = true;
     }
 
-    /// Writes all dirty data to the media, in no model time, and closes the hot block tables and the write pointers, for an orderly end.
+    /// Ends in an orderly way: writes all dirty data to the media, in no model time, and then the hot block tables and the write pointers.
     /// The data of a dead drive stay lost.
     ///
     /// *Errors:* no space is left for the data.

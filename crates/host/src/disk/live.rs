@@ -1,21 +1,21 @@
-//! Events of an emulated disk, for a page that shows it live. Nothing is recorded until a page asks; the record has a bound, so that a
-//! page that does not keep up loses events and delays nothing.
+//! Events of an emulated disk, for a page that shows it live. Nothing is recorded until a page asks. The log is bounded, so that for a page
+//! that does not keep up, events are lost but the disk is not delayed.
 
 use headstack_model::Instant;
 use headstack_sim::{ArmRecord, Engine, Finished};
 use headstack_workload::Issue;
 use std::collections::VecDeque;
 
-/// Events that are kept until they are drained; of more, the oldest are dropped and counted. *Source:* assumption, a second of the
-/// fastest disk.
+/// Maximum number of events that are kept until they are drained; beyond it the oldest are dropped and counted. *Source:* assumption, a
+/// second of the fastest disk.
 const EVENTS_MAX: usize = 4096;
 
 /// Something that happened in an emulated disk.
 #[derive(Clone, Debug)]
 pub enum LiveEvent {
-    /// A request came at this time.
+    /// A request was submitted at this time.
     Issued(Instant, Issue),
-    /// A request was done.
+    /// A request was completed.
     Finished(Finished),
     /// The arm of a device, by its number, started an access.
     Access(usize, ArmRecord),

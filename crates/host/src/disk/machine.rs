@@ -1,4 +1,4 @@
-//! What decides when a request is done: a rig of the simulator, stepped by its caller, or the null disk, which takes no time.
+//! What decides when a request is completed: a rig of the simulator, advanced by the caller, or the null disk, which takes no time.
 
 use super::live::{LiveEvent, LiveLog};
 use headstack_model::{Instant, Request};
@@ -42,7 +42,7 @@ pub(super) struct Machine {
     engine: Option<Box<Engine>>,
     inbox: Inbox,
     ended: VecDeque<Ended>,
-    /// Events for pages that show the disk; none until one does.
+    /// Events for pages that show the disk; `None` until a page asks for them.
     live: Option<LiveLog>,
 }
 

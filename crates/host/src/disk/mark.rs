@@ -1,9 +1,9 @@
 //! The mark in a store's file that says which disk its bytes belong to.
 //!
 //! It follows the disk's bytes at the end of the file, so that other programs find those at their offsets, and `cp`, `scp` and
-//! `tar` copy it (an extended attribute or a second file would be lost). It is a page of zeros but for three lines: format, disk,
-//! size in bytes. Between the bytes and the mark of a disk with copies is its hot block table, of one with zones their write pointers; a
-//! fourth line has the bytes between.
+//! `tar` copy it (an extended attribute or a second file would be lost). It is a page of zeros except for three lines: format, disk,
+//! size in bytes. Between a disk's bytes and the mark lie the hot block table of a disk with copies and the write pointers of a disk with
+//! zones; a fourth line then says how many bytes these take.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ const OWNER_BYTES: usize = 2048;
 pub(super) struct Mark {
     pub(super) owner: String,
     pub(super) bytes: u64,
-    /// Bytes between the disk's and the mark.
+    /// Number of bytes between those of the disk and the mark.
     pub(super) table: u64,
 }
 

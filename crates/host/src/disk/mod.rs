@@ -6,8 +6,8 @@
 //! Data that the store refuses because the host has no space are kept in memory, and writes and flushes fail until the store
 //! takes them.
 //!
-//! *Assumptions:* where data in a drive's cache overwrote each other, the model says which were destaged, by the time of their
-//! submission to the drive. Of several submitted by then (one waited, or they came at the same time) the youngest count.
+//! *Assumptions:* where data in a drive's cache were overwritten, the model says which version was destaged, by the time at which it was
+//! submitted to the drive. Of several versions submitted by then (one waited, or they came at the same time) the latest counts.
 //!
 //! Not modelled: data that a failing disk garbles; time that TRIM takes.
 

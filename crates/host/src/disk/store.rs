@@ -61,8 +61,8 @@ impl Store {
         Ok((Store { file, bytes, mark: Some(mark) }, unmarked))
     }
 
-    /// The file, and the first byte in it of a hot block table of `bytes` bytes, which is behind the disk's bytes from a whole page on;
-    /// `None` in memory. A file without a table, and one whose table is to be forgotten, gets one of zeros.
+    /// The file, and the offset in it of a hot block table of `bytes` bytes, which begins at the next page boundary after the disk's bytes;
+    /// `None` in memory. If the file has no table, or `forget` is set, it gets a table of zeros.
     ///
     /// *Errors:* the file has a table of another size; it cannot be written.
     pub(super) fn table(&mut self, bytes: u64, forget: bool) -> Result<Option<(File, u64)>, CopiesError> {
@@ -81,8 +81,8 @@ impl Store {
         Ok(Some((self.file.try_clone()?, first)))
     }
 
-    /// The file, and the area in it of `bytes` bytes for write pointers, behind the disk's bytes from a whole page on; `None` in memory. A
-    /// file without such an area gets one of zeros.
+    /// The file, and the area of `bytes` bytes in it for write pointers, which begins at the next page boundary after the disk's bytes; `None` in
+    /// memory. If the file has no such area, it gets one of zeros.
     ///
     /// *Errors:* the file has something else there; it cannot be written.
     pub(super) fn zones_area(&mut self, bytes: u64) -> Result<Option<(File, TableArea)>, ZonesError> {
@@ -173,7 +173,7 @@ impl Store {
     }
 }
 
-/// The bytes of a store's file between those of the disk and the mark, from a whole page on.
+/// The bytes of a store's file from the next page boundary after the disk's bytes to the mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TableArea {
     pub(super) first: u64,
@@ -181,7 +181,7 @@ pub(super) struct TableArea {
 }
 
 impl TableArea {
-    /// That of a file; `None` if it has no mark, or nothing before it.
+    /// The area in a file; `None` if the file has no mark, or nothing before it.
     pub(super) fn find(file: &File) -> io::Result<Option<TableArea>> {
         let Some(mark) = Mark::read_from(file, file.metadata()?.len())? else { return Ok(None) };
         let first = mark.bytes.next_multiple_of(PAGE_BYTES as u64);

@@ -1,9 +1,9 @@
 //! The dirty data of a drive: what a power cut loses.
 //!
 //! An access writes to the media what the cache held when the access began. Overwritten data therefore stay here, under the
-//! younger data, until the model says which of them were written; each run has the time at which the drive took it. Data taken at
-//! the same time are not distinguished, nor are further versions once [`Unwritten::OLDER`] runs are kept: the younger data then
-//! count as taken at the older ones' time.
+//! newer data, until the model says which version was written; each run has the time at which the drive accepted it. Data accepted at
+//! the same time are not distinguished. Nor are further versions once [`Unwritten::OLDER`] runs are kept: the newer data then
+//! count as accepted at the older ones' time.
 
 use headstack_model::Instant;
 use std::collections::BTreeMap;

@@ -89,8 +89,8 @@ impl Volume {
         self.store.clear(offset, bytes)
     }
 
-    /// A run of blocks is on the media now, with the data that the drive had taken by `submitted`. Data that the store refuses
-    /// are kept in `owed`.
+    /// Moves a run of blocks to the store, with the data that the drive had accepted by `submitted`: they are on the media now. Data that
+    /// the store refuses are kept in `owed`.
     pub(super) fn settle(&mut self, start: u64, end: u64, submitted: Instant) {
         for run in self.unwritten.settle(start, end, submitted) {
             self.keep(run.first, run.content);
@@ -110,7 +110,7 @@ impl Volume {
         self.failed
     }
 
-    /// Retries what the store refused.
+    /// Tries again to write what the store refused.
     pub(super) fn try_again(&mut self) -> Result<(), BlockError> {
         if self.failed.take().is_some() {
             for run in self.owed.settle(0, u64::MAX, Instant::MAX) {

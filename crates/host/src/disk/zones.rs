@@ -1,11 +1,11 @@
 //! The write pointers of an emulated disk in its store's file, behind the disk's bytes.
 //!
-//! A page of text says how the disk is divided; after it, eight bytes (little-endian) a zone have the number of blocks that are written
-//! from the start of the zone on. The state of a zone after a restart follows from that number: none is open then.
+//! A page of text says how the disk is divided. After it come eight bytes (little-endian) for each zone: the number of blocks written
+//! from the start of the zone. The state of a zone after a restart follows from that number: no zone is open then.
 //!
-//! What the file says is what a power cut would leave: a number counts blocks on the media only. It is written after their data and
-//! before any client learns that they are safe, in place, by one write each, so that the end of the program at any time leaves the old or the
-//! new one. The head is written last, so that an area of which the program did not write all has none.
+//! The file says what a power cut would leave: a number counts blocks on the media only. It is written after the blocks' data and before any
+//! client learns that they are safe. It is overwritten by a single write, so that the old or the new number is left whenever the program
+//! ends. The page of text is written last, so that an area that the program did not write completely has none.
 
 use super::Emulator;
 use super::store::{Store, TableArea};
@@ -65,9 +65,9 @@ fn read(file: &File, area: &TableArea, layout: &ZoneLayout) -> Result<Option<Vec
     read.collect::<Result<_, _>>().map(Some)
 }
 
-/// The write pointers that a file keeps of a disk with these zones, for programs that do not emulate it; `None` if it keeps none.
+/// The write pointers that a file has for a disk with these zones, for programs that do not emulate it; `None` if it has none.
 ///
-/// *Errors:* it cannot be read, or has those of other zones.
+/// *Errors:* the file cannot be read, or has the write pointers of other zones.
 pub fn stored_write_pointers(file: &File, layout: &ZoneLayout) -> Result<Option<Vec<u64>>, ZonesError> {
     match TableArea::find(file)? {
         Some(area) => read(file, &area, layout),
@@ -86,8 +86,8 @@ pub(super) struct ZonesFile {
 }
 
 impl ZonesFile {
-    /// Opens the write pointers behind a store's bytes, or writes those of `zones`; `None` for a store in memory. The second result says
-    /// whether they were there.
+    /// Opens the write pointers after a store's data, or writes those of `zones`; `None` for a store in memory. The second result says
+    /// whether the file already had them.
     fn open(store: &mut Store, zones: &Zones) -> Result<Option<(ZonesFile, bool)>, ZonesError> {
         let layout = zones.layout();
         let Some((file, area)) = store.zones_area(area_bytes(layout))? else { return Ok(None) };
@@ -111,7 +111,7 @@ impl ZonesFile {
         }
     }
 
-    /// Records all zones.
+    /// Writes the pointers of all zones.
     fn close(&self, zones: &Zones) -> io::Result<()> {
         let bytes: Vec<u8> = written(zones).iter().flat_map(|number| number.to_le_bytes()).collect();
         self.file.write_all_at(&bytes, self.first)

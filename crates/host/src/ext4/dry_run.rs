@@ -13,13 +13,13 @@ use tempfile::NamedTempFile;
 /// Maximum size in bytes of the file in which mke2fs shows the effect of its options.
 pub(super) const DRY_RUN_BYTES: u64 = 64 << 30;
 
-/// The file system that mke2fs makes of the options if no block is excluded.
+/// The file system that mke2fs makes with these options if no block is excluded.
 pub(super) struct Plain {
     pub(super) shape: Shape,
     pub(super) inodes: u64,
 }
 
-/// Determines it with a sparse file. Numbers that depend on the size are those of the disk.
+/// Makes that file system in a sparse file to learn its shape. Numbers that depend on the size are those of the disk.
 pub(super) fn plain(plan: &Plan<'_>, options: &Options) -> Result<Plain, Ext4Error> {
     let blocks = plan.exclusion.blocks();
     let some = blocks.min(DRY_RUN_BYTES / plan.block_bytes);

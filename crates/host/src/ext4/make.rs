@@ -136,8 +136,8 @@ fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u
     Ok((rest().count() as u64 - free.len() as u64, held.div_ceil(pointers)))
 }
 
-/// Makes the hidden file in a sparse file first. Of a disk larger than such a file can be, only the requested number of inodes is
-/// tried: the other options were, on a smaller file.
+/// Makes the hidden file in a sparse file first. For a disk larger than `DRY_RUN_BYTES`, it only tries the requested number of
+/// inodes; the other options were already tried on a smaller file.
 ///
 /// *Errors:* what would fail on the disk, and what e2fsck finds wrong.
 fn dry_run_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Error> {

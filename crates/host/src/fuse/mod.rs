@@ -5,7 +5,7 @@
 //! that writes single bytes uses a loop device, whose page cache reads, modifies and writes as on a real disk. Reads may begin
 //! and end anywhere; the drive reads the blocks around.
 //!
-//! Source: Linux, `Documentation/filesystems/fuse` and `fuse(4)`; the crate `fuser` implements the protocol.
+//! *Source:* Linux, `Documentation/filesystems/fuse` and `fuse(4)`; the crate `fuser` implements the protocol.
 
 mod callers;
 mod files;

@@ -48,9 +48,9 @@ pub struct NodeCore<T> {
     /// Answers that bypass the scheduler: of rejected requests and of hints.
     ready: VecDeque<Answered<T>>,
     pool: Pool,
-    /// The queue that orders commands before the disk; without one they go as the scheduler starts them.
+    /// The queue that orders commands before the disk; without one they start in the scheduler's order.
     order: Option<Box<PositionQueue>>,
-    /// What copies hot blocks together, if anything does. The disk as clients see it is then smaller than the disk.
+    /// What copies hot blocks together, if anything does. The disk that clients see is then smaller than the real one.
     rearranger: Option<Box<NodeRearranger>>,
     /// The time of the last call.
     now: Instant,
@@ -126,12 +126,12 @@ impl<T> NodeCore<T> {
         self.streams.set_boundaries(boundaries);
     }
 
-    /// Orders the commands of the disk before they start.
+    /// Sets the queue that orders commands before they start at the disk.
     pub fn set_order(&mut self, order: PositionQueue) {
         self.order = Some(Box::new(order));
     }
 
-    /// Rearranges blocks before the disk. Call it before the first request.
+    /// Sets the rearranger, which maps blocks between the scheduler and the disk. Call it before the first request.
     ///
     /// Panics if the node was made for a disk of another size than the rearranger leaves visible.
     pub fn set_rearranger(&mut self, rearranger: NodeRearranger) {
@@ -238,7 +238,7 @@ impl<T> NodeCore<T> {
         }
     }
 
-    /// A command of the scheduler has ended.
+    /// Handles the end of a command of the scheduler.
     fn finish(&mut self, now: Instant, command: Command, result: Result<Ended, BlockError>) {
         let result = result.map(|ended| {
             let content = match ended {

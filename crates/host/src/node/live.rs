@@ -1,5 +1,5 @@
-//! Events of a node, for a page that shows it live. Nothing is recorded until a page asks; the record has a bound, so that a page that does
-//! not keep up loses events and delays nothing.
+//! Events of a node, for a page that shows it live. Nothing is recorded until a page asks. The log is bounded, so that for a page that does
+//! not keep up, events are lost but the node is not delayed.
 
 use super::{Command, RequestKind};
 use crate::Operation;
@@ -7,8 +7,8 @@ use crate::disk::Kind;
 use headstack_model::Instant;
 use std::collections::VecDeque;
 
-/// Events that are kept until they are drained; of more, the oldest are dropped and counted. *Source:* assumption, a twentieth of a second
-/// of a node whose memory answers 80,000 requests a second.
+/// Maximum number of events that are kept until they are drained; beyond it the oldest are dropped and counted. *Source:* assumption, a
+/// twentieth of a second of a node whose memory answers 80,000 requests a second.
 const EVENTS_MAX: usize = 4096;
 
 /// A client's request at a node.
@@ -54,11 +54,11 @@ pub struct NodeCommand {
 /// Something that happened in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeEvent {
-    /// A client's request came.
+    /// A client submitted a request.
     Submitted(ClientRequest),
-    /// A request was answered at this time; whether it succeeded.
+    /// A request was answered at this time; the last value says whether it succeeded.
     Answered(ClientRequest, Instant, bool),
-    /// A command ended at this time; how many the disk had, itself included.
+    /// A command ended at this time; the last value is the number of commands at the disk then, itself included.
     Ended(NodeCommand, Instant, usize),
 }
 

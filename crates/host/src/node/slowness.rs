@@ -25,7 +25,7 @@ impl SlownessWatch {
         self.begun[index] = now;
     }
 
-    /// A command ended while `outstanding` were at the disk, itself included. Returns whether an alarm began or ended.
+    /// Records the end of a command while `outstanding` were at the disk, itself included. Returns whether an alarm began or ended.
     pub(super) fn end(&mut self, now: Instant, command: &Command, outstanding: usize) -> bool {
         let ((offset, bytes), begun) = (command.kind.run(), self.begun[command.id as usize]);
         let is_read = match command.kind {

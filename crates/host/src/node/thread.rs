@@ -1,7 +1,7 @@
 //! A node in real time: the service of one disk's thread.
 //!
-//! At each wake-up it takes all ended commands and new requests, carries out the core's actions, hands all new commands to the disk
-//! together, and only then sends replies, once per connection.
+//! At each wake-up it takes all ended commands and new requests, carries out the core's actions, and passes all new commands to the disk
+//! together. Only then does it send replies, together for each connection.
 
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
@@ -188,7 +188,7 @@ impl WakeUp<'_> {
         }
     }
 
-    /// Passes all new commands to the disk, and takes those that end at once.
+    /// Passes all new commands to the disk, and handles those that end at once.
     fn issue(&mut self) {
         loop {
             self.service.drive.issue(&mut self.state.core);

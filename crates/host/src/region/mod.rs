@@ -1,8 +1,8 @@
 //! The reserved region on a disk that no node serves: made, described, and dissolved.
 //!
-//! *Making* refuses a disk whose last part is used, and writes the labels last, so that a half-made region is none. *Dissolving* brings the
-//! homes up to date, marks the region as emptied, erases it, and erases the labels last. Killed at any moment, it continues when it is run
-//! again: until the mark is durable the copies are as they were, and from then on the homes are.
+//! *Making* refuses a disk whose last part is in use, and writes the labels last, so that an incomplete region does not count as one.
+//! *Dissolving* brings the homes up to date, marks the region as emptied, erases it, and erases the labels last. If it is killed at any moment,
+//! it continues when it is run again: until the mark is durable the copies are valid, and from then on the homes are.
 
 mod raw;
 
@@ -39,7 +39,7 @@ pub enum RegionError {
     Io(#[from] io::Error),
 }
 
-/// What a disk's table says while no node serves it.
+/// What a disk's table says, read while no node serves the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionStatus {
     /// Where the region is.

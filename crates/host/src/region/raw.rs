@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a disk in use is tried again, and the pause between two tries: two seconds in all.
+/// How often opening a disk in use is tried again, and the pause between two tries: two seconds in all.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -83,7 +83,7 @@ impl RawDisk {
         Ok(())
     }
 
-    /// Makes a run zeros, without space of its own where the system can do that.
+    /// Makes a run zeros, and frees its space where the system can do that.
     pub(super) fn erase(&self, first: u64, bytes: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         if bytes == 0 || fallocate(&self.file, flags, first, bytes).is_ok() {

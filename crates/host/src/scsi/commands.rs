@@ -1,6 +1,6 @@
 //! SCSI commands and their data, as bytes.
 //!
-//! Source: T10 SPC-4 for SEND DIAGNOSTIC (6.42), RECEIVE DIAGNOSTIC RESULTS (6.31) and sense data (4.5); SBC-3 for READ CAPACITY
+//! *Source:* T10 SPC-4 for SEND DIAGNOSTIC (6.42), RECEIVE DIAGNOSTIC RESULTS (6.31) and sense data (4.5); SBC-3 for READ CAPACITY
 //! (5.15, 5.16), READ DEFECT DATA(12) (5.18), the address formats and the Translate Address pages.
 
 use super::CommandError;

@@ -4,7 +4,7 @@
 //! disk that answers all other commands. [`commands`] encodes and decodes bytes without the system; [`sg`] passes them to a
 //! device. Only reading commands and the request of a translation are sent: nothing on the disk changes.
 //!
-//! Source: T10 SPC-4 (SEND DIAGNOSTIC, RECEIVE DIAGNOSTIC RESULTS, sense data) and SBC-3 (READ CAPACITY, READ DEFECT DATA,
+//! *Source:* T10 SPC-4 (SEND DIAGNOSTIC, RECEIVE DIAGNOSTIC RESULTS, sense data) and SBC-3 (READ CAPACITY, READ DEFECT DATA,
 //! Translate Address diagnostic pages, address formats); Linux `include/scsi/sg.h`.
 
 pub mod commands;

@@ -3,7 +3,7 @@
 //! This is a place with `unsafe`, because the kernel gets the addresses of the command, its data and the sense data, which all
 //! outlive the call.
 //!
-//! Source: Linux `include/scsi/sg.h`; the SCSI generic how-to, <https://sg.danny.cz/sg/p/sg_v3_ho.html>.
+//! *Source:* Linux `include/scsi/sg.h`; the SCSI generic how-to, <https://sg.danny.cz/sg/p/sg_v3_ho.html>.
 
 use super::commands::{Command, Sense};
 use super::{CommandError, Data, Transport};

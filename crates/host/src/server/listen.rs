@@ -164,8 +164,8 @@ pub(super) fn room_for(most: usize) -> usize {
 /// Time for a client's machine to acknowledge data.
 const TAKEN_FOR_GONE: Duration = Duration::from_secs(150);
 
-/// Sends small replies at once, and detects clients whose machine is gone: after a minute of silence it gets keep-alive probes,
-/// and is dropped after nine without an answer, or if it does not acknowledge data in time. Only TCP has, and needs, these.
+/// Sends small replies at once, and detects clients whose machine is gone. After a minute of silence the system sends keep-alive probes; it
+/// ends the connection after nine without an answer, or if data are not acknowledged in time. Only TCP has, and needs, these settings.
 fn settle(socket: &Socket) {
     let timeout =
         TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(10));

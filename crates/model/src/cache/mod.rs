@@ -97,7 +97,7 @@ pub struct Cache {
 struct Adaptive {
     least: usize,
     most: usize,
-    /// Fills since the last change in number, and those of them that pushed out unused read-ahead.
+    /// Fills since the last decision on the number, and those of them that evicted unused read-ahead.
     fills: u32,
     losses: u32,
 }
@@ -173,13 +173,13 @@ impl Cache {
         self.set_span(index, (start.0, self.spans[index].1));
     }
 
-    /// Has the read-ahead for a segment's blocks go up to `limit`, or as far as earlier reads had it go; returns how far.
+    /// Extends the planned end of a segment's read-ahead to `limit`, unless it is later already; returns the planned end.
     pub fn extend_read_ahead(&mut self, index: usize, limit: Lbn) -> Lbn {
         self.ahead_to[index] = self.ahead_to[index].max(limit);
         self.ahead_to[index]
     }
 
-    /// Marks a segment as just used, by a host that took it up to `to`.
+    /// Records that a host used a segment up to `to`. With LRU replacement it is then evicted last.
     pub fn touch(&mut self, index: usize, to: Lbn) {
         if self.replacement == Replacement::Lru {
             self.recency.move_to_back(index as u32);
@@ -187,7 +187,7 @@ impl Cache {
         self.used_to[index] = self.used_to[index].max(to);
     }
 
-    /// Allocates a segment for a read from `start` on, and drops its contents.
+    /// Allocates a segment for a read from `start` on, and drops its contents. `None` when no segment is clean.
     pub fn take_for_read(&mut self, start: Lbn) -> Option<usize> {
         let mut index = self.victim()?;
         if self.adaptive.is_some() && self.adapt(index) {
@@ -221,7 +221,7 @@ impl Cache {
         Some(index)
     }
 
-    /// The clean segment, of several the one unused for longest, of which a write of `start..end` makes data stale.
+    /// The clean segment that a write of `start..end` makes stale; of several, the first in the order of eviction.
     fn stale(&self, start: Lbn, end: Lbn) -> Option<usize> {
         let is_stale = |index: &usize| {
             let (from, to) = self.spans[*index];
@@ -297,8 +297,8 @@ impl Cache {
         free.nth((self.random % (others + 1)) as usize)
     }
 
-    /// Adapts the number of segments before `victim` is evicted: too few when unused read-ahead is evicted, too many when that
-    /// never happens. Returns whether it changed.
+    /// Adapts the number of segments before `victim` is evicted: doubles it when unused read-ahead is often evicted, halves it when none was
+    /// and half of the segments are empty. Returns whether it changed.
     fn adapt(&mut self, victim: usize) -> bool {
         let segment = self.segment(victim);
         let lost = segment.state == SegmentState::Read

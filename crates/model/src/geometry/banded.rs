@@ -31,9 +31,9 @@ pub(super) struct BandedTracks {
     last: u64,
     /// Places of a band other than the last.
     band: Divisor,
-    /// Surfaces in the order of even bands, then in that of odd ones where it is another.
+    /// Surfaces in the order of even bands, followed by their order in odd bands where that differs.
     surfaces: Vec<Surface>,
-    /// Their `before`: close together, as every look-up searches them.
+    /// The `before` of each surface, contiguous because every look-up searches them.
     before: Vec<i32>,
     /// Whether every other surface of a band is read outward.
     alternates: bool,
@@ -162,7 +162,7 @@ impl BandedTracks {
         band * self.band.value() + u64::from(surface.before) * tracks + track * surface.sectors.value()
     }
 
-    /// Place in a band's order of the surface that holds a sector of a slice, a slice being one track of each surface.
+    /// Index, in a band's order, of the surface that holds a sector of a slice. A slice is one track of each surface.
     #[inline]
     fn order_at(&self, band: u64, sector: i32) -> usize {
         // Counts for several at once without branches; a binary search would wait for each comparison.
@@ -175,7 +175,7 @@ impl BandedTracks {
         &self.surfaces[self.order_of(band)]
     }
 
-    /// Where the order of a band's surfaces lies among the orders.
+    /// Range of `surfaces` that has a band's order.
     #[inline]
     fn order_of(&self, band: u64) -> Range<usize> {
         let heads = self.heads as usize;

@@ -1,4 +1,4 @@
-//! Which of many rising keys is the last at or below a number?
+//! Finds the last of many rising keys that is at or below a number.
 
 /// Rising keys with a direct index over them, so that most look-ups touch one or two keys.
 #[derive(Clone, Debug)]

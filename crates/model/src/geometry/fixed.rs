@@ -73,7 +73,7 @@ impl SectorWidth {
         SectorWidth((u64::MAX / u64::from(sectors_per_track)).saturating_add(1))
     }
 
-    /// The same for a number of sectors that is a divisor.
+    /// The width for a number of sectors that is already a divisor.
     #[inline]
     pub(super) fn for_sectors(sectors_per_track: Divisor) -> SectorWidth {
         SectorWidth(sectors_per_track.reciprocal.saturating_add(1))

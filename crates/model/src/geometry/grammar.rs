@@ -26,14 +26,14 @@ struct Run {
     cylinder_step: i64,
     angle: Turns,
     angle_step: Turns,
-    /// Lowest and highest cylinder of one child, from its own cylinder.
+    /// Lowest and highest cylinder of one child, relative to the child's own cylinder.
     child: (i64, i64),
-    /// Highest cylinder of this run and those with a lower lowest cylinder; for the search by cylinder.
+    /// Highest cylinder of this run and of all runs with a lower lowest cylinder, for the search by cylinder.
     reach: i64,
 }
 
 impl Run {
-    /// Lowest and highest cylinder, from that of the group.
+    /// Lowest and highest cylinder, relative to the group's cylinder.
     fn span(&self) -> (i64, i64) {
         let last = self.cylinder.saturating_add(self.cylinder_step.saturating_mul(self.times as i64 - 1));
         (
@@ -60,7 +60,7 @@ struct Kind {
     width: SectorWidth,
 }
 
-/// A run of blocks on a track that does not count their sectors as places.
+/// A run of remapped blocks on spare sectors, which are not places of their track.
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere {
     /// Its first place, beyond those of the disk.
@@ -112,7 +112,9 @@ impl Grammar {
         Ok(grammar)
     }
 
-    /// A group of runs of kinds and of the groups so far; an error names the run.
+    /// Builds a group from runs of track kinds and of earlier groups.
+    ///
+    /// *Errors:* the index of the faulty run, and what is wrong.
     fn group(&self, runs: &[ExtentRun], heads: u32) -> Result<Group, (usize, String)> {
         let mut group = Vec::new();
         let (mut places, mut depth) = (0u64, 0);
@@ -236,7 +238,7 @@ impl Grammar {
         Some(first + u64::from(sector - self.kinds[kind as usize].kind.first_sector))
     }
 
-    /// First place and kind of a track in a group; with a sector wanted, of the part of the track that holds it.
+    /// First place and kind of a track in a group; if `wanted` names a sector, of the part of the track that holds it.
     fn search(&self, group: &Group, cylinder: i64, wanted: Wanted) -> Option<(u64, u32)> {
         let candidates =
             group.by_cylinder.partition_point(|run| group.runs[*run as usize].span().0 <= cylinder);
@@ -306,7 +308,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// No block may lie where a remap leads.
+    /// Checks that no block lies on the spare sectors of a remap.
     fn check_free(&self, pieces: &Pieces, remap: &ExtentRemap) -> Result<(), String> {
         // Sectors beyond the longest track are for `reserve` to refuse.
         for sector in remap.sector..remap.sector.saturating_add(remap.sectors.min(65_536)) {

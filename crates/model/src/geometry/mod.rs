@@ -71,9 +71,9 @@ impl Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Track {
-    /// First block on the track, remapped-in ones not counted.
+    /// First block on the track, not counting blocks remapped to it.
     pub first: Lbn,
-    /// Blocks from `first` to the next track boundary, remapped-out ones counted.
+    /// Blocks from `first` to the next track boundary, including blocks remapped elsewhere.
     pub sectors: u32,
     pub cylinder: u32,
     pub head: u32,
@@ -85,7 +85,7 @@ pub struct Track {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct WholeTracks {
     pub count: u64,
-    /// From the start of each track to that of the next.
+    /// Angle from the start of each track to the start of the next.
     pub skew: Angle,
     pub last: Extent,
 }
@@ -101,13 +101,13 @@ pub struct Place {
     pub angle: Angle,
 }
 
-/// A track as a layout sees it: where it lies among the places of its zone, and on the disk.
+/// A track in a layout: its run of places in the zone, and its position on the disk.
 #[derive(Clone, Copy, Debug)]
 struct TrackSpan {
-    /// Place of the first sector on the track that has one.
+    /// Place of the first sector of the track that counts as a place.
     start: u64,
     places: u32,
-    /// Number of the first of them on the track.
+    /// Number on the track of that sector.
     first_sector: u32,
     sectors_per_track: u32,
     cylinder: u32,
@@ -135,7 +135,7 @@ pub struct Geometry {
     sectors: u64,
     pieces: Pieces,
     tracks: Tracks,
-    /// Whether a remap moves whole tracks, so that a track goes where its blocks went.
+    /// Whether a remap moves a whole track with its blocks.
     moves_tracks: bool,
 }
 
@@ -309,7 +309,7 @@ impl Geometry {
         self.pieces.stored(zone, place).map(Lbn)
     }
 
-    /// Cylinder, head and sector of a zone's physical sector, counted as slips and remaps are in the drive file.
+    /// Cylinder, head and sector of a zone's physical sector, counted as the drive file counts slips and remaps.
     pub fn sector_at(&self, zone: usize, index: u64) -> (u32, u32, u32) {
         let track = self.tracks.span_at(zone as u32, index, 0);
         (track.cylinder, track.head, track.sector(index))

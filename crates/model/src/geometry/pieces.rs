@@ -59,7 +59,7 @@ pub(super) struct Piece {
     pub(super) push: u32,
 }
 
-/// A block's place, and how far around it blocks lie in consecutive places.
+/// A block's place, and the consecutive places around it that hold consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) zone: u32,
@@ -87,7 +87,7 @@ pub(super) struct Pieces {
     bases: Vec<u64>,
     by_lbn: Finder,
     pieces: Vec<Piece>,
-    /// The pieces as they were before remaps, which rise in place as they do in LBN.
+    /// The pieces without remaps: their places rise with their LBNs.
     homes: Vec<Piece>,
     by_place: Finder,
     /// Runs that were moved: place over all zones, blocks, first block; by place.
@@ -95,7 +95,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// `homes` tile the LBNs in order.
+    /// Pieces without remaps. `homes` cover the LBNs in order and without gaps.
     pub(super) fn new(homes: Vec<Piece>, regions: Vec<Regions>, bases: Vec<u64>) -> Pieces {
         let by_lbn = Finder::new(homes.iter().map(|piece| piece.first).collect());
         let starts = homes.iter().map(|piece| {
@@ -113,7 +113,7 @@ impl Pieces {
         self.run_in(&self.pieces[index], lbn)
     }
 
-    /// The same, without remaps.
+    /// The run of a block without remaps.
     #[inline]
     pub(super) fn home_at(&self, lbn: u64) -> Run {
         if self.moved.is_empty() {
@@ -123,7 +123,7 @@ impl Pieces {
         self.run_in(&self.homes[index - 1], lbn)
     }
 
-    /// The block after the piece of a block, without remaps.
+    /// The block after the end of a block's piece, without remaps.
     pub(super) fn home_end(&self, lbn: u64) -> u64 {
         let index = self.homes.partition_point(|piece| piece.first <= lbn);
         self.homes[index - 1].first + self.homes[index - 1].sectors
@@ -182,7 +182,7 @@ impl Pieces {
         (run.zone == zone && run.place == place).then_some(lbn)
     }
 
-    /// Moves runs of blocks, sorted by their first, to other places.
+    /// Moves runs of blocks, sorted by their first block, to other places.
     pub(super) fn remap(&mut self, moves: &[Move]) {
         let mut pieces = Vec::with_capacity(self.homes.len() + 2 * moves.len());
         let mut moves_left = moves.iter().peekable();

@@ -5,7 +5,7 @@
 //! blocks; slips push the angles of later tracks where spares belong to tracks or cylinders. Not modelled: slips
 //! that cross from one zone to the next.
 //!
-//! Source: the meaning of the parameters is that of DiskSim 4.0's `g1` layouts, which describe measured drives.
+//! *Source:* the meaning of the parameters is that of DiskSim 4.0's `g1` layouts, which describe measured drives.
 
 use super::fixed::Divisor;
 use super::pieces::{Move, Piece, Pieces, Regions};
@@ -177,7 +177,7 @@ impl SparedZone {
         ranges
     }
 
-    /// The same when each region's slips use up its spares.
+    /// Runs of slots that hold data, as for `slip_to_end`, when each region's slips use up its spares.
     fn slip_in_regions(&self, slots: u64, key: &str) -> Result<Vec<(u64, u64, i64)>, Fault> {
         let mut ranges = Vec::new();
         let mut at = 0;

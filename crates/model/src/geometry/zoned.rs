@@ -84,7 +84,7 @@ impl ZonedTracks {
         Some(track * self.sectors.value() + u64::from(sector))
     }
 
-    /// Head of the track with rank `order` on its cylinder, and the reverse.
+    /// Head of the track with rank `order` on its cylinder; it also maps a head to its rank.
     #[inline]
     fn turned(&self, cylinder: u32, order: u32) -> u32 {
         match self.reversed {

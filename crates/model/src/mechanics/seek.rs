@@ -105,7 +105,7 @@ fn piece_ms(pieces: &[SeekPiece], distance: u32) -> f64 {
     piece.constant_ms + piece.sqrt_ms * d.sqrt() + piece.linear_ms * d
 }
 
-/// Linear between points, from (0, 0) to the first, with the last slope beyond the last. For distances that never fall from call to call.
+/// Interpolates linearly from (0, 0) through the points and continues with the last slope. Distances must not fall from call to call.
 fn interpolated(points: &[(u32, f64)]) -> impl FnMut(u32) -> f64 {
     let mut after = 0;
     move |distance| {
@@ -126,7 +126,7 @@ fn interpolated(points: &[(u32, f64)]) -> impl FnMut(u32) -> f64 {
     }
 }
 
-/// Speeds up at constant acceleration, coasts at the limit, slows down alike, settles.
+/// Accelerates at a constant rate, coasts at the speed limit, decelerates at the same rate, settles.
 fn physical_ms(physical: &PhysicalSeek, distance: u32, cylinders: u32) -> f64 {
     let (ramp, stroke) = (physical.acceleration_cylinders, f64::from(cylinders) - 1.0);
     let moving = physical.full_stroke_ms - physical.settle_ms;

@@ -19,15 +19,15 @@
 use super::SeekCurve;
 use crate::spec::SheetSeek;
 
-/// Share of the average seek for which the head settles after a long one, where the sheet gives no full stroke. *Source:* the mean of the
+/// Share of the average seek for which the head settles after a long seek, where the sheet gives no full stroke. *Source:* the mean of the
 /// measured drives of 7,200 rpm: Atlas III 0.27, Barracuda 0.23, Ultrastar 18ES 0.32.
 const SETTLE_SHARE: f64 = 0.27;
-/// Most that the settling's share may be.
+/// Upper bound of the settling's share.
 const SETTLE_SHARE_MOST: f64 = 0.8;
 /// Share of the stroke that is covered while the speed changes, for each share of the average that is settling. *Source:* as the
 /// module; the drives have 1.0 to 1.65, with a mean of 1.2.
 const CHANGING_PER_SETTLE: f64 = 1.2;
-/// Least share of the stroke that is covered while the speed changes.
+/// Lower bound of the share of the stroke that is covered while the speed changes.
 const CHANGING_LEAST: f64 = 1e-4;
 /// Time of a seek over a fifth of the tracks, as a share of the full stroke's, where the settling is given and the full stroke is not. *Source:* the middle
 /// of 0.47 and 0.48, which measured drives of today have.
@@ -37,7 +37,7 @@ const LONG_FROM_TRACKS: f64 = 200.0;
 /// A write's extra settling after a single track, as a share of that on average. *Source:* HGST OEM specifications: Ultrastar DC
 /// HC310 0.09 of 0.8 ms, Travelstar 5K320 and 5K160 0.1 of 1.0 ms; full strokes have what the average has.
 const SINGLE_WRITE_EXTRA: f64 = 0.1;
-/// Distances over which means are taken.
+/// Number of distances over which means are taken.
 const SAMPLES: u32 = 1024;
 
 /// A seek curve computed from a data sheet's figures.
@@ -76,7 +76,7 @@ impl SheetCurve {
         SheetCurve { write_extra_ms: extra, ..reads }
     }
 
-    /// Least and most that the average seek can be with the sheet's single track and full stroke.
+    /// The shortest and the longest average seek that are possible with the sheet's single track and full stroke.
     pub fn average_limits(sheet: &SheetSeek, cylinders: u32) -> [f64; 2] {
         match (sheet.settle_ms, sheet.full_stroke_ms) {
             (settle, None) => [settle.unwrap_or(0.0).max(sheet.single_track_ms), f64::INFINITY],
@@ -150,7 +150,7 @@ fn settling_through_a_fifth(sheet: &SheetSeek, settle_ms: f64, cylinders: u32) -
     curve(rising_to(FIFTH_OF_FULL, [CHANGING_LEAST, 1.0], fifth))
 }
 
-/// Where a rising function between two limits has a value; the nearer limit where it has it nowhere.
+/// The argument between two limits at which the rising function `of` has this value; the nearer limit if there is none.
 fn rising_to(value: f64, [mut least, mut most]: [f64; 2], of: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..40 {
         let middle = 0.5 * (least + most);
@@ -163,7 +163,7 @@ fn rising_to(value: f64, [mut least, mut most]: [f64; 2], of: impl Fn(f64) -> f6
     0.5 * (least + most)
 }
 
-/// The one of the curves over the full stroke that has the sheet's average. The mean is linear in the full stroke.
+/// Of the curves that `curve` returns for a full stroke, the one with the sheet's average. The mean is linear in the full stroke.
 fn with_average(sheet: &SheetSeek, cylinders: u32, curve: impl Fn(f64) -> SheetCurve) -> SheetCurve {
     let mean = |full_ms: f64| curve(full_ms).mean_ms(cylinders);
     let (none, one) = (mean(0.0), mean(1.0));
@@ -198,7 +198,7 @@ fn with_settling(
     }
 }
 
-/// The share of a long seek's additional settling, beyond that of a single track, that a seek over `distance` has.
+/// Settling of a seek over `distance` beyond that of a single track, as a share of a long seek's.
 fn settled_share(distance: u32) -> f64 {
     let distance = f64::from(distance.max(1));
     // Holds for most distances, whose logarithms would take most of the time in which a curve is built.

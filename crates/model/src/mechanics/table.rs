@@ -19,7 +19,7 @@ struct Block {
     first: u32,
     /// Nanoseconds from one distance to the next, in 2⁻²⁰ ns.
     slope: i32,
-    /// How far each time is above its line less 8 ns, 0 to 15, two in a byte.
+    /// Deviation of each time from the line, plus 8 ns: 0 to 15, two per byte.
     offsets: [u8; BLOCK / 2],
 }
 

@@ -39,7 +39,7 @@ impl DataSheet {
         Figure::new(self.queue_depth, usual, "as drives on this interface have")
     }
 
-    /// Rate of the interface: the slowest of its kind that is half as fast again as the media.
+    /// Rate of the interface: the slowest of its kind that has at least 1.5 times the media rate, or the fastest.
     fn interface_mb_s(&self) -> Figure<f64> {
         let kinds: &[f64] = match self.interface().value {
             Interface::Sata => &[150.0, 300.0, 600.0],

@@ -1,4 +1,4 @@
-//! A drive file from what a data sheet tells.
+//! Computes a drive file from the figures of a data sheet.
 //!
 //! A sheet gives capacity, speed, a rate, a seek time and little more; a model needs zones, skews, a seek curve and a
 //! cache. [`DataSheet::drive_file`] writes a whole drive file in which each number says where it comes from: `given`,
@@ -50,7 +50,7 @@ pub struct DataSheet {
     pub physical_sector_bytes: Option<u32>,
 }
 
-/// A figure of a data sheet that no drive can have, or not with the others.
+/// A figure of a data sheet that is out of range or contradicts other figures.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{figure}: {value} is outside {least} to {most} {unit}{condition}")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -60,7 +60,7 @@ pub struct SheetError {
     pub least: f64,
     pub most: f64,
     pub unit: &'static str,
-    /// The other figures that the limits depend on, as an end of the message; may be empty.
+    /// The other figures on which the limits depend, as the end of the message; may be empty.
     pub condition: String,
 }
 
@@ -106,7 +106,7 @@ const LARGE_SECTORS_FROM: u64 = 1_000_000_000_000;
 impl DataSheet {
     /// The drive file.
     ///
-    /// *Errors:* a figure out of its range, or one that does not go with the others.
+    /// *Errors:* a figure that is out of range or contradicts other figures.
     pub fn drive_file(&self) -> Result<String, SheetError> {
         self.check()?;
         let seeks = Seeks::new(self)?;

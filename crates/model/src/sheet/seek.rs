@@ -5,9 +5,9 @@ use super::{DataSheet, Figure, SheetError, significant, within};
 use crate::SheetCurve;
 use crate::spec::SheetSeek;
 
-/// Extra of a write's average seek where the sheet gives none. *Source:* HGST OEM specification of the Ultrastar DC HC310.
+/// Extra time of a write's average seek where the sheet gives none. *Source:* HGST OEM specification of the Ultrastar DC HC310.
 const WRITE_EXTRA_MS: f64 = 0.8;
-/// The same as a share of the average, for drives whose average seek is short.
+/// That extra time as a share of the average, for drives whose average seek is short.
 const WRITE_EXTRA_SHARE: f64 = 0.1;
 
 /// The times that a sheet gives, or those assumed.
@@ -50,7 +50,7 @@ impl Seeks {
         })
     }
 
-    /// Time of a written seek to the next track: no shorter than a read's, also once it is rounded.
+    /// Time of a seek to the next track before a write: no shorter than before a read, even after rounding.
     pub(super) fn write_next_ms(&self) -> f64 {
         let extra = 0.1 * (self.write_average_ms.value - self.average_ms);
         significant(self.next_ms.value + extra, 4).max(self.next_ms.value)
@@ -69,7 +69,7 @@ impl Seeks {
 
     /// The curve of a disk with this number of cylinders.
     ///
-    /// *Errors:* an average that no curve between the other two times has.
+    /// *Errors:* an average that no curve with the other two times can have.
     pub(super) fn curve(&self, cylinders: u32) -> Result<SheetCurve, SheetError> {
         let spec = self.spec();
         let limits = SheetCurve::average_limits(&spec, cylinders);

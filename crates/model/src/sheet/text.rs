@@ -1,4 +1,4 @@
-//! A drive file as it is written, line by line.
+//! Writes a drive file line by line.
 
 use std::fmt::{Display, Write};
 

@@ -7,7 +7,7 @@ use crate::SheetCurve;
 
 /// Zones of a drive whose inner tracks are slower.
 const ZONES: u32 = 16;
-/// The innermost rate as a share of the outermost: of shipped drives of the last century, and of those since.
+/// The innermost rate as a share of the outermost: below [`BANDED_FROM_BYTES`], as of shipped drives of before 2000, and from there on.
 const INNER_SHARES: [f64; 2] = [0.65, 0.5];
 /// Smallest number of physical sectors on a track.
 const PHYSICAL_SECTORS_LEAST: f64 = 16.0;
@@ -138,7 +138,7 @@ impl Tracks {
         )
     }
 
-    /// Skew at a change of surface: the arm goes back over a band.
+    /// Skew at a change of surface: time for the arm to seek back over a band.
     fn head_skew(&self, curve: &SheetCurve) -> f64 {
         let band = BAND_TRACKS.min(self.cylinders - 1);
         let back = curve.write_ms(band).unwrap_or_else(|| curve.read_ms(band));

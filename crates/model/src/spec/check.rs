@@ -1,4 +1,4 @@
-//! What a drive file must keep beyond its types: ranges, order, things that must fit.
+//! Checks of a drive file beyond the types: ranges, order, and values that must agree.
 
 mod slow;
 
@@ -8,7 +8,7 @@ use crate::SheetCurve;
 
 type Checked = Result<(), Fault>;
 
-/// Checks everything that can be seen without building the geometry.
+/// Checks everything that needs no geometry.
 pub(super) fn check(spec: &DriveSpec) -> Checked {
     if spec.name.is_empty()
         || !spec.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')

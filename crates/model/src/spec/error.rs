@@ -1,11 +1,11 @@
-//! Errors of drive files: where, what was met, what is allowed.
+//! Errors of drive files: the place, the value met, what is allowed.
 
 use std::fmt;
 
-/// Why a file of ours or of a user was refused: a drive, a rig, a load, a job. Displays as one line: `file:line: key: what is wrong`.
+/// Why a file (a drive, a rig, a load, a job) was refused. Displays as one line: `file:line: key: what is wrong`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
-    /// The file the text came from, or the name of what it is.
+    /// The file that the text came from, or a name for it.
     pub origin: String,
     /// Line in the text, counted from 1; 0 where no line is at fault.
     pub line: usize,
@@ -72,7 +72,7 @@ impl SpecError {
     }
 }
 
-/// A message of serde with the types of Rust in words.
+/// A message of serde in which words replace Rust's types.
 fn in_words(message: &str) -> String {
     let Some((before, expected)) = message.rsplit_once("expected ") else { return message.to_string() };
     let end = expected.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(expected.len());
@@ -140,7 +140,7 @@ fn nearest_name(message: &str) -> Option<String> {
     Some(did_you_mean(met, known.iter().copied()))
 }
 
-/// The known name that is most like `met`; of equally like ones the one that begins alike.
+/// The known name most similar to `met`; of equally similar names, the one with the most similar beginning.
 pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let rank = |name: &str| [likeness(met, name), strsim::jaro_winkler(&met.to_lowercase(), name)];
     let compare = |a: &&str, b: &&str| {
@@ -150,17 +150,17 @@ pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Optio
     known.into_iter().max_by(compare)
 }
 
-/// How alike a name must be for a message to suggest it.
+/// Least similarity at which a message suggests a name.
 const LIKE_ENOUGH: f64 = 0.45;
 
-/// The known name that is most like `met`, as the end of a message; nothing where none is like it.
+/// The most similar known name as the end of a message; empty where none is similar.
 pub fn did_you_mean<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let best = nearest(met, known).filter(|best| likeness(met, best) >= LIKE_ENOUGH);
     best.map_or(String::new(), |best| format!("; did you mean `{best}`?"))
 }
 
-/// Whether `met` is so like `known` that it is a slip of the keys: one letter apart, another number behind the same
-/// letters, or three letters of four the same.
+/// Whether `met` is probably a typing error for `known`: one letter apart, the same letters with another number at the end, or three letters
+/// of four the same.
 pub fn is_near(met: &str, known: &str) -> bool {
     let letters = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_lowercase();
     let same_letters = letters(met) == letters(known) && !letters(met).is_empty();
@@ -169,8 +169,8 @@ pub fn is_near(met: &str, known: &str) -> bool {
     same_letters || distance == 1 && length > 2 || 4 * distance <= length
 }
 
-/// How alike two names are: by the letters to change, as a whole and in the last part of a path, where a slip usually is. Words in
-/// common count most, so that a wrong unit leads to the same key with the right one.
+/// Similarity of two names: by the letters to change, in the whole path and in its last part, where most typing errors are. Equal first words
+/// count in addition, so that a key with a wrong unit leads to the same key with the right one.
 fn likeness(met: &str, known: &str) -> f64 {
     let (met, known) = (met.to_lowercase(), known.to_lowercase());
     let before_unit = met.matches('_').count().min(known.matches('_').count());
@@ -181,7 +181,7 @@ fn likeness(met: &str, known: &str) -> f64 {
     (letters(&met, &known) + letters(last_met, last_known)) / 2.0 + 0.1 * same as f64
 }
 
-/// Byte offset of a key path such as `geometry.zones[2].spares` in a TOML text: of the deepest part that is there.
+/// Byte offset in a TOML text of a key path such as `geometry.zones[2].spares`: of the deepest part that the text has.
 fn locate_key(text: &str, path: &str) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
     let mut found = None;

@@ -1,4 +1,4 @@
-//! What is allowed in a drive file and yet seldom meant.
+//! Notes on values that a drive file may have but its author seldom means.
 
 use super::error::Fault;
 use super::{DriveSpec, ReadAhead, SpecError, WriteCache};
@@ -6,11 +6,11 @@ use crate::{Geometry, Lbn, SeekCurve};
 
 /// Share of the cylinders that a drive should use at least; below it, capacity or geometry is likely to be miscounted.
 const USED_LEAST: f64 = 0.5;
-/// Most that a mean seek may be off the data sheet's, as a share: sheets round to a tenth of a millisecond.
+/// Largest relative difference of a mean seek from the data sheet's: sheets round to a tenth of a millisecond.
 const SEEK_OFF_MOST: f64 = 0.05;
 
 impl DriveSpec {
-    /// What is allowed in this file and yet seldom meant, each with its key. `text` is the file, and `origin` its name.
+    /// Notes on values of this file that are allowed but seldom meant, each with its key. `text` is the file, `origin` its name.
     pub fn notes(&self, geometry: &Geometry, text: &str, origin: &str) -> Vec<SpecError> {
         let [reads, writes] = self.off_the_sheet();
         let notes =
@@ -40,7 +40,7 @@ impl DriveSpec {
         })
     }
 
-    /// Whether the mean seek of the curve, for reads and for writes, is far from the data sheet's.
+    /// Faults where the curve's mean seek, for reads and for writes, is far from the data sheet's.
     fn off_the_sheet(&self) -> [Option<Fault>; 2] {
         let (seek, cylinders) = (&self.mechanics.seek, self.geometry.cylinders);
         let Some(sheet) = seek.sheet else { return [None, None] };

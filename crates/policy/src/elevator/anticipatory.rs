@@ -1,6 +1,6 @@
-//! anticipatory (Linux 2.6 `as-iosched`): as deadline, in batches of time. Between two reads it may hold the others back: while the
-//! read that it dispatched last is at the drive, and then for a moment in which the same process may issue its next read. It does so where
-//! that process is known to think briefly and no waiting read is close. So a drive with a queue of its own has one command at a time.
+//! anticipatory (Linux 2.6 `as-iosched`): as deadline, with batches limited by time. After it has dispatched a read, it may hold other
+//! requests back: until that read completes, and then briefly, so that the same process can issue its next read. It does so where the
+//! process is known to think briefly and no waiting read is close. A drive with an internal queue then has one command at a time.
 //!
 //! Not modelled: processes that end, reads by cooperating processes, and the wait for an empty drive between batches of reads and writes.
 //!
@@ -132,7 +132,7 @@ impl Anticipatory {
         self.processes.slot_of(u64::from(source), Process::default)
     }
 
-    /// Whether the request of another process is so near to the last read that a wait of `process` for a nearer one does not pay.
+    /// Whether a request of another process is so close to the last read that waiting for a closer one of `process` does not pay.
     fn is_close(&self, waited: Nanos, process: &Process, entry: &Entry) -> bool {
         let (last, next) = (self.positions[0], entry.lbn());
         let ahead = CLOSE << (waited.0 / 1_000_000).min(20);
@@ -162,7 +162,7 @@ impl Anticipatory {
         self.runs[direction].expired(now, self.expire[direction], pool)
     }
 
-    /// Begins a wait, if one pays in the place of `next`.
+    /// Begins a wait if it pays more than dispatching `next`; returns whether it began.
     fn begins_wait(&mut self, now: Instant, next: Option<&Entry>) -> bool {
         if self.wait == Anticipation::Over || self.antic == Nanos::ZERO || self.ends_wait(now, next) {
             return false;
@@ -173,7 +173,7 @@ impl Anticipatory {
         true
     }
 
-    /// Whether a wait is on; one that has expired ends.
+    /// Whether a wait is in progress; ends one that has expired.
     fn waits(&mut self, now: Instant) -> bool {
         match self.wait {
             Anticipation::ForNext(until) if now >= until => {

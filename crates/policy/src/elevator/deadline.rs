@@ -1,5 +1,5 @@
-//! deadline (Linux `mq-deadline`): batches upward by block number in one direction, reads before writes; a request whose
-//! time is up starts the next batch. Urgent requests go before all others, until one of those has waited for too long. Requests of the idle class
+//! deadline (Linux `mq-deadline`): batches of reads or of writes, upward by block number, reads before writes; a request whose time is up
+//! starts the next batch. Urgent requests go before all others, until one of those has waited for too long. Requests of the idle class
 //! go while no other is in the queue or at the device, or once one of them has waited for too long.
 //!
 //! *Source:* Linux `block/mq-deadline.c` (the behaviour, names and defaults).

@@ -1,4 +1,4 @@
-//! Shared by the elevators that are fair among processes: a queue for each process, and when the disk idles for one of them.
+//! Shared by the elevators that are fair among processes: a queue for each process, and the decision when the disk idles for one of them.
 //!
 //! *Source:* Linux `block/cfq-iosched.c` and `block/bfq-iosched.c`, where they do the same.
 
@@ -36,7 +36,7 @@ pub(super) struct Shared {
     /// Mean think time up to which waiting for a process pays.
     pub(super) think_most: Nanos,
     back: BackSeek,
-    /// Far requests of the last 32 beyond which a process jumps.
+    /// A process jumps if more than this number of its last 32 requests were far.
     jumps: u32,
     position: u64,
     in_flight: u32,
@@ -75,7 +75,7 @@ impl Shared {
         self.position = entry.end();
     }
 
-    /// A request of a queue is done: until when to keep the disk idle for the queue, if that may pay.
+    /// Records that a request of a queue completed. Returns until when to keep the disk idle for the queue, if that may pay.
     pub(super) fn end(&mut self, queue: &mut ProcessQueue, now: Instant) -> Option<Instant> {
         self.in_flight -= 1;
         queue.in_flight -= 1;

@@ -1,5 +1,5 @@
-//! insertion: one queue, sorted as requests come. A request is put behind the one it follows upward by block number, from the
-//! request in service on and then from the lowest block again; it overtakes none that was overtaken as often as its kind may be.
+//! insertion: one queue, sorted as requests arrive. A request is inserted in ascending block order that begins at the request in service
+//! and then continues from the lowest block. It overtakes no request that has been overtaken as often as its kind may be.
 //!
 //! Modelled: the request in service stays at the head of the queue, as before an IDE drive; requests that are inserted or merged
 //! before a waiting one use up its latency, which Linux counts in requests. A waiting request without latency, and all before it,
@@ -89,7 +89,7 @@ impl Insertion {
         self.queue.iter().rposition(Item::is_starving)
     }
 
-    /// Where a request for `lbn` goes: behind the first request, from the last starving one on, which it follows upward.
+    /// Index at which a request for `lbn` is inserted: its place in ascending block order, searched from the last starving request on.
     fn insertion_index(&self, lbn: u64) -> usize {
         let first = self.last_starving();
         let (mut before, mut index) = match (first, self.head) {
@@ -111,7 +111,7 @@ impl Insertion {
         index
     }
 
-    /// All requests from `index` on were overtaken again.
+    /// Counts one more overtaking of all requests from `index` on.
     fn overtake(&mut self, index: usize) {
         self.queue[index..].iter_mut().for_each(Item::is_overtaken);
     }

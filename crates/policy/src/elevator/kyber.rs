@@ -1,5 +1,5 @@
-//! kyber: reads and writes in turns of batches, each kind in order of arrival; the number of writes or reads at the device is limited while the other
-//! kind exceeds its target latency.
+//! kyber: alternate batches of reads and writes, each kind in order of arrival; it limits the number of requests of one kind at the device
+//! while the other kind exceeds its target latency.
 //!
 //! *Source:* Linux `block/kyber-iosched.c` since 4.20 (the behaviour, names and defaults). Not modelled: the share of the queue's requests that
 //! writes for which no process waits may take (three quarters), and its queue for each processor.
@@ -54,7 +54,7 @@ const SAMPLES_TIMEOUT: Nanos = Nanos::from_secs(1);
 #[derive(Debug, Default)]
 struct LatencyBuckets {
     counts: [u32; BUCKETS],
-    /// When a percentile is computed of however few samples.
+    /// When a percentile is computed even from few samples.
     timeout: Option<Instant>,
 }
 
@@ -65,7 +65,7 @@ impl LatencyBuckets {
         self.counts[bucket.min(BUCKETS as u64 - 1) as usize] += 1;
     }
 
-    /// The bucket with this percentile, after which the samples are dropped. None, and they are kept, while they are too few.
+    /// The bucket with this percentile, after which the samples are dropped. None, and the samples are kept, while they are too few.
     fn percentile(&mut self, now: Instant, percent: u32) -> Option<usize> {
         let samples: u32 = self.counts.iter().sum();
         if samples == 0 {

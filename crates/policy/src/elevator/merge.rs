@@ -1,7 +1,7 @@
-//! Merging: a request that begins where a waiting one ends, ends where one begins, or asks for the same blocks becomes
-//! one with it.
+//! Merging: a request that begins where a waiting one ends, ends where one begins, or requests the same blocks is merged
+//! with it.
 //!
-//! Linux merges what is adjacent. Requests that overlap it leaves to the page cache; DiskSim's driver has them ride along.
+//! Linux merges adjacent requests and leaves overlapping ones to the page cache; DiskSim's driver merges those, too.
 //! *Source:* the behaviour of Linux's block layer (back, front, and joining the two neighbours of a gap that closes);
 //! DiskSim 4.0 manual, "Overlapping request scheme".
 
@@ -23,7 +23,7 @@ pub struct MergeRule {
 }
 
 impl MergeRule {
-    /// Every request stays alone.
+    /// No request is merged.
     pub const NONE: MergeRule = MergeRule { adjacent: false, overlapping: false, sectors_max: u32::MAX };
 
     fn joins(&self, first: (u64, u64), second: (u64, u64)) -> bool {
@@ -67,7 +67,7 @@ pub(super) fn takes_at_front(rule: MergeRule, entry: &Entry, ask: &Request) -> b
     rule.joins((ask.lbn.0, ask.end().0), (entry.lbn(), entry.end()))
 }
 
-/// Whether two requests are of one kind, so that nothing is lost when they are one.
+/// Whether two requests agree in FUA, class and duration limit, so that merging them loses nothing.
 pub(super) fn alike(entry: &Entry, ask: &ElevatorRequest) -> bool {
     entry.request.fua == ask.request.fua
         && (entry.urgent, entry.idle, entry.limit) == (ask.urgent, ask.idle, ask.limit)

@@ -85,7 +85,7 @@ pub enum Added {
 pub struct Dispatch {
     /// Its number, to be passed to [`Elevator::completed`].
     pub entry: EntryId,
-    /// All blocks of those merged into it.
+    /// The merged request: all blocks of its parts.
     pub request: Request,
 }
 
@@ -114,7 +114,7 @@ pub fn all() -> &'static [Listed] {
     ]
 }
 
-/// There is no elevator of that name.
+/// No elevator has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no elevator is called `{name}`; the nearest is `{}`", nearest.unwrap_or("noop"))]
 pub struct UnknownElevator {
@@ -137,7 +137,7 @@ pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
 /// The algorithm behind an elevator: which of the waiting requests goes next.
 trait Scheduler: fmt::Debug + Send {
     fn add(&mut self, now: Instant, id: u32, pool: &Pool);
-    /// A waiting request that was as `before` took others in.
+    /// A waiting request, until now as in `before`, had others merged into it.
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool);
     /// A waiting request became part of another.
     fn remove(&mut self, id: u32, pool: &Pool);
@@ -145,15 +145,15 @@ trait Scheduler: fmt::Debug + Send {
     fn merged(&mut self, _id: u32, _at_front: bool) {}
     /// The waiting request `gone` is about to become part of `into`.
     fn absorbed(&mut self, _into: u32, _gone: u32) {}
-    /// The request to go now; it waits no longer.
+    /// Removes and returns the request to dispatch now.
     fn dispatch(&mut self, now: Instant, pool: &Pool) -> Option<u32>;
-    /// A request that went is done.
+    /// A dispatched request completed.
     fn completed(&mut self, _now: Instant, _id: u32, _pool: &Pool) {}
     /// When to call again, while requests wait and none may go.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
-    /// Replaces the order; returns whether the scheduler has one order at all.
+    /// Replaces the order; false if the scheduler does not use an order that can be replaced.
     fn set_order(&mut self, _order: Box<dyn Order>) -> bool {
         false
     }
@@ -184,7 +184,7 @@ fn class_of(entry: &Entry) -> usize {
 
 /// Classes of [`class_of`].
 const CLASSES: usize = 3;
-/// That of requests that are served only where no other class has any, or after a time.
+/// The class of requests that are served only where no other class has any, or after a time.
 const IDLE: usize = 2;
 
 /// A host's queue for one device: merging, and an algorithm that chooses.
@@ -205,8 +205,8 @@ impl Elevator {
         Ok(Elevator::new((find(name)?.build)(tuning), rule))
     }
 
-    /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`. With a map
-    /// it uses the map's positions, else block numbers, whatever it needs.
+    /// A host's queue in the order called `name`, over the oldest `window` requests (1,024 at most) for a disk of `sectors`. With a map
+    /// the order uses the map's positions; without one it uses block numbers in their place.
     ///
     /// *Errors:* there is no such order; the error names the nearest.
     pub fn with_order(
@@ -279,7 +279,7 @@ impl Elevator {
         Some(Dispatch { entry: EntryId(id), request: entry.request })
     }
 
-    /// A request that was dispatched is done.
+    /// Records that a dispatched request completed.
     pub fn completed(&mut self, now: Instant, entry: EntryId) {
         self.scheduler.completed(now, entry.0, &self.pool);
         self.pool.release(entry.0);

@@ -1,4 +1,4 @@
-//! noop: first in, first out. Merging is all it leaves to the host.
+//! noop: first in, first out. The host only merges.
 //!
 //! *Source:* Linux 2.6 `noop-iosched` (the behaviour).
 

@@ -1,10 +1,10 @@
 //! Any order of [`crate::order`] in a host's queue, with the host's knowledge of the disk.
 //!
-//! Without a map of the disk that is block numbers, and an order that needs cylinders or positioning times gets distances in
-//! blocks: SSTF and SPTF both choose the nearest block then. With a [`DiskMap`] it gets the map's positions.
+//! Without a map of the disk the host knows block numbers alone, and an order that needs cylinders or positioning times gets distances
+//! in blocks: SSTF and SPTF then both choose the nearest block. With a [`DiskMap`] it gets the map's positions.
 //! The arm is assumed to be where the last request ended, which is true while the drive has one command at a time and serves it
-//! from the media. Requests beyond the window wait in order of arrival. Urgent requests may go first, by an order of their own
-//! from where the last request of either kind ended.
+//! from the media. Requests beyond the window wait in order of arrival. Urgent requests may go first, in a separate order that starts
+//! where the last request of either kind ended.
 
 use headstack_model::{Instant, Lbn, Nanos, Request};
 use std::collections::VecDeque;
@@ -96,7 +96,7 @@ impl BlockDistance {
         self.last
     }
 
-    /// The request that was dispatched last is this one.
+    /// Records the request that was dispatched last.
     pub(crate) fn dispatched(&mut self, request: &Request) {
         (self.began, self.last) = (request.lbn, request.end());
     }

@@ -3,7 +3,7 @@
 use headstack_model::{Instant, Request};
 use slab::Slab;
 
-/// A request in an elevator. Several merged ones are one.
+/// A request in an elevator. Merged requests are one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) request: Request,
@@ -12,9 +12,9 @@ pub(super) struct Entry {
     pub(super) idle: bool,
     pub(super) limit: u8,
     pub(super) sync: bool,
-    /// When the oldest of those merged into it came.
+    /// When the oldest of the requests merged into it arrived.
     pub(super) added: Instant,
-    /// Its place in the order of arrival: the least of those merged into it.
+    /// Its rank in the order of arrival: the lowest of the requests merged into it.
     pub(super) turn: u64,
 }
 

@@ -38,7 +38,7 @@ impl Think {
         self.ended = Some(now);
     }
 
-    /// A request of the process came. Times beyond `most` count as that.
+    /// Records that a request of the process arrived. Think times beyond `most` count as `most`.
     pub(super) fn note_arrival(&mut self, now: Instant, most: Nanos) {
         if let Some(ended) = self.ended {
             self.time.add(now.since(ended).min(most).0);
@@ -62,7 +62,7 @@ impl Jumps {
     /// Blocks beyond which a request is far (`CFQQ_SEEK_THR`, `BFQQ_SEEK_THR`).
     const FAR: u64 = 800;
 
-    /// A request of the process came, from `lbn` up to `end`.
+    /// Records a request of the process, from `lbn` up to `end`.
     pub(super) fn note_request(&mut self, lbn: u64, end: u64) {
         let far = self.last.is_some_and(|last| lbn.abs_diff(last) > Jumps::FAR);
         self.far = (self.far << 1) | u32::from(far);

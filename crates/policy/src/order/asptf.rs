@@ -1,7 +1,7 @@
 //! ASPTF: SPTF less a share of the age.
 //!
-//! The time counted is T − W E / 1000 for a positioning time T and an age E: W says how many thousandths of its age a
-//! request gets off.
+//! The cost is T − W E / 1000 for a positioning time T and an age E: W is the share of the age, in thousandths, that is
+//! subtracted.
 
 use headstack_model::{Instant, Nanos};
 
@@ -38,7 +38,7 @@ impl Algorithm for Asptf {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ageing {
-    /// In thousandths of millionths.
+    /// W / 1000, in units of 10⁻⁹.
     share: u64,
 }
 
@@ -47,7 +47,7 @@ impl Ageing {
         Ageing { share: text::millionths(thousandths) }
     }
 
-    /// The time counted at `now`, in 10⁻⁹ ns: of a positioning time and an arrival.
+    /// The cost at `now`, in 10⁻⁹ ns, as a function of the positioning time and the arrival.
     pub(super) fn key(self, now: Instant) -> impl Fn(Nanos, Instant) -> i128 {
         move |time, arrived| {
             let off = i128::from(self.share) * i128::from(now.since(arrived).0);

@@ -71,7 +71,7 @@ fn blocks(queue: &QueueView<'_>, may: impl Fn(usize) -> bool) -> impl Iterator<I
     allowed.map(|index| (queue.slots[index].request.lbn.0, index))
 }
 
-/// The first of a stretch of the requests by cylinder that may be chosen.
+/// The first request that may be chosen, of a part of the order by cylinder.
 fn first_in(
     queue: &QueueView<'_>,
     from: usize,

@@ -2,7 +2,7 @@
 
 use crate::queue::QueueView;
 
-/// The requests that came before the one of this number.
+/// The requests whose numbers are below `before`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     before: u64,

@@ -39,7 +39,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// From the time of a read and of a write in ms.
+    /// Deadlines from the times allowed for a read and for a write, in ms.
     pub(super) fn new(values: &[f64]) -> Deadlines {
         Deadlines { read: Nanos::from_ms(values[0]), write: Nanos::from_ms(values[1]) }
     }

@@ -14,9 +14,9 @@ pub(super) type Found<K> = (K, u16);
 
 pub(super) const NONE_FOUND: u16 = u16::MAX;
 
-/// The request, of those in `range` of the queue by cylinder that may be chosen, for which `key` of the positioning time
-/// and of the request is least, unless `best` is less. `key` must not fall as the time grows; `floor` of a time is no more
-/// than the key of any request of the queue with that time.
+/// Of the requests in `range` of the queue by cylinder that may be chosen, the one with the least `key` of its positioning time and
+/// itself; `best` if that is less. `key` must not fall as the time grows. `floor` of a time must not exceed the key of any request of the
+/// queue with that time.
 #[inline]
 pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
     queue: &QueueView<'_>,
@@ -63,8 +63,8 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
     }
 }
 
-/// The index of the request for which `key` of the positioning time and the arrival is least, unless `best` is less. `key` must not
-/// fall as the time grows, or as the arrival is later. A host's queue may hold the oldest request behind younger ones.
+/// The index of the request with the least `key` of its positioning time and arrival; `best` if that is less. `key` must not fall as the
+/// time grows, or as the arrival is later. A host's queue may hold the oldest request behind younger ones.
 #[inline]
 pub(super) fn least_by_arrival<C: AccessCost + ?Sized, K: Copy + Ord>(
     queue: &QueueView<'_>,

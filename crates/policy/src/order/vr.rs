@@ -1,4 +1,4 @@
-//! V(R): the nearest cylinder, where turning round counts as R times all cylinders of the disk. V(0) is SSTF, V(1) is LOOK.
+//! V(R): the nearest cylinder, where a reversal adds R times all cylinders of the disk. V(0) is SSTF, V(1) is LOOK.
 
 use super::axis::Axis;
 use super::built_in::Algorithm;

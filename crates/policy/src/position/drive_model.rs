@@ -70,7 +70,7 @@ impl DriveModel {
         self.mechanics.spindle().period()
     }
 
-    /// Time from a command's start to when the arm sets out for it.
+    /// Time from a command's start until the arm starts to move for it.
     pub(super) fn overhead(&self, op: Op) -> Nanos {
         if op == Op::Write { self.write_overhead } else { self.read_overhead }
     }
@@ -98,7 +98,7 @@ impl DriveModel {
         self.mechanics.spindle().time_of_units(u64::try_from(units).unwrap_or(u64::MAX))
     }
 
-    /// Time from the end of a read's last sector to the answer, after the part of the bus transfer that the media hide.
+    /// Time from the end of a read's last sector to the answer: the part of the bus transfer that does not overlap the media transfer.
     pub(super) fn tail(&self, request: &Request) -> Nanos {
         let bus = |sectors: u64| Nanos((sectors as f64 * self.bus_sector_ns) as u64);
         let sectors = u64::from(request.sectors);
@@ -107,9 +107,9 @@ impl DriveModel {
         bus(1).max(bus(sectors).saturating_sub(rest)) + self.read_completion
     }
 
-    /// The least time from a read's start to its answer, from `arm` if that is where the arm is: what is faster came from a cache.
+    /// The least time from a read's start to its answer from the media; a faster read came from a cache. `arm` is the arm's track, if known.
     ///
-    /// It is a lower bound with room for a wrong seek curve: half of the overhead and three quarters of the seek.
+    /// It is a lower bound that allows for a wrong seek curve: half of the overhead and three quarters of the seek.
     pub(super) fn least_service(&self, arm: Option<TrackPlace>, request: &Request) -> Nanos {
         let to = self.target(request.lbn).0;
         let seek = arm.map_or(Nanos::ZERO, |arm| self.mechanics.reposition(arm, to, false));

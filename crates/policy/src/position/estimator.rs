@@ -8,7 +8,7 @@ use crate::queue::Slot;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, TrackPlace};
 use std::collections::VecDeque;
 
-/// Reads from the media after which a drive file that they do not agree with is that of another disk: four searches of the phase.
+/// Number of reads from the media without a phase after which the drive file counts as that of another disk: four searches of the phase.
 const UNFOUND_MOST: u32 = 256;
 /// Ends of earlier reads that are remembered, because the drive may have read ahead from there.
 const REMEMBERED: usize = 32;
@@ -63,11 +63,11 @@ pub struct PositionEstimator {
     /// When the disk is predicted to have done all that was sent.
     free_at: Instant,
     last_end: Instant,
-    /// The track of the arm, where the last request left it there for certain.
+    /// The track of the arm, if the last request certainly left it there.
     arm: Option<TrackPlace>,
     read_ends: VecDeque<Lbn>,
     errors: VecDeque<Nanos>,
-    /// Predictions that were a turn or more off, and all of them.
+    /// Predictions that were half a turn or more off, and all predictions.
     missed: u64,
     predicted: u64,
 }
@@ -108,7 +108,7 @@ impl PositionEstimator {
         Some(self.model.predict(&self.phase, now, arm, request))
     }
 
-    /// A request was sent to the disk. Its number must not be that of one at the disk.
+    /// Records that a request was sent to the disk. No request at the disk may have the same number.
     pub fn issued(&mut self, now: Instant, id: u32, request: &Request) {
         let is_alone = self.sent.is_empty();
         self.sent.iter_mut().for_each(|other| other.is_alone = false);
@@ -128,7 +128,7 @@ impl PositionEstimator {
         self.arm = None;
     }
 
-    /// The disk got another command than a read or a write: nothing is known of the arm's track then.
+    /// Records that the disk got a command other than a read or a write: the arm's track is then unknown.
     pub fn disturbed(&mut self) {
         self.arm = None;
         for other in &mut self.sent {
@@ -136,7 +136,7 @@ impl PositionEstimator {
         }
     }
 
-    /// A request ended, with success or not. Returns what it showed of a prediction. Panics where it was not at the disk.
+    /// Records that a request ended, with success or not. Returns what it showed of a prediction. Panics where it was not at the disk.
     pub fn completed(&mut self, now: Instant, id: u32, is_good: bool) -> Option<Observation> {
         let found = self.sent.iter().position(|sent| sent.id == id);
         let sent = self.sent.swap_remove(found.expect("what ended was at the disk"));
@@ -207,7 +207,7 @@ impl PositionEstimator {
         Observation { predicted: prediction.ends.since(sent.issued), measured: now.since(sent.issued) }
     }
 
-    /// The error of the last predictions that a share of them keep to; none without predictions.
+    /// The error that `share` of the last predictions do not exceed; none without predictions.
     pub fn error(&self, share: f64) -> Option<Nanos> {
         let mut errors: Vec<Nanos> = self.errors.iter().copied().collect();
         errors.sort_unstable();

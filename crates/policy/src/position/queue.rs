@@ -1,4 +1,4 @@
-//! A host's queue before a real disk, ordered by position while the drive file agrees with the disk, else by block number.
+//! A host's queue in front of a real disk, ordered by position while the drive file agrees with the disk, else by block number.
 
 use super::drive_model::DriveModel;
 use super::estimator::{MapState, PositionEstimator};
@@ -11,10 +11,10 @@ use slab::Slab;
 use std::collections::VecDeque;
 use thiserror::Error;
 
-/// Order by block number: what the queue does without a drive file that agrees.
+/// The order by block number, which the queue uses while no drive file agrees with the disk.
 const BY_BLOCK: &str = "c-look";
 
-/// An order that cannot be used before a real disk.
+/// An order that cannot be used in front of a real disk.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum PositionOrderError {
@@ -79,9 +79,9 @@ pub struct OrderView {
     pub state: MapState,
     pub waiting: usize,
     pub at_disk: u32,
-    /// Error of the last predictions that half of them keep to; none without predictions.
+    /// Error that half of the last predictions do not exceed; none without predictions.
     pub error_p50: Option<Nanos>,
-    /// The same for nine in ten of them.
+    /// Error that nine in ten of the last predictions do not exceed.
     pub error_p90: Option<Nanos>,
     /// Predictions that were compared with their requests.
     pub predictions: u64,
@@ -114,14 +114,14 @@ pub struct PositionQueue {
 }
 
 impl PositionQueue {
-    /// An empty queue before the disk of a drive file.
+    /// An empty queue in front of the disk of a drive file.
     pub fn new(model: DriveModel, wanted: PositionOrder) -> PositionQueue {
         let (bytes, sector_bytes) = (model.bytes(), model.sector_bytes());
         let estimator = Some(PositionEstimator::new(model));
         PositionQueue { estimator, ..PositionQueue::by_block(bytes, sector_bytes, wanted) }
     }
 
-    /// An empty queue before a disk whose drive file is of another one: it is ordered by block number.
+    /// An empty queue in front of a disk whose drive file describes another disk; it is ordered by block number.
     pub fn by_block(bytes: u64, sector_bytes: u32, wanted: PositionOrder) -> PositionQueue {
         PositionQueue {
             wanted,
@@ -139,7 +139,7 @@ impl PositionQueue {
         }
     }
 
-    /// Takes a command. Reads and writes wait for a place in the window; all others go next.
+    /// Accepts a command. Reads and writes wait for a place in the window; all others go next.
     pub fn submit(&mut self, now: Instant, command: Command) {
         if self.request(&command).is_none() {
             return self.others.push_back(command);
@@ -175,7 +175,7 @@ impl PositionQueue {
         Some(command)
     }
 
-    /// A command of the disk ended, with success or not.
+    /// Records that a command of the disk ended, with success or not.
     pub fn completed(&mut self, now: Instant, id: u32, is_good: bool) {
         let found = self.at_disk.iter().position(|other| *other == id);
         if let Some(found) = found {

@@ -1,7 +1,7 @@
 //! The reserve of time that the host leaves before a sector, so that an arm or a command that is a little late still meets it.
 //!
-//! A sector missed costs a turn, a sector left out costs the difference to the next best. The reserve follows the outcomes of the
-//! reads near its edge: a missed sector raises it, a met one lowers it by an eighth of that. So one in nine of those is missed, where
+//! A missed sector costs a turn; a sector that is not tried costs the difference to the next best. Only reads near the edge of the reserve
+//! change it: a missed sector raises it by a step, a met one lowers it by an eighth of a step. So one in nine of these reads misses; there
 //! another tenth of a millisecond costs about as much as the turns that it saves.
 //!
 //! *Source:* ours.
@@ -10,7 +10,7 @@ use headstack_model::Nanos;
 
 /// Steps of the reserve in a turn.
 const STEPS: u64 = 256;
-/// Steps of the reserve at first: about what a busy host is late by.
+/// Steps of the reserve at first: about the delay of a busy host.
 const FIRST_STEPS: u64 = 4;
 /// Largest reserve, in steps: an eighth of a turn.
 const MOST_STEPS: u64 = 32;

@@ -1,12 +1,12 @@
 //! The angle of a disk's spindle by the host's clock.
 //!
-//! A read from the media ends when its last sector has passed under the head, so each end says the angle at that time, whatever the
-//! disk did before. The phase, angle minus what the speed alone would give, is searched in the last reads: they agree if most of
-//! them lie within an arc. Then it is followed with a filter of second order, for phase and for the difference of speed, which also
-//! covers the drift of the host's clock. Ends that are far off are late, or of reads that a cache answered: they move nothing. Once
+//! A read from the media ends when its last sector has passed under the head, so each end gives the angle at that time, whatever the
+//! disk did before. The phase is the angle minus what the speed alone would give. It is searched in the last reads, which agree if most
+//! of their phases lie within an arc. Then a filter of second order follows it, for phase and for the difference of speed, which also
+//! covers the drift of the host's clock. Ends that are far off are late, or of reads that a cache answered, and have no effect. Once
 //! most ends are far off, the phase is lost and searched again.
 //!
-//! All is in integers, so that every machine decides alike.
+//! All arithmetic is in integers, so that every machine decides the same.
 
 use headstack_model::{Angle, Instant, Nanos, Spindle};
 

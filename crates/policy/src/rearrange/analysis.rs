@@ -5,7 +5,7 @@ use super::list_error::{ListError, caught_share};
 use super::replacement::CounterReplacement;
 use headstack_model::{Instant, Nanos};
 
-/// Shares of a period's references.
+/// Shares of a period's references that a region catches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CaughtShares {
     /// Blocks of the region.
@@ -14,7 +14,7 @@ pub struct CaughtShares {
     pub own: f64,
     /// What the hot list of the last period with references catches; `None` in the first.
     pub last: Option<f64>,
-    /// The same of the hot list of bounded counters; `None` in the first.
+    /// What the last hot list of the bounded counters catches; `None` in the first period.
     pub last_counted: Option<f64>,
 }
 
@@ -75,8 +75,8 @@ impl ReferenceAnalysis {
         }
     }
 
-    /// Counts a reference. Returns the period that ended before it, if one with references did. A time before the last one's counts as
-    /// the current period.
+    /// Counts a reference. Returns the period that it ends, if that period had references. A time before the last reference's counts in the
+    /// current period.
     pub fn observe(&mut self, time: Instant, block: u64) -> Option<PeriodAnalysis> {
         let start = *self.start.get_or_insert(time);
         let number = time.since(start).0 / self.period.0;

@@ -2,7 +2,7 @@
 //!
 //! *Source:* S. Akyürek, K. Salem, "Adaptive block rearrangement" (ACM TOCS 13(2), 1995): a counter is updated, or created, with each
 //! reference; counters are bounded, and at least as many as blocks are reserved. Which counter is replaced when none is free is not
-//! stated in our source; [`FirstCome`] replaces none, and [`SpaceSaving`](super::SpaceSaving) is ours. [`ExactCounts`] is the yardstick.
+//! stated in our source; [`FirstCome`] replaces none, and [`SpaceSaving`](super::SpaceSaving) is ours. [`ExactCounts`] is for comparison.
 //!
 //! Not modelled: the memory area through which the driver passes block numbers to a process. Every reference is counted at once, and
 //! none is lost.
@@ -77,7 +77,7 @@ struct CounterList {
 }
 
 impl CounterList {
-    /// With room for this number of counters; more make it grow.
+    /// A list with room for this number of counters; it grows if there are more.
     fn new(counters: usize) -> CounterList {
         CounterList { counts: Vec::with_capacity(counters), index: BlockIndex::new(counters) }
     }
@@ -180,7 +180,7 @@ pub struct FirstCome {
 }
 
 impl FirstCome {
-    /// With at most this number of counters.
+    /// An analyzer with at most this number of counters.
     pub fn new(counters: usize) -> FirstCome {
         FirstCome { most: counters, list: CounterList::new(counters) }
     }

@@ -31,7 +31,7 @@ pub struct TransitionCounts {
 }
 
 impl TransitionCounts {
-    /// No references to this number of items.
+    /// Counts for this number of items, all of them zero.
     pub fn new(items: u32) -> TransitionCounts {
         TransitionCounts { items, counts: BTreeMap::new(), last: None }
     }
@@ -45,7 +45,7 @@ impl TransitionCounts {
         }
     }
 
-    /// Counts references to an item that each followed one to another.
+    /// Counts `count` references to `item`, each directly after one to `before`.
     ///
     /// Panics if there is no such item.
     pub fn add(&mut self, before: u32, item: u32, count: u64) {

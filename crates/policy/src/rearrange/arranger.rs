@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// Attempts at a copy, each spoiled by a write to its block, after which it is left for the next period.
 const ATTEMPTS: u8 = 8;
 
-/// Planned copies that are tried for one that can begin: requests in flight block others.
+/// Planned copies that are checked to find one that can begin: requests in flight block others.
 const TRIES: usize = 16;
 
 /// A copy between a block's home and a slot.
@@ -83,7 +83,7 @@ impl CopyPlan {
         (self.outs.len(), self.ins.len())
     }
 
-    /// Plans a copy again that a write has spoiled; returns whether it was.
+    /// Plans a spoiled copy again; returns whether it was, which it is not after its last attempt.
     pub(super) fn retry(&mut self, mut copy: PlannedCopy) -> bool {
         copy.attempts += 1;
         if copy.attempts < ATTEMPTS {

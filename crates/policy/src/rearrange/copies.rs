@@ -22,14 +22,14 @@ pub(super) struct ActiveCopy {
 }
 
 impl Rearranger {
-    /// Copies of these blocks in flight are of old content.
+    /// Marks the copies of these blocks in flight as spoiled.
     pub(super) fn spoil_copies(&mut self, (first, last): (u64, u64)) {
         for (_, copy) in &mut self.copies {
             copy.is_spoiled |= (first..=last).contains(&copy.planned.block);
         }
     }
 
-    /// Replaces the plan. Copies in flight are not of it: they have no effect.
+    /// Replaces the plan and cancels the copies in flight, which then have no effect.
     pub(super) fn replace_plan(&mut self, plan: CopyPlan) {
         let (outs, ins) = self.plan.pending();
         self.counters.abandoned += (outs + ins) as u64;
@@ -128,7 +128,7 @@ impl Rearranger {
             && self.region.home(Lbn(first)).1 >= self.block_sectors
     }
 
-    /// A copy has been read.
+    /// Handles the end of a copy's read.
     pub(super) fn end_copy_read(&mut self, key: u32, result: Result<(), BlockError>) {
         let copy = self.copies[key as usize];
         if result.is_err() || copy.is_spoiled || copy.is_cancelled {
@@ -137,7 +137,7 @@ impl Rearranger {
         self.transfer(key, CommandPurpose::CopyWrite(key), BlockAccess::Write);
     }
 
-    /// A copy has been written.
+    /// Handles the end of a copy's write.
     pub(super) fn end_copy_write(&mut self, key: u32, result: Result<(), BlockError>) {
         let copy = self.copies[key as usize];
         if result.is_err() || copy.is_spoiled || copy.is_cancelled {
@@ -155,7 +155,7 @@ impl Rearranger {
         self.actions.push_back(RearrangeAction::Record(TableChange { slot, block: Some(block) }));
     }
 
-    /// A copy ends without effect.
+    /// Ends a copy without effect.
     fn abandon(&mut self, key: u32, result: Result<(), BlockError>) {
         let ActiveCopy { planned, started, is_cancelled, .. } = self.copies.remove(key as usize);
         self.pace.copy_ends(self.now, started);

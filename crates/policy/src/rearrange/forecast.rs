@@ -3,7 +3,7 @@
 //! Each block has a score: its references per period, averaged with weights that fall from period to period. Several weights are tried at
 //! once; the one in force is that whose hottest blocks caught the most references lately, so it follows the drift. A score is not yet a
 //! forecast, because the hottest blocks of a period are in part those that were hot by chance. Scores are therefore corrected by what
-//! blocks of a like score really got in the periods after. The share of its references that the hottest blocks keep from one period to the
+//! blocks of a similar score actually got in the periods after. The share of its references that the hottest blocks keep from one period to the
 //! next says for how many periods a copy stays useful.
 //!
 //! A block is copied where its references while it stays hot exceed the cost of the copy, given in references, and a copy gives way
@@ -30,7 +30,7 @@ const LONGEST: u64 = 20;
 /// Scores that are kept, for each block of the region. *Source:* assumption, as many as counters by default.
 const SCORES_PER_SLOT: usize = 4;
 
-/// Classes of scores, by powers of two, that are corrected apart.
+/// Classes of scores, by powers of two, each of which is corrected separately.
 const CLASSES: usize = 24;
 
 /// A block with the references that it is expected to get in the next period.
@@ -41,7 +41,7 @@ pub(super) struct ExpectedBlock {
     pub(super) expected: u64,
 }
 
-/// What scores promised and what came, both in parts of a reference; older ones count less.
+/// References that scores predicted and those that occurred, both in parts of a reference; older ones count less.
 #[derive(Clone, Copy, Debug, Default)]
 struct ForecastRecord {
     promised: u64,
@@ -54,7 +54,7 @@ impl ForecastRecord {
         self.came = carried.of_count(self.came);
     }
 
-    /// A number in the proportion of what came to what was promised, 0 without evidence.
+    /// Scales a number by the ratio of occurred to predicted references; 0 without evidence.
     fn corrected(self, number: u64) -> u64 {
         let product = u128::from(number) * u128::from(self.came);
         product.checked_div(u128::from(self.promised)).map_or(0, |corrected| corrected as u64)
@@ -71,7 +71,7 @@ struct SmoothedScores {
     classes: [ForecastRecord; CLASSES],
     /// The hottest blocks of this period and of the one before.
     hottest: [Vec<u64>; 2],
-    /// References to the hottest blocks one period after, as promised, and two periods after, as what came.
+    /// References to the hottest blocks one period later, as predicted, and two periods later, as occurred.
     persistence: ForecastRecord,
 }
 
@@ -141,7 +141,7 @@ impl SmoothedScores {
     }
 }
 
-/// The forecast, with what it has learnt.
+/// The forecast, with its records of past periods.
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceForecast {
     slots: usize,
@@ -149,12 +149,12 @@ pub(super) struct ReferenceForecast {
 }
 
 impl ReferenceForecast {
-    /// For a region with this number of slots.
+    /// A forecast for a region with this number of slots.
     pub(super) fn new(slots: usize) -> ReferenceForecast {
         ReferenceForecast { slots, smoothed: CARRIED.into_iter().map(SmoothedScores::new).collect() }
     }
 
-    /// Takes the counts of a period. Only the references that a counter is sure of are used.
+    /// Ends a period with its counts. Only the references that a counter is certain of are used.
     pub(super) fn end_period(&mut self, counts: &[HotBlock]) {
         let counts = counts.iter().map(|hot| (hot.block, hot.count - hot.error));
         let counts: BTreeMap<u64, u64> = counts.filter(|(_, count)| *count > 0).collect();
@@ -164,7 +164,7 @@ impl ReferenceForecast {
         }
     }
 
-    /// The weight that caught the most.
+    /// The scores whose weight caught the most references.
     fn best(&self) -> &SmoothedScores {
         let (first, others) = self.smoothed.split_first().expect("there are weights");
         others.iter().fold(first, |best, other| if other.caught > best.caught { other } else { best })
@@ -182,9 +182,9 @@ impl ReferenceForecast {
     }
 }
 
-/// The blocks to copy and the slots for them: as long as a block exceeds the cost of its copy, first into `free` slots, and then each in
-/// place of the copy that is expected to get the least. `copies` are slots with their blocks and whether they were written; a written
-/// one costs twice, because it is written home. *Units:* `cost` in references.
+/// The blocks to copy and the slots for them. Each block must exceed the cost of its copy; they go first into `free` slots, and then in
+/// place of the copies that are expected to get the least. `copies` are slots with their blocks and whether they were written; replacing a
+/// written one costs twice, because it is written home. *Units:* `cost` in references.
 pub(super) fn worthwhile_copies(
     expected: &[ExpectedBlock],
     copies: &[(u32, u64, bool)],

@@ -1,4 +1,4 @@
-//! Numbers of blocks with a small value each: a hash table of fixed size that iterates over nothing, so that it has no order.
+//! A hash table of fixed size from block numbers to small values. It cannot be iterated over, so its order has no effect.
 
 /// The value of an empty place.
 const EMPTY: u32 = u32::MAX;

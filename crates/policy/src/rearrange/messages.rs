@@ -9,7 +9,7 @@ pub enum BlockAccess {
     Read,
     /// It changes them: writes, zeroes or trims.
     Write,
-    /// It has none: what was answered before becomes durable.
+    /// It has no blocks: everything answered before becomes durable.
     Flush,
 }
 
@@ -43,7 +43,7 @@ pub enum CommandBuffer {
 /// A command for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockCommand {
-    /// Identifies its end. Reused once it has ended.
+    /// Identifies the command when it ends; reused afterwards.
     pub id: u32,
     /// What it does.
     pub access: BlockAccess,

@@ -1,4 +1,4 @@
-//! Adaptive block rearrangement: blocks that are used often are copied to where the arm dwells.
+//! Adaptive block rearrangement: blocks that are used often are copied to where the arm usually is.
 //!
 //! The rearranger stands before a disk or an array. It counts the references to blocks ([`ReferenceAnalyzer`]). At the end of each
 //! period it copies the hottest blocks into a reserved region ([`ReservedRegion`]), each to a slot that a [`HotPlacement`] chooses. From
@@ -244,7 +244,7 @@ impl Rearranger {
         self.periods.counters_since(&self.counters)
     }
 
-    /// Takes a request. Its sectors must be visible ones, at least one except for a flush.
+    /// Submits a request. Its sectors must be visible ones, at least one except for a flush.
     pub fn submit(&mut self, now: Instant, request: BlockRequest) {
         self.now = now;
         self.pace.request_begins();
@@ -254,7 +254,7 @@ impl Rearranger {
         self.route(request);
     }
 
-    /// Takes the end of a command of the disk.
+    /// Reports the end of a command of the disk.
     pub fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
         self.now = now;
         let command = self.commands.remove(id as usize);
@@ -268,7 +268,7 @@ impl Rearranger {
         self.pump();
     }
 
-    /// The change of a slot ([`RearrangeAction::Record`]) is recorded.
+    /// Reports that the change of a slot ([`RearrangeAction::Record`]) is recorded.
     pub fn handle_recorded(&mut self, now: Instant, slot: u32) {
         self.now = now;
         self.table.finish_change(slot);
@@ -278,7 +278,7 @@ impl Rearranger {
         self.pump();
     }
 
-    /// Does what is due at this time.
+    /// Carries out what is due at this time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         if self.period_end <= now {
@@ -312,7 +312,7 @@ impl Rearranger {
         self.pump();
     }
 
-    /// Begins no copy and ends no period any more, so that the copies in force stay as they are, as before an orderly end. Copies in
+    /// Begins no more copies and ends no more periods, so that the copies in force do not change, as before an orderly end. Copies in
     /// flight have no effect.
     pub fn suspend(&mut self, now: Instant) {
         self.now = now;

@@ -7,7 +7,7 @@ use headstack_model::{Instant, Nanos};
 pub(super) struct CopyPace {
     when: CopyTime,
     idle: Nanos,
-    /// Time without a copy after each, as a multiple of the copy's.
+    /// Time without a copy after each copy, as a multiple of the copy's time.
     rest: f64,
     /// Requests that are not answered.
     requests: u32,
@@ -24,12 +24,12 @@ impl CopyPace {
         CopyPace { when: spec.when, idle: spec.idle(), rest, requests: 0, last_answer, rested }
     }
 
-    /// Copies without a pause from now on, as at the region's end.
+    /// Makes copies follow each other without a pause from now on, as when the region is dissolved.
     pub(super) fn hurry(&mut self) {
         self.when = CopyTime::AtOnce;
     }
 
-    /// Whether copies begin at the same times whatever requests there are.
+    /// Whether the times of copies do not depend on requests.
     pub(super) fn ignores_requests(&self) -> bool {
         self.when != CopyTime::Idle
     }

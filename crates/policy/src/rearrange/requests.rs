@@ -57,8 +57,8 @@ impl RequestPiece {
     }
 }
 
-/// What the end of a command that is a whole request changes. Only a write to homes has a record, for the copies that must not begin
-/// during it.
+/// What to update when a command that is a whole request ends. Only a write to homes has an entry among the commands in flight, because no
+/// copy of its blocks may begin during it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectEnd {
     HomeRead,
@@ -107,9 +107,9 @@ impl Rearranger {
         }
     }
 
-    /// Takes a request in place of [`Rearranger::submit`], if one command serves it, it delays no planned copy, and its owner needs no
+    /// Accepts a request in place of [`Rearranger::submit`], if one command serves it, it delays no planned copy, and its owner needs no
     /// answer but the command's. Returns the key of the command's end, which several commands may have at one time, and its first sector.
-    /// `None`: the request was not taken. [`Rearranger::poll_timeout`] is as before.
+    /// `None`: the request was not accepted. [`Rearranger::poll_timeout`] does not change.
     #[inline]
     pub fn submit_direct(
         &mut self,
@@ -149,7 +149,7 @@ impl Rearranger {
         DirectEnd::HomeWrite { command: self.commands.insert(command) as u32 }
     }
 
-    /// Takes the end of such a command, by its key; returns whether actions or another timeout may follow.
+    /// Reports the end of a command of [`Rearranger::submit_direct`], by its key; returns whether actions or another timeout may follow.
     #[inline]
     pub fn end_direct(&mut self, now: Instant, key: u32) -> bool {
         self.now = now;
@@ -169,7 +169,7 @@ impl Rearranger {
     }
 
     /// The place of a request that has only one: the slot of its only block, or the homes of blocks without copies. `None` if it has
-    /// more, or must be held.
+    /// more than one, or must be held.
     #[inline]
     fn only_place(
         &self,
@@ -359,7 +359,7 @@ impl Rearranger {
         (contiguous >= u64::from(sectors)).then_some(home)
     }
 
-    /// A command of a request has ended.
+    /// Handles the end of a request's command.
     pub(super) fn end_request_command(&mut self, command: InFlightCommand, result: Result<(), BlockError>) {
         self.end_uses(&command);
         match command.purpose {

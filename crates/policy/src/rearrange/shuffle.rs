@@ -11,14 +11,14 @@
 
 use super::placement::organ_pipe;
 
-/// The data of a home cylinder go from one place to another.
+/// A move of a home cylinder's data from one place to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CylinderMove {
     /// The cylinder that the data are numbered by.
     pub home: u32,
     /// The cylinder that holds them.
     pub from: u32,
-    /// The cylinder that will.
+    /// The cylinder to which they move.
     pub to: u32,
 }
 
@@ -58,7 +58,7 @@ impl CylinderShuffle {
     }
 
     /// Ends the period: permutes the cylinders by its counts. Returns the moves in the order in which they can be made with memory for two
-    /// cylinders: each goes where the next one comes from, or closes a circle.
+    /// cylinders: each goes where the next one comes from, or closes a cycle.
     pub fn shuffle(&mut self) -> Vec<CylinderMove> {
         self.shuffle_hottest(self.counts.len() as u32)
     }
@@ -90,7 +90,7 @@ impl CylinderShuffle {
     }
 }
 
-/// The moves from one permutation to another, circle by circle.
+/// The moves from one permutation to another, cycle by cycle.
 fn circles(before: &[u32], after: &[u32]) -> Vec<CylinderMove> {
     let mut held_by = vec![0; before.len()];
     before.iter().enumerate().for_each(|(home, place)| held_by[*place as usize] = home as u32);

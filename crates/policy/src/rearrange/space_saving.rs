@@ -1,8 +1,8 @@
 //! Space-saving: bounded counters, the smallest of which gives way to a block without one.
 //!
 //! With m counters and r references, no counter is more than r / m too large, and every block with more than r / m references has
-//! a counter. Counters are kept by falling count, and for each count the number of larger ones is known: a counter that counts moves to
-//! that rank and is then the last of the next count. A reference thus takes constant time.
+//! a counter. Counters are sorted by falling count, and for each count the number of larger ones is stored. A counter that is incremented
+//! first swaps places with the counter of that rank, and is then the last of the next count. A reference thus takes constant time.
 //!
 //! *Source:* A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (ICDT 2005).
 //! The sorted array in place of their linked list of counters, the ranks by count, and ageing, are ours.
@@ -106,7 +106,7 @@ impl SpaceSaving {
         self.counters[before as usize].next = next;
     }
 
-    /// Has a counter count a block from now on, and adds it to the list of that.
+    /// Assigns a counter to a block, and adds it to the list of the block's hash.
     #[inline]
     fn link(&mut self, counter: u32, block: u64, error: u64) {
         let hash = self.hash(block);
@@ -115,7 +115,7 @@ impl SpaceSaving {
         *counter = BlockCounter { block, error, next, ..*counter };
     }
 
-    /// Adds one to a counter, which becomes the first of its count before.
+    /// Moves a counter to the first rank of its count, and adds one to it.
     #[inline]
     fn increment(&mut self, number: u32) {
         let BlockCounter { count, rank, .. } = self.counters[number as usize];
@@ -144,7 +144,7 @@ impl SpaceSaving {
         self.by_rank.partition_point(|counter| self.counters[*counter as usize].count > count) as u32
     }
 
-    /// No counter is above `count`, which a counter has.
+    /// Records that `count`, which a counter has, is the largest count.
     fn store_largest(&mut self, count: u64) {
         let stored = (count as usize).saturating_add(1).min(self.stored_ranks);
         if self.larger.len() < stored {

@@ -115,7 +115,7 @@ impl HotBlockTable {
         self.slot_mut(slot).state = CopyState::Free;
     }
 
-    /// The slot holds the block's copy once that is recorded.
+    /// Marks a slot as holding the block's copy once the change is recorded.
     pub(super) fn begin_entering(&mut self, slot: u32, block: u64) {
         self.index.insert(block, slot);
         let slot = self.slot_mut(slot);
@@ -123,7 +123,7 @@ impl HotBlockTable {
         (slot.state, slot.block) = (CopyState::Entering, block);
     }
 
-    /// The copy equals the home and goes once that is recorded.
+    /// Marks a copy that equals its home as leaving once the change is recorded.
     pub(super) fn begin_leaving(&mut self, slot: u32) {
         self.set_dirty(slot, false);
         self.valid -= 1;
@@ -132,7 +132,7 @@ impl HotBlockTable {
         slot.state = CopyState::Leaving;
     }
 
-    /// A change was recorded.
+    /// Completes the change of a slot that was recorded.
     pub(super) fn finish_change(&mut self, slot: u32) {
         let TableSlot { state, block, .. } = *self.slot(slot);
         self.slot_mut(slot).state = match state {
@@ -148,7 +148,7 @@ impl HotBlockTable {
         };
     }
 
-    /// Notes a command of a request in flight. A write makes the copy dirty.
+    /// Counts a command of a request in flight. A write makes the copy dirty.
     #[inline]
     pub(super) fn begin_use(&mut self, slot: u32, is_write: bool) {
         if is_write {

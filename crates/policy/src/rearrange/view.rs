@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 pub struct RearrangeCounters {
     /// Reads and writes.
     pub requests: u64,
-    /// Those that only copies in the region served.
+    /// Reads and writes that copies in the region served completely.
     pub hits: u64,
     /// References to blocks that were counted.
     pub references: u64,
@@ -70,7 +70,7 @@ pub struct RearrangeView {
     pub slots: u32,
     /// Copies in force.
     pub copies: u32,
-    /// Those that were written.
+    /// Copies in force that were written.
     pub dirty: u32,
     /// Copies out of the region that have not begun.
     pub pending_out: u32,
@@ -104,7 +104,7 @@ impl EndedPeriods {
         self.records.iter()
     }
 
-    /// The counts of the current period, by the counters now.
+    /// The counts of the current period, from the counters now.
     pub(super) fn counters_since(&self, now: &RearrangeCounters) -> RearrangeCounters {
         now.since(&self.start)
     }

@@ -1,4 +1,4 @@
-//! Saved counts of references. They only make the next hot list better: a save that a crash tears is ignored.
+//! Saved counts of references. They only improve the next hot list, so a save that a crash tears is ignored.
 
 use super::PAGE_BYTES;
 use super::page::{is_whole, put, sealed, u32_at, u64_at};

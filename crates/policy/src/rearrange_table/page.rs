@@ -35,7 +35,7 @@ pub(super) fn sealed(mut page: Vec<u8>) -> Vec<u8> {
     page
 }
 
-/// Whether a page is as it was written.
+/// Whether a page's checksum is right.
 pub(super) fn is_whole(page: &[u8]) -> bool {
     crc32fast::hash(&page[..CHECKSUM]) == u32_at(page, CHECKSUM)
 }
@@ -79,7 +79,7 @@ pub(super) struct PageHead {
 /// Why a page of the table cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageFault {
-    /// It is not as any was written.
+    /// It is no page of a table, or damaged.
     Damaged,
     /// It belongs to another region.
     Foreign,

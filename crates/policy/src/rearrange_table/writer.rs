@@ -92,7 +92,7 @@ impl TableWriter {
         writer
     }
 
-    /// Whether the disk says durably that copies are in use.
+    /// Whether the table on the disk durably says that copies are in use.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -147,7 +147,7 @@ impl TableWriter {
         )
     }
 
-    /// A step has ended.
+    /// Reports that a step has ended, with success if `is_done`.
     pub fn handle_end(&mut self, is_done: bool) {
         self.left -= 1;
         self.has_failed |= !is_done;

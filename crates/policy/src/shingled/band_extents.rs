@@ -38,7 +38,7 @@ pub(super) enum BandExtents {
     Many(BTreeMap<u32, BandExtent>),
 }
 
-/// Most extents of a list. A list of thousands takes three times as long as a tree; from which length on was not measured.
+/// Most extents of a list. A list of thousands takes three times as long as a tree; where a tree becomes faster was not measured.
 const FEW: usize = 64;
 
 impl BandExtents {

@@ -14,7 +14,7 @@ enum CleaningPhase {
     WriteBand,
 }
 
-/// What comes next.
+/// The next action of a cleaning.
 pub(super) enum CleaningPlan {
     Step(CleaningStep),
     /// The record that the band is clean.
@@ -111,7 +111,7 @@ impl BandCleaning {
         CleaningPlan::Step(step)
     }
 
-    /// The blocks of the phase are done.
+    /// Enters the next phase after the last block of this one.
     fn enter_next_phase(&mut self) {
         (self.phase, self.next) = match self.phase {
             CleaningPhase::ReadBand => (CleaningPhase::ReadLog, 0),

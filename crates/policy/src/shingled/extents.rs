@@ -56,7 +56,7 @@ impl ExtentMap {
         self.bands.len() as u64
     }
 
-    /// Adds an extent in the place of all older data of its blocks; `sees` gets what no longer counts.
+    /// Adds an extent in place of all older data of its blocks; calls `sees` with the data that no longer count.
     pub(super) fn insert(&mut self, extent: CachedExtent, sees: &mut impl FnMut(&CachedExtent)) {
         let CachedExtent { lbn, sectors, place, sequence } = extent;
         let band = lbn / self.band_sectors;
@@ -76,7 +76,7 @@ impl ExtentMap {
         self.len = self.len + extents.len() - before;
     }
 
-    /// Removes the extents of a band that records up to `up_to` have; `sees` gets them.
+    /// Removes the extents of a band that are in records up to `up_to`; calls `sees` with each.
     pub(super) fn remove_older(&mut self, band: u64, up_to: u64, sees: &mut impl FnMut(&CachedExtent)) {
         let (band_first, key) = (band * self.band_sectors, &mut self.keys[band as usize]);
         if *key == 0 {
@@ -108,7 +108,7 @@ impl ExtentMap {
         bands.flat_map(move |band| self.in_band(band, first, end))
     }
 
-    /// The same of one band.
+    /// The same within one band.
     pub(super) fn in_band(&self, band: u64, first: u64, end: u64) -> impl Iterator<Item = CachedExtent> + '_ {
         let band_first = band * self.band_sectors;
         let blocks =
@@ -121,7 +121,7 @@ impl ExtentMap {
     }
 }
 
-/// Removes blocks of a band; `sees` gets what no longer counts.
+/// Removes blocks of a band; calls `sees` with the data that no longer count.
 fn remove_blocks(extents: &mut BandExtents, blocks: Range<u32>, sees: &mut impl FnMut(&BandExtent)) {
     let mut before = blocks.end;
     while let Some(extent) = extents.last_before(before) {

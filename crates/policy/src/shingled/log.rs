@@ -34,7 +34,7 @@ pub(super) struct ShingleLog {
     used: u64,
     /// The map names no data of the records before this one.
     oldest: u64,
-    /// Nor of the extents before this one.
+    /// The map names none of the extents before this one.
     oldest_extent: u64,
 }
 
@@ -109,17 +109,17 @@ impl ShingleLog {
         &mut self.records[(sequence - self.anchor.sequence) as usize]
     }
 
-    /// The map names these sectors of a record from now on.
+    /// Records that the map names these sectors of a record from now on.
     pub(super) fn add_live(&mut self, sequence: u64, sectors: u64) {
         self.record(sequence).live += sectors;
     }
 
-    /// The map no longer names these sectors of a record.
+    /// Records that the map no longer names these sectors of a record.
     pub(super) fn drop_live(&mut self, sequence: u64, sectors: u64) {
         self.record(sequence).live -= sectors;
     }
 
-    /// The oldest extent that counts, of which `counts` says so; an extent that does not count never will again.
+    /// The oldest extent for which `counts` returns true. An extent that does not count never will again.
     pub(super) fn oldest(&mut self, counts: impl Fn(u64, &LoggedExtent) -> bool) -> Option<LoggedExtent> {
         let dead = (self.oldest - self.anchor.sequence) as usize;
         let more = self.records.iter().skip(dead).take_while(|record| record.live == 0).count();
@@ -131,7 +131,7 @@ impl ShingleLog {
         Some(self.extents[(self.oldest_extent - self.freed_extents) as usize])
     }
 
-    /// Moves the anchor to the oldest record that counts; `sees` gets the extents of the records before it. None where it stays.
+    /// Moves the anchor to the oldest record that counts, and calls `sees` with the extents of the records before it. None where it stays.
     pub(super) fn advance(&mut self, sees: &mut impl FnMut(&LoggedExtent)) -> Option<ShingleAnchor> {
         if self.records.front().is_none_or(|record| record.live > 0) {
             return None;

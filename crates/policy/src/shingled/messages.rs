@@ -1,4 +1,4 @@
-//! What the translation layer and the owner of the media say to each other.
+//! Messages between the translation layer and the owner of the media.
 
 /// A place on the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct LoggedExtent {
     pub sectors: u32,
 }
 
-/// The band's extents in records up to `up_to` count no more: the band has newer data.
+/// The band's extents in records up to `up_to` no longer count: the band has newer data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BandCleaned {
     /// Number of the band.

@@ -5,7 +5,7 @@ use super::log::ShingleLog;
 use super::messages::{BandCleaned, ScratchHeader, ShingleAnchor, ShingleRecord};
 use super::translation::ShingleTranslation;
 
-/// Reads headers from the persistent cache. A header that is torn, or that older data have replaced, is none.
+/// Reads headers from the persistent cache. A header that is torn or overwritten counts as none.
 pub trait ShingleMedia {
     /// The anchor at a sector of the cache.
     fn anchor(&mut self, place: u64) -> Option<ShingleAnchor>;

@@ -95,7 +95,7 @@ impl ShingleTranslation {
         [in_map, in_scratch].into_iter().flatten().min()
     }
 
-    /// Where a read finds its data: `sees` gets first block, number of blocks and place of each piece, in the order of the blocks.
+    /// Where a read finds its data: calls `sees` with first block, number of blocks and place of each piece, in the order of the blocks.
     pub fn read(&self, first: u64, end: u64, sees: &mut impl FnMut(u64, u64, MediaPlace)) {
         let mut next = first;
         for extent in self.map.over(first, end) {
@@ -206,7 +206,7 @@ impl ShingleTranslation {
         (self.logged[band as usize] > 0).then(|| self.append_cleaned(band, self.log.next_sequence() - 1))
     }
 
-    /// Appends the record that extents of a band count no more.
+    /// Appends the record that extents of a band no longer count.
     pub(super) fn append_cleaned(&mut self, band: u64, up_to: u64) -> ShingleRecord {
         let record = self.next_record(Vec::new(), 0, Some(BandCleaned { band, up_to }));
         self.apply(&record);

@@ -71,7 +71,7 @@ impl Arms {
         self.arms.iter().map(|arm| arm.dispatch.len()).sum()
     }
 
-    /// Streams that wait for a turn because their clients do.
+    /// Streams that wait for a turn, and whose clients wait.
     pub(super) fn blocked(&self) -> usize {
         self.arms.iter().map(|arm| arm.dispatch.blocked()).sum()
     }
@@ -91,7 +91,7 @@ impl Arms {
         self.grace_at = self.grace_at.min(at);
     }
 
-    /// Ends a grace that is over. A stream that still waits sets it again.
+    /// Ends a grace period that is over. A stream that still waits sets it again.
     pub(super) fn expire_grace(&mut self, now: Instant) {
         if self.grace_at <= now {
             self.grace_at = Instant::MAX;

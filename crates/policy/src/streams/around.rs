@@ -53,7 +53,7 @@ impl AroundRequests {
         }
     }
 
-    /// Notes a request. Returns the direction of the stream that it belongs to, if there is one.
+    /// Records a request. Returns the direction of the stream that it belongs to, if there is one.
     pub(super) fn observe(&mut self, now: Instant, offset: u64, bytes: u64) -> Option<Direction> {
         let (first, last) = (offset / self.block_bytes, (offset + bytes - 1) / self.block_bytes);
         self.free_old(now);

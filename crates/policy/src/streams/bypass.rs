@@ -1,15 +1,15 @@
-//! Whether requests of streams wait for turns, or bypass the scheduler.
+//! Decides whether requests of streams wait for turns, or bypass the scheduler.
 //!
 //! A disk may serve few streams as well by its own cache and queue, and each request waits less then: in the turn of one stream the
-//! others wait, and a read may wait for a longer one that is read ahead. So while streams are few, the scheduler measures how
-//! long requests wait for each byte with turns. Then, for a moment, it sends each to the disk as it comes, and measures again.
-//! It keeps to that while requests wait hardly longer.
+//! others wait, and a read may wait for a longer one that is read ahead. So while streams are few, the scheduler measures how long
+//! requests wait for each byte with turns. Then it sends each request to the disk as it arrives, for a trial period, and measures
+//! again. It keeps the bypass while requests do not wait much longer.
 //!
 //! The wait is the number of outstanding requests over time, divided by the bytes read: by Little's law that is the mean wait of a
 //! byte, in which requests count that are not answered yet. Where clients keep a number of requests outstanding, its inverse is
 //! throughput.
 //!
-//! Where R, D or N is given, turns are what is wanted, and nothing is measured.
+//! Where R, D or N is given, the user wants turns, and nothing is measured.
 
 use super::config::Config;
 use headstack_model::{Instant, Nanos};
@@ -17,34 +17,34 @@ use headstack_model::{Instant, Nanos};
 /// Streams up to which a bypass is tried: most caches of drives have 8 to 32 segments, and a trial costs what they lose by it.
 const MOST_STREAMS: usize = 16;
 
-/// How many times as long reads may wait in a bypass as with turns. Turns gain less than that where they only save the disk the gaps
-/// between small requests (27 % for one reader of 16 KiB on an Exos X18).
+/// Factor by which reads may wait longer in a bypass than with turns. Turns gain less than this where all they save is the gaps between
+/// small requests (27 % for one reader of 16 KiB on an Exos X18).
 const WORTH: f64 = 4.0 / 3.0;
 
-/// The same where the bypass was tried and found good, so that chance does not end it.
+/// The same limit for a bypass that is in use because its trial succeeded, so that chance does not end it.
 const STILL_WORTH: f64 = 1.25 * WORTH;
 
-/// Requests over which a wait is measured, at least, and for each stream.
+/// Least number of requests over which a wait is measured, in all and for each stream.
 const REQUESTS: u64 = 64;
 const REQUESTS_PER_STREAM: u64 = 4;
 
-/// Time that it is measured over, at least: some turns of the disk, in which small requests meet and miss their sectors.
+/// Least time over which it is measured: some turns of the disk, in which small requests meet and miss their sectors.
 const LEAST_TIME: Nanos = Nanos(200_000_000);
 
 /// Time after which fewer requests and turns are enough.
 const ENOUGH_TIME: Nanos = Nanos(4_000_000_000);
 
-/// How many times as long reads wait in a trial that is ended at once. Small requests of several clients may take a second to fall
-/// into step with the disk, and wait some times as long until then.
+/// Factor by which reads wait longer than with turns in a trial that is ended at once. Small requests of several clients may take a second
+/// to synchronise with the disk's rotation, and wait several times as long until then.
 const HOPELESS: f64 = 5.0;
 
-/// How long a trial lasts: a sixtieth of the time until the next at the soonest.
+/// Length of a trial: a sixtieth of the shortest time until the next.
 const TRIAL: Nanos = Nanos(1_000_000_000);
 
-/// Requests by which anything is decided, at least.
+/// Least number of requests for any decision.
 const LEAST_REQUESTS: u64 = 8;
 
-/// From one failed trial to the next, which doubles up to the last.
+/// Shortest and longest time from one failed trial to the next; each failure doubles it.
 const RETRY: Nanos = Nanos(60_000_000_000);
 const LATEST_RETRY: Nanos = Nanos(960_000_000_000);
 
@@ -54,7 +54,7 @@ pub(super) const RECENT: Nanos = Nanos(5_000_000_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Turns,
-    /// Each at once, to measure what that costs.
+    /// Each goes to the disk at once, to measure what that costs.
     Trial,
     Bypass,
 }
@@ -89,15 +89,15 @@ pub(super) struct Bypass {
     is_allowed: bool,
     mode: Mode,
     tally: Tally,
-    /// When the tally began, and up to when it was brought.
+    /// When the tally began, and up to when it counts.
     since: Instant,
     upto: Instant,
     /// Streams and turns when it began.
     streams: usize,
     turns: u64,
-    /// Answers to come before it begins.
+    /// Answers that are not counted before it begins.
     skipped: u64,
-    /// Nanoseconds a byte with turns, as measured last, and with how many streams.
+    /// The last measured wait with turns, in nanoseconds per byte, and the number of streams then.
     reference: f64,
     reference_streams: usize,
     retry: Nanos,

@@ -1,4 +1,4 @@
-//! Chains of requests: each begins where one before it ended, or ends where it began.
+//! Chains of requests: each begins where an earlier one ended, or ends where it began.
 
 use super::clients::ByClient;
 

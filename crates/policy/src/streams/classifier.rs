@@ -1,10 +1,10 @@
 //! Detects streams by bitmaps of the recently requested blocks of each region, and by the order of the requests.
 //!
-//! By the published rule a region is a stream once enough of its bits are set within a time. That is true of many random
-//! requests to a small area, too, so here requests must also be in order: the request continues the last one of its own
-//! client, or several of the region were near the one before and hardly any were not, or it ends a long chain of requests that
-//! each continue another. Regions are kept in a hash table of fixed size, from which a new region evicts the least recently
-//! requested one. [`reorder`](super::reorder) detects requests out of order, [`strides`](super::strides) those with gaps.
+//! By the published rule a region is a stream once enough of its bits are set within a time. Many random requests to a small area
+//! meet that rule, too, so here requests must also be in order. They are if the request continues the last one of the same client, if
+//! several requests of the region were near the one before and hardly any were not, or if the request ends a long chain. Regions are
+//! kept in a hash table of fixed size, from which a new region evicts the least recently requested one. [`reorder`](super::reorder)
+//! detects requests out of order, [`strides`](super::strides) those with gaps.
 //!
 //! *Source:* Panagiotakis et al., 4.1: bitmaps on demand around touched blocks, hashed. The table and the order are ours.
 
@@ -20,10 +20,10 @@ const GAP_BLOCKS: u64 = 8;
 /// Requests that each continue the one before: of random requests to four places, one in 4⁸ begins such a chain.
 const LONG: u32 = 8;
 
-/// Requests near the one before, of a region.
+/// Least number of requests of a region, each near the one before, that count as in order.
 const DENSE: u32 = 6;
 
-/// Requests that fill a region, at least: of longer ones there are too few in a region to judge their order.
+/// A request is small if at least this number fill a region: of longer ones there are too few in a region to judge their order.
 const SMALL: u64 = 8;
 
 /// Which way a stream goes.
@@ -58,7 +58,7 @@ pub(super) struct Classifier {
     region_blocks: u64,
     threshold: u32,
     window: Nanos,
-    /// Whether bits and nearness in a region are enough.
+    /// Whether a region is a stream by its bits and requests near each other alone.
     is_as_published: bool,
     chains: Chains,
     sets: Vec<[Option<Region>; WAYS]>,
@@ -78,7 +78,7 @@ impl Classifier {
         }
     }
 
-    /// Notes a request. Returns the direction of the stream that it belongs to, if there is one.
+    /// Records a request. Returns the direction of the stream that it belongs to, if there is one.
     pub(super) fn observe(
         &mut self,
         now: Instant,
@@ -190,8 +190,8 @@ impl Count {
         self.blocks >= threshold && self.requests > 1 && self.runs >= least
     }
 
-    /// Whether requests come one behind the other and hardly any otherwise. Random requests to a small area come near each other by
-    /// chance, but far from each other, too. Where a small request continues the last of its own client, that is enough.
+    /// Whether requests follow each other and hardly any do not. Random requests to a small area are near each other by chance, but also far
+    /// from each other. It is enough that a small request continues the last one of the same client.
     fn is_in_order(self, links: Links, is_small: bool) -> bool {
         let is_next = is_small && links.own > 0 && self.strays <= self.near / 4;
         let is_dense = is_small && self.near >= DENSE && self.strays <= self.near / 8;

@@ -21,7 +21,7 @@ impl<T: Clone + Default> ByClient<T> {
         (*owner == Some(client)).then_some(value)
     }
 
-    /// Makes a client's slot its own. Returns what the slot holds, and whether that is the client's.
+    /// Assigns a slot to a client. Returns the slot's value, and whether it was the client's already.
     pub(super) fn claim(&mut self, client: u64) -> (&mut T, bool) {
         let (owner, value) = &mut self.slots[client as usize % CLIENTS];
         (value, owner.replace(client) == Some(client))

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// Direct requests in a row before streams have the disk again.
 const BATCH: u32 = 4;
 
-/// Time after a direct request in which streams keep few commands at the disk, so that the next direct request waits for few.
+/// Time after a direct request in which streams keep few commands at the disk, so that the next direct request waits for few of them.
 const LATELY: Nanos = Nanos(100_000_000);
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct DirectRequests {
     bypass_bytes: u64,
     /// Waiting requests, and since when each waits.
     waiting: VecDeque<(Instant, Request)>,
-    /// Of these, the first ones, which precede all others.
+    /// How many of them, the first ones, precede all others.
     preceding: usize,
     /// Requests at the disk, and their bytes.
     in_flight: u32,
@@ -51,7 +51,7 @@ impl DirectRequests {
         }
     }
 
-    /// Queues a request: behind all others, or where it precedes, behind those that do, too.
+    /// Queues a request behind all others; if it precedes, only behind those that precede, too.
     pub(super) fn push(&mut self, now: Instant, request: Request, precedes: bool) {
         self.last = Some(now);
         if precedes {

@@ -53,7 +53,7 @@ impl Dispatch {
         self.active.len()
     }
 
-    /// Streams that wait for a turn because their clients do.
+    /// Streams that wait for a turn, and whose clients wait.
     pub(super) fn blocked(&self) -> usize {
         self.blocked.iter().map(BTreeSet::len).sum()
     }
@@ -66,7 +66,7 @@ impl Dispatch {
         self.active.retain(|active| *active != id);
     }
 
-    /// Notes where a command moves the arm, and whether it is a stream's.
+    /// Records where a command moves the arm, and whether it is a stream's.
     pub(super) fn send_arm(&mut self, to: u64, is_stream: bool) {
         (self.arm, self.is_arm_elsewhere) = (to, !is_stream);
     }
@@ -107,7 +107,7 @@ impl Dispatch {
         found.map(|(_, id)| *id)
     }
 
-    /// Streams that have commands left of a round.
+    /// Streams that have commands left in a round.
     fn round_queue(&self, round: u64) -> &Places {
         &self.blocked[(round % 3) as usize]
     }

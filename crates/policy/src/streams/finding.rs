@@ -10,12 +10,12 @@ use super::strides::Strides;
 use super::table::StreamTable;
 use headstack_model::Instant;
 
-/// Requests by which a stream with reordered requests may be out of order.
+/// Number of requests by which a stream with reordered requests may be out of order.
 const REORDERED: u64 = 32;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// How far ahead of the last answer a client's next request may be, by the length of its requests: depths beyond 100 are rare, and the
+/// How far ahead of the last answer a client's next request may be, for requests of this length: queue depths beyond 100 are rare, and the
 /// searched region of the disk must be bounded whatever clients request.
 fn reach(bytes: u64) -> u64 {
     (128 * bytes).clamp(NEAR, 64 << 20)
@@ -140,14 +140,14 @@ impl StreamFinder {
         }
     }
 
-    /// The client's stream with gaps, if it has one: its next request may be far from the last that was answered.
+    /// The client's stream with gaps, if it has one: its next request may be far from the last one that was answered.
     fn strided_stream(&self, table: &StreamTable, client: u64) -> Option<u32> {
         let id = self.strides.stream_of(client);
         let stream = table.get(id)?;
         (stream.stride.is_some() && stream.client.id == client).then_some(id)
     }
 
-    /// Notes a read that continues no stream. Returns the new stream that is found by it.
+    /// Records a read that continues no stream. Returns the new stream that it reveals, if any.
     fn new_reader(
         &mut self,
         now: Instant,
@@ -176,7 +176,7 @@ impl StreamFinder {
         table.insert(Stream::new(now, kind, client, at))
     }
 
-    /// Notes a read far from all streams. Returns the strided stream that is found by it.
+    /// Records a read far from all streams. Returns the strided stream that it reveals, if any.
     fn new_strider(&mut self, now: Instant, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
         let ClientRun { client, offset, bytes } = run;
         let (direction, stride) = self.strides.observe(client, offset, bytes)?;
@@ -190,7 +190,7 @@ impl StreamFinder {
         Some(id)
     }
 
-    /// The client's forward reader near there, which would be found again because its requests are out of order.
+    /// A forward reader of the client near this run. Without it, the same stream would be found again because its requests are out of order.
     fn own_stream_near(&self, table: &StreamTable, run: ClientRun) -> Option<u32> {
         if self.is_as_published {
             return None;
@@ -206,7 +206,7 @@ impl StreamFinder {
         stream.slack = stream.slack.max((REORDERED * bytes).min(self.most_slack));
     }
 
-    /// Notes a read that continues no stream. Finds streams whose requests are out of order.
+    /// Records a read that continues no stream, and finds streams whose requests are out of order.
     fn new_reordered(&mut self, now: Instant, table: &mut StreamTable, run: ClientRun) -> Option<u32> {
         if self.is_as_published {
             return None;
@@ -221,7 +221,7 @@ impl StreamFinder {
     }
 }
 
-/// The stream whose last request ended where this one begins, or whose read-ahead did.
+/// The stream whose last request, or whose read-ahead, ended where this one begins.
 fn stream_with_tail(table: &StreamTable, kind: StreamKind, run: ClientRun) -> Option<u32> {
     let direction = if let StreamKind::Read(direction) = kind { direction } else { Direction::Forward };
     let at = mirrored(direction, table.disk_bytes(), run.offset, run.bytes);
@@ -229,7 +229,7 @@ fn stream_with_tail(table: &StreamTable, kind: StreamKind, run: ClientRun) -> Op
     near.find(|(_, id)| table[*id].tail() == at).map(|(_, id)| id)
 }
 
-/// A reader of the client's that has requests waiting up to shortly before this one.
+/// A reader of the client whose waiting requests end shortly before this one.
 fn reader_ahead_of(table: &mut StreamTable, frames: &Frames, run: ClientRun) -> Option<u32> {
     DIRECTIONS.into_iter().find_map(|direction| {
         let at = mirrored(direction, table.disk_bytes(), run.offset, run.bytes);
@@ -239,7 +239,7 @@ fn reader_ahead_of(table: &mut StreamTable, frames: &Frames, run: ClientRun) -> 
     })
 }
 
-/// Whether a request can wait in a stream: what is missing of it is still to be read ahead.
+/// Whether a request can wait in a stream: the bytes that it lacks are still to be read ahead.
 fn may_join(table: &mut StreamTable, frames: &Frames, id: u32, run: ClientRun) -> bool {
     let ClientRun { client, offset, bytes } = run;
     let at = table.mirror(id, offset, bytes);

@@ -38,7 +38,7 @@ pub(super) struct Frame {
     /// No request finds it any more: its bytes are stale, or all of them were fetched.
     pub(super) is_hidden: bool,
     pub(super) is_behind: bool,
-    /// Answers that name it and whose bytes were not taken yet.
+    /// Answers that refer to it and whose bytes the owner has not copied yet.
     pub(super) pins: u32,
     /// When a client last fetched from it, or it was filled.
     pub(super) touched: Instant,
@@ -56,7 +56,7 @@ impl Frame {
         self.state == State::Staged && !self.is_hidden
     }
 
-    /// Its key among the frames that may be evicted, if it is one of them: whether its stream has passed it, and when it was last used.
+    /// Its key among the frames that may be evicted, if it is one: whether its stream has passed it, and when it was last used.
     fn staged(&self, id: u32) -> Option<(bool, (Instant, u32))> {
         self.is_evictable().then_some((self.is_behind, (self.touched, id)))
     }
@@ -171,7 +171,7 @@ impl Frames {
         map.remove(&place);
     }
 
-    /// Frees a frame once no answer names it any more. Returns its stream if the frame is free now.
+    /// Frees a frame, or marks it to be freed when no answer refers to it. Returns its stream if the frame is free now.
     pub(super) fn retire(&mut self, id: u32) -> Option<u32> {
         self.hide(id);
         let frame = self.get_mut(id);
@@ -196,7 +196,7 @@ impl Frames {
         }
     }
 
-    /// Unpins them. Calls `freed` with the stream of each frame that becomes free.
+    /// Unpins the frames of an answer. Calls `freed` with the stream of each frame that becomes free.
     pub(super) fn unpin(&mut self, pieces: &Pieces, mut freed: impl FnMut(u32)) {
         for id in self.named(pieces) {
             let frame = self.get_mut(id);

@@ -1,7 +1,7 @@
-//! Guarantees of clients, and which of a client's streams is next to fulfil one.
+//! Guarantees of clients, and which stream of a client is next to fulfil its guarantee.
 //!
-//! A guarantee is a client's, however many streams it has: one of them at a time has precedence over streams without a guarantee, and its
-//! turn then transfers all that the guarantee covers. The client's other streams have such turns after it.
+//! A guarantee belongs to a client, however many streams it has. One stream at a time has precedence over streams without a guarantee, and
+//! its turn then transfers all that the guarantee covers. The client's other streams have such turns after it.
 
 use super::messages::Guarantee;
 use headstack_model::{Instant, Nanos};
@@ -15,7 +15,7 @@ struct ClientGuarantee {
     waiting: VecDeque<(Instant, u32)>,
     /// When the first stream gets precedence.
     at: Instant,
-    /// Until when the guaranteed rate pays for what the client has requested, and whether its last request was within that rate.
+    /// Until when the guaranteed rate covers what the client has requested, and whether its last request was within that rate.
     paid_until: Instant,
     is_within_rate: bool,
 }
@@ -60,8 +60,8 @@ impl Guarantees {
         self.clients.entry(client).or_insert_with(new).guarantee = guarantee;
     }
 
-    /// Notes bytes that a client requests: they are within its rate unless it has requested what the rate pays for only after more than the
-    /// guaranteed response time.
+    /// Records bytes that a client requests. They are within its rate unless the rate needs more than the guaranteed response time to cover what
+    /// the client has requested.
     pub(super) fn note_request(&mut self, now: Instant, client: u64, bytes: u64) {
         let Some(found) = self.clients.get_mut(&client) else { return };
         let paid_until = found.paid_until.max(now);
@@ -70,7 +70,7 @@ impl Guarantees {
         found.paid_until = paid_until.saturating_add(Nanos::from_ms(time * 1e3));
     }
 
-    /// The guaranteed response time of a client that requests no more than its guaranteed rate.
+    /// The guaranteed response time of a client, if it requests no more than its guaranteed rate.
     pub(super) fn response(&self, client: u64) -> Option<Nanos> {
         let found = self.clients.get(&client).filter(|found| found.is_within_rate)?;
         Some(found.guarantee.response)
@@ -128,7 +128,7 @@ impl Guarantees {
         due.map(|(_, id)| *id).find(|id| is_eligible(*id))
     }
 
-    /// Commands of a registered stream's new turn that fulfil its client's guarantee until the next such turn; 0 if another turn does.
+    /// Number of commands of a registered stream's new turn that fulfil its client's guarantee until the next such turn; 0 if another turn does.
     pub(super) fn requests(&mut self, now: Instant, id: u32, client: u64, read_bytes: u64) -> u32 {
         let found = self.registered(client);
         if found.first() != Some(id) || now < found.next() {

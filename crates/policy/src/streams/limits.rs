@@ -1,9 +1,9 @@
 //! The duration limit that a read is sent with, so that the disk keeps the guarantee of its client.
 //!
 //! A disk may have command duration limits: times, each with a number, by which the disk should end a command that names one. A read of a
-//! client with a guarantee gets the longest limit that is no longer than the time that it has left, and the shortest if all are
-//! longer. A read ahead that no request waits for has as long as a request that came now. A client that requests more than its guaranteed rate
-//! gets no limits, because the others would pay for it.
+//! client with a guarantee gets the longest limit that does not exceed the time left for it, and the shortest if all are longer. A
+//! read-ahead for which no request waits has as long as a request that arrives now. A client that requests more than its guaranteed rate
+//! gets no limits, because they would delay the other clients.
 
 use super::config::Config;
 use headstack_model::Nanos;
@@ -16,7 +16,7 @@ pub(super) struct ReadLimits {
 }
 
 impl ReadLimits {
-    /// Those of the configuration.
+    /// The limits in the configuration.
     pub(super) fn new(config: &Config) -> ReadLimits {
         let times = config.read_limits_ms.iter().flatten();
         ReadLimits::sorted(times.zip(1..).map(|(ms, number)| (number, Nanos::from_ms(*ms))))
@@ -33,7 +33,7 @@ impl ReadLimits {
         self.limits.is_empty()
     }
 
-    /// The number of the longest limit that is no longer than this, or else of the shortest; 0 without limits.
+    /// The number of the longest limit that does not exceed `left`, or else of the shortest; 0 without limits.
     pub(super) fn fitting(&self, left: Nanos) -> u8 {
         let longer = self.limits.partition_point(|(time, _)| *time <= left);
         self.limits.get(longer.saturating_sub(1)).map_or(0, |(_, number)| *number)

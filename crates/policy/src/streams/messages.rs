@@ -62,8 +62,8 @@ impl RequestKind {
     }
 }
 
-/// An action for the owner, to be done in this order and before the next call: after it the bytes of a [`CopyIn`](Action::CopyIn) may be
-/// others.
+/// An action for the owner. The owner carries actions out in this order, and each before its next call, after which the bytes of a
+/// [`CopyIn`](Action::CopyIn) may be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Copy bytes of a write into stream memory.
@@ -93,7 +93,7 @@ pub struct Piece {
 /// A command of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Identifies its end. Reused once it has ended.
+    /// Identifies the command when it ends; reused afterwards.
     pub id: u32,
     /// What the disk does.
     pub kind: RequestKind,
@@ -132,13 +132,13 @@ pub struct Answer {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done; bytes that a command of its own read are with the request.
+    /// It is done; bytes that a command read for this request alone are with the request.
     Done,
     /// The bytes read are in the stream memory until [`Streams::release`](super::Streams::release).
     Staged(Pieces),
 }
 
-/// Most pieces that a read is answered with; one of more goes to the disk by itself.
+/// Most pieces that a read is answered with; a read of more goes to the disk by itself.
 pub const MOST_PIECES: usize = 4;
 
 /// Runs of the stream memory, in the order in which a client gets them.
@@ -149,7 +149,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// One after the other.
+    /// The pieces, in order.
     pub fn iter(&self) -> impl Iterator<Item = Piece> + '_ {
         self.pieces[..self.len].iter().copied()
     }

@@ -1,18 +1,18 @@
 //! The stream scheduler: sequential streams found among a disk's requests, and served in long turns.
 //!
 //! A disk that serves hundreds of sequential readers request by request spends its time on seeks. The scheduler stands
-//! before one disk. It finds the streams, gives each a queue of its own, and lets only a few at a time (the dispatch set)
-//! have the disk, each for a turn long enough to be worth the seek. Bytes that were read ahead stay in the stream memory until
-//! a client has fetched them. A client that continues as its bytes arrive fetches them at once, so a turn may transfer many times
+//! in front of one disk. It finds the streams, gives each a queue, and lets only a few at a time (the dispatch set) use the
+//! disk, each for a turn long enough to be worth the seek. Bytes that were read ahead stay in the stream memory until a
+//! client has fetched them. A client that continues as its bytes arrive fetches them at once, so a turn may transfer many times
 //! what the memory holds. Streams of writes have turns, too: a write is answered when it is in the memory, and waits for
 //! memory until its stream has a turn. Other requests bypass the streams. While streams are few, and the disk serves them as well
-//! by itself, their requests bypass the scheduler, too.
+//! without turns, their requests bypass the scheduler, too.
 //!
 //! It is a deterministic state machine. Its owner reports requests and ended commands with the time, takes [`Action`]s from it, and
 //! asks it when to call again. The owner holds the bytes; the scheduler says where they go.
 //!
-//! Reads and writes of the same bytes agree because no byte of a frame is fetched after a write to it was submitted or has ended, and
-//! because coalesced bytes that are not on the disk are found first.
+//! Reads and writes of the same bytes agree: no byte of a frame is fetched after a write to it was submitted or has ended, and a read
+//! looks for coalesced bytes that are not on the disk first.
 //!
 //! *Source:* I. Panagiotakis, M. Flouris, A. Bilas, "Reducing disk I/O performance sensitivity for large numbers of
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
@@ -133,7 +133,7 @@ impl Streams {
     }
 
     /// Sets the ranges of a disk with several arms, by their first bytes; the first is 0. To be called before the first request. The key
-    /// `arms` precedes.
+    /// `arms`, if set, overrides them.
     pub fn set_arms(&mut self, firsts: &[u64]) {
         assert!(self.counters.requests == 0, "no request came before the ranges of arms were set");
         if self.config.arms.is_none() {
@@ -174,7 +174,7 @@ impl Streams {
         self.schedule.table.iter().map(view)
     }
 
-    /// Takes a request of a client. It must lie within the disk and not be empty.
+    /// Submits a request of a client. It must lie within the disk and not be empty.
     pub fn submit(&mut self, now: Instant, request: Request) {
         self.now = now;
         self.bypass.advance(now, self.outstanding());
@@ -186,7 +186,7 @@ impl Streams {
         self.pump();
     }
 
-    /// Takes the end of a command of the disk.
+    /// Reports the end of a command of the disk.
     pub fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
         self.now = now;
         self.bypass.advance(now, self.outstanding());
@@ -199,7 +199,7 @@ impl Streams {
         self.pump();
     }
 
-    /// Does what is due at this time.
+    /// Carries out what is due at this time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.drain_late();
@@ -217,8 +217,8 @@ impl Streams {
         (at < Instant::MAX).then_some(at)
     }
 
-    /// Forgets a client that has disconnected. Its reads that wait for the disk are answered at once, as refused; its other requests
-    /// are done.
+    /// Forgets a client that has disconnected. Its reads that wait for the disk are refused at once; its other requests
+    /// are carried out.
     pub fn forget(&mut self, now: Instant, client: u64) {
         self.now = now;
         self.schedule.revoke_guarantee(client);
@@ -285,7 +285,7 @@ impl Streams {
         self.actions.answer(Answer { ticket, result });
     }
 
-    /// Takes back the memory of an answer ([`Outcome::Staged`]), whose bytes the owner has copied.
+    /// Releases the memory of an answer ([`Outcome::Staged`]), whose bytes the owner has copied.
     pub fn release(&mut self, pieces: &Pieces) {
         let (mut freed, mut any) = ([stream::NO_STREAM; 2 * MOST_PIECES + 2], 0);
         self.frames.unpin(pieces, |stream| {
@@ -441,8 +441,8 @@ impl Streams {
         }
     }
 
-    /// Sends requests that wait for turns to the disk in the order of their places, so that each stream's come together; but for reads
-    /// of bytes that are in the memory or on their way.
+    /// Sends requests that wait for turns to the disk, in the order of their places, so that those of each stream are together. Reads of bytes
+    /// that are in the memory, or are being read into it, continue to wait.
     fn release_waits(&mut self) {
         let mut from = (0, 0);
         while let Some((key, wait)) = self.waits.read_from(from) {

@@ -11,10 +11,10 @@ use super::tuning::Sample;
 use super::{Boundaries, Step, Streams};
 use headstack_model::{BlockError, Instant, Nanos};
 
-/// Commands of a stream in flight, so that the disk does not idle between two.
+/// Commands that a stream keeps in flight, so that the disk does not idle between two.
 const AHEAD: u32 = 2;
 
-/// Time for which a frame of a slow client is not evicted after it was last used: to read it again would cost more than others gain.
+/// Time for which a slow client's frame is not evicted after its last use: reading it again would cost more than others gain.
 const HELD: Nanos = Nanos(1_000_000_000);
 
 impl Streams {
@@ -58,7 +58,7 @@ impl Streams {
         }
     }
 
-    /// Notes a request of a stream that was answered. The next one is expected after it.
+    /// Records that a request of a stream was answered. The next one is expected after it.
     fn advance_expected(&mut self, id: u32, client: u64, offset: u64, bytes: u64, is_hit: bool) {
         self.schedule.note_fetch(self.now, id, client, bytes, is_hit);
         let at = self.schedule.table.mirror(id, offset, bytes);
@@ -122,7 +122,7 @@ impl Streams {
         }
     }
 
-    /// Redirects reads that wait for bytes of a run and will not get them from a frame: they become direct requests.
+    /// Redirects reads that wait for bytes of a run which no frame will supply: they become direct requests.
     pub(super) fn redirect_waiters(&mut self, place: u64, bytes: u64) {
         let mut search = self.waits.overlapping(place, bytes);
         while let Some(key) = self.waits.next(&mut search) {
@@ -228,8 +228,8 @@ impl Streams {
     }
 
     /// Whether a stream in its turn may evict staged bytes of others although its client does not wait: its client fetches bytes about as
-    /// quickly as the disk reads them, so that they do not stay. Never where D is given: then the bytes of others are of turns as good as
-    /// this one.
+    /// quickly as the disk reads them, so that they do not stay. Never where D is given: the staged bytes of others then come from turns
+    /// with the same right to the memory.
     fn may_evict(&self, id: u32, staged: usize) -> bool {
         let Stream { client, arm, .. } = &self.schedule[id];
         let disk_ns = client.request as f64 / self.schedule.arms[*arm].tuning.bandwidth() * 1e9;
@@ -278,7 +278,7 @@ impl Streams {
         }
     }
 
-    /// Evicts a frame for a stream, where that is fair. Returns whether a frame is free.
+    /// Evicts a frame for a stream, if the rules of eviction allow it. Returns whether a frame is free.
     pub(super) fn make_room(&mut self, id: u32, is_blocked: bool) -> bool {
         let victim = self.frames.oldest_passed();
         let victim = victim.or_else(|| if is_blocked { self.victim(id) } else { None });
@@ -383,7 +383,7 @@ impl Streams {
     }
 
     /// Sets the duration limits of the disk's reads, each by its number with its time. To be called before the first request. The key
-    /// `read_limits_ms` precedes.
+    /// `read_limits_ms`, if set, overrides them.
     pub fn set_read_limits(&mut self, limits: impl IntoIterator<Item = (u8, Nanos)>) {
         assert!(self.counters.requests == 0, "no request came before the duration limits were set");
         if self.config.read_limits_ms.is_none() {
@@ -409,7 +409,7 @@ impl Streams {
         }
     }
 
-    /// Whether a direct request is sent with a limit. It then precedes others in the node as at the disk, and the guard does not hold it.
+    /// Whether a direct request is sent with a limit. It then precedes others in the node as well as at the disk, and the guard does not hold it.
     pub(super) fn has_limit(&self, request: &Request) -> bool {
         self.direct_limit(request, self.now) > 0
     }
@@ -423,8 +423,8 @@ impl Streams {
         response.map_or(0, |response| self.limits.fitting(response.saturating_sub(self.now.since(since))))
     }
 
-    /// The limit of a read of a stream: of all requests that wait for its bytes, the one with the least time left for each command that it
-    /// needs decides.
+    /// The duration limit of a read of a stream: the one that fits the most urgent of the requests that wait for its bytes, which is the one
+    /// with the least time left per command that it needs.
     pub(super) fn frame_limit(&self, stream: u32, place: u64, bytes: u64) -> u8 {
         if self.limits.is_empty() {
             return 0;
@@ -444,7 +444,7 @@ impl Streams {
     }
 }
 
-/// The last boundary up to `end`, where that leaves at least a quarter; else `end`.
+/// The last boundary up to `end`, if at least a quarter of the run lies before it; else `end`.
 fn last_boundary(boundaries: &dyn Boundaries, begin: u64, end: u64) -> u64 {
     let (mut last, mut at) = (begin, begin);
     loop {

@@ -1,9 +1,9 @@
-//! Streams whose requests come out of order: each client's recent reads, as long as they fill a run of the disk without repetition.
+//! Streams whose requests arrive out of order: each client's recent reads, as long as they fill a run of the disk without repetition.
 //!
-//! A client that reads a file from several threads, or whose requests take different ways, asks for all of it, each part once, in
-//! an order that departs from the file's by a bounded number of requests. Random reads of a region repeat themselves, or leave
-//! ever more of it out, before they look like that: of 64 random places among 128, some two are the same with certainty but for
-//! 1 in 10⁷ (e^(-64²/(2·128))).
+//! A client that reads a file from several threads, or whose requests take different routes, reads all of it, each part once, in an order
+//! that departs from the file's by a bounded number of requests. Random reads of a region repeat themselves, or leave out a growing part
+//! of it, before they look like that: among 64 random places out of 128, two are equal with a probability of all but 1 in 10⁷
+//! (e^(-64²/(2·128))).
 
 use super::clients::ByClient;
 
@@ -21,7 +21,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// Adds a read; whether it is a new part of the same run.
+    /// Adds a read; returns whether it is a new part of the same run.
     fn insert(&mut self, offset: u64) -> bool {
         let Err(place) = self.offsets.binary_search(&offset) else { return false };
         self.offsets.insert(place, offset);
@@ -33,7 +33,7 @@ impl Recent {
     }
 }
 
-/// Watches reads that no stream continues with.
+/// Watches reads that continue no stream.
 #[derive(Debug)]
 pub(super) struct Reorder {
     clients: ByClient<Recent>,
@@ -44,7 +44,7 @@ impl Reorder {
         Reorder { clients: ByClient::new() }
     }
 
-    /// Notes a read; where the run ends that the client's recent reads fill, once there is one.
+    /// Records a read. Returns the end of the run that the client's recent reads fill, once there is one.
     pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u64> {
         let (recent, is_own) = self.clients.claim(client);
         let continues = is_own && recent.bytes == bytes && recent.insert(offset);

@@ -1,4 +1,4 @@
-//! Turns: which streams have the disk, and for how long.
+//! Turns: which streams use the disk, and for how long.
 
 use super::arms::{Arms, StreamArm};
 use super::classifier::Direction;
@@ -172,7 +172,7 @@ impl Schedule {
         self.escalate(now, id);
     }
 
-    /// Suspends the turns of readers because a direct request to this byte moves the arm. They have the rest when the arm is near again.
+    /// Suspends the turns of readers because a direct request to this byte moves the arm. They get the rest when the arm is near again.
     pub(super) fn suspend_turns(&mut self, now: Instant, place: u64) {
         if self.order != Turns::Nearest || self.dispatch_set.is_some() {
             return;
@@ -295,7 +295,7 @@ impl Schedule {
         }
     }
 
-    /// Moves a stream without a turn to the arm of its next command. Rounds of arms have nothing to do with each other.
+    /// Moves a stream without a turn to the arm of its next command. The rounds of different arms are independent.
     fn assign_arm(&mut self, id: u32) {
         let stream = &self.table[id];
         if self.arms.len() == 1 || stream.has_turn() {

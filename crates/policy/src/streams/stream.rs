@@ -9,7 +9,7 @@ use headstack_model::{Instant, Nanos};
 /// How far from where a stream is expected a request may be and still belong to it.
 pub(super) const NEAR: u64 = 256 << 10;
 
-/// Time for which a frame is not evicted after it was last used, while the disk has other work: there may be no more than D frames.
+/// Time for which a frame is not evicted after its last use while the disk has other work: the memory may hold only D frames.
 pub(super) const FRESH: Nanos = Nanos(20_000_000);
 
 /// The owner of a frame whose stream has ended.
@@ -25,7 +25,7 @@ pub(super) enum StreamKind {
 /// The queue of a stream without a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
-    /// Its client waits for the disk; it may have a turn from this round on.
+    /// Its client waits for the disk; the stream may have a turn from this round on.
     Blocked(u64),
     /// Few of its bytes are staged.
     WantsPrefetch,
@@ -47,7 +47,7 @@ pub(super) struct StreamClient {
 }
 
 impl StreamClient {
-    /// Notes a request that is not answered at once.
+    /// Records a request that is not answered at once.
     pub(super) fn request(&mut self, now: Instant, client: u64, bytes: u64) {
         self.note_think_time(now);
         (self.id, self.last_request, self.request) = (client, now, bytes);
@@ -111,7 +111,7 @@ pub(super) struct Stream {
     pub(super) slack: u64,
     /// From one record to the next, and the bytes of one, where there are gaps.
     pub(super) stride: Option<(u64, u64)>,
-    /// Where the last request behind it ended: another reader may be there.
+    /// Where the last request behind the stream ended: another reader may be there.
     pub(super) stray: u64,
     pub(super) waiting: u32,
     /// Its frames, and those of them with a command in flight.
@@ -181,7 +181,7 @@ impl Stream {
         }
     }
 
-    /// Where the next request after a run is expected, or the next read begins.
+    /// Where the request after this run is expected, or the next read begins.
     pub(super) fn next_after(&self, at: u64, bytes: u64) -> u64 {
         at + self.stride.map_or(bytes, |(stride, _)| stride)
     }
@@ -229,7 +229,7 @@ impl Stream {
         self.waiting > 0 && (self.is_writer() || self.wanted > self.frontier)
     }
 
-    /// Whether read-ahead is worth while although no client waits.
+    /// Whether read-ahead is worthwhile although no client waits.
     pub(super) fn wants_prefetch(&self, disk_bytes: u64) -> bool {
         !self.is_writer() && self.client.has_fetched && self.frames < 2 && self.frontier < disk_bytes
     }

@@ -1,5 +1,5 @@
-//! Strided streams, whose equal gaps are too wide for the bitmaps: a client's last request, and its distance from the one
-//! before.
+//! Strided streams, whose equal gaps are too wide for the bitmaps. For each client they are found from its last request and that
+//! request's distance from the one before.
 //!
 //! Several such streams over one connection are not detected.
 
@@ -30,7 +30,7 @@ impl Strides {
         Strides { clients: ByClient::new(), streams: ByClient::new() }
     }
 
-    /// Notes a request. Returns direction and distance if the client's last requests had equal distances.
+    /// Records a request. Returns direction and distance if the client's last requests had equal distances.
     pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<(Direction, u64)> {
         let before = self.clients.get(client).copied().filter(|last| last.bytes == bytes);
         let distance = before.map_or(0, |last| offset as i64 - last.offset as i64);
@@ -41,7 +41,7 @@ impl Strides {
         (times >= ENOUGH).then_some((direction, distance.unsigned_abs()))
     }
 
-    /// Notes that a stream was found, and restarts the count of its client.
+    /// Records that a stream was found, and restarts the count of its client.
     pub(super) fn found(&mut self, client: u64, stream: u32) {
         self.clients.forget(client);
         *self.streams.claim(client).0 = stream;

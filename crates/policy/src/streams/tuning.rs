@@ -1,14 +1,14 @@
 //! Measures the disk's bandwidth and positioning time, from which N follows.
 //!
-//! A turn of `b p e / (1 - e)` bytes, where the disk transfers `b` bytes a second and needs `p` to get to a stream, reaches the
-//! share `e` of its bandwidth. Of less than `b p` it would lose more than half (C. Li, K. Shen, A. Papathanasiou, "Competitive
-//! prefetching for concurrent sequential I/O", EuroSys 2007): that is the floor.
+//! The disk transfers `b` bytes a second and needs `p` to position to a stream. A turn of `b p e / (1 - e)` bytes then reaches the
+//! share `e` of its bandwidth. A turn of less than `b p` would lose more than half (C. Li, K. Shen, A. Papathanasiou, "Competitive
+//! prefetching for concurrent sequential I/O", EuroSys 2007): that is the lower bound.
 
 use super::config::Config;
 use headstack_model::{Instant, Nanos};
 
-/// Commands of a turn after which a disk has caught up: while the first of them went its way through the host, the disk read on,
-/// and the next come quicker than the media are.
+/// Commands of a turn after which the disk has caught up: while the first of them passed through the host, the disk read ahead, so that
+/// the next ones complete faster than the media transfer.
 const CATCHES_UP: u32 = 4;
 
 /// Samples that suffice for an estimate.
@@ -44,7 +44,7 @@ pub(super) struct Sample {
     pub(super) ended: Instant,
     pub(super) place: u64,
     pub(super) bytes: u64,
-    /// Whether nothing but the one before it can have kept the disk from it.
+    /// Whether nothing but the command before it can have delayed it at the disk.
     pub(super) is_clean: bool,
 }
 
@@ -58,7 +58,7 @@ struct Mean {
 }
 
 impl Mean {
-    /// Before the first sample, which replaces it.
+    /// A mean before the first sample, which replaces this value.
     fn guess(value: f64, most: f64) -> Mean {
         Mean { value, samples: 0.0, most }
     }
@@ -70,7 +70,7 @@ impl Mean {
 }
 
 impl Tuning {
-    /// Before anything was measured: a drive of the 2000s.
+    /// The values before anything was measured: those of a drive of the 2000s.
     pub(super) fn new(config: &Config) -> Tuning {
         Tuning {
             byte_ns: Mean::guess(1e9 / 60e6, 8192.0),
@@ -117,8 +117,8 @@ impl Tuning {
         }
     }
 
-    /// What a turn took beyond the transfer of its bytes was the way there. The transfer is as quick as it was in the same turn, where
-    /// that is known: zones of a disk differ by more than the way takes.
+    /// Computes the positioning time: what a turn took beyond the transfer of its bytes. The transfer is assumed as fast as in the rest of the
+    /// turn, where that is known: zones of a disk differ by more than the positioning time.
     fn finish_turn(&mut self) {
         let Some(turn) = self.turn.take() else { return };
         let is_long = turn.settled_bytes * 2 >= turn.bytes;
@@ -141,7 +141,7 @@ impl Tuning {
         (self.last, self.turn) = (None, None);
     }
 
-    /// In bytes per second.
+    /// The bandwidth in bytes per second.
     pub(super) fn bandwidth(&self) -> f64 {
         1e9 / self.byte_ns()
     }

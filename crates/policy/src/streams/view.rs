@@ -11,7 +11,7 @@ use headstack_model::{Instant, Nanos};
 pub struct Counters {
     pub found: u64,
     pub requests: u64,
-    /// Requests that went to the disk by themselves.
+    /// Requests that bypassed the streams.
     pub direct: u64,
     /// Reads that were answered at once.
     pub hits: u64,
@@ -20,9 +20,9 @@ pub struct Counters {
     pub read_bytes: u64,
     /// Bytes that were written to the disk.
     pub written_bytes: u64,
-    /// Bytes that were read ahead in vain.
+    /// Bytes that were read ahead but never fetched.
     pub unfetched_bytes: u64,
-    /// Bytes of coalesced writes that the disk did not take.
+    /// Bytes of coalesced writes that the disk failed to write.
     pub lost_bytes: u64,
 }
 
@@ -52,14 +52,14 @@ pub struct TuningView {
     pub read_ahead_bytes: u64,
     /// N.
     pub requests_per_turn: u32,
-    /// D, of each arm.
+    /// D of each arm.
     pub dispatch_set: u32,
 }
 
 /// A snapshot of the scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// Streams that there are.
+    /// Number of streams.
     pub streams: usize,
     /// Streams that have a turn.
     pub dispatched: usize,

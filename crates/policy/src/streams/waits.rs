@@ -13,7 +13,7 @@ pub(super) struct Wait {
     pub(super) bytes: u64,
     pub(super) stream: u32,
     pub(super) since: Instant,
-    /// Whether staged bytes for it were discarded once, so that they are read again.
+    /// Whether staged bytes for it were discarded once, after which they are reread.
     is_reread: bool,
 }
 

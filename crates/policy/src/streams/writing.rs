@@ -127,7 +127,7 @@ impl Streams {
         }
     }
 
-    /// The same for a request that changes bytes.
+    /// Queues a request that changes bytes, after coalesced bytes that it overlaps are written.
     pub(super) fn route_change(&mut self, request: Request, offset: u64, bytes: u64) {
         if !self.is_held(request, offset, bytes) {
             self.invalidate(offset, bytes);
@@ -366,7 +366,7 @@ impl Streams {
         Step::Waits
     }
 
-    /// The next write of a stream has not arrived.
+    /// Handles a turn whose next write has not arrived.
     fn pause(&mut self, id: u32) -> Step {
         let end = self.schedule[id].client.last_request + GRACE;
         if end <= self.now {
@@ -376,7 +376,7 @@ impl Streams {
         Step::Waits
     }
 
-    /// Writes wait after a gap. If it is not filled soon, the stream continues after it.
+    /// Handles writes that wait after a gap: if the gap is not filled soon, the stream continues after it.
     fn skip_gap(&mut self, id: u32, key: WaitKey) -> Step {
         if self.pause(id) == Step::Waits {
             return Step::Waits;
@@ -423,8 +423,8 @@ impl Streams {
         self.send_direct_after_writes(request, first, bytes);
     }
 
-    /// Lets all waiting writes of a stream bypass it when none of them is near where the stream continues: those between went another way,
-    /// or are held. Otherwise the stream would want turns in which it has nothing to do.
+    /// Lets all waiting writes of a stream bypass it when none of them is near where the stream continues: the writes between bypassed it or
+    /// are held. Otherwise the stream would have turns in which it could do nothing.
     fn release_far_writes(&mut self, id: u32) {
         while self.schedule[id].waiting > 0
             && let Some((key, wait)) = self.waits.first_write_of(id, 0, u64::MAX)

@@ -10,7 +10,7 @@ pub(super) struct Layout {
     members: u32,
     width: u32,
     copies: u32,
-    /// Rows whose parity lies on the same members.
+    /// Number of consecutive rows whose parity lies on the same members.
     parity_rows: u64,
     rows: Rows,
     /// First block of the array on each member, with concatenation, and the end of the last.
@@ -21,7 +21,7 @@ pub(super) struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) row: Row,
-    /// Which of the row's units.
+    /// Index of the unit in its row.
     pub(super) unit: u32,
     /// Blocks of the unit before the first.
     pub(super) offset: u64,
@@ -177,7 +177,7 @@ impl Layout {
     }
 }
 
-/// Rows whose parity lies on the same members.
+/// Number of consecutive rows whose parity lies on the same members.
 fn parity_rows(shape: &Shape) -> Result<u64, ShapeError> {
     let Some(parity) = shape.parity_unit_sectors else { return Ok(1) };
     match shape.unit {

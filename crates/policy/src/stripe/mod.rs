@@ -1,6 +1,6 @@
 //! Arrays: how a request for an array's blocks becomes accesses of members, and in which order.
 //!
-//! An [`Array`] is a machine without a clock: it gets a request for its blocks and a view of its members, and plans accesses of
+//! An [`Array`] is a state machine without a clock: it gets a request for its blocks and a view of its members, and plans accesses of
 //! them in phases. It stores no data and never waits.
 //!
 //! Modelled: concatenation; striping, with units of one length or of given lengths, as when each is a track; mirroring and chained
@@ -56,7 +56,7 @@ pub struct Array {
 impl Array {
     /// The array of this shape.
     ///
-    /// *Errors:* the members do not make one, or more of them have failed than it survives.
+    /// *Errors:* the members cannot form one, or more of them have failed than it survives.
     pub fn new(shape: Shape) -> Result<Array, ShapeError> {
         shape.check()?;
         let layout = Layout::new(&shape)?;
@@ -107,7 +107,7 @@ impl Array {
         }
     }
 
-    /// Every member that is written to.
+    /// Plans a flush of every member that is written to.
     fn plan_flush(&mut self, request: &Request, plan: &mut Plan) {
         for member in 0..self.shape.members.len() as u32 {
             if let Some(member) = self.failed.writable(member, 0) {

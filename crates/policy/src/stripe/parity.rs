@@ -9,7 +9,7 @@
 //! The plan uses the method with the fewest reads, or, of the first two, the one that a threshold selects. A whole row needs no read.
 //! A lost unit is recovered from all that remains, and written by its parity.
 //!
-//! Of a unit, one access reads or writes the parity of everything between the first and the last written block, unless two written
+//! Of a unit of parity, one access reads or writes everything between the first and the last written block, unless two written
 //! runs lie more than 32 blocks apart: then each has its own access.
 //! Not modelled: locks, by which a real array separates two writes of one row.
 //!
@@ -99,8 +99,8 @@ impl Array {
         planned - left
     }
 
-    /// Whether a run of blocks is the end of one unit and the beginning of the next, so far apart within their units that one
-    /// access of both units' parity would transfer too much in between.
+    /// Whether a run of blocks is the end of one unit and the beginning of the next, so far apart within their units that a single
+    /// access for the parity of both would transfer too much in between.
     fn lies_apart(&self, first: &Cut, sectors: u64) -> bool {
         let here = first.row.sectors - first.offset;
         let next = sectors.saturating_sub(here);
@@ -141,7 +141,7 @@ impl Array {
         self.add_reads(request, row, &spans.read, plan);
     }
 
-    /// Has enough units read that the others follow.
+    /// Plans reads of enough units that the others can be computed.
     fn read_remaining(&self, row: &Row, span: Span, read: &mut [Span]) {
         let readable = (0..read.len()).filter(|unit| self.reads(row, *unit, span).is_some());
         for unit in readable.take(self.layout.width() as usize) {

@@ -21,7 +21,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The accesses of each phase; no phase is empty. Those of [`Plan::early`] are in none.
+    /// The accesses of each phase; no phase is empty. The accesses of [`Plan::early`] are in none.
     pub fn phases(&self) -> impl Iterator<Item = &[Access]> {
         [&self.first[..], &self.then].into_iter().filter(|phase| !phase.is_empty())
     }
@@ -36,7 +36,7 @@ impl Plan {
         self.first.iter().chain(&self.early).chain(&self.then)
     }
 
-    /// Makes it one access.
+    /// Makes the plan this single access.
     pub fn set(&mut self, access: Access) {
         self.clear();
         self.first.push(access);

@@ -36,7 +36,7 @@ impl FailedMembers {
         FailedMembers { lost: lost.collect(), members: shape.members.len(), spares: shape.spares }
     }
 
-    /// The member that replaces a member, where `has_block` holds for it if it is a failed one's spare.
+    /// The member that replaces a member: its spare if it has failed, as far as `has_block` says that the spare has the block.
     fn replacement(&self, member: u32, has_block: impl Fn(&Lost) -> bool) -> Option<u32> {
         match self.lost.iter().position(|lost| lost.member == member) {
             None => Some(member),

@@ -104,7 +104,7 @@ pub struct Shape {
     pub copies: u32,
     /// Which copy is read.
     pub read_choice: ReadChoice,
-    /// How parity wanders.
+    /// How parity rotates over the members.
     pub rotation: Rotation,
     /// Blocks of a unit of parity, where it is not the stripe unit: parity moves to the next drive after each.
     pub parity_unit_sectors: Option<u64>,
@@ -157,7 +157,7 @@ impl Shape {
 
     const COPIES_MAX: u32 = 16;
 
-    /// Whether the organisation can be had of these members.
+    /// Checks that these members can form the organisation.
     ///
     /// *Errors:* the first thing that is wrong.
     pub fn check(&self) -> Result<(), ShapeError> {

@@ -7,7 +7,7 @@ use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 
-/// Why a journal cannot be taken up on a disk.
+/// Why a journal cannot be resumed on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RejoinError {
@@ -31,7 +31,7 @@ pub enum RejoinError {
 const NEAR: f64 = 0.01;
 /// Least number of blocks or places that identify a disk: fewer could agree by chance.
 pub(super) const LEAST: usize = 8;
-/// One of this number of places may have changed, because defects grow.
+/// One place of this number may have changed, because defects grow.
 const CHANGED: usize = 8;
 
 /// The block of a successful read from the media.

@@ -13,7 +13,7 @@ const LAST: usize = 6;
 const DRIFTED: f64 = 2.5;
 /// First readings that are averaged to one mark.
 const TOGETHER: usize = 8;
-/// Number of first readings each tried as the line's origin, in case some are late, and from which on the line is fitted to a chain.
+/// Number of first readings that are tried as the line's origin, in case some are late, and from which on the line is fitted to a chain.
 const ORIGINS: usize = 8;
 /// Distance from whole turns, in turns, within which readings must lie; the second if too few lie within the first. A turn of 8 ms leaves
 /// 240 µs, thirty times a usual host's noise.

@@ -8,12 +8,12 @@ use super::pattern::{Shape, wrap, wrap_from};
 
 /// Shares of a track at which its density is compared with the prediction: before the spares at its end, and half as far.
 pub(super) const DENSITY_PLACES: [f64; 2] = [0.7, 0.35];
-/// Minimum offset of the farther place in tolerances: of two readings, √2 = 1.4 deviations, and margin.
+/// Minimum offset of the farther place, in tolerances: two readings have √2 = 1.4 deviations; the rest is margin.
 const LEAST_OFF: f64 = 1.5;
 /// Maximum turns by which another zone's density moves the farther place earlier. *Source:* assumption, zones differ by less than
 /// 0.2 / 0.7 = 29 %.
 const MOST_EARLIER: f64 = 0.2;
-/// Tolerances within which the nearer place is off half as much, and the maximum of this as a share of the farther place's offset.
+/// Tolerances within which the offset of the nearer place is half that of the farther one, and their maximum as a share of the latter.
 const PROPORTIONAL: (f64, f64) = (1.2, 0.25);
 /// Minimum tolerances by which a lower density moves the farther place later: a slip of fewer sectors looks the same.
 const LEAST_LATER: f64 = 3.2;

@@ -19,7 +19,7 @@ const PREDICTED_START: f64 = 0.01;
 const BEFORE_START: f64 = 0.02;
 /// Turns, in addition to the tolerance, by which a sector may come early. By trial.
 const EARLY: f64 = 0.004;
-/// Searches that continue behind a remapped sector, or before one: no more are remapped next to each other.
+/// Maximum number of searches that continue behind or before a remapped sector: it is assumed that no more are remapped side by side.
 const REMAPPED: usize = 4;
 /// Sectors behind the end that was found, and before it, that are read because a remapped sector may look like an end, or hide one.
 const END_NEIGHBOURS: (u64, u64) = (4, 3);
@@ -45,12 +45,12 @@ struct Search {
     turn: f64,
     within: u64,
     beyond: u64,
-    /// Turns slipped before `within`; behind it, at least as many.
+    /// Turns slipped before `within`. Behind it, at least this number of turns is slipped.
     hole: f64,
 }
 
 impl Search {
-    /// By how many sectors the end of a track may be wrong that is about as long as others, and whether it may be just as long.
+    /// For a track about as long as others: by how many sectors its end may be wrong, and whether it may be exactly as long.
     fn uncertainty(&self, usual: u64) -> (u64, bool) {
         let most = (NEAR_END * self.turn) as u64 + 1;
         let off_usual = usual.abs_diff(self.within + 1);

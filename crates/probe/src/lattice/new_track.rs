@@ -10,7 +10,7 @@ use super::{LatticeError, LatticeResult};
 const PLACES: [f64; 3] = [0.22, 0.46, 0.7];
 /// Scales of [`PLACES`]: most of the track, and half of it if that includes slipped sectors or the track's end.
 const SCALES: [f64; 2] = [1.0, 0.5];
-/// Turns by which a place may lie before its share and still be after the one before: less than half a turn.
+/// Turns by which a place may seem to lie before the one before it, because angles wrap: less than half a turn.
 const BEFORE_PLACE: f64 = 0.4;
 /// Possible densities between two places, as shares of the estimate: outside, an angle was wrapped wrongly.
 const POSSIBLE: (f64, f64) = (0.45, 2.0);

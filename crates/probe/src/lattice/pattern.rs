@@ -160,8 +160,8 @@ impl Alignment {
         end
     }
 
-    /// Tracks between two others that begin a part shorter than its turn allows, where other tracks have less space to spare:
-    /// sectors slipped before such a track take of its spare sectors, so that nothing behind it moves.
+    /// Of `from` and the first tracks of the parts between it and `to`, those with more spare sectors than the tracks with the fewest. Sectors
+    /// slipped before such a track use up its spare sectors, so that nothing behind it moves.
     pub(super) fn hidden(&self, from: u64, to: u64) -> Vec<u64> {
         let spare = |part: &Part| part.shape.turn - part.shape.sectors as f64;
         let least = self.pattern.parts.iter().map(spare).fold(f64::MAX, f64::min);

@@ -44,15 +44,15 @@ const AGREE: f64 = 1.5;
 /// Readings of one angle that have to agree, and their number in a region that stays doubtful on a busy host, where two may be late by the
 /// same time.
 const AGREEING: (usize, usize) = (2, 3);
-/// Share of late readings above which a doubtful region may come from two that were late by the same time. By trial: of 1,000 extractions of a
-/// small disk with 5 % late answers none was wrong, of 2,000 with 10 or 20 % seven were.
+/// Share of late readings above which a doubtful region may come from two readings that were late by the same time. By trial: of 1,000
+/// extractions of a small disk with 5 % late answers none was wrong, of 2,000 with 10 or 20 % seven were.
 const BUSY_SHARE: f64 = 0.08;
 /// Sectors without a steady angle that a disk may have; beyond, its answers are too noisy.
 const MOST_UNSTEADY: usize = 100;
 /// Sectors that are read together with the reference: adjacent, near, and at shares of the disk.
 const NEAR_SECTORS: [u64; 4] = [1, 2, 37, 500];
 const FAR_SHARES: u64 = 8;
-/// Standard deviations within which the reference then ends as if it were alone, and the share of such reads: others may be late.
+/// Standard deviations within which the reference, read with the others, ends as if it were read alone, and the least share of such reads.
 const SAME: (f64, f64) = (3.0, 0.8);
 /// Maximum number of sectors requested together: half of the 32 that NCQ allows. By trial.
 const MOST_TOGETHER: usize = 16;

@@ -4,7 +4,7 @@ use super::LatticeResult;
 use super::boundary::BoundaryVerifier;
 use super::pattern::{Alignment, wrap};
 
-/// Share of the tolerance, per deviation, that an extrapolated angle may be off: four of its five standard deviations.
+/// Share of the tolerance to allow for each deviation of an extrapolated angle: four of the five deviations of a tolerance.
 const EXTRAPOLATED: f64 = 0.8;
 /// Multiple of the tracks followed up to which a skew is certain enough to try the usual number of tracks.
 const CERTAIN_TIMES: u64 = 4;

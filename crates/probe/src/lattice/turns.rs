@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 
 /// Sectors between the sectors read and the one read just before.
 const AHEAD_SECTORS: u64 = 2;
-/// Maximum turns of such a read if none is lost: 1, and 0.3 for the sectors between.
+/// Maximum turns from the end of the read just before to the end of this read, if no turn is lost: 1, and 0.3 for the sectors between.
 const KEPT: f64 = 1.3;
-/// Turns of such a read if one is lost: 2 ± 0.3. Other answers are late.
+/// The same if a turn is lost: 2 ± 0.3. Other answers are late.
 const LOST: RangeInclusive<f64> = 1.7..=2.3;
 /// Number of reads, of which some may be late; it is very unlikely that all are.
 const TRIES: usize = 6;

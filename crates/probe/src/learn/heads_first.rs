@@ -48,7 +48,7 @@ pub(super) fn place_slices(slices: &[Slice], heads: u32, noise: f64) -> Vec<Piec
     pieces
 }
 
-/// Splits two consecutive tracks whose skew is not that of a cylinder's tracks: single tracks next to slipped sectors.
+/// Splits pairs of consecutive tracks whose skew is not that between tracks of a cylinder: they are single tracks next to slipped sectors.
 fn cut(zone: &[Slice], skews: Skews) -> Vec<Slice> {
     let mut slices = Vec::with_capacity(zone.len());
     for slice in zone {

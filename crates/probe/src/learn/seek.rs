@@ -157,7 +157,7 @@ fn nanos(prober: &Prober, turns: f64) -> Nanos {
     Nanos((turns * prober.period()).max(0.0).round() as u64)
 }
 
-/// Time until the head, already on the track, reads there, in turns.
+/// Time until the head, already on the track, has read a block there, in turns.
 async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
     let mut all = Vec::new();
     for place in 0..PLACES * 2 {

@@ -9,7 +9,7 @@
 //!
 //! A layout or scheme without a rule ends in an error that names what was met; [`query`](crate::query) needs no rules.
 //!
-//! Source: J. Schindler and G. R. Ganger, "Automated disk drive characterization", CMU-CS-99-176, 1999 (DIXtrac); its code,
+//! *Source:* J. Schindler and G. R. Ganger, "Automated disk drive characterization", CMU-CS-99-176, 1999 (DIXtrac); its code,
 //! `dx_layout.c`, for what to query. The certificate of step 4 is an addition.
 
 mod found;

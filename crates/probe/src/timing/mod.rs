@@ -10,7 +10,7 @@
 //! motion shows that end, if the disk has a command to read from the media. Not found: ends of tracks on a disk without skews. Runs of
 //! slipped sectors whose gap is as wide as a skew are taken for ends.
 //!
-//! Source: J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, "Track-aligned extents", FAST 2002, section 4.1.
+//! *Source:* J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, "Track-aligned extents", FAST 2002, section 4.1.
 
 mod clock;
 mod search;

@@ -4,8 +4,8 @@
 //! a phase are submitted together, and the next phase begins when the last of them completes. The request completes with its
 //! slowest access. Its time split sums, over the phases, that of the slowest access of each.
 //!
-//! A spare is rebuilt in steps that no request waits for. Each begins when the previous one is done and the rate allows it, for as
-//! long as the load runs.
+//! A spare is rebuilt in steps that no request waits for. Each step begins when the previous one is done and the rate allows it,
+//! until the load ends.
 //!
 //! [`headstack_policy::stripe`] plans the accesses of a request; this layer carries them out.
 
@@ -22,7 +22,7 @@ pub struct ArrayVolume {
     /// The device of each member, then of each spare.
     devices: Vec<u32>,
     rebuild_rate: Option<u64>,
-    /// Share of the time in which two members seek that the later seek takes longer.
+    /// Share of the overlap of two members' seeks by which the later seek takes longer.
     interference_ratio: f64,
 }
 
@@ -91,7 +91,7 @@ struct Fork {
     submitted: Instant,
     began: Instant,
     left: u32,
-    /// Where the time of the phases before went.
+    /// The time split of the previous phases.
     parts: TimeSplit,
     outcome: Outcome,
     /// Reads in flight by member, if some accesses wait for their own member only; else empty.
@@ -107,7 +107,7 @@ pub(crate) struct ArrayLayer {
     /// Blocks of the first member, which refuses requests outside the array.
     member_sectors: u64,
     rebuild: Rebuild,
-    /// Kept when they are done, for their allocations.
+    /// Kept after they end, for their allocations.
     forks: Vec<Fork>,
     free: Vec<u32>,
     effects: VecDeque<Effect>,
@@ -135,7 +135,7 @@ impl ArrayLayer {
         self.array.concatenated_starts()
     }
 
-    /// Number of its members, if they may be the arms of one disk, and the first block of each arm that has a range of blocks of its own.
+    /// Number of its members, if they may be the arms of one disk, and the first block of each arm, if each serves a range of blocks.
     pub(crate) fn arms(&self) -> Option<(usize, &[u64])> {
         match self.array.concatenated_starts() {
             Some(starts) => Some((starts.len(), starts)),
@@ -154,7 +154,7 @@ impl ArrayLayer {
         self.array.plan(request, &MemberView(below), plan);
     }
 
-    /// A fork with an empty plan.
+    /// Creates a fork with an empty plan.
     fn open(&mut self, now: Instant, origin: Option<Submission>) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.forks.push(Fork::new());
@@ -180,7 +180,7 @@ impl ArrayLayer {
         }
     }
 
-    /// A fork is done; `last` is its last access.
+    /// Ends a fork whose last access is `last`.
     fn end(&mut self, now: Instant, number: u32, last: &Completion) {
         self.free.push(number);
         let Fork { submitted, parts, outcome, origin, .. } = &self.forks[number as usize];
@@ -239,7 +239,7 @@ impl Fork {
         }
     }
 
-    /// Submits accesses that wait for a member's own reads only, once those are done.
+    /// Submits accesses that wait only for reads of the same member, once those are done.
     fn submit_early(&mut self, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
         if self.reads[member as usize] > 0 {
             return;

@@ -5,7 +5,7 @@
 //! its blocks are dirty, and go to the drive, run by run, after the controller has been idle for a while.
 //! Valid and dirty are recorded per block.
 //!
-//! *Source:* DiskSim's cache device, as its source describes itself.
+//! *Source:* DiskSim's cache device, as described in its source.
 
 use super::spec::{ControllerCacheSpec, ControllerWrites};
 use super::{Cache, Controller, Purpose};
@@ -75,7 +75,7 @@ pub(super) struct CacheDrive {
     valid: Blocks,
     dirty: Blocks,
     returning: bool,
-    /// Since when the cached drive has nothing to do.
+    /// Since when the cached drive has had nothing to do.
     quiet_since: Instant,
     flushes: Vec<u32>,
 }
@@ -161,7 +161,7 @@ impl Controller {
         }
     }
 
-    /// A read has its data from its drive: they go to the host and to the cache.
+    /// Handles the data of a read that came from its drive: they go to the host and to the cache.
     pub(super) fn populate(&mut self, now: Instant, job: u32, how: &Completion) {
         let (_, request) = self.command(job);
         let cache = self.shelf().shelf;
@@ -189,7 +189,7 @@ impl Controller {
         self.end(now, job);
     }
 
-    /// Has dirty blocks go to their drive if that has been quiet for long enough.
+    /// Writes dirty blocks to their drive if that has been idle for long enough.
     pub(super) fn return_when_idle(&mut self, now: Instant) {
         let due = self.shelf().next_event() <= now;
         if due && !self.commands.has_transfers() {
@@ -213,7 +213,7 @@ impl Controller {
         self.transfer(Purpose::Return, cached, Request::write(request.lbn, request.sectors));
     }
 
-    /// A dirty run reached its drive: continues with the next one while the controller is idle.
+    /// Handles a dirty run that reached its drive: continues with the next one while the controller is idle.
     pub(super) fn returned(&mut self, now: Instant, request: &Request) {
         let (is_quiet, shelf) = (!self.commands.has_transfers(), self.shelf());
         shelf.dirty.remove(request.lbn..request.end());
@@ -226,7 +226,7 @@ impl Controller {
         }
     }
 
-    /// Continues flushes: dirty blocks go to their drive, then the drive is flushed.
+    /// Continues flushes: writes dirty blocks to their drive, then flushes the drive.
     fn flush_on(&mut self, now: Instant) {
         let shelf = self.shelf();
         if shelf.dirty.count > 0 {

@@ -6,7 +6,7 @@ use headstack_model::{Lbn, Request};
 use slab::Slab;
 use std::ops::Range;
 
-/// Lines of one drive have numbers below this one.
+/// Upper bound of the line numbers of a drive.
 const DRIVE: u64 = 1 << 48;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,11 +14,11 @@ struct Line {
     key: u64,
     /// Requests in flight that use it.
     pins: u32,
-    /// The transfer that was the last to begin to bring some of it.
+    /// The transfer that most recently began to fill some of it.
     filling: Option<u32>,
-    /// Read transfers in flight, and other holds.
+    /// Number of read transfers in flight and of other holds.
     fills: u32,
-    /// Transfers that write it.
+    /// Number of transfers that write it.
     destaging: u32,
     /// Sectors that are dirty.
     dirty: u32,
@@ -103,7 +103,7 @@ impl Lines {
         ((key / DRIVE) as u32, key % DRIVE)
     }
 
-    /// Makes room for a drive's line that is not in memory, if a clean one or an empty place can be had.
+    /// Finds room for a drive's line that is not in memory: an empty place or a clean line.
     pub(super) fn take(&mut self, drive: u32, line: u64) -> Room {
         if self.lines.len() >= self.most {
             let Some(victim) = self.victim() else { return Room::None };
@@ -161,7 +161,7 @@ impl Lines {
         self.lines[frame as usize].pins += 1;
     }
 
-    /// A request is done with a line, which counts as used.
+    /// Releases a line that a request no longer uses, and counts it as used.
     pub(super) fn unpin(&mut self, frame: u32) {
         let line = &mut self.lines[frame as usize];
         line.pins -= 1;
@@ -279,7 +279,7 @@ impl Lines {
         self.valid[word] &= !bit;
     }
 
-    /// Each sector of a run of a drive with its frame and its index in the line; `None` if the line is not in memory.
+    /// Each sector of a run of a drive with the frame of its line and its index in the line; `None` if the line is not in memory.
     pub(super) fn each(&self, drive: u32, run: Range<Lbn>) -> impl Iterator<Item = (Lbn, Option<u32>, u64)> {
         let mut at = (u64::MAX, None);
         (run.start.0..run.end.0).map(move |lbn| {

@@ -35,7 +35,7 @@ pub(super) struct MemoryCache {
     reserved: usize,
     /// Commands that wait for a reservation.
     waiting: VecDeque<u32>,
-    /// Whether anything has become free since the last check.
+    /// Whether anything has become free since the last check for waiting commands.
     stirred: bool,
     /// Lines that are destaged because a command needs them.
     evicting: usize,
@@ -178,7 +178,7 @@ impl Controller {
         true
     }
 
-    /// Takes the lines of a command one after the other; once it has them all, its data are transferred.
+    /// Reserves the lines of a command one after the other; once it has them all, transfers its data.
     pub(super) fn go(&mut self, now: Instant, job: u32) {
         let (drive, request) = self.fetched_run(job);
         let span = self.memory().lines.span(&request);
@@ -374,7 +374,7 @@ impl Controller {
         self.end(now, job);
     }
 
-    /// Has a dirty line written, with its neighbours as far as they make a cluster.
+    /// Begins to write a dirty line, with its neighbours as far as they form a cluster.
     fn destage(&mut self, frame: u32, evicts: bool) {
         let memory = self.memory();
         let (drive, line) = memory.lines.place(frame);

@@ -36,7 +36,7 @@ use std::collections::VecDeque;
 pub(crate) struct ControllerSetup<'a> {
     pub(crate) spec: &'a ControllerSpec,
     pub(crate) drives: Vec<u32>,
-    /// The place among them of the one that is its cache, and that of the one cached.
+    /// Indices in it of the drive that is the cache, and of the cached drive.
     pub(crate) cache: Option<(u32, u32)>,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct ControllerSetup<'a> {
 pub struct ControllerActivity {
     /// Commands to read.
     pub reads: u64,
-    /// Those of them that its cache served without a drive, or from the drive that is the cache.
+    /// Reads that its cache served without a drive, or from the drive that is the cache.
     pub read_hits: u64,
     /// Commands to write.
     pub writes: u64,
     /// Sectors read from drives into the cache.
     pub filled_sectors: u64,
-    /// Those of them that no command had requested yet.
+    /// Sectors among these that no command had requested yet.
     pub read_ahead_sectors: u64,
     /// Sectors that went from the cache to their drives.
     pub destaged_sectors: u64,
@@ -71,13 +71,13 @@ enum Step {
 #[derive(Clone, Copy, Debug)]
 struct Holding {
     drive: u32,
-    /// Lines that it holds, and lines reserved for it.
+    /// Lines that it holds, and number of lines reserved for it.
     pinned: u64,
     reserved: usize,
-    /// Of a read: the sectors after it that are fetched with it.
+    /// Of a read: the number of sectors after it that are fetched with it.
     ahead: u32,
     waits: u32,
-    /// Of a flush: the destages before this one are its business.
+    /// Of a flush: it waits for the destages with ranks below this one.
     before: u64,
 }
 
@@ -86,32 +86,32 @@ enum Purpose {
     Pass {
         job: u32,
     },
-    /// To fetch lines, for a command or for none.
+    /// Fetches lines, for a command or for none.
     Fill {
         job: u32,
     },
-    /// To write a command's data to the drive before it ends.
+    /// Writes a command's data to the drive before the command ends.
     Through {
         job: u32,
     },
-    /// To write dirty sectors; with its rank in the order of destages, and whether a command waits for the line.
+    /// Writes dirty sectors. It has a rank in the order of destages; `evicts`: a command waits for the line.
     Destage {
         turn: u64,
         evicts: bool,
     },
-    /// To read a command's data, and then to keep them on the drive that is the cache.
+    /// Reads a command's data from the drive, to be kept on the cache drive.
     Populate {
         job: u32,
     },
-    /// To keep data that were read on the drive that is the cache.
+    /// Writes data that were read to the cache drive.
     Keep,
-    /// To write a command's data on the drive that is the cache.
+    /// Writes a command's data to the cache drive.
     Shelve {
         job: u32,
     },
-    /// To read dirty sectors from the drive that is the cache.
+    /// Reads dirty sectors from the cache drive.
     Fetch,
-    /// To write them where they belong.
+    /// Writes these sectors to their drive.
     Return,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct Controller {
     host_sector: u64,
     host_free: Instant,
     queue_depth: usize,
-    /// Commands that it holds, and those that wait in front of it.
+    /// Number of commands that it holds, and the commands that wait in front of it.
     held: usize,
     outside: VecDeque<u32>,
     commands: RequestTable<Holding, Transfer>,
@@ -144,7 +144,7 @@ pub(crate) struct Controller {
     downs: VecDeque<Effect>,
     ended: VecDeque<(u32, Completed)>,
     cache: Cache,
-    /// When it last did anything for the host.
+    /// When it was last active for the host.
     last_busy: Instant,
     activity: ControllerActivity,
 }
@@ -196,7 +196,7 @@ impl Controller {
         }
     }
 
-    /// Continues everything that waited for what has become free.
+    /// Continues the commands that waited for room.
     fn go_on(&mut self, now: Instant) {
         while self.resume_for_room(now) {}
     }
@@ -256,7 +256,7 @@ impl Controller {
         }
     }
 
-    /// Accounts the time that a command waited for room in the cache.
+    /// Accounts for the time that a command waited for room in the cache.
     fn waited_for_room(&mut self, now: Instant, job: u32) {
         let job = &mut self.commands[job];
         let waited = job.end_wait(now);
@@ -275,7 +275,7 @@ impl Controller {
         over
     }
 
-    /// A command is done, but for the controller's delay.
+    /// Ends a command after the controller's delay.
     fn end(&mut self, now: Instant, job: u32) {
         self.commands[job].completion.parts.overhead += self.delay;
         self.agenda.add(now + self.delay, (job, Step::Finish));

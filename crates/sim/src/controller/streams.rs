@@ -21,8 +21,8 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// A read of a drive, with whether anything of it was missing. If it continues a stream that is not far ahead of its reader:
-    /// the stream's number, and the run to read ahead, up to `most` after the read.
+    /// Records a read of a drive; `missed`: some of its data were missing. If it continues a stream whose read-ahead is not far ahead of the
+    /// reader, returns the stream's number and the run to read ahead, up to `most` after the read.
     pub(super) fn read(
         &mut self,
         drive: u32,
@@ -45,7 +45,7 @@ impl Streams {
         (stream.ahead - end <= most / 2).then_some((number, run))
     }
 
-    /// Up to where a stream has been read ahead in fact.
+    /// Records up to where a stream has actually been read ahead.
     pub(super) fn set_ahead(&mut self, number: usize, ahead: Lbn) {
         self.streams[number].ahead = ahead;
     }

@@ -77,7 +77,7 @@ impl ArmTime {
     }
 }
 
-/// How far the arm went from access to access: counts of distances in classes that double.
+/// Distances of the arm from access to access, counted in classes that double.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeekDistances {
     counts: [u64; SeekDistances::CLASSES],
@@ -164,7 +164,7 @@ pub struct ShingleActivity {
     pub bytes_moved: u64,
     /// Writes that found the cache full.
     pub full_stalls: u64,
-    /// Time for which they waited.
+    /// Time that writes waited because the cache was full.
     pub stalled: Nanos,
     /// The arm's time for cleaning.
     pub cleaning: ArmTime,

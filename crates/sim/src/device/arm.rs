@@ -1,4 +1,4 @@
-//! The arm's work: which command next, reads with their read-ahead, writes, and the destage between them.
+//! The arm's work: the choice of the next command, reads with their read-ahead, writes, and the destages between them.
 
 use super::cost::{Cost, ReadBuffer};
 use super::destage::Destage;
@@ -18,7 +18,7 @@ use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::SlotId;
 use std::ops::Range;
 
-/// What a command that waited for the arm now finds in the cache.
+/// What a command that waited for the arm finds in the cache when the arm is free.
 enum Found {
     /// All of it; the data are being sent to the host.
     Sent,
@@ -55,7 +55,7 @@ impl Device {
         self.run_arm();
     }
 
-    /// Whether the arm's next work is the command that arrives now, as soon as the arm may leave its present work: no other
+    /// Whether the command that arrives now is certainly the arm's next work, as soon as the arm may leave its present work: no other
     /// command waits.
     fn is_only_choice(&self) -> bool {
         !self.disk.work.is_fixed()
@@ -98,7 +98,7 @@ impl Device {
         self.ahead.leave(&mut self.disk, &mut self.cache, self.now)
     }
 
-    /// The arm's work came to its end, or to a point where it may be cut off.
+    /// Handles the end of the arm's work, or a point at which that may be cut off.
     pub(super) fn handle_arm(&mut self) {
         self.disk.event = Instant::MAX;
         match self.disk.work {
@@ -150,7 +150,7 @@ impl Device {
         self.start_next();
     }
 
-    /// Starts a destage or a waiting command. Commands that the cache can answer by now are sent on the way.
+    /// Starts a destage or a waiting command. Waiting commands that the cache can answer by now are sent instead.
     fn start_next(&mut self) {
         if self.log_first() && self.start_emptying() {
             return;
@@ -177,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Starts a command; false when the cache can answer it by now.
+    /// Starts a command; false if the cache can answer it by now.
     fn start(&mut self, slot: u32) -> bool {
         self.disk.note_outstanding(self.commands.outstanding());
         // The code of all but reads is out of line, so that reads need less of the instruction cache.
@@ -201,7 +201,7 @@ impl Device {
         Some(slot)
     }
 
-    /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
+    /// Returns when a command's access starts: the arm is free and its overhead over. Accounts for the time until then.
     #[inline(always)]
     fn access_begins(&mut self, slot: u32) -> Instant {
         let free = self.disk.access_from(self.now);
@@ -231,7 +231,7 @@ impl Device {
         true
     }
 
-    /// Starts a read; false when the cache can answer it by now.
+    /// Starts a read; false if the cache can answer it by now.
     fn start_read(&mut self, slot: u32) -> bool {
         let Job { command, accounted, media_from, .. } = self.commands.jobs[slot as usize];
         let (request, mut into) = (command.request, None);
@@ -303,7 +303,7 @@ impl Device {
         true
     }
 
-    /// Looks a command that waited up in the cache again; a whole hit is sent without the arm.
+    /// Looks up again in the cache a command that waited; a whole hit is sent without the arm.
     #[inline(never)]
     fn recheck_cache(&mut self, slot: u32) -> Found {
         let request = self.commands.jobs[slot as usize].command.request;
@@ -333,7 +333,7 @@ impl Device {
         }
     }
 
-    /// Sends the data of a command that the cache holds by now.
+    /// Sends the data of a command that are in the cache by now.
     fn send_again(&mut self, slot: u32) {
         let now = self.now;
         let job = self.job(slot);
@@ -361,7 +361,7 @@ impl Device {
         self.ahead.begin(&mut self.disk, &mut self.cache, self.now, segment, blocks, (from, busy));
     }
 
-    /// A command was answered from a segment: its read-ahead continues as far as its rule allows.
+    /// Records that a command was answered from a segment, whose read-ahead then continues as far as its rule allows.
     pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
         let Job { command, overhead_done: ready, .. } = &self.commands.jobs[slot as usize];
         let (blocks, ready) = (command.request.lbn..command.request.end(), *ready);
@@ -379,7 +379,7 @@ impl Device {
         }
     }
 
-    /// Keeps the arm for a write that kept its data back while the arm was another's; false where the cache has no room
+    /// Reserves the arm for a write that deferred its data while the arm did other work; false where the cache has no room
     /// for them.
     #[inline(never)]
     fn reserve_arm(&mut self, slot: u32) -> bool {

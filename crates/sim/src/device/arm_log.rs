@@ -23,7 +23,7 @@ pub struct ArmRecord {
     pub travel: Travel,
     /// The track on which the access ends.
     pub end_place: TrackPlace,
-    /// When the arm sets out.
+    /// When the arm starts to move.
     pub begins: Instant,
     /// Seek, head switch and settle.
     pub seek: Nanos,
@@ -33,7 +33,7 @@ pub struct ArmRecord {
     pub media: Nanos,
     /// When the arm is free; of a read-ahead, when it ended or was cut off.
     pub ends: Instant,
-    /// Commands that were outstanding when the access was chosen.
+    /// Number of commands that were outstanding when the access was chosen.
     pub outstanding: u32,
 }
 
@@ -107,7 +107,7 @@ impl ArmLog {
         });
     }
 
-    /// Delays the access that was added last by lost revolutions.
+    /// Delays the last added access by lost revolutions.
     pub(super) fn delay_last(&mut self, time: Nanos) {
         if let Some(last) = self.records.back_mut() {
             last.rotational_latency += time;

@@ -1,4 +1,4 @@
-//! Accesses to long runs of blocks whose data are in the drive's buffer, or go there: most of their whole tracks are computed together.
+//! Accesses to long runs of blocks whose data are in the drive's buffer, or go there: whole tracks are computed together where possible.
 
 use super::drive::Drive;
 use super::media::{Arm, Arriving, Delivered, Room, Span};
@@ -16,7 +16,7 @@ pub(super) struct BufferedAccess<'a> {
 }
 
 impl BufferedAccess<'_> {
-    /// Its times with the arm coming from `arm`. `near` as for [`Drive::plan`].
+    /// Its times with the arm coming from `arm`; `near` is as for [`Drive::plan`].
     pub(super) fn span(&self, near: &Extent, arm: Arm) -> Span {
         let mechanics = &self.drive.mechanics;
         if mechanics.zero_latency(self.is_write) != ZeroLatency::None || mechanics.waits_skip_spares() {
@@ -39,7 +39,7 @@ impl BufferedAccess<'_> {
         self.drive.plan(near, arm, from, self.blocks.end - from, self.is_write)
     }
 
-    /// The same track by track, for a drive of any kind.
+    /// The same times computed track by track, for a drive of any kind.
     fn span_of_each_track(&self, near: &Extent, arm: Arm) -> Span {
         let (drive, blocks) = (self.drive, self.blocks.clone());
         if self.is_write {
@@ -84,7 +84,7 @@ impl BufferedAccess<'_> {
 
 /// A revolution in units of [`headstack_model::Angle`].
 const TURN: u64 = 1 << 32;
-/// More than the times of all passes of an access can be wrong by together.
+/// Upper bound of the rounding error of the times of all passes of an access together.
 const ROUNDING_NS: u64 = 100;
 
 #[cfg(test)]

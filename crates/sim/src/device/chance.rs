@@ -45,7 +45,7 @@ impl Chance {
         }
     }
 
-    /// When an access can start that would start at `at`, and the time that recalibrations took: a recalibration that is due
+    /// When an access planned for `at` can start, and the time that recalibrations took: a recalibration that is due
     /// begins once the arm is `free`.
     pub(super) fn delay(&mut self, free: Instant, at: Instant) -> (Instant, Nanos) {
         match &mut self.recalibration {
@@ -58,7 +58,7 @@ impl Chance {
 /// The distribution of revolutions that an access loses to the drive's own work.
 #[derive(Clone, Debug)]
 struct Lost {
-    /// Of 2⁶⁴ accesses, how many lose at least one revolution, two, …: falling.
+    /// How many of 2⁶⁴ accesses lose at least one revolution, at least two, and so on: a falling list.
     counts: Vec<u64>,
     /// Whether only commands that found the drive idle lose revolutions.
     from_idle_only: bool,

@@ -26,7 +26,7 @@ pub struct Command {
     /// Its task attribute. With NCQ, which has none, the host itself runs an ordered command alone, and the head of the queue is
     /// like any other place.
     pub attribute: TaskAttribute,
-    /// Whether it goes before others, where the drive heeds that or its order does.
+    /// Whether it is urgent: the drive, or its order, serves it before others if it obeys priorities.
     pub urgent: bool,
     /// The number of its duration limit, 1 to 7, where the drive has limits; 0 for none.
     pub limit: u8,
@@ -70,7 +70,7 @@ impl Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tag(pub u32);
 
-/// The queue holds as many commands as it can.
+/// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the drive's queue is full")]
 pub struct QueueFull;
@@ -102,7 +102,7 @@ pub struct Completion {
     pub submitted: Instant,
     pub completed: Instant,
     pub outcome: Outcome,
-    /// Where the time between went; the parts add up to it exactly.
+    /// The parts of the time between, which add up to it exactly.
     pub parts: TimeSplit,
     pub cache: CacheUse,
     /// The seek for it; `None` if it needed no access of its own.

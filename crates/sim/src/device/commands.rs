@@ -17,12 +17,12 @@ pub(super) struct Commands {
     /// By tag.
     pub(super) jobs: Vec<Job>,
     free: Vec<u32>,
-    /// Commands that are done, each with when; their jobs keep the rest until they are polled.
+    /// Completed commands, each with its time; their jobs hold the rest until they are polled.
     done: VecDeque<(u32, Instant)>,
     pub(super) waiting: Waiting,
-    /// Commands received and not done.
+    /// Number of commands received and not done.
     pub(super) in_flight: usize,
-    /// The one of them that must be alone.
+    /// The command in flight that must be alone, if any.
     alone: Option<u32>,
     pub(super) depth: usize,
     tagging: Tagging,
@@ -43,7 +43,7 @@ impl Commands {
         }
     }
 
-    /// The first of these blocks of which a write came and is not done; the end of the blocks if there is none.
+    /// The first of these blocks to which an outstanding write goes; the end of the blocks if there is none.
     #[cold]
     pub(super) fn first_of_writes(&self, blocks: Range<Lbn>) -> Lbn {
         let mut first = blocks.end;
@@ -101,7 +101,7 @@ impl Commands {
             || self.alone.is_none() && (self.in_flight == 0 || !command.must_be_alone(self.tagging))
     }
 
-    /// A command is in flight from now on.
+    /// Records that a command is in flight from now on.
     pub(super) fn begin(&mut self, slot: u32) {
         self.in_flight += 1;
         if self.jobs[slot as usize].command.must_be_alone(self.tagging) {
@@ -177,7 +177,7 @@ impl Commands {
         }))
     }
 
-    /// The outstanding commands, by the time of their submission; none of them is in flight any more.
+    /// The outstanding commands, ordered by their submission; afterwards none of them is in flight.
     pub(super) fn abandon(&mut self) -> Vec<u32> {
         (self.alone, self.in_flight) = (None, 0);
         let is_done = |slot: &u32| self.done.iter().any(|(done, _)| done == slot);

@@ -88,7 +88,7 @@ pub(super) struct BusBuffer {
     ratio_of: WatermarkOf,
     segment_sectors: u64,
     delivery: Delivery,
-    /// The buffer of a write-through. A drive without a ratio itself ensures that its data do not run out.
+    /// The buffer of a write-through. A drive without a ratio ensures by itself that its data do not run out.
     pub(super) room: Room,
     pub(super) write_start_sectors: u64,
 }
@@ -138,7 +138,7 @@ pub(super) struct Config {
     after_read: Overheads,
     after_write: Overheads,
     sequential: Option<Nanos>,
-    /// For a command that finds the drive idle.
+    /// Overhead that is added to a command that finds the drive idle.
     pub(super) first: Nanos,
     /// Time to choose among the commands that wait.
     pub(super) choice: Nanos,
@@ -148,7 +148,7 @@ pub(super) struct Config {
     pub(super) hits_take_arm: bool,
     /// Whether the drive has memory for data.
     pub(super) is_buffered: bool,
-    /// Whether the data of writes are accepted whatever the arm does.
+    /// Whether a write's data are accepted while the arm does other work.
     pub(super) write_prebuffering: bool,
 }
 

@@ -43,10 +43,10 @@ impl Target for Run {
 pub(super) struct Destage {
     pub(super) policy: WriteCache,
     joined: JoinedWrites,
-    /// The order of destaging; none where it is that of arrival.
+    /// The order of destaging; none if that is the order of arrival.
     order: Option<BuiltIn>,
     runs: DirtyRuns,
-    /// Runs that wait for the arm. Kept in order of arrival too.
+    /// Runs that wait for the arm, also in order of arrival.
     queue: Queue,
     /// Writes for which room in the queue is reserved until their data have arrived.
     reserved: usize,
@@ -61,7 +61,7 @@ pub(super) struct Destage {
     idle: Nanos,
     /// Time that each destage takes beyond its access.
     extra: Nanos,
-    /// When the oldest idle time began.
+    /// When the present idle time began.
     quiet_since: Instant,
     /// Whether the last media work was a destage: forced destages and commands alternate.
     pub(super) last_was_destage: bool,
@@ -104,7 +104,7 @@ impl Destage {
         })
     }
 
-    /// Whether one dirty run has all of these blocks, of a cache whose dirty runs answer reads.
+    /// Whether one dirty run has all of these blocks, if dirty runs answer reads of this cache.
     #[inline]
     pub(super) fn holds(&self, start: Lbn, end: Lbn) -> bool {
         self.policy == WriteCache::Full && self.holds_dirty(start, end)
@@ -129,7 +129,7 @@ impl Destage {
         std::mem::take(&mut self.goes_over)
     }
 
-    /// Whether dirty data must go to the media soon.
+    /// Whether dirty data must go to the media soon: writes or flushes wait for that, or too many sectors are dirty.
     fn presses(&self) -> bool {
         !self.blocked.is_empty() || !self.flushes.is_empty() || self.sectors >= self.pressed
     }
@@ -216,7 +216,7 @@ impl Destage {
         }
     }
 
-    /// Whether dirty data go before the commands that wait.
+    /// Whether dirty data go before the waiting commands.
     #[inline]
     pub(super) fn is_first(&self, jobs: &[Job]) -> bool {
         !self.queue.is_empty() && self.precedes(jobs)
@@ -277,7 +277,7 @@ impl Destage {
         self.clean(cache, run.segment, run.end);
     }
 
-    /// Data up to `end` are on the media: their segment is clean unless more arrived behind them.
+    /// Records that data up to `end` are on the media: their segment is clean unless more data arrived after them.
     pub(super) fn clean(&self, cache: &mut Cache, segment: Option<usize>, end: Lbn) {
         if let Some(index) = segment
             && cache.blocks(index).end == end
@@ -287,7 +287,7 @@ impl Destage {
         }
     }
 
-    /// The next flush that has nothing to wait for any more.
+    /// The next flush that has nothing left to wait for.
     pub(super) fn next_flushed(&mut self) -> Option<u32> {
         if self.is_clean() { self.flushes.pop_front() } else { None }
     }

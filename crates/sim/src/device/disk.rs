@@ -17,7 +17,7 @@ use headstack_policy::order::Edge;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the arm does. One byte has the kind, which is compared often; the rest is seldom read.
+/// The arm's work. One byte holds the kind, which is compared often; the rest is seldom read.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum Work {
@@ -37,7 +37,7 @@ pub(super) enum Work {
     },
     /// Moves writes of the log on the media to their own places.
     Emptying,
-    /// None yet: it is reserved for a write whose data must arrive in the cache first.
+    /// None yet: the arm is reserved for a write whose data must arrive in the cache first.
     Reserved {
         slot: u32,
     },
@@ -56,12 +56,12 @@ impl Work {
         matches!(self, Work::Writing { .. })
     }
 
-    /// Whether nothing cuts it off.
+    /// Whether nothing can cut it off.
     pub(super) fn is_fixed(self) -> bool {
         !matches!(self, Work::Idle | Work::ReadAhead)
     }
 
-    /// As people see it.
+    /// Its kind for display.
     pub(super) fn kind(self) -> ArmWork {
         match self {
             Work::Idle | Work::Choosing => ArmWork::Idle,
@@ -98,8 +98,8 @@ pub(super) struct DiskArm {
     /// The run of blocks accessed last, and the block after the last one accessed.
     pub(super) last_extent: Extent,
     pub(super) last_lbn: Lbn,
-    /// Whether it has nothing of what few disks have: bad blocks, time that accesses lose, bands of shingled tracks, other arms that
-    /// delay this one, a log of accesses. One check then replaces one of each.
+    /// Whether the disk has none of these: bad blocks, time that accesses lose, bands of shingled tracks, other arms that delay this one,
+    /// a log of accesses. One check then replaces one of each.
     pub(super) is_plain: bool,
     chance: Chance,
     pub(super) bad_blocks: BadBlocks,
@@ -161,7 +161,7 @@ impl DiskArm {
             && self.arm_log.is_none();
     }
 
-    /// Adds a fault of the media or the arm, which has been checked; others have none.
+    /// Adds a fault of the media or the arm, which has been checked; other faults change nothing here.
     ///
     /// *Errors:* as [`Device::inject`](super::Device::inject).
     pub(super) fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
@@ -171,7 +171,7 @@ impl DiskArm {
         injected
     }
 
-    /// Other arms of the same disk delay this one from now on.
+    /// Makes the other arms of the same disk delay this one from now on.
     pub(super) fn interfere(&mut self, others: Interference) {
         self.interference = Some(Box::new(others));
         self.update_is_plain();
@@ -192,12 +192,12 @@ impl DiskArm {
         self.chance.retries.map(|retries| retries.turns_max.max(1))
     }
 
-    /// The arm as it is free at `now` or later.
+    /// The arm from `now` on, or from when it is free.
     pub(super) fn arm_from(&self, now: Instant) -> Arm {
         Arm { place: self.arm.place, at: self.arm.at.max(now) }
     }
 
-    /// The arm works until `event`.
+    /// Makes the arm work until `event`.
     #[inline]
     pub(super) fn occupy(&mut self, work: Work, event: Instant) {
         (self.work, self.event) = (work, event);
@@ -309,7 +309,7 @@ impl DiskArm {
         (span, travel)
     }
 
-    /// The arm as it sets out for a media write at `start`, not before `begins`, and where it goes.
+    /// The arm when it starts to move for a media write at `start`, not before `begins`, and its travel.
     pub(super) fn write_arm(&self, begins: Instant, start: Lbn) -> (Arm, Travel) {
         let (place, _) = self.drive.target(start);
         let continues = start == self.last_lbn && begins == self.arm.at;
@@ -318,14 +318,14 @@ impl DiskArm {
         (Arm { place: self.arm.place, at: begins + wait }, self.travel_to(place))
     }
 
-    /// The arm as it sets out for a read at `start`, not before `begins`, and by how much later the disk's other arms make it.
+    /// The arm when it starts to move for a read at `start`, not before `begins`, and the delay by the disk's other arms.
     #[inline(always)]
     pub(super) fn read_arm(&mut self, begins: Instant, start: Lbn) -> (Arm, Nanos) {
         let disturbed = self.seek_delay(begins, start, false);
         (Arm { place: self.arm.place, at: begins + disturbed }, disturbed)
     }
 
-    /// Time that the seek of an access to `start`, which sets out at `begins`, loses to seeks of the disk's other arms.
+    /// Time that the seek of an access to `start`, which begins at `begins`, loses to seeks of the disk's other arms.
     #[inline(always)]
     pub(super) fn seek_delay(&mut self, begins: Instant, start: Lbn, write: bool) -> Nanos {
         match self.is_plain {
@@ -360,7 +360,7 @@ impl DiskArm {
         (self.last_extent, self.last_lbn) = (span.last.extent, end);
     }
 
-    /// Accounts an access for a command, with the seek `travel` before it.
+    /// Accounts for an access for a command, with the seek `travel` before it.
     #[inline(always)]
     pub(super) fn account(&mut self, job: &mut Job, span: &Span, travel: Travel) {
         self.activity.command(span, travel);
@@ -393,7 +393,7 @@ impl DiskArm {
         }
     }
 
-    /// Accounts an access for cached or logged writes, of which `blocks` are the last run.
+    /// Accounts for an access for cached or logged writes, of which `blocks` are the last run.
     pub(super) fn account_destage(&mut self, span: &Span, travel: Travel, blocks: Range<Lbn>) {
         self.activity.destage(span, travel);
         if let Some(log) = &mut self.arm_log {
@@ -416,7 +416,7 @@ impl DiskArm {
         }
     }
 
-    /// Delays the access of a command in progress, the last that was planned, by revolutions lost before it.
+    /// Delays the last planned access of a command by revolutions lost before it.
     pub(super) fn lose(&mut self, time: Nanos, job: &mut Job) {
         self.arm.at += time;
         self.activity.commands.rotational_latency += time;
@@ -444,7 +444,7 @@ impl DiskArm {
         self.turns(self.bad_blocks.slow_turns(start, end))
     }
 
-    /// Freezes it: of a write in progress, the sectors that have passed at `now` are on the media.
+    /// Stops the arm permanently: of a write in progress, the sectors that have passed at `now` are on the media.
     pub(super) fn stop(&mut self, now: Instant) {
         if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
             record.tear(&self.drive, now, self.physical_sectors);

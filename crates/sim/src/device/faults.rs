@@ -20,7 +20,7 @@ use headstack_model::{Instant, Lbn, Nanos};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Something that is wrong with a disk.
+/// A fault of a disk.
 #[allow(missing_docs, reason = "the names say it; `end` is the block after the last")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
@@ -30,7 +30,7 @@ pub enum Fault {
         end: Lbn,
         /// Revolutions for which a read retries. Default: those of the drive's retries, or [`Fault::USUAL_TURNS`].
         turns: Option<u32>,
-        /// Whether they stay so when they are written.
+        /// Whether the blocks remain unreadable after they are written.
         stays: bool,
     },
     /// Blocks whose every access takes some further revolutions.
@@ -46,7 +46,7 @@ pub enum Fault {
     Stalls(StallSpec),
     /// A pattern of slowness that was observed in the field.
     SlowPattern(SlowPatternSpec),
-    /// The disk does nothing any more.
+    /// The disk responds to nothing any more.
     Dead {
         from: Instant,
         /// Time after which a command is considered failed, counted from the death or from its submission.
@@ -94,7 +94,7 @@ struct Run {
     start: Lbn,
     end: Lbn,
     turns: u32,
-    /// Whether they can be read in the end.
+    /// Whether the blocks can be read after the retries.
     readable: bool,
     stays: bool,
 }
@@ -109,7 +109,7 @@ impl Run {
 pub(super) struct BadBlocks(Vec<Run>);
 
 impl BadBlocks {
-    /// Adds those of a fault, with the number of retries of the drive file.
+    /// Adds the bad or slow blocks of a fault, with the number of retries of the drive file.
     ///
     /// *Errors:* as [`Device::inject`](super::Device::inject).
     pub(super) fn inject(
@@ -142,12 +142,12 @@ impl BadBlocks {
         self.touched(start..end).next().is_none()
     }
 
-    /// Up to where blocks before `end` can be read ahead from `start` on.
+    /// Block before `end` up to which blocks from `start` on have no fault.
     pub(super) fn sound_to(&self, start: Lbn, end: Lbn) -> Lbn {
         self.touched(start..end).map(|run| run.start.max(start)).min().unwrap_or(end)
     }
 
-    /// From where on blocks from `start` on are read ahead before `end`.
+    /// Block from which on the blocks up to `end` have no fault.
     pub(super) fn sound_from(&self, start: Lbn, end: Lbn) -> Lbn {
         self.touched(start..end).map(|run| run.end.min(end)).max().unwrap_or(start)
     }
@@ -191,7 +191,7 @@ pub(super) struct Health {
     /// When the disk dies, or died; `Instant::MAX` for never.
     pub(super) dies_at: Instant,
     pub(super) is_dead: bool,
-    /// How long after it died commands end.
+    /// Time after the death, or after its submission, at which a command ends.
     timeout: Nanos,
     /// Commands that a dead disk has, by when they end.
     ending: VecDeque<(Instant, u32)>,
@@ -205,13 +205,13 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Whether the disk dies some time, or has died.
+    /// Whether the disk dies at some time, or has died.
     #[inline]
     pub(super) fn dies(&self) -> bool {
         self.dies_at != Instant::MAX
     }
 
-    /// The disk dies at a time; commands end `timeout` after that.
+    /// Makes the disk die at a time; commands end `timeout` after that.
     pub(super) fn die_at(&mut self, time: Instant, timeout: Nanos) {
         (self.dies_at, self.timeout) = (time, timeout);
     }
@@ -267,7 +267,7 @@ fn die(device: &mut Device, link: &mut HostLink<'_>) {
     left.into_iter().for_each(|slot| fail_dead(device, slot));
 }
 
-/// Has a command fail because the disk is dead.
+/// Fails a command because the disk is dead.
 pub(super) fn fail_dead(device: &mut Device, slot: u32) {
     device.commands.in_flight += 1;
     device.health.fail(slot, &mut device.commands.jobs[slot as usize], device.now);

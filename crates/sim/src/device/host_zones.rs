@@ -1,7 +1,7 @@
 //! The zones of a disk that its host writes in sequence.
 //!
-//! A read beyond the write pointers is answered as a hit of the cache is. No command only resets a zone: a write at the first block of a
-//! full zone resets it first, and so does one that says so at the first block of any other; the reset takes no time.
+//! A read beyond the write pointers is answered like a hit of the cache. No command only resets a zone: a write at the first block of a
+//! full zone resets it first, and so does a write at the first block of any other zone if it says so. The reset takes no time.
 
 use super::Command;
 use super::commands::Commands;
@@ -35,18 +35,18 @@ impl HostZones {
         self.moved = Some(BTreeSet::new());
     }
 
-    /// Whether a read lies beyond the write pointers.
+    /// Whether a read lies wholly beyond the write pointers.
     #[cold]
     pub(super) fn is_unwritten(&self, request: &Request) -> bool {
         self.zones.written(request) == 0
     }
 
-    /// Has each zone written up to this many blocks from its start on.
+    /// Sets the number of written blocks of each zone, counted from its start.
     pub(super) fn restore(&mut self, written: &[u64]) {
         self.zones = Zones::new(*self.zones.layout()).with_written(written);
     }
 
-    /// The power is cut: write pointers go back to what is on the media.
+    /// Moves write pointers back to what is on the media, because the power is cut.
     pub(super) fn lose_power(&mut self, record: &Record, commands: &Commands) {
         self.zones.lose_power(|zone| first_waiting(zone.start..zone.write_pointer, record, commands));
         self.was_reset = true;
@@ -94,7 +94,7 @@ impl HostZones {
     }
 }
 
-/// The first of some blocks of which a write is not on the media; their end if there is none.
+/// The first of these blocks that a write has not yet brought to the media; their end if there is none.
 fn first_waiting(blocks: Range<Lbn>, record: &Record, commands: &Commands) -> Lbn {
     record.first_waiting(blocks.clone()).min(commands.first_of_writes(blocks))
 }

@@ -1,4 +1,4 @@
-//! Two arms on one spindle: a seek of one arm shakes the drive, and the other arm settles later.
+//! Two arms on one spindle: a seek of one arm shakes the drive, so that the other arm settles later.
 //!
 //! Modelled: of two seeks that overlap in time, the one that is planned later takes longer by a share of the overlap; of two that are
 //! planned at the same time, neither. It includes the seeks of reads that miss the cache, of writes and of destages. An order predicts
@@ -11,7 +11,7 @@
 use headstack_model::{Instant, Nanos};
 use std::ops::Range;
 
-/// What an arm knows of the seeks of the other arms of its disk.
+/// The seeks of the other arms of a disk, as one arm knows them.
 #[derive(Debug)]
 pub(crate) struct Interference {
     /// Share of an overlap, in 2⁻³².
@@ -39,7 +39,7 @@ impl Interference {
         self.own.clone()
     }
 
-    /// By how much a seek takes longer that begins at `begins` and takes `seek` without the other arms. Records it.
+    /// By how much a seek from `begins` on, which takes `seek` without the other arms, takes longer. Records the seek.
     pub(crate) fn delay(&mut self, begins: Instant, seek: Nanos) -> Nanos {
         let ends = begins + seek;
         let overlap = |other: &Range<Instant>| ends.min(other.end).since(begins.max(other.start)).0;

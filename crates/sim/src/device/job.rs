@@ -10,7 +10,7 @@ pub(super) struct Job {
     pub(super) command: Command,
     pub(super) submitted: Instant,
     pub(super) parts: TimeSplit,
-    /// Up to when `parts` accounts for the time.
+    /// Time up to which `parts` accounts for the command's time.
     pub(super) accounted: Instant,
     /// When its command overhead ends: its arm movement starts no earlier.
     pub(super) overhead_done: Instant,
@@ -18,7 +18,7 @@ pub(super) struct Job {
     pub(super) found_idle: bool,
     /// First block that must come from the media.
     pub(super) media_from: Lbn,
-    /// Block up to which a read's data are sent to the host before the arm's work for it, and the end of that transfer.
+    /// Block up to which the buffer supplies a read's data before the arm works for it, and the end of that transfer.
     pub(super) sent_to: Lbn,
     pub(super) sent_at: Instant,
     /// How a write's data arrive.
@@ -66,7 +66,7 @@ impl Job {
         }
     }
 
-    /// Accounts the time up to `until` for a part.
+    /// Accounts for the time up to `until` as this part.
     pub(super) fn account(&mut self, part: Part, until: Instant) {
         if until > self.accounted {
             self.parts.add(part, until - self.accounted);
@@ -74,13 +74,13 @@ impl Job {
         }
     }
 
-    /// Accounts the time up to `now` in which a command waited beyond its overhead.
+    /// Accounts for the time up to `now` that a command waited beyond its overhead.
     pub(super) fn wait_until(&mut self, now: Instant) {
         self.account(Part::Overhead, self.overhead_done.min(now));
         self.account(Part::Queued, now);
     }
 
-    /// Accounts the time until its access starts, which is returned: the arm is `free`, and its overhead over.
+    /// Accounts for the time until its access starts, and returns that time: when the arm is `free` and the overhead over.
     #[inline(always)]
     pub(super) fn begin_access(&mut self, free: Instant) -> Instant {
         let begins = free.max(self.overhead_done);

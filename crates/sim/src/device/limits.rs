@@ -1,10 +1,10 @@
 //! Command duration limits: which limited command goes before those of the drive's order, and when one has exceeded its limit.
 //!
-//! The order among commands without a limit is not touched. Each limited command has a weight that falls from 1 with the square of the
-//! share of its limit that is left, down to [`WEIGHT_LEAST`]. The drive takes the one with the smallest product of weight and
-//! positioning time, if this product is below the positioning time of the order's choice. The time that it loses so is paid from a
-//! credit that grows with time, by `performance_percent`, up to the longest limit; without credit a limited command goes first
-//! only where that costs nothing. Once its limit is exceeded, a command goes first in any case, the oldest of them, where
+//! Limits do not change the order among commands without one. Each limited command has a weight that falls from 1 with the square of the
+//! share of its limit that is left, down to [`WEIGHT_LEAST`]. The drive prefers the one with the smallest product of weight and
+//! positioning time, if this product is below the positioning time of the order's choice. The time lost in this way is paid from a
+//! credit that grows with time, by `performance_percent`, up to the longest limit. Without credit, a limited command goes first
+//! only where that costs nothing. A command that has exceeded its limit goes first in any case, the oldest of them, if
 //! its policy is to complete it earliest. The drive looks one access ahead: a command that arrived after its last choice is not
 //! preferred yet.
 //!
@@ -13,7 +13,7 @@
 //! room in the cache.
 //!
 //! *Source:* the meaning of the fields from SPC-6 and ACS-5. No maker has published its rule. The form of the weight, its least value and
-//! the look ahead were chosen so that one published run comes out (22 TB drive, depth 32, a fifth of the reads limited to 50 ms: cdl-tools,
+//! look ahead were chosen to reproduce one published run (22 TB drive, depth 32, a fifth of the reads limited to 50 ms: cdl-tools,
 //! benchmark/README.md); rows that compare with it are marked as calibrated.
 
 use super::job::Job;
@@ -26,11 +26,11 @@ use headstack_policy::{AccessCost, Slot, SlotId};
 pub(super) struct Limited {
     /// By direction and number.
     limits: [Vec<Limit>; 2],
-    /// Those of reads that abort no command, by number, each with the time in which the command should end.
+    /// The limits of reads that abort no command, by number, each with the time in which the command should end.
     reads_without_abort: Vec<(u8, Nanos)>,
     /// The waiting commands, oldest first, each with its limit.
     waiting: Vec<(Slot, Limit)>,
-    /// Of a second, how many nanoseconds may be lost.
+    /// Nanoseconds that may be lost per second.
     loss_per_s: u64,
     /// Time that may be lost now, up to `credit_max`.
     credit: Nanos,
@@ -53,7 +53,7 @@ impl TimeLimit {
         ms.map(|ms| TimeLimit { time: Nanos::from_ms(ms), policy })
     }
 
-    /// The share that is left, in millionths; all of it once it is exceeded and the policy is to continue.
+    /// The share of the limit that is left, in millionths; all of it if the limit is exceeded and the policy is to continue.
     fn left(&self, age: Nanos) -> u64 {
         match age >= self.time && self.policy == LimitPolicy::Continue {
             true => MILLION,
@@ -154,7 +154,7 @@ impl Limited {
         Some(self.waiting.remove(index).0.id)
     }
 
-    /// Whether a command is over its limits when its access, from `begins`, ends at `ends`.
+    /// Whether a command exceeds an abort limit when its access, from `begins`, ends at `ends`.
     pub(super) fn ends_aborted(&self, job: &Job, begins: Instant, ends: Instant) -> bool {
         let Some(limit) = self.limit(job.command.request.op, job.command.limit) else { return false };
         let over = |limit: &Option<TimeLimit>, took: Nanos| {
@@ -169,7 +169,7 @@ impl Limited {
         self.credit = (self.credit + grown).min(self.credit_max);
     }
 
-    /// Removes the limited command that goes before one whose positioning takes `other`; any if there is no other.
+    /// Removes the limited command that goes before one whose positioning takes `other`; without `other`, the best limited command.
     pub(super) fn choose(
         &mut self,
         cost: &impl AccessCost,

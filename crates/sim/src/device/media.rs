@@ -33,7 +33,7 @@ impl Span {
         self.count_last(from, end);
     }
 
-    /// Counts the last pass, which ends at `end`.
+    /// Adds the last pass, which ends at `end`, to the sums.
     #[inline]
     fn count_last(&mut self, from: Instant, end: Instant) {
         let pass = &self.last;
@@ -76,7 +76,7 @@ pub(crate) struct Delivered {
     pub(crate) watermark: Lbn,
     /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     pub(crate) bus_sector: u64,
-    /// Earliest end of the transfer, as far as the media go.
+    /// The earliest end of the transfer that the media allow.
     pub(crate) bound: Instant,
     /// When the bus may start.
     pub(crate) ready: Instant,
@@ -84,7 +84,7 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
-    /// For an access without a transfer to the host.
+    /// Delivery of an access without a transfer to the host.
     pub(crate) fn nowhere() -> Delivered {
         Delivered { watermark: Lbn(u64::MAX), ..Delivered::default() }
     }
@@ -164,7 +164,7 @@ impl Drive {
         (track_of(&extent), angle_of(&extent, lbn))
     }
 
-    /// First block of the part of the track that passes completely between the head's landing and the pass.
+    /// First block of the part of the track that passes completely between the arrival of the head and the pass.
     pub(crate) fn landed_before(&self, pass: &Pass) -> Lbn {
         let latency = pass.begins - pass.on_track;
         let sector = self.mechanics.spindle().time_of_units(pass.width >> 32).0.max(1);
@@ -232,7 +232,7 @@ impl Drive {
         (wrapped < pass.sectors).then_some(wrapped)
     }
 
-    /// One run of sectors, accessed from wherever the head lands; `sees` gets the passes in that order.
+    /// Accesses a run of sectors from wherever the head lands; calls `sees` with the passes in that order.
     fn access_on_arrival(
         &self,
         arm: Arm,
@@ -291,7 +291,7 @@ impl Drive {
         }
     }
 
-    /// Writes a run whose data arrive from the host as `arriving` says; `sees` gets the passes.
+    /// Writes a run whose data arrive from the host as `arriving` says; calls `sees` with the passes.
     fn write(
         &self,
         near: &Extent,
@@ -329,7 +329,7 @@ impl Drive {
     }
 
     /// Writes a run through a buffer of `room.sectors`: the rest crosses the bus each time the buffer has drained to `room.left`.
-    /// `sees` gets the passes in order.
+    /// Calls `sees` with the passes in order.
     pub(crate) fn write_in_parts(
         &self,
         near: &Extent,
@@ -356,8 +356,8 @@ impl Drive {
         total
     }
 
-    /// Delays a pass by whole revolutions until its first sector's data are here when it begins, and cuts it before a sector whose
-    /// data are not.
+    /// Delays a pass by whole revolutions until the data of its first sector are in the buffer when it begins, and cuts it before a sector
+    /// whose data are not.
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
         let turn = self.round(&pass);
         let before = pass.first - start;

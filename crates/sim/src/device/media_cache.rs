@@ -18,7 +18,7 @@ use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 use slab::Slab;
 
-/// A run of blocks whose data are in the log and not yet at their own place.
+/// A run of blocks whose data are in the log but not yet at their own place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Logged {
     start: Lbn,
@@ -45,15 +45,15 @@ struct Region {
 
 #[derive(Debug)]
 pub(super) struct MediaCache {
-    /// In the order of their cylinders.
+    /// The regions, by their cylinders.
     regions: Vec<Region>,
     spec: MediaCacheSpec,
     idle: Nanos,
     order: BuiltIn,
     logged: Slab<Logged>,
-    /// The writes to be moved, in order of arrival too.
+    /// The logged writes that are to be moved, also in order of arrival.
     queue: Queue,
-    /// Writes to be moved before commands.
+    /// Number of writes still to be moved before commands.
     left: u32,
     /// The command whose write is being logged.
     logging: Option<u32>,
@@ -61,7 +61,7 @@ pub(super) struct MediaCache {
 }
 
 impl Region {
-    /// One of `regions`, in the middle of as many equal parts of the blocks.
+    /// The region number `region` of `regions`, in the middle of its equal part of the blocks.
     fn new(region: u32, regions: u32, drive: &Drive) -> Region {
         let sectors = u128::from(drive.geometry.sectors());
         let middle = sectors * (2 * u128::from(region) + 1) / (2 * u128::from(regions));
@@ -166,8 +166,8 @@ impl MediaCache {
         false
     }
 
-    /// A write to the log, from `begins` on: to the nearest region, at the next sector that passes under the head once the data
-    /// are there. Also returns the track.
+    /// Plans a write to the log, from `begins` on: in the nearest region, at the next sector that passes under the head once the data
+    /// are in the buffer. Also returns the track.
     pub(super) fn span(&mut self, disk: &DiskArm, job: &Job, begins: Instant) -> (Span, TrackPlace) {
         let (here, last_cylinder) = (disk.arm.place, disk.cylinders - 1);
         let (tracks, header) = (self.spec.region_tracks, u64::from(self.spec.header_sectors));
@@ -214,7 +214,7 @@ impl MediaCache {
         true
     }
 
-    /// A command's write, if it went to the log, is on the media now.
+    /// Records that a command's write, if it went to the log, is on the media now.
     pub(super) fn finish(&mut self, disk: &mut DiskArm, slot: u32, request: &Request, now: Instant) {
         if self.logging.take() != Some(slot) {
             return;

@@ -1,8 +1,8 @@
-//! The drive with its queue, cache and bus: a machine without a clock, whose every call has the time.
+//! The drive with its queue, cache and bus: a state machine without a clock, in which every call has the time.
 //!
 //! Call [`Device::submit`] and [`Device::handle_timeout`] with the time, take completions from [`Device::poll_completion`], and
 //! call again at [`Device::poll_timeout`]. An operation starts when its resource was free and its command had arrived, whenever
-//! the call came: late calls move nothing.
+//! the call came: late calls change no times.
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that continues until
 //! another command needs the arm; tagged queueing as on SCSI and SATA; write-through, immediate reporting and write-back with
@@ -81,7 +81,7 @@ use std::sync::Arc;
 use unbuffered::PassingAccess;
 use waiting::Waiting;
 
-/// A rotating disk: it passes commands between the port, the arm, the cache and its queues.
+/// A rotating disk: its port, arm, cache and queues.
 #[derive(Debug)]
 pub struct Device {
     config: Config,
@@ -172,7 +172,7 @@ impl Device {
         self.disk.cylinders
     }
 
-    /// Time from the submission of a read and of a write to when an idle arm sets out for it, as it usually is.
+    /// Usual time from the submission of a read and of a write until an idle arm starts to move for it.
     pub(crate) fn usual_overheads(&self) -> (Nanos, Nanos) {
         let usual = self.config.overheads(false, false);
         (usual.read_miss, usual.write)
@@ -198,12 +198,12 @@ impl Device {
         self.zones.as_ref().map(|host| &host.zones)
     }
 
-    /// Has each zone written up to this many blocks, as after a restart. Panics if it has not that many zones.
+    /// Sets the number of written blocks of each zone, as after a restart. Panics if the number of zones differs.
     pub fn restore_zones(&mut self, written: &[u64]) {
         self.zones.as_mut().expect("a disk without zones has no write pointers").restore(written);
     }
 
-    /// Makes it an arm of a disk with several, if it has a buffer: without one, its port is requested for when an undisturbed seek ends.
+    /// Makes it one of several arms of a disk, if it has a buffer. A drive without one requests its port for the end of an undisturbed seek.
     pub(crate) fn interfere(&mut self, ratio: f64) {
         if self.config.is_buffered {
             self.disk.interfere(Interference::new(ratio));
@@ -245,7 +245,7 @@ impl Device {
         self.disk.arm.place.cylinder.abs_diff(self.disk.drive.geometry.extent_at(lbn).cylinder)
     }
 
-    /// Its visible state now. Read-ahead moves the arm only when it is evaluated: until then it is shown where it began.
+    /// Its visible state now. The arm's position under read-ahead is updated only when that is evaluated: until then it is where it began.
     pub fn view(&self) -> DeviceView {
         DeviceView {
             cylinder: self.disk.arm.place.cylinder,
@@ -316,7 +316,7 @@ impl Device {
         Ok(Tag(slot))
     }
 
-    /// Does all that is due up to `now`, each thing at its own time.
+    /// Carries out all that is due up to `now`, each event at its own time.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(&mut HostLink::default(), now);
@@ -334,7 +334,7 @@ impl Device {
         self.now = self.now.max(now);
     }
 
-    /// Does all that is due up to `now`, of a disk that does not die until then.
+    /// Carries out all that is due up to `now`, for a disk that does not die until then.
     #[inline(never)]
     fn handle_due(&mut self, link: &mut HostLink<'_>, now: Instant) {
         loop {
@@ -346,7 +346,7 @@ impl Device {
         }
     }
 
-    /// Does the first thing that is due: at the arm, or at the port.
+    /// Carries out the first event that is due: at the arm, or at the port.
     #[inline]
     fn handle_first(&mut self, link: &mut HostLink<'_>, arm: Instant, port: Instant) {
         self.now = self.now.max(arm.min(port));
@@ -383,7 +383,7 @@ impl Device {
         reached
     }
 
-    /// The next command that is done. Its tag is free from now on.
+    /// The next completed command. Its tag is free from now on.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
         self.commands.poll(|completion| completion)
@@ -401,7 +401,7 @@ impl Device {
         self.commands.has_completions()
     }
 
-    /// When to call [`Device::handle_timeout`]; `None` while only a command can change anything.
+    /// When to call [`Device::handle_timeout`]; `None` if only a new command can change anything.
     #[inline(always)]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.disk.event.min(self.port.event());
@@ -425,7 +425,7 @@ impl Device {
         &mut self.commands.jobs[slot as usize]
     }
 
-    /// Reports a command done at `at`.
+    /// Completes a command at `at`.
     fn complete(&mut self, slot: u32, at: Instant) {
         if let Some(shingles) = &mut self.disk.shingled {
             shingles.note_command(at);
@@ -446,8 +446,8 @@ impl Device {
         self.disk.record.as_mut()?.written.pop_front()
     }
 
-    /// With the media-write log: the zones whose write pointers a power cut would move, each with its blocks on the media, until they are
-    /// all. `has_settled`: since the last call a write reached the media or a command ended; else only a reset counts.
+    /// With the media-write log: reports each zone whose write pointer a power cut would move, with its blocks on the media, until all are
+    /// there. `has_settled`: since the last call a write reached the media or a command ended; otherwise only a reset is reported.
     pub fn report_zones(&mut self, has_settled: bool, report: &mut dyn FnMut(u32, u64)) {
         if let (Some(zones), Some(record)) = (&mut self.zones, &self.disk.record) {
             zones.report(has_settled, record, &self.commands, report);
@@ -455,7 +455,7 @@ impl Device {
     }
 
     /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
-    /// after that. No command completes later; submitting one is an error of the caller. The write pointers of zones go back to what is
+    /// after that. No command completes later; a caller must not submit one. The write pointers of zones go back to what is
     /// on the media, if the media-write log is enabled.
     pub fn cut_power(&mut self, now: Instant) {
         self.handle_timeout(now);
@@ -466,7 +466,7 @@ impl Device {
         }
     }
 
-    /// Freezes everything permanently.
+    /// Stops everything permanently.
     fn stop(&mut self) {
         self.disk.stop(self.now);
         self.port.clear();

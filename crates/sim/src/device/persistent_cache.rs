@@ -64,13 +64,13 @@ impl PersistentCache {
         }
     }
 
-    /// A command arrived, or ended.
+    /// Records that a command arrived or ended.
     #[inline]
     pub(super) fn note_command(&mut self, now: Instant) {
         self.quiet_since = now;
     }
 
-    /// The blocks of a block's band.
+    /// The blocks of the band of a block.
     pub(super) fn band(&self, lbn: Lbn) -> Range<Lbn> {
         let layout = self.layer.layout();
         let (first, end) = layout.band(layout.band_of(lbn.0));
@@ -82,7 +82,7 @@ impl PersistentCache {
         self.layer.may_write_band(self.layer.layout().band_of(lbn.0))
     }
 
-    /// The runs of blocks at whose places sectors of the cache lie.
+    /// The runs of blocks whose places hold these sectors of the cache.
     pub(super) fn runs(&self, place: u64, sectors: u64) -> impl Iterator<Item = Range<Lbn>> + '_ {
         let (mut next, end) = (place, place + sectors);
         std::iter::from_fn(move || {

@@ -31,13 +31,13 @@ pub(super) struct Ready {
     pub(super) wanted: Wanted,
 }
 
-/// When the first of several commands needs the port. Out of line, so that callers stay short.
+/// When the first of several commands needs the port. Not inlined, so that callers stay short.
 #[inline(never)]
 fn earliest(several: &[Ready]) -> Instant {
     several.iter().map(|ready| ready.at).min().unwrap_or(Instant::MAX)
 }
 
-/// The command that needs the port first, of several, if it does by `now`.
+/// Of several commands, the one that needs the port first, if that is by `now`.
 #[inline(never)]
 fn first_of(several: &[Ready], now: Instant) -> Option<usize> {
     let due = (0..several.len()).filter(|index| several[*index].at <= now);
@@ -55,14 +55,14 @@ pub(super) struct Port {
     pub(super) sharing: PortSharing,
     /// Whether it serves one command at a time.
     serves_one: bool,
-    /// Whether a command alone uses the port until it is done, and disconnects meanwhile.
+    /// Whether one command uses the port until it is done, and disconnects meanwhile.
     is_one_commands: bool,
     /// When it is free again; `Instant::MAX` while a command that never disconnects holds it.
     until: Instant,
     pub(super) busy: bool,
     /// Whether it waits for a bus that others share.
     pub(super) waits: bool,
-    /// The command that is done when the port falls free.
+    /// The command that is done when the port becomes free.
     ending: Option<u32>,
     /// Commands not yet received, in order of arrival.
     pub(super) receptions: VecDeque<u32>,
@@ -91,13 +91,13 @@ impl Port {
         self.ready.clear();
     }
 
-    /// It shares links from now on.
+    /// Makes the port share links from now on.
     pub(super) fn share(&mut self, sharing: PortSharing) {
         self.is_one_commands = self.serves_one && !sharing.is_shared && !self.bus.holds();
         self.sharing = sharing;
     }
 
-    /// Whether a command alone uses the port until it is done, and disconnects meanwhile.
+    /// Whether one command uses the port until it is done, and disconnects meanwhile.
     #[inline]
     pub(super) fn is_one_commands(&self) -> bool {
         self.is_one_commands
@@ -136,7 +136,7 @@ impl Port {
         }
     }
 
-    /// When to request the port: where others share the bus, or no other command could use the port meanwhile, not before data
+    /// When to request the port. Where others share the bus, or no other command could use the port meanwhile, that is not before data
     /// from the media can cross it without a pause.
     fn earliest_request(&self, at: Instant, wanted: Wanted) -> Instant {
         match wanted {
@@ -160,7 +160,7 @@ impl Port {
         won + self.bus.data_preparation
     }
 
-    /// When the data of a read begin to cross whose command alone uses the port, and which are `ready` then.
+    /// When the data of a read, which are `ready` then, begin to cross, if this command alone uses the port.
     #[inline]
     pub(super) fn next_crossing(
         &self,
@@ -198,7 +198,7 @@ impl Port {
         self.take(done, Some(slot));
     }
 
-    /// The port fell free; returns the command that is done.
+    /// Frees the port; returns the command that is done.
     #[inline]
     pub(super) fn fall_free(&mut self, link: &mut HostLink<'_>, now: Instant) -> Option<u32> {
         self.busy = false;
@@ -219,7 +219,7 @@ impl Port {
         self.until <= now && self.ending.is_none() && !self.sharing.is_shared
     }
 
-    /// Whether the port is free at `now`, and some command may need it.
+    /// Whether the port is free at `now` and a command may need it.
     #[inline]
     pub(super) fn is_open(&mut self, now: Instant) -> bool {
         self.busy &= !self.is_over(now);

@@ -20,21 +20,21 @@ pub(super) struct Sending {
 struct Ahead {
     segment: usize,
     began: Instant,
-    /// First block that it reads.
+    /// First block of the read-ahead.
     first: Lbn,
     pass: Pass,
     /// Where it ends by itself.
     limit: Lbn,
-    /// Up to where no command may cut it off.
+    /// Block up to which no command may cut it off.
     keep_to: Lbn,
-    /// First block of the track, where its front is still to be read after the rest.
+    /// First block of the track, if its front is still to be read after the rest.
     front: Option<Lbn>,
     /// Whether it reads that front now.
     wrapping: bool,
     /// Whether the pass ends before a sector for which the segment has no room when it arrives: the read-ahead continues a
     /// revolution later.
     held_back: bool,
-    /// Whether the pass began a revolution late for that reason.
+    /// Whether the pass began a revolution late because of that.
     is_late: bool,
     /// The time up to which it was evaluated, and the sectors of the pass that had passed by then.
     followed: Instant,
@@ -123,7 +123,7 @@ impl ReadAheadRule {
 #[derive(Debug)]
 pub(super) struct ReadAheadControl {
     pub(super) rule: ReadAheadRule,
-    /// Time of a read's sector on the bus, in 2⁻¹⁰ ns.
+    /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     bus_sector: u64,
     /// The read's data that crossed the bus last, or cross it now. A read-ahead that waits for room overwrites none of them.
     pub(super) sending: Sending,
@@ -132,15 +132,15 @@ pub(super) struct ReadAheadControl {
 }
 
 impl ReadAheadControl {
-    /// For a drive of which a host has up to `depth` commands outstanding.
+    /// Read-ahead of a drive at which a host has up to `depth` commands outstanding.
     pub(super) fn new(spec: &DriveSpec, depth: usize, bus_sector: u64) -> ReadAheadControl {
         let may = spec.queue.read_ahead || depth == 1;
         let rule = ReadAheadRule::new(&spec.cache, if may { spec.cache.read_ahead } else { ReadAhead::None });
         ReadAheadControl { rule, bus_sector, sending: Sending::default(), current: Ahead::default() }
     }
 
-    /// Begins to read ahead from the end of a segment after a read of `blocks`, from `from` on, if the rule says so. A `busy` arm
-    /// reads ahead no further than it must.
+    /// Begins to read ahead from the end of a segment after a read of `blocks`, from `from` on, if the rule says so. If the arm is `busy`,
+    /// it reads ahead no further than the minimum.
     pub(super) fn begin(
         &mut self,
         disk: &mut DiskArm,
@@ -224,7 +224,7 @@ impl ReadAheadControl {
         self.hold_back(disk, ends);
     }
 
-    /// Ends the pass before the first sector that arrives at `from` or later and would overwrite data not yet sent by then.
+    /// Ends the pass before the first sector that arrives at `from` or later and would overwrite data that are not yet sent by then.
     #[inline]
     fn hold_back(&mut self, disk: &DiskArm, from: Instant) {
         if self.rule.waits_for_room {
@@ -254,7 +254,7 @@ impl ReadAheadControl {
         }
     }
 
-    /// The read-ahead came to its own end: the front of the track follows where the drive reads whole tracks.
+    /// Ends a read-ahead that reached its limit: the front of the track follows if the drive reads whole tracks.
     fn end(&mut self, disk: &mut DiskArm, cache: &mut Cache, arm: Arm, now: Instant) {
         let ahead = &mut self.current;
         let held_from = cache.blocks(ahead.segment).start;
@@ -278,7 +278,7 @@ impl ReadAheadControl {
         (disk.arm, disk.work) = (arm, Work::Idle);
     }
 
-    /// Logs the read-ahead, which ends at `ends`, if the log is enabled.
+    /// Logs the read-ahead, which ends at `ends`, if the log of accesses is enabled.
     #[inline(always)]
     fn log(&self, disk: &mut DiskArm, cache: &Cache, ends: Instant) {
         if !disk.is_plain {
@@ -295,7 +295,7 @@ impl ReadAheadControl {
     }
 
     /// Blocks from the start of the read-ahead in progress to the one under the head at `now`, or to the end of its present pass.
-    /// It evaluates nothing.
+    /// Changes no state.
     pub(super) fn visible(&self, disk: &DiskArm, now: Instant) -> Option<Range<Lbn>> {
         let Ahead { first, pass, .. } = &self.current;
         let read = || pass.first + u64::from(pass.gone_by(&disk.drive, now));
@@ -346,7 +346,7 @@ impl ReadAheadControl {
         }
     }
 
-    /// Whether a read of blocks that are being read ahead may wait for them: where they are read in any case, or no other command
+    /// Whether a read of blocks that are being read ahead may wait for them: they are certain to be read, or no other command
     /// waits for the arm.
     pub(super) fn may_join(&self, disk: &DiskArm, blocks: Range<Lbn>, others_wait: bool) -> bool {
         disk.work.is_read_ahead()
@@ -383,7 +383,7 @@ impl ReadAheadControl {
         (span.end, delivered.bound)
     }
 
-    /// A read of `blocks` was answered from a segment that is being read ahead into: that continues as far as its rule allows.
+    /// Extends a read-ahead from whose segment a read of `blocks` was answered, as far as its rule allows.
     pub(super) fn extend(
         &mut self,
         disk: &DiskArm,

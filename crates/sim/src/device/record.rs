@@ -3,8 +3,8 @@
 //! An access is computed whole when it starts, as passes. If the log is enabled, the device keeps them until the access ends, and
 //! then reports each as a [`MediaWrite`]. When the power fails in between, it reports the sectors that have passed under the head
 //! by then.
-//! A destage writes what the cache holds when it starts. If a younger write has arrived completely over blocks that an older one
-//! made dirty, or that an older one still waits to write, both accesses write the younger one's data.
+//! A destage writes what the cache holds when it starts. If a younger write over blocks that an older one made dirty, or still waits to
+//! write, has arrived completely by then, both accesses write the younger one's data.
 //!
 //! *Assumptions:* of two writes to a block, the younger is the one submitted later, even if the drive accepts its data first:
 //! blocks that were read meanwhile do not change again. A drive has enough energy to finish the physical sector under its head,
@@ -37,7 +37,7 @@ struct Piece {
     start: Lbn,
     end: Lbn,
     submitted: Instant,
-    /// Place of the write among all that came in.
+    /// Rank of the write in the order of arrival.
     order: u64,
 }
 
@@ -46,13 +46,13 @@ impl Piece {
         self.start < other.end && other.start < self.end
     }
 
-    /// Whether its data count for less than another's.
+    /// Whether another piece's data replace it.
     fn is_older(&self, other: &Piece) -> bool {
         (self.submitted, self.order) < (other.submitted, other.order)
     }
 }
 
-/// A write that makes older data stale once its own are here.
+/// A write that makes older data stale once its data have arrived.
 #[derive(Clone, Copy, Debug)]
 struct Younger {
     piece: Piece,
@@ -65,20 +65,20 @@ pub(super) struct Record {
     /// The writes whose data the dirty runs have, by the run's number, and those of commands that wait to be written, by slot.
     runs: Vec<Vec<Piece>>,
     commands: Vec<Vec<Piece>>,
-    /// Writes that came in since an access began last.
+    /// Writes that arrived since the last access began.
     younger: Vec<Younger>,
     orders: u64,
     /// The passes of the access in progress, in the order of time, their data, and their delay.
     passes: Vec<Pass>,
     bears: Vec<Piece>,
     delay: Nanos,
-    /// What of the data of the access in progress is on the media.
+    /// The part of the data of the access in progress that is on the media.
     on_media: Vec<Range<Lbn>>,
     pub(super) written: VecDeque<MediaWrite>,
 }
 
 impl Record {
-    /// A write arrived, to be written from `list`.
+    /// Records a write that arrived, to be written from `list`.
     pub(super) fn add(&mut self, list: List, job: &Job) {
         self.orders += 1;
         let request = job.command.request;
@@ -96,7 +96,7 @@ impl Record {
         self.younger.push(Younger { piece, here });
     }
 
-    /// A write that waited as a command is not written.
+    /// Drops a write that waited as a command and is not written.
     pub(super) fn drop_command(&mut self, slot: u32) {
         self.list(List::Command(slot)).clear();
     }
@@ -112,7 +112,7 @@ impl Record {
         &mut lists[index]
     }
 
-    /// The access for what waits in `list` begins.
+    /// Begins the access for what waits in `list`.
     pub(super) fn begin(&mut self, list: List, begins: Instant) {
         self.begin_younger(begins);
         let mut bears = std::mem::take(&mut self.bears);
@@ -121,7 +121,7 @@ impl Record {
         self.bears = bears;
     }
 
-    /// Gives blocks to the younger writes whose data are here when an access begins.
+    /// Assigns blocks to the younger writes whose data have arrived when an access begins.
     fn begin_younger(&mut self, begins: Instant) {
         let Record { runs, commands, younger, .. } = self;
         younger.retain(|one| {
@@ -136,13 +136,13 @@ impl Record {
         self.delay = Nanos::ZERO;
     }
 
-    /// The access for what waits in several lists begins: [`Record::bear`] names them.
+    /// Begins the access for what waits in several lists, which calls of [`Record::bear`] name.
     pub(super) fn begin_several(&mut self, begins: Instant) {
         self.begin_younger(begins);
         self.bears.clear();
     }
 
-    /// The access also writes the blocks `blocks` of what waits in `list`; the rest continues to wait.
+    /// Adds to the access `blocks` of what waits in `list`; the rest continues to wait.
     pub(super) fn bear(&mut self, list: List, blocks: Range<Lbn>) {
         let mut bears = std::mem::take(&mut self.bears);
         let waiting = self.list(list);
@@ -173,15 +173,15 @@ impl Record {
         self.passes.clear();
     }
 
-    /// The data of the access in progress reached the log on the media at `at`: safe, but not at their own place.
+    /// Records that the data of the access in progress reached the log on the media at `at`: safe, but not at their own place.
     pub(super) fn tell_logged(&mut self, at: Instant) {
         let told =
             |piece: Piece| MediaWrite { start: piece.start, end: piece.end, at, submitted: piece.submitted };
         self.written.extend(self.bears.drain(..).map(told));
     }
 
-    /// Tears the access in progress: the sectors that have passed at `now` are on the media, and the physical sector under the
-    /// head.
+    /// Tears the access in progress: the sectors that have passed at `now`, and the physical sector under the head, are on
+    /// the media.
     pub(super) fn tear(&mut self, drive: &Drive, now: Instant, physical: u64) {
         let before = now.saturating_sub(self.delay);
         for index in 0..self.passes.len() {
@@ -195,7 +195,7 @@ impl Record {
         self.passes.clear();
     }
 
-    /// The first `count` sectors of a pass are on the media.
+    /// Reports that the first `count` sectors of a pass are on the media.
     fn tell(&mut self, drive: &Drive, index: usize, count: u32) {
         let pass = self.passes[index];
         let (mut from, end) = (pass.first, pass.first + u64::from(count));
@@ -210,8 +210,8 @@ impl Record {
         }
     }
 
-    /// The first of these blocks of which a write waits to be written; the end of the blocks if there is none. The write in progress
-    /// was torn before.
+    /// The first of these blocks that a write still waits to write; the end of the blocks if there is none. A write in progress
+    /// must have been torn before.
     pub(super) fn first_waiting(&self, blocks: Range<Lbn>) -> Lbn {
         let mut first = blocks.end;
         for piece in self.runs.iter().chain(&self.commands).flatten() {
@@ -232,13 +232,13 @@ impl Record {
     }
 }
 
-/// Where a piece waits to be written from.
+/// The list in which a piece waits to be written.
 pub(super) enum List {
     Run(u32),
     Command(u32),
 }
 
-/// Gives the blocks that a younger write has to it, of a list from `index` on.
+/// Assigns to a younger write the blocks that it shares with older pieces of a list, from `index` on.
 fn give(list: &mut Vec<Piece>, mut index: usize, younger: &Piece) {
     while index < list.len() {
         let piece = list[index];

@@ -15,12 +15,12 @@ use headstack_policy::SlotId;
 use std::ops::Range;
 
 impl Device {
-    /// The device shares links from now on, which come with each call of it.
+    /// Makes the device share links from now on; each call of the device passes them in.
     pub(crate) fn share(&mut self, sharing: PortSharing) {
         self.port.share(sharing);
     }
 
-    /// It has won the bus that it requested.
+    /// Handles that the device has won the bus that it requested.
     pub(crate) fn handle_bus(&mut self, link: &mut HostLink<'_>, now: Instant) {
         self.advance(link, now);
         self.port.waits = false;
@@ -30,7 +30,7 @@ impl Device {
         self.run_port(link);
     }
 
-    /// The port fell free, or something became ready for it.
+    /// Handles that the port became free, or that a command became ready for it.
     #[inline]
     pub(super) fn handle_port(&mut self, link: &mut HostLink<'_>) {
         if self.port.busy
@@ -254,7 +254,7 @@ impl Device {
         self.last.was_write = request.op == Op::Write;
     }
 
-    /// Ends a command that is not carried out.
+    /// Ends a command without carrying it out.
     #[cold]
     fn refuse(&mut self, link: &mut HostLink<'_>, slot: u32, outcome: Outcome) {
         let done = link.report(self.now + self.config.overheads(self.last.was_write, false).read_miss);
@@ -328,7 +328,7 @@ impl Device {
         self.ahead.fills(&self.disk, segment) && self.ahead.may_join(&self.disk, blocks, others_wait)
     }
 
-    /// Has a read wait for the read-ahead, which reads its blocks; they cross the bus from `begins` on.
+    /// Makes a read wait for the read-ahead that reads its blocks; they cross the bus from `begins` on.
     fn join(&mut self, slot: u32, begins: Instant) {
         let job = self.job(slot);
         job.cache = CacheUse::Joined;
@@ -431,7 +431,7 @@ impl Device {
         }
     }
 
-    /// Whether a write keeps its data back until the arm is free for it.
+    /// Whether a write defers its data until the arm is free for it.
     fn defers_data(&self, slot: u32, continues: bool) -> bool {
         let joins = continues
             && self.disk.work.is_writing()
@@ -448,7 +448,7 @@ impl Device {
         }
     }
 
-    /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.
+    /// Moves a write's data, from `begins` on, into the room reserved for it, and completes the write.
     fn store_write(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
         self.job(slot).arriving.least = 1;
         let sent = self.receive_data(link, slot, begins);

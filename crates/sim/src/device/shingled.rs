@@ -48,7 +48,7 @@ impl<'a> Accesses<'a> {
         self.add(&span);
     }
 
-    /// The same to a place in the persistent cache.
+    /// An access to a place in the persistent cache whose data are in the drive's buffer, or go there.
     fn access_cache(&mut self, shingles: &PersistentCache, place: u64, sectors: u64, is_write: bool) {
         shingles.runs(place, sectors).for_each(|run| self.access(run, is_write));
     }
@@ -113,7 +113,7 @@ impl DiskArm {
         }
     }
 
-    /// Takes the persistent cache back from a method that changed it.
+    /// Stores the persistent cache again after a method that changed it.
     fn put_back(&mut self, shingles: Box<PersistentCache>) {
         self.activity.shingled.bands_to_clean = shingles.layer.bands_to_clean();
         self.shingled = Some(shingles);
@@ -157,7 +157,7 @@ impl DiskArm {
         span
     }
 
-    /// Cleans a band to its end, or moves the anchor, from `begins` on; returns when that is done.
+    /// Cleans a band completely, or moves the anchor, from `begins` on; returns when that is done.
     fn make_room(&mut self, shingles: &mut PersistentCache, mut begins: Instant) -> Instant {
         loop {
             let step = shingles.layer.clean_whole().expect("a full cache has data that count");
@@ -271,7 +271,7 @@ impl DiskArm {
         span.end
     }
 
-    /// The media write in progress ended at `now`: what went to the log or to a whole band is safe.
+    /// Records that the media write in progress ended at `now`: what went to the log or to a whole band is safe.
     pub(super) fn finish_logged(&mut self, now: Instant) {
         if let Some(shingles) = &mut self.shingled
             && std::mem::take(&mut shingles.is_writing)
@@ -313,7 +313,7 @@ pub(super) fn start_read(device: &mut Device, slot: u32) -> bool {
     true
 }
 
-/// The writes whose data an access to the log or to a band has.
+/// Records the writes whose data an access to the log or to a band has.
 pub(super) fn bear(disk: &mut DiskArm, begins: Instant, runs: impl Iterator<Item = (u32, Range<Lbn>)>) {
     let Some(record) = &mut disk.record else { return };
     record.begin_several(begins);

@@ -1,10 +1,10 @@
 //! Drives that fail slowly: periods in which a share of the accesses loses time, and stalls in which no access begins.
 //!
 //! Modelled: accesses of reads that miss the cache, of writes and of destages; each is late with the same probability. The loss is
-//! in whole revolutions, because the sector must come round again. Not modelled: read-ahead, emptying of the media cache,
+//! in whole revolutions, because the sector must pass under the head again. Not modelled: read-ahead, emptying of the media cache,
 //! late answers from the cache.
 //!
-//! The draws have a generator of their own, so that a run does not change before its first period. Its seed is another than that of
+//! The draws have a separate generator, so that a run does not change before its first period. Its seed differs from that of
 //! retries and lost turns (`chance.rs`): with the same seed both would draw the same numbers, and the late accesses would be those
 //! that lose turns.
 
@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
-/// What tells the seed of these draws from that of the drive's other draws.
+/// Makes the seed of these draws differ from that of the drive's other draws.
 const SEED: u64 = 0x510_77ed;
 
 fn seconds(seconds: f64) -> Nanos {
@@ -38,7 +38,7 @@ pub(super) struct PlannedAccess {
 #[derive(Clone, Copy, Debug)]
 enum AccessDelay {
     Constant(Nanos),
-    /// Distributed exponentially, with this mean.
+    /// A time that is distributed exponentially, with this mean.
     Exponential(Nanos),
     /// The access takes this many times as long.
     Factor(f64),
@@ -51,7 +51,7 @@ struct SlowPeriod {
     length: Nanos,
     /// From the start of one period to that of the next; none if there is one only.
     every: Option<Nanos>,
-    /// In which the share grows to its full value.
+    /// Time in which the share grows to its full value.
     grows_over: Nanos,
     share: f64,
     blocks: Range<Lbn>,
@@ -143,7 +143,7 @@ impl Stalls {
         };
     }
 
-    /// By how much an access is put off that would begin at `at`.
+    /// By how much an access that would begin at `at` is delayed.
     fn delay(&mut self, at: Instant, random: &mut Pcg64Mcg) -> Nanos {
         let mut begins = at;
         while self.next.start <= begins && self.next.start < Instant::MAX {
@@ -170,7 +170,7 @@ struct Drawn {
 }
 
 impl Slowness {
-    /// That of a drive file.
+    /// The slowness in a drive file.
     pub(super) fn new(spec: &MechanicsSpec, seed: u64) -> Slowness {
         let mut all = Slowness { seed, drawn: None };
         spec.slow_periods.iter().for_each(|period| all.inject(&Fault::SlowPeriod(*period)));
@@ -179,7 +179,7 @@ impl Slowness {
         all
     }
 
-    /// Adds that of a fault, which has been checked; other faults have none.
+    /// Adds the slowness of a fault, which has been checked; other faults have none.
     pub(super) fn inject(&mut self, fault: &Fault) {
         match fault {
             Fault::SlowPeriod(spec) => self.drawn().periods.push(SlowPeriod::new(spec)),
@@ -202,7 +202,7 @@ impl Slowness {
         })
     }
 
-    /// Whether there is none.
+    /// Whether the drive has no slowness.
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         self.drawn.is_none()

@@ -1,8 +1,8 @@
 //! A write that waits for its data on a track with sectors that hold no block: spares, or the gap at the end of a zone.
 //!
-//! *Source:* the platter rotates under all of them. DiskSim 4.0 steps from block to block while it waits, one sector's time each,
-//! so that the sectors between the last block and the first are missing from its revolution; `mechanics.waits_skip_spares` does
-//! the same (docs/VALIDATION.md).
+//! *Source:* physically, the platter rotates under all of these sectors. DiskSim 4.0 steps from block to block while it waits, one
+//! sector's time each, so that the sectors between the last block and the first are missing from its revolution;
+//! `mechanics.waits_skip_spares` does the same (docs/VALIDATION.md).
 
 use super::drive::Drive;
 use super::media::Arm;

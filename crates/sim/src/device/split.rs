@@ -1,4 +1,4 @@
-//! Where a request's time went.
+//! The parts of a response time.
 
 use headstack_model::Nanos;
 use std::ops::AddAssign;
@@ -18,7 +18,7 @@ pub struct TimeSplit {
     pub retries: Nanos,
     /// Media transfer.
     pub media: Nanos,
-    /// Bus transfer that the media transfer does not hide.
+    /// Bus transfer that does not overlap the media transfer.
     pub bus: Nanos,
     /// Waiting for the cache: for a read-ahead in progress, for room, for destaging.
     pub cache: Nanos,
@@ -59,7 +59,7 @@ impl TimeSplit {
         Nanos(self.parts().iter().map(|part| part.0).sum())
     }
 
-    /// The last `time` of the parts: the rest is removed, from the first part on.
+    /// The last `time` of the parts: the rest is removed, beginning with the first part.
     pub(crate) fn last(&self, time: Nanos) -> TimeSplit {
         let mut rest = *self;
         let mut excess = self.total().0.saturating_sub(time.0);
@@ -71,7 +71,7 @@ impl TimeSplit {
         rest
     }
 
-    /// The first `time` of the parts: the rest is removed, from the last part on.
+    /// The first `time` of the parts: the rest is removed, beginning with the last part.
     pub(crate) fn first(&self, time: Nanos) -> TimeSplit {
         let (mut first, rest) = (*self, self.last(Nanos(self.total().0.saturating_sub(time.0))));
         first.parts_mut().into_iter().zip(rest.parts()).for_each(|(part, time)| *part = *part - time);

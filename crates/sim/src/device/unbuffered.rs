@@ -27,7 +27,7 @@ use headstack_model::{Instant, Lbn, Nanos};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassingAccess {
     pub(super) is_write: bool,
-    /// When its first sector passes, and how long before that its data must begin to cross.
+    /// When its first sector passes, and how long before that its data must begin to cross the bus.
     first: Instant,
     ahead: Nanos,
     /// When the arm is done with it, and when its data have crossed.
@@ -35,7 +35,7 @@ pub(super) struct PassingAccess {
     pub(super) crossed: Instant,
 }
 
-/// All data of a write are where they are needed: the bus is won before the write begins.
+/// All data of a write are in time: the bus is won before the write begins.
 const IN_TIME: Arriving = Arriving { begins: Instant::ZERO, bus_sector: 0, least: 0 };
 
 impl PassingAccess {
@@ -90,7 +90,7 @@ impl PassingAccess {
         self.first.saturating_sub(self.ahead + lead)
     }
 
-    /// By how much data that could begin to cross at `begins` are too late.
+    /// By how much data are too late that could begin to cross at `begins`.
     pub(super) fn late_by(&self, begins: Instant) -> Nanos {
         (begins + self.ahead).since(self.first)
     }
@@ -101,7 +101,7 @@ impl PassingAccess {
         Transfer { begins, least: self.crossed - begins, bytes, to_host: !self.is_write }
     }
 
-    /// Puts the access off by the whole revolutions in which `late` fits.
+    /// Delays the access by the whole revolutions that make up for `late`.
     pub(super) fn lose_turns(&mut self, disk: &mut DiskArm, job: &mut Job, late: Nanos) {
         let turn = disk.turns(1);
         let lost = Nanos(turn.0 * late.0.div_ceil(turn.0));

@@ -1,4 +1,4 @@
-//! The state of a device at one time, for people and dashboards.
+//! The state of a device at one time, for display.
 
 use super::Command;
 use headstack_model::{Instant, Lbn};
@@ -21,7 +21,7 @@ pub enum ArmWork {
 }
 
 impl ArmWork {
-    /// All of them.
+    /// All kinds of work.
     pub const ALL: [ArmWork; 5] =
         [ArmWork::Idle, ArmWork::Read, ArmWork::ReadAhead, ArmWork::Write, ArmWork::Destage];
 

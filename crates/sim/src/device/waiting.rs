@@ -17,7 +17,7 @@ use std::ops::Index;
 #[derive(Debug)]
 pub(super) struct Waiting {
     order: QueueOrder,
-    /// The order among commands that are not urgent, where it is another.
+    /// The order among commands that are not urgent, if it differs from the drive's.
     others_order: Option<QueueOrder>,
     window: Queue,
     /// Commands that wait until the window has room.
@@ -31,7 +31,7 @@ pub(super) struct Waiting {
     count: usize,
     /// Whether an order must be called even for a single waiting command.
     must_ask: bool,
-    /// Whether nothing but the order decides among the commands that are not for the head of the queue.
+    /// Whether the order alone chooses among the commands that are not for the head of the queue.
     is_plain: bool,
     age_limit: Option<Nanos>,
     /// Which order made the last choice.

@@ -1,4 +1,4 @@
-//! What devices share on their way to the host: the links are passed to the device that is called.
+//! The links that devices share on their way to the host; the engine passes them to each device that it calls.
 
 use crate::link::{HostLink, LinkUse, Links, ProcessorUse, ProcessorWork, Tenure};
 use headstack_model::Instant;
@@ -44,7 +44,7 @@ impl SharedLinks {
         self.links.as_mut()?.poll_tenure()
     }
 
-    /// The links of a device, for a call of it.
+    /// The links of a device, to be passed to a call of it.
     #[inline]
     pub(super) fn host_link(&mut self, device: usize) -> HostLink<'_> {
         // Most devices share nothing.

@@ -10,7 +10,7 @@ use headstack_workload::Load;
 use std::ops::ControlFlow;
 
 impl Engine {
-    /// Runs a load until it is done and all its requests have completed; `observe` gets each of them. Dirty data of page caches
+    /// Runs a load until it is done and all its requests have completed; calls `observe` with each. Dirty data of page caches
     /// and nodes stay there, spares are not rebuilt further, and disks clean no further bands in idle time.
     ///
     /// Panics when the load names a volume that does not exist.
@@ -59,14 +59,14 @@ impl Engine {
         true
     }
 
-    /// Whether a run has no further event: the load is done, and all its requests have come back.
+    /// Whether a run has no further event: the load is done, and all its requests have completed.
     pub fn is_over(&self) -> bool {
         self.due(self.done && self.outstanding == 0) == Instant::MAX
     }
 
     /// Handles every event up to `until`, each at its own time, and polls the load at its times and after completions. Background
-    /// work (page caches, nodes, the rebuilding of spares) continues whether or not the load issues anything. The time is `until`
-    /// then, unless it was later already.
+    /// work (page caches, nodes, the rebuilding of spares) continues whether or not the load issues anything. Afterwards the time is
+    /// `until`, unless it was later already.
     ///
     /// A load that learns of requests from outside, as [`headstack_workload::Inbox`] does, must issue each at the time at which it
     /// arrived, not before: it is first polled at the time of the last call. Without power it is not polled.
@@ -83,13 +83,13 @@ impl Engine {
         self.now = self.now.max(until);
     }
 
-    /// When to call [`Engine::advance`] again, by the load's last answer; `None` while only a new request can change anything.
+    /// When to call [`Engine::advance`] again, by the load's last answer; `None` if only a new request can change anything.
     pub fn next_event(&self) -> Option<Instant> {
         let at = self.due(false);
         (at != Instant::MAX && !self.powered_off).then_some(at)
     }
 
-    /// The first time at which something is due; `Instant::MAX` when nothing is. With `rests`, background work does not count.
+    /// The first time at which something is due; `Instant::MAX` if nothing is. With `rests`, background work does not count.
     #[inline]
     fn due(&self, rests: bool) -> Instant {
         let (devices, branches) = match rests {
@@ -100,7 +100,7 @@ impl Engine {
         devices.min(branches).min(self.wanted).min(links).min(self.late.at)
     }
 
-    /// The first time at which anything is due but at one device.
+    /// The first time at which anything is due elsewhere than at one device.
     #[inline]
     pub(super) fn due_elsewhere(&self, device: usize) -> Instant {
         let links = self.links.next_event();
@@ -108,7 +108,7 @@ impl Engine {
         others.min(self.wanted).min(links).min(self.late.at)
     }
 
-    /// Does one of the things that are due at `at`, the first time at which any is, and nothing after `until`.
+    /// Handles one of the events that are due at `at`, the earliest time of any event, and nothing after `until`.
     #[inline]
     fn handle_event<O: Observer + ?Sized>(
         &mut self,

@@ -40,7 +40,7 @@ pub(super) struct Branch {
 }
 
 impl Branch {
-    /// Whether it is the host's queue before a port of a controller, which stands for a drive.
+    /// Whether it is the host's queue in front of a controller's port, which stands for a drive.
     pub(super) fn is_port(&self) -> bool {
         self.rank.kind == LayerKind::Port
     }
@@ -89,7 +89,7 @@ enum LayerKind {
     Array,
     Streams,
     Rearrange,
-    /// The host's queue before a disk with several arms.
+    /// The host's queue in front of a disk with several arms.
     DiskQueue,
     Port,
     Controller,
@@ -99,7 +99,7 @@ enum LayerKind {
 /// The place of a program's own layer in a rig.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerPlace {
-    /// At the top of the volume with this number, before its page cache.
+    /// At the top of the volume with this number, above its page cache.
     Volume(u32),
     /// Directly above the device with this number and the queue in front of it.
     Device(u32),
@@ -123,7 +123,7 @@ impl LayerTree {
         }
     }
 
-    /// The next event of a device after the end of a load; `Instant::MAX` where devices have only bands to clean in idle time.
+    /// The next event of a device after the end of a load; `Instant::MAX` if devices only have bands to clean in idle time.
     #[cold]
     pub(super) fn next_device_event_at_rest(&self) -> Instant {
         let has_none = |device: &DeviceQueue| {
@@ -132,7 +132,7 @@ impl LayerTree {
         if self.devices.iter().all(has_none) { Instant::MAX } else { self.device_events.first() }
     }
 
-    /// Puts a stream scheduler before all volumes, below their page caches.
+    /// Puts a stream scheduler in front of all volumes, below their page caches.
     ///
     /// *Errors:* a key of its configuration is out of its range.
     pub(super) fn add_schedulers(&mut self, config: &Config) -> Result<(), ConfigError> {
@@ -156,7 +156,7 @@ impl LayerTree {
         Ok(())
     }
 
-    /// Puts the limits of control groups before all volumes, below their page caches.
+    /// Puts the limits of control groups in front of all volumes, below their page caches.
     pub(super) fn add_throttles(&mut self, groups: &[CgroupSpec], group_of: &[Option<usize>]) {
         for number in 0..self.volumes.len() {
             let layer = ThrottleLayer::new(groups, group_of, self.volumes[number].sector_bytes);
@@ -164,7 +164,7 @@ impl LayerTree {
         }
     }
 
-    /// Puts a layer before a volume. Calls, and a page cache, stay above it.
+    /// Puts a layer in front of a volume. Calls and a page cache stay above it.
     fn add_below_page_cache(&mut self, kind: LayerKind, volume: usize, layer: Box<dyn Layer>) {
         let Volume { root, device, .. } = self.volumes[volume];
         let is_above = |branch: &usize| {
@@ -251,7 +251,7 @@ impl LayerTree {
         }
     }
 
-    /// Puts a rearranger before each volume, whose reserved sectors are hidden from then on; none for no layers.
+    /// Puts a rearranger in front of each volume, whose reserved sectors are hidden from then on; does nothing without layers.
     pub(super) fn add_rearrangers(&mut self, layers: Vec<RearrangeLayer>) {
         for (number, layer) in layers.into_iter().enumerate() {
             self.volumes[number].sectors = layer.visible_sectors();
@@ -259,7 +259,7 @@ impl LayerTree {
         }
     }
 
-    /// Puts the start of a partition before each volume, whose sectors in front of it are hidden from then on, if there is one.
+    /// Puts the start of a partition in front of each volume, whose sectors before it are hidden from then on, if there is one.
     ///
     /// *Errors:* a volume has no such sector.
     pub(super) fn add_partitions(&mut self, host: &HostSpec) -> Result<(), HostError> {
@@ -274,7 +274,7 @@ impl LayerTree {
         Ok(())
     }
 
-    /// Puts a page cache before each volume, if the host has one.
+    /// Puts a page cache in front of each volume, if the host has one.
     pub(super) fn add_page_caches(&mut self, host: &HostSpec) {
         let Some(spec) = &host.page_cache else { return };
         for number in 0..self.volumes.len() {
@@ -288,7 +288,7 @@ impl LayerTree {
         }
     }
 
-    /// Puts the host's calls before each volume, if they take any time.
+    /// Puts the host's calls in front of each volume, if they take any time.
     pub(super) fn add_calls(&mut self, host: &HostSpec) {
         let Some(cost) = host.call_cost() else { return };
         for number in 0..self.volumes.len() {
@@ -333,7 +333,7 @@ impl LayerTree {
         Ok(())
     }
 
-    /// Puts the host's queue before each disk with several arms, below its page cache, if the host has one queue for a whole disk. The disk
+    /// Puts the host's queue in front of each disk with several arms, below its page cache, if the host has one queue for a whole disk. The disk
     /// accepts as many commands as the controller of its arms, or as all of them.
     ///
     /// *Errors:* a volume is neither a concatenation nor striped by tracks; a key of the queue is invalid.
@@ -364,7 +364,7 @@ impl LayerTree {
         Ok(())
     }
 
-    /// Adds a layer between a node and all that send requests to it.
+    /// Inserts a layer between a node and all nodes that send requests to it.
     fn add_above(&mut self, below: NodeId, layer: Box<dyn Layer>, device: u32, rank: Rank) -> NodeId {
         let node = (self.devices.len() + self.branches.len()) as u32;
         let edges = self.branches.iter_mut().flat_map(|branch| branch.children.iter_mut());
@@ -426,7 +426,7 @@ impl LayerTree {
         self.branch_of(node).is_none().then_some(node as usize)
     }
 
-    /// The device whose blocks are those of a volume, below layers that change no block numbers.
+    /// The device that has the same blocks as a volume, below layers that change no block numbers.
     fn only_device(&self, volume: usize) -> Option<usize> {
         let mut node = self.volumes[volume].root;
         while let Some(number) = self.branch_of(node) {
@@ -458,7 +458,7 @@ impl LayerTree {
         self.branches.iter().filter(is_above).find_map(Branch::downcast)
     }
 
-    /// The first layer of a type on the way from the top of a volume down its first children.
+    /// The first layer of a type on the path from the top of a volume through the first children.
     pub(super) fn layer_of<L: Layer>(&self, volume: usize) -> Option<&L> {
         self.branches[self.number_of::<L>(volume)?].downcast()
     }
@@ -468,7 +468,7 @@ impl LayerTree {
         (self.layer(number) as &mut dyn Any).downcast_mut()
     }
 
-    /// Continues with a rearranger's copies of an earlier run. The end of its period moves.
+    /// Restores a rearranger's copies from an earlier run, which moves the end of its period.
     pub(super) fn restore_copies(&mut self, volume: usize, copies: &PlacementCopies) {
         let number = self.number_of::<RearrangeLayer>(volume).expect("the volume has a rearranger");
         let layer = (self.layer(number) as &mut dyn Any).downcast_mut::<RearrangeLayer>();

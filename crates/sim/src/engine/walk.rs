@@ -1,4 +1,4 @@
-//! How requests walk through the tree: down from the load, and answers up.
+//! Carries requests down the tree from the load, and answers up.
 
 use super::tree::{Branch, ChildPort, LayerTree, NodeId};
 use super::{Engine, LOAD, NOT_PASSED, RequestTicket, ServedPart};
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// A request was answered as `answered` says: passes that to its sender. Returns whether that was the load.
+    /// Passes the answer to a request, which is in `answered`, to its sender. Returns whether that was the load.
     #[inline]
     fn finish(&mut self, ticket: u32) -> bool {
         let RequestTicket { issued, request, id, from, to, source, passed_by, passed_key } =
@@ -190,7 +190,7 @@ impl Engine {
         true
     }
 
-    /// Counts a request as in flight at a branch, and submits it to the child of a layer that passes it down; returns whether it does. The
+    /// Counts a request as in flight at a branch, and submits it to the child, if the branch's layer passes it down; returns whether it did. The
     /// request keeps its ticket.
     #[inline]
     fn pass_down(&mut self, number: usize, submission: &Submission) -> bool {
@@ -211,7 +211,7 @@ impl Engine {
         true
     }
 
-    /// A request that a layer passed down is answered.
+    /// Returns the answer to a request that a layer passed down.
     #[inline]
     fn passed_up(&mut self, number: usize, key: u32) {
         let branch = &mut self.tree.branches[number];
@@ -325,7 +325,7 @@ impl Engine {
         self.settle_touched();
     }
 
-    /// Lets a node send down what may go now, and records when to call it again.
+    /// Makes a node send down what may be sent now, and records when to call it again.
     #[inline]
     pub(super) fn settle(&mut self, node: NodeId) {
         let index = node as usize;
@@ -349,7 +349,7 @@ impl Engine {
         load.handle_computed(self.now, id, until);
     }
 
-    /// Lets the controllers that choose late send down what may go now.
+    /// Makes the controllers that choose late send down what may be sent now.
     #[cold]
     pub(super) fn settle_late(&mut self) {
         for node in self.late.drain() {
@@ -380,7 +380,7 @@ impl Engine {
         }
     }
 
-    /// Passes its bus to the device that has won it.
+    /// Calls the device that has won its bus.
     pub(super) fn turn_links(&mut self) {
         if let Some(device) = self.links.arbitrate(self.now) {
             self.with_links(device as usize, |device, link, now| device.handle_bus(now, link));

@@ -10,7 +10,7 @@ use headstack_model::{Instant, Nanos};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arbitration {
     pub(crate) takes: Nanos,
-    /// Whether the device of the highest number wins, instead of the earliest request.
+    /// Whether the device with the highest number wins, instead of the earliest request.
     pub(crate) by_priority: bool,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Arbitration {
 pub(crate) struct ExclusiveBus {
     arbitration: Arbitration,
     owner: Option<u32>,
-    /// Since when the owner has it, or since when it is free.
+    /// Since when the owner has the bus, or since when the bus is free.
     since: Instant,
     /// The requests, and their times.
     asked: Vec<(Instant, u32)>,
@@ -34,7 +34,7 @@ impl ExclusiveBus {
         self.arbitration.takes
     }
 
-    /// Whether a device has the bus; if not, its request is queued.
+    /// Whether a device has the bus; if not, queues its request.
     pub(crate) fn ask(&mut self, now: Instant, device: u32) -> bool {
         if self.owner == Some(device) {
             return true;
@@ -68,7 +68,7 @@ impl ExclusiveBus {
         device
     }
 
-    /// Releases the bus, if this device has it; returns since when it had it.
+    /// Releases the bus if this device has it; returns since when the device had it.
     pub(crate) fn release(&mut self, now: Instant, device: u32) -> Option<Instant> {
         if self.owner != Some(device) {
             return None;

@@ -13,19 +13,19 @@ use headstack_model::Nanos;
 pub(crate) struct InterfaceCost {
     /// Time per memory segment, and its bytes; `None` if the processor moves the data itself.
     pub(crate) piece: Option<(Nanos, u64)>,
-    /// Of programmed transfer: for 2¹⁰ bytes read and written, and the bytes that it moves for an interrupt.
+    /// Programmed transfer: the time of 2¹⁰ bytes read and written, and the number of bytes for each interrupt.
     pub(crate) read_kb: Nanos,
     pub(crate) write_kb: Nanos,
     pub(crate) block_bytes: u64,
 }
 
 impl InterfaceCost {
-    /// The work to list the memory segments of a command of `bytes` bytes.
+    /// The work to set up the list of memory segments for a command of `bytes` bytes.
     pub(super) fn list(&self, bytes: u64) -> Nanos {
         self.piece.map_or(Nanos::ZERO, |(each, size)| Nanos(each.0 * bytes.div_ceil(size)))
     }
 
-    /// Whether the processor moves the data itself, and so has seen the interrupt of the last block when a command ends.
+    /// Whether the processor moves the data itself, so that it has handled the interrupt of the last block when a command ends.
     pub(super) fn is_programmed(&self) -> bool {
         self.piece.is_none()
     }

@@ -15,7 +15,7 @@ const NANO: u128 = 1_000_000_000;
 pub(crate) struct Flow {
     /// When its first unit arrives.
     pub(crate) begins: Instant,
-    /// Time over which its source delivers it; it is not over before.
+    /// Time over which its source delivers it; the flow does not end before that.
     pub(crate) least: Nanos,
     pub(crate) units: u64,
 }
@@ -39,10 +39,10 @@ struct Taken {
 pub(crate) struct Lane {
     /// Units a second.
     rate: u64,
-    /// In order of time; before the first and from the last on nothing is promised.
+    /// In order of time; before the first step and from the last one on nothing is reserved.
     steps: VecDeque<Step>,
     taken: Vec<Taken>,
-    /// Units that have crossed or will.
+    /// Units that have crossed or are reserved.
     units: u64,
 }
 
@@ -52,7 +52,7 @@ impl Lane {
         Lane { rate: rate.max(1), steps: VecDeque::new(), taken: Vec::new(), units: 0 }
     }
 
-    /// Time that all its flows take alone.
+    /// Time that all its flows would take one after the other.
     pub(crate) fn busy(&self) -> Nanos {
         Nanos((u128::from(self.units) * NANO / u128::from(self.rate)) as u64)
     }
@@ -88,7 +88,7 @@ impl Lane {
         index
     }
 
-    /// Visits the rate left for a flow, part by part, to its end.
+    /// Calls `take` with the rate left for a flow, part by part, up to its end.
     fn walk(&self, flow: Flow, mut take: impl FnMut(Taken)) -> Instant {
         let amount = u128::from(flow.units) * NANO;
         let pace = match flow.least.0 {

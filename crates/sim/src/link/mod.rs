@@ -1,9 +1,9 @@
 //! Shared links between drives and host: an exclusive bus, a rate that transfers share, a loop, and the processor that moves the
 //! data.
 //!
-//! A drive that shares nothing has its bus to itself, and its port computes every time itself. A drive with shared links requests
-//! a bus before it uses its port, and the end of each transfer. The engine passes the links to each call of the device, so that a
-//! device has no clock and needs nothing from the future.
+//! A drive that shares nothing has a bus to itself, and its port computes every time itself. A drive with shared links requests
+//! a bus before it uses its port, and has the links compute the end of each transfer. The engine passes the links to each call of the
+//! device, so that a device has no clock and needs no knowledge of the future.
 //! The winner of a bus is decided after everything else that is due at that time.
 
 mod bus;
@@ -37,9 +37,9 @@ pub(crate) struct Way {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    /// When the first of them can go.
+    /// When the first of the data can be sent.
     pub(crate) begins: Instant,
-    /// Time in which the device alone sends or receives them.
+    /// Time in which the device alone sends or receives the data.
     pub(crate) least: Nanos,
     pub(crate) bytes: u64,
     pub(crate) to_host: bool,
@@ -65,7 +65,7 @@ pub struct Tenure {
     pub device: u32,
     /// When it won the bus.
     pub from: Instant,
-    /// When it gave the bus up.
+    /// When it released the bus.
     pub to: Instant,
 }
 
@@ -173,7 +173,7 @@ impl Links {
         PortSharing { is_shared, is_exclusive: bus.is_some(), arbitration, streams: ring.is_some() }
     }
 
-    /// The links of a device, for a call of it.
+    /// The links of a device, to be passed to a call of it.
     #[inline]
     pub(crate) fn host_link(&mut self, device: usize) -> HostLink<'_> {
         HostLink(self.reach(device).then_some((self, device as u32)))
@@ -233,7 +233,7 @@ pub(crate) struct PortSharing {
     pub(crate) streams: bool,
 }
 
-/// The links between one device and the host, for a call of the device. By default it shares none, and nothing waits for them.
+/// The links between one device and the host, passed to a call of the device. By default it shares none, and they delay nothing.
 #[derive(Debug, Default)]
 pub(crate) struct HostLink<'a>(Option<(&'a mut Links, u32)>);
 
@@ -245,7 +245,7 @@ impl HostLink<'_> {
         bus.is_none_or(|bus| links.buses[bus as usize].1.ask(now, *device))
     }
 
-    /// Gives the device's bus up, if it has it.
+    /// Releases the device's bus, if it has it.
     pub(crate) fn release_bus(&mut self, now: Instant) {
         let Some((links, device)) = &mut self.0 else { return };
         let Some(bus) = links.ways[*device as usize].bus else { return };

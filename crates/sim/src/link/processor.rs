@@ -56,7 +56,7 @@ impl WorkKind {
     }
 }
 
-/// Processor work of several kinds that is done in one go.
+/// Processor work of several kinds that is done without interruption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorWork([Nanos; WorkKind::ALL.len()]);
 
@@ -69,7 +69,7 @@ impl ProcessorWork {
         ProcessorWork::NONE.and(kind, time)
     }
 
-    /// The same with more of a kind.
+    /// This work with more of one kind.
     pub fn and(mut self, kind: WorkKind, time: Nanos) -> ProcessorWork {
         self.0[kind as usize] += time;
         self
@@ -124,8 +124,8 @@ impl Processor {
         }
     }
 
-    /// Occupies the lane that ends first from `begins` on; returns the end. The data that the work handles arrive over `least`,
-    /// and the work ends no earlier.
+    /// Occupies the lane on which the work ends first, from `begins` on; returns the end. The data that the work handles arrive over
+    /// `least`, and the work ends no earlier.
     pub(super) fn occupy(
         &mut self,
         now: Instant,

@@ -41,7 +41,7 @@ impl RingShape {
         }
     }
 
-    /// The first drive that no route leads to.
+    /// The first drive without a route.
     pub(crate) fn unreachable(&self) -> Option<u32> {
         (0..self.drives).find(|drive| self.routes(*drive)[0].is_none())
     }
@@ -49,20 +49,20 @@ impl RingShape {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
-    /// At which end of the ring it leaves the adapter.
+    /// End of the ring at which the route leaves the adapter.
     side: usize,
     hops: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Ring {
-    /// By drive, from shortest to longest.
+    /// The routes of each drive, shortest first.
     routes: Vec<[Option<Route>; 2]>,
     /// The adapter's own links: by side, and to it or from it.
     lanes: [[Lane; 2]; 2],
     frame: Nanos,
     command: Nanos,
-    /// When the adapter is done with the commands so far.
+    /// When the adapter has finished the commands so far.
     adapter: Instant,
 }
 
@@ -116,7 +116,7 @@ impl Ring {
         self.lanes[route.side][usize::from(to_host)].take(now, flow) + after
     }
 
-    /// A flow as it arrives at the adapter's link, and its time from there to its end.
+    /// A flow as it arrives at the adapter's link, and its time from that link to its end.
     fn beside_adapter(&self, route: Route, flow: Flow, to_host: bool) -> (Flow, Nanos) {
         let others = self.hops(route.hops - 1);
         if to_host { (Flow { begins: flow.begins + others, ..flow }, Nanos::ZERO) } else { (flow, others) }

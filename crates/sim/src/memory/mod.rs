@@ -1,4 +1,4 @@
-//! What a host's page cache and a controller's memory have in common: requests, transfers, and frames by use and by number.
+//! What a host's page cache and a controller's memory share: requests, transfers, and frames by use and by number.
 
 mod requests;
 mod tree;

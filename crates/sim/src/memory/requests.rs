@@ -1,4 +1,4 @@
-//! RequestTable that a cache has in flight, and the transfers between the cache and its disk that they wait for.
+//! The requests that a cache has in flight, and the transfers between the cache and its disk that they wait for.
 
 use crate::device::Completion;
 use crate::layer::Submission;
@@ -13,14 +13,14 @@ use super::NONE;
 /// A request in flight, with the `state` in which its cache has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job<S> {
-    /// The number that it came with.
+    /// The number with which it was submitted.
     pub(crate) id: u32,
     pub(crate) source: u32,
     pub(crate) urgent: bool,
     pub(crate) idle: bool,
-    /// How it went so far.
+    /// Its completion so far.
     pub(crate) completion: Completion,
-    /// Up to when the parts of `completion` account for the time.
+    /// Time up to which the parts of `completion` account for its time.
     pub(crate) since: Instant,
     /// Whether it waited for a transfer.
     pub(crate) waited: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Job<S> {
 }
 
 impl<S> Job<S> {
-    /// Accounts the time that the request waited as that of a transfer, and as queueing what was longer.
+    /// Accounts for the time that the request waited as that of a transfer; a longer wait counts as queueing.
     pub(crate) fn account(&mut self, now: Instant, how: &Completion) {
         let waited = self.end_wait(now);
         let completion = &mut self.completion;
@@ -40,7 +40,7 @@ impl<S> Job<S> {
         self.waited = true;
     }
 
-    /// The time that the request waited, which the caller accounts.
+    /// The time that the request waited, for which the caller accounts.
     pub(crate) fn end_wait(&mut self, now: Instant) -> Nanos {
         now - std::mem::replace(&mut self.since, now)
     }
@@ -59,20 +59,20 @@ pub(crate) enum Resume {
     NewestFirst,
 }
 
-/// RequestTable that waited for a transfer that is done.
+/// Requests that waited for a transfer that is done.
 #[derive(Debug)]
 pub(crate) struct Waiters {
     next: u32,
     last: u32,
 }
 
-/// RequestTable in flight, transfers by their purpose, and who waits for what.
+/// Requests in flight, transfers by their purpose, and which requests wait for which transfer.
 #[derive(Debug)]
 pub(crate) struct RequestTable<S, P> {
     jobs: Slab<Job<S>>,
     transfers: Slab<Transfer<P>>,
     resume: Resume,
-    /// RequestTable that wait for an eviction.
+    /// Requests that wait for an eviction.
     starved: VecDeque<u32>,
 }
 
@@ -103,7 +103,7 @@ impl<S, P> RequestTable<S, P> {
         self.transfers.insert(Transfer { purpose, last_waiter: NONE }) as u32
     }
 
-    /// A transfer is done: its purpose, and the requests that waited for it.
+    /// Ends a transfer; returns its purpose and the requests that waited for it.
     pub(crate) fn end_transfer(&mut self, number: u32) -> (P, Waiters) {
         let Transfer { purpose, last_waiter: last } = self.transfers.remove(number as usize);
         (purpose, Waiters { next: self.jobs.get(last as usize).map_or(NONE, |last| last.link), last })
@@ -199,7 +199,7 @@ impl Destages {
     }
 }
 
-/// What a cache does at later times; at one time in the order in which it was added.
+/// What a cache does at later times; items of the same time keep the order in which they were added.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
     items: BinaryHeap<Reverse<(Instant, u64, T)>>,

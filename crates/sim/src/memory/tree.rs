@@ -77,7 +77,7 @@ impl Tree {
         best
     }
 
-    /// Those below `key`, and the others.
+    /// Splits the tree into the frames below `key` and the others.
     fn split(&mut self, at: u32, key: u64) -> (u32, u32) {
         if at == NONE {
             return (NONE, NONE);
@@ -94,7 +94,7 @@ impl Tree {
         }
     }
 
-    /// One tree of two, all of `low` below all of `high`.
+    /// Joins two trees; all numbers of `low` are below all of `high`.
     fn merge(&mut self, low: u32, high: u32) -> u32 {
         if low == NONE || high == NONE {
             return if low == NONE { high } else { low };

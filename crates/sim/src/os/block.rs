@@ -1,4 +1,4 @@
-//! The block layer's queue for one device: plug, split, merge, choose.
+//! The block layer's queue for one device: it plugs, splits, merges and orders requests.
 //!
 //! Requests are split at the largest command and go into an elevator, which merges them. A command of the elevator carries a chain
 //! of parts, which all complete with it. A flush bypasses the elevator, as in Linux, and so does a request that the device will
@@ -40,7 +40,7 @@ struct Chain {
     last: u32,
 }
 
-/// Holds requests to an idle device back, so that more may be merged with them.
+/// Holds back requests to an idle device, so that more may be merged with them.
 #[derive(Clone, Copy, Debug)]
 struct Plug {
     requests: usize,
@@ -68,7 +68,7 @@ pub(super) struct BlockQueue {
     /// Flushes, and requests that the device will refuse: they bypass the elevator.
     bypass: VecDeque<u32>,
     sent: Vec<Sent>,
-    /// The command that ended last, and which part of it is next to be reported.
+    /// The command that ended last, and which part of it is to be reported next.
     command: Completion,
     ended: u32,
 }
@@ -153,7 +153,7 @@ impl BlockQueue {
         self.elevator.waiting() + self.overflow.len() + self.bypass.len()
     }
 
-    /// Puts a part into the elevator, or in front of it if that is full.
+    /// Adds a part to the elevator, or to the overflow in front of it if that is full.
     fn enter(&mut self, now: Instant, part: Submission, split: u32) {
         if self.has_room() && self.overflow.is_empty() {
             return self.add(now, part, split);
@@ -173,7 +173,7 @@ impl BlockQueue {
         self.attach(part, split, added);
     }
 
-    /// Chains a part to the elevator's request that it became, or became part of.
+    /// Adds a part to the chain of the elevator's request that it became, or was merged into.
     fn attach(&mut self, part: Submission, split: u32, added: Added) {
         let link = self.link(part, split);
         let alone = Chain { first: link, last: link };
@@ -200,7 +200,7 @@ impl BlockQueue {
         links.any(|link| self.links[link as usize].part.urgent)
     }
 
-    /// The duration limit of a chain: requests with different ones are not merged.
+    /// The duration limit of a chain; requests with different limits are not merged.
     fn limit(&self, chain: Chain) -> u8 {
         self.links[chain.first as usize].part.limit
     }
@@ -261,7 +261,7 @@ impl BlockQueue {
         self.plug.until.is_some()
     }
 
-    /// The next request of which all parts are done, and in `ended` how the last one went.
+    /// The next request of which all parts are done; `ended` gets the completion of its last part.
     pub(super) fn poll<T: Target>(
         &mut self,
         now: Instant,
@@ -292,7 +292,7 @@ impl BlockQueue {
         }
     }
 
-    /// Notes that a part of a split request ended with `outcome`; whether it was the last one, and then the worst outcome of all.
+    /// Records that a part of a split request ended with `outcome`. Returns whether it was the last one; `outcome` is then the worst of all.
     fn ends(&mut self, number: u32, outcome: &mut Outcome) -> bool {
         let split = &mut self.splits[number as usize];
         split.left -= 1;

@@ -14,7 +14,7 @@ use headstack_model::{Instant, Op};
 use slab::Slab;
 use std::collections::VecDeque;
 
-/// How far a call has come.
+/// The stage of a call.
 #[derive(Clone, Copy, Debug)]
 enum CallStage {
     /// On its way from a client.
@@ -22,9 +22,9 @@ enum CallStage {
     /// Handled by the processor, before it is served.
     Entering,
     Served,
-    /// Handled by the processor, after it was served; since then.
+    /// Handled by the processor, since this time, after it was served.
     Leaving(Instant),
-    /// The answer is on its way.
+    /// The answer is on its way to the client.
     Going,
 }
 
@@ -59,7 +59,7 @@ impl CallLayer {
         }
     }
 
-    /// Bytes that a call's issuer sends, and all that it reads or writes.
+    /// Bytes that a call's issuer sends, and bytes that it reads or writes in all.
     fn bytes(&self, number: u32) -> (u64, u64) {
         let request = self.calls[number as usize].submission.request;
         let all = u64::from(request.sectors) * self.sector_bytes;
@@ -78,7 +78,7 @@ impl CallLayer {
         }
     }
 
-    /// The stage of a call is over.
+    /// Ends the present stage of a call and begins the next one.
     fn next_stage(&mut self, now: Instant, number: u32) {
         let call = &mut self.calls[number as usize];
         match call.stage {

@@ -38,7 +38,7 @@ impl CgroupSpec {
     }
 }
 
-/// Bytes and requests a second that no disk reaches.
+/// Upper bounds of bytes and of requests a second, which no disk reaches.
 const BYTES_MAX: u64 = 1_000_000_000_000;
 const REQUESTS_MAX: u64 = 1_000_000_000;
 

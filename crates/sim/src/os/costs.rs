@@ -1,4 +1,4 @@
-//! What the host's work costs, by the keys of the processor, the interface, the page cache and the clients.
+//! The costs of the host's work, from the keys of the processor, the interface, the page cache and the clients.
 
 use super::spec::HostSpec;
 use crate::link::{CommandCost, InterfaceCost, Links, Processor, ProcessorWork, WorkKind};
@@ -11,7 +11,7 @@ pub(crate) struct CallCost {
     client_ns_per_byte: f64,
     client: Nanos,
     system_call: Nanos,
-    /// From a client to the host, or back.
+    /// Time from a client to the host, or back.
     pub(crate) way: Nanos,
 }
 
@@ -34,7 +34,7 @@ impl CallCost {
 }
 
 impl HostSpec {
-    /// The costs of commands: a key of the processor, or the older one of the interface, or the default of an interface.
+    /// The costs of commands: from a key of the processor, else from the older key of the interface, else the default of an interface.
     fn command_cost(&self) -> CommandCost {
         let given = self.processor.clone().unwrap_or_default();
         let older = self.interface.as_ref();

@@ -14,7 +14,7 @@ use headstack_policy::order::Order;
 pub(crate) struct DeviceQueue {
     device: Device,
     queue: TargetQueue,
-    /// Whether the device shares links, which only settling and handling what is due have as a parameter.
+    /// Whether the device shares links. Only settling and handling what is due have these as a parameter.
     shares: bool,
     behind_controller: bool,
     chooses_late: bool,
@@ -82,13 +82,13 @@ impl DeviceQueue {
         self.device.cylinders_to(lbn)
     }
 
-    /// Hands requests to a device that shares links only when settling, which has the links.
+    /// Makes the device share links. Requests then reach it only when the queue settles, because settling has the links.
     pub(crate) fn share(&mut self, sharing: PortSharing) {
         self.shares = sharing.is_shared;
         self.device.share(sharing);
     }
 
-    /// The device has won its bus.
+    /// Handles that the device has won its bus.
     pub(crate) fn handle_bus(&mut self, now: Instant, link: &mut HostLink<'_>) {
         self.device.handle_bus(link, now);
     }
@@ -112,7 +112,7 @@ impl DeviceQueue {
         self.device.advance(link, now);
     }
 
-    /// Whether until a command is done only the device has something to do: no controller, no shared link, nothing that may go.
+    /// Whether only the device has anything to do until a command completes: no controller, no shared link, nothing that may be sent.
     #[inline]
     pub(crate) fn is_independent(&self) -> bool {
         self.queue.is_blocked(&self.device) && !self.shares && !self.behind_controller
@@ -124,13 +124,13 @@ impl DeviceQueue {
         self.queue.holds() && self.is_independent()
     }
 
-    /// As [`Device::run_to_completion`], where the device is independent.
+    /// As [`Device::run_to_completion`], for an independent device.
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Instant, until: Instant) -> Instant {
         self.device.run_to_completion(now, until)
     }
 
-    /// The number of the next completed request, and its completion in `ended`. `served` gets each command of the device.
+    /// The number of the next completed request, and its completion in `ended`. Calls `served` with each command of the device.
     /// [`DeviceQueue::settle`] must follow once there are no more.
     #[inline]
     pub(crate) fn poll(

@@ -1,6 +1,6 @@
 //! The dispatch limit: the number of commands that a drive (or a controller's port) gets at a time, and the starvation guard.
 //!
-//! The guard never chooses. It holds commands back while the drive overtakes an earlier one, so it works with any elevator.
+//! The guard does not choose a command. It holds commands back while the drive overtakes an earlier one, so it works with any elevator.
 
 use super::HostQueueSpec;
 use super::spec::GuardKind;
@@ -39,7 +39,7 @@ impl DispatchLimit {
         target.outstanding() < self.depth && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
     }
 
-    /// Whether nothing may go before a command is done.
+    /// Whether no command may be sent before one is done.
     #[inline]
     pub(super) fn is_shut<T: Target>(&self, target: &T) -> bool {
         target.outstanding() >= self.depth || self.guard.as_ref().is_some_and(|guard| guard.is_holding())

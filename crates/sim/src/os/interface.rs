@@ -1,4 +1,4 @@
-//! `[host.interface]` of a rig: how data come to the host's memory.
+//! `[host.interface]` of a rig: how data reach the host's memory.
 //!
 //! *Source:* cycle times of ATA/ATAPI-4 (PIO, single-word, multiword and Ultra DMA) and of SCSI-2 and SCSI-3 parallel buses. The
 //! study of disk performance optimization prints 11.4 MB/s for PIO mode 4, which moves 16.7 (11.1 is mode 3, which it
@@ -175,7 +175,7 @@ impl InterfaceSpec {
         self.check_older(processor)
     }
 
-    /// Checks that no time is given by both of its names.
+    /// Checks that no time is given by both its present and its older name.
     fn check_older(&self, processor: Option<&ProcessorSpec>) -> Result<(), HostError> {
         let Some(given) = processor else { return Ok(()) };
         let pairs = [
@@ -193,7 +193,7 @@ impl InterfaceSpec {
         }
     }
 
-    /// Time of 2¹⁰ bytes in the transfer mode, with a time for each word in addition.
+    /// Time of 2¹⁰ bytes in the transfer mode, with `word_us` added for each word.
     pub(super) fn kb_ns(&self, word_us: f64) -> f64 {
         512.0 * (f64::from(self.kind.word_ns()) + word_us * 1e3)
     }

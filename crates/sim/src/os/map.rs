@@ -1,4 +1,4 @@
-//! A host's map of a drive's tracks: the very geometry and mechanics of the drive.
+//! A host's map of a drive's tracks: the drive's own geometry and mechanics.
 //!
 //! It is an oracle: it is not measured and has no errors. A real map would have errors from relocated defects and from the
 //! measured times of the arm. It does not know what the drive caches or reads ahead.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct TrackMap {
     drive: Arc<Drive>,
     cylinders: u32,
-    /// Time from a command's submission to when the arm sets out for it.
+    /// Time from a command's submission until the arm starts to move for it.
     read_overhead: Nanos,
     write_overhead: Nanos,
 }

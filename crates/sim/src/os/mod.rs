@@ -2,7 +2,7 @@
 //!
 //! Modelled: a page cache for each volume (read-ahead, write-back); the block layer's queue for each drive (plug list, splitting,
 //! merging, an elevator or an order, a limit on waiting requests); and a starvation guard. Each part is off unless the
-//! [`HostSpec`] turns it on. A [`ProcessorSpec`] has the times of the host's work, for which all of it shares one processor.
+//! [`HostSpec`] turns it on. A [`ProcessorSpec`] has the times of the host's work; all of that work shares one processor.
 
 mod block;
 mod cache;

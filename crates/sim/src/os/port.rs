@@ -22,7 +22,7 @@ struct Port {
     depth: usize,
     outstanding: usize,
     arm_firsts: Vec<u64>,
-    /// A key for each tag that is out.
+    /// A key for each tag in use.
     tags: Slab<()>,
     sent: VecDeque<(Tag, Command)>,
     done: VecDeque<Completion>,
@@ -76,7 +76,7 @@ impl Target for Port {
 pub(crate) struct PortQueue {
     port: Port,
     queue: TargetQueue,
-    /// Commands of `port.sent` that may go down: those that were there when the queue settled.
+    /// Number of commands of `port.sent` that may be sent down: those that were there when the queue settled.
     settled: usize,
 }
 

@@ -71,7 +71,7 @@ impl TargetQueue {
         }
     }
 
-    /// Accepts a request, which goes to the target `at_once` if it may and nothing waits.
+    /// Accepts a request; it goes to the target immediately if `at_once`, it may be sent, and nothing waits.
     #[inline(always)]
     pub(super) fn submit<T: Target>(
         &mut self,
@@ -105,7 +105,7 @@ impl TargetQueue {
         }
     }
 
-    /// The next request that is done, and in `ended` how. `served` sees each command of the target.
+    /// The next completed request, with its completion in `ended`. Calls `served` with each command of the target.
     #[inline]
     pub(super) fn poll<T: Target>(
         &mut self,
@@ -127,7 +127,7 @@ impl TargetQueue {
         }
     }
 
-    /// When to settle although nothing else happened; `Instant::MAX` for never.
+    /// When to settle if nothing else happens before; `Instant::MAX` for never.
     #[inline]
     pub(super) fn next_event<T: Target>(&self, target: &T) -> Instant {
         match &self.waiting {
@@ -136,7 +136,7 @@ impl TargetQueue {
         }
     }
 
-    /// Whether nothing that waits may go before one of the target's commands is done.
+    /// Whether no waiting request may be sent before one of the target's commands is done.
     #[inline]
     pub(super) fn is_blocked<T: Target>(&self, target: &T) -> bool {
         match &self.waiting {

@@ -96,7 +96,7 @@ impl Target for LinkedDevice<'_, '_> {
     }
 }
 
-/// The entry of a tag in a table. There are more tags than the depth only while completions wait to be read.
+/// The entry of a tag in a table, which grows as needed: more tags than the depth exist only while completions wait to be read.
 #[inline]
 pub(super) fn at_tag<T: Clone>(table: &mut Vec<T>, tag: u32, nothing: T) -> &mut T {
     let index = tag as usize;

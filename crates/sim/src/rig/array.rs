@@ -33,7 +33,7 @@ impl ArraySpec {
 
     /// Its member drives, then its spares.
     ///
-    /// *Errors:* as above; a spare that is a member, is smaller than the failed drive, or has no failed drive to replace.
+    /// *Errors:* as `members`; a spare that is a member, is smaller than the failed drive, or has no failed drive to replace.
     pub(super) fn drives<'a>(&self, rig: &'a RigSpec) -> Result<Drives<'a>, Fault> {
         let members = self.members(rig)?;
         let failed = self.failed_members(&members)?;
@@ -72,7 +72,7 @@ impl ArraySpec {
         Ok(failed)
     }
 
-    /// The machine that maps requests, where `tracks` are those of its drives.
+    /// The array that maps requests; `tracks` are the tracks of its drives.
     ///
     /// *Errors:* its drives do not form such an array, or a key is out of range.
     pub(super) fn array(&self, drives: &Drives<'_>, tracks: Vec<UnitRun>, seed: u64) -> Result<Array, Fault> {
@@ -136,7 +136,7 @@ impl ArraySpec {
         unused(key, &of_spares, "is for an array with `spares`")
     }
 
-    /// The array before its drives are built: all of a drive's tracks together hold what the drive does.
+    /// The array before its drives are built. It assumes that the tracks of a drive together hold as many blocks as the drive.
     ///
     /// *Errors:* as [`ArraySpec::array`]; tracks as units on drives of several kinds.
     pub(super) fn planned(&self, drives: &Drives<'_>) -> Result<Array, Fault> {

@@ -1,4 +1,4 @@
-//! Buses and controllers: their checks, what of them is simulated, and what belongs to a drive.
+//! Buses and controllers: their checks, the smart controllers to simulate, and the limits that the path to the host sets to a drive.
 
 use super::bus_spec::RigBusSpec;
 use super::checks::{Checked, check_names, link, unused, within};
@@ -117,7 +117,7 @@ fn drives_of(rig: &RigSpec, controller: &ControllerSpec) -> Vec<u32> {
     drives.map(|(number, _)| number as u32).collect()
 }
 
-/// The smart controllers, each with its drives and, if one of those is its cache, the indices of that one and of the cached one.
+/// The smart controllers, each with its drives and, if one of these is its cache, the indices of that drive and of the cached one.
 pub(super) fn controllers(rig: &RigSpec) -> Vec<ControllerSetup<'_>> {
     let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
     let works = |one: &&ControllerSpec| one.kind == ControllerKind::Smart || one.delay_us > 0.0;

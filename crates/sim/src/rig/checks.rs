@@ -8,7 +8,7 @@ pub(super) type Checked = Result<(), Fault>;
 /// The error for a name without a letter.
 pub(super) const NAMELESS: &str = "a name has a letter at least";
 
-/// Things of one kind, given with the keys of their names, have names of their own. These are returned.
+/// Checks that the names of things of one kind, given with their keys, are unique; returns the names.
 pub(super) fn check_names(
     kind: &str,
     names: impl Iterator<Item = (String, String)>,
@@ -47,7 +47,7 @@ pub(super) fn link<'a>(
     }
 }
 
-/// Checks that none of these keys, each with whether it is set, is set: `message` says what they are for.
+/// Checks that none of these keys is set, each given with whether it is; `message` says what they are for.
 pub(super) fn unused(key: impl Fn(&str) -> String, set: &[(&str, bool)], message: &str) -> Checked {
     match set.iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => Err(Fault::new(key(name), message)),

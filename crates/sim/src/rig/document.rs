@@ -1,4 +1,4 @@
-//! The rig as a TOML document: laid over presets, and changed by paths.
+//! The rig as a TOML document: merged over presets, and changed by paths.
 
 use headstack_model::spec::{Fault, SpecError};
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(super) fn tables<'a>(document: &'a Table, name: &str) -> impl Iterator<Item 
     list.into_iter().flatten().filter_map(Value::as_table)
 }
 
-/// Lays `over` on `under`: tables are joined, everything else is replaced.
+/// Merges `over` into `under`: tables are joined, everything else is replaced.
 pub fn lay(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -62,7 +62,7 @@ pub fn lay(under: &mut Table, over: Table) {
 
 /// Sets `value` at the end of a path, and creates the tables on the way.
 ///
-/// *Errors:* a part of the path is not a table: the length of the path up to it.
+/// *Errors:* a part of the path is not a table; returns the length of the path up to it.
 pub(super) fn put(table: &mut Table, path: &[&str], value: &Value) -> Result<(), usize> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if rest.is_empty() {
@@ -74,7 +74,7 @@ pub(super) fn put(table: &mut Table, path: &[&str], value: &Value) -> Result<(),
     put(inner, rest, value).map_err(|gone| gone + 1)
 }
 
-/// A table as its type.
+/// Deserializes a table.
 ///
 /// *Errors:* the key at fault, as a path within the table.
 pub(super) fn typed<T: DeserializeOwned>(table: &Table) -> Result<T, Fault> {

@@ -8,11 +8,11 @@ use crate::link::{Arbitration, Links, RingShape, Way};
 use headstack_model::Nanos;
 use headstack_model::spec::Fault;
 
-/// Nodes that an SSA loop may have, the adapter among them.
+/// Maximum number of nodes of an SSA loop, the adapter included.
 const NODES_MAX: usize = 127;
 
 impl RigBusSpec {
-    /// Bytes a second on each link, of a loop.
+    /// Bytes a second on each link of a loop.
     pub(super) fn link_rate(&self) -> Option<u64> {
         (self.kind == BusKind::SsaLoop).then(|| (self.link_mb_s.unwrap_or(20.0) * 1e6).round() as u64)
     }
@@ -146,7 +146,7 @@ pub(super) fn above<'a>(rig: &'a RigSpec, controller: &ControllerSpec) -> Option
     rig.bus.iter().find(|bus| controller.on.as_ref() == Some(&bus.name))
 }
 
-/// Drives by number that share something, in lists.
+/// Groups of drives, by number, that share something.
 pub(super) fn shared(rig: &RigSpec) -> Vec<Vec<usize>> {
     let numbers = |bus: usize| drives_on(rig, bus).into_iter().map(|(number, _)| number);
     let is_shared = |bus: &RigBusSpec| {

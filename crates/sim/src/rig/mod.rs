@@ -1,4 +1,4 @@
-//! Rigs: drives and what stands around them, as one TOML document, and the engine that is built from it.
+//! Rigs: drives with the buses, arrays and host around them, as one TOML document, and the engine that is built from it.
 //!
 //! A rig names its drives by preset and sets keys of its own over theirs. Any key can be set from outside by its path
 //! ([`Rig::set`]). [`Rig::resolved`] has all of it together, for results to store.
@@ -62,7 +62,7 @@ pub struct Rig {
     document: Table,
     presets: BTreeMap<String, DriveSpec>,
     resolved: RigSpec,
-    /// The number that each drive has in the rig of which this one is a part; empty in a whole one.
+    /// The number of each drive in the rig of which this one is a part; empty in a whole rig.
     seeds: Vec<usize>,
 }
 
@@ -100,7 +100,7 @@ impl Rig {
         &self.origin
     }
 
-    /// Its title, or those of its drives if it has none.
+    /// Its title, or the titles of its drives if it has none.
     pub fn title(&self) -> String {
         if !self.resolved.title.is_empty() {
             return self.resolved.title.clone();

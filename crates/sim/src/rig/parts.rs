@@ -69,7 +69,7 @@ fn array_numbers(array: &ArraySpec, rig: &RigSpec) -> Vec<usize> {
     array_parts(array, rig).concat()
 }
 
-/// Numbers in groups that are joined.
+/// Numbers in disjoint groups.
 struct Groups(Vec<usize>);
 
 impl Groups {
@@ -77,7 +77,7 @@ impl Groups {
         Groups((0..count).collect())
     }
 
-    /// All groups of these numbers become one.
+    /// Joins the groups of these numbers into one.
     fn join(&mut self, numbers: &[usize]) {
         let Groups(group) = self;
         let Some(first) = numbers.iter().map(|number| group[*number]).min() else { return };

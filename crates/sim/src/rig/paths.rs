@@ -1,4 +1,4 @@
-//! Dotted paths into a rig: the list of them, their short forms, and setting a value at their end.
+//! Dotted paths into a rig: their list, their short forms, and how a value is set at the end of one.
 
 use super::document;
 use super::spec::{GroupKeys, RigSpec};
@@ -81,7 +81,7 @@ static TABLES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     all().iter().filter_map(|path| path.rsplit_once('.')).map(|(table, _)| table.to_string()).collect()
 });
 
-/// No table is written as a list of its values, which would be read in the order of the keys.
+/// Checks that no table is written as a list of its values, which would be read in the order of the keys.
 pub(super) fn check_tables(document: &Table) -> Result<(), Fault> {
     let mut open = vec![(String::new(), String::new(), document)];
     while let Some((path, place, table)) = open.pop() {
@@ -105,7 +105,7 @@ pub(super) fn check_tables(document: &Table) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The table of a key: itself, in a list, or as one of two choices (the other being absence).
+/// The table that a key's value has: itself, in a list, or as an option.
 fn definition<'a>(schema: &'a Json, value: &'a Json) -> Option<&'a Json> {
     let choices = value.get("anyOf").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let places = [Some(value), value.get("items")].into_iter().flatten().chain(choices);
@@ -161,7 +161,7 @@ pub(super) fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<
     if met { Ok(()) } else { Err(Fault::new("", format!("the rig has no `[{list}]`"))) }
 }
 
-/// `wanted`, if a table of a list has that name.
+/// Returns `wanted` if a table of a list has that name.
 fn name<'a>(list: &str, table: &Table, wanted: &'a str) -> Option<&'a str> {
     let key = if list == "drive" { "volume" } else { "name" };
     (table.get(key).and_then(Value::as_str) == Some(wanted)).then_some(wanted)

@@ -1,4 +1,4 @@
-//! Where the reserved region of a volume is: its check, and the rearranger that is built from it.
+//! The reserved region of a volume: its check, and the rearranger that is built from it.
 //!
 //! On a single drive the region is whole cylinders, or begins at a given sector and ends with a cylinder. An array hides its tracks,
 //! so its region is whole blocks around the middle or at an edge, and each block counts as a cylinder.
@@ -16,7 +16,7 @@ use headstack_policy::rearrange::{
 use headstack_workload::VolumeInfo;
 use std::sync::Arc;
 
-/// The run of sectors that a region is, by where it must be.
+/// What determines the run of sectors of a region.
 struct RegionShape<'a> {
     /// The drive's layout; `None` on an array.
     geometry: Option<&'a Geometry>,

@@ -15,7 +15,7 @@ use toml::Table;
 /// Largest number of drives of one kind in a rig.
 const COUNT_MAX: u32 = 1024;
 
-/// Lays a document over its presets and checks all of it. Presets met before are not looked up again.
+/// Merges a document over its presets and checks all of it. Presets met before are not looked up again.
 pub(super) fn resolve(
     document: &Table,
     presets: &mut BTreeMap<String, DriveSpec>,
@@ -93,7 +93,7 @@ fn whole_drive(table: &Table) -> Result<DriveSpec, Fault> {
     })
 }
 
-/// Whether the fault is a key that neither a rig nor a drive has, so that the others need not be listed.
+/// Whether the fault is a key that neither a rig nor a drive has, so that other errors need not be listed.
 fn is_unknown(fault: &Fault) -> bool {
     fault.message.starts_with("unknown field")
 }
@@ -117,7 +117,7 @@ fn unknown(table: &Table) -> Option<Fault> {
     Some(Fault::new(key, format!("{message}{hint}")))
 }
 
-/// A fault of a table, seen from the top.
+/// A fault within a table, with the path from the top of the document.
 fn below(path: &str, fault: Fault) -> Fault {
     let key = if fault.key.is_empty() { path.to_string() } else { format!("{path}.{}", fault.key) };
     Fault { key, message: fault.message }
@@ -139,7 +139,7 @@ fn check_group(group: &DriveGroup) -> Checked {
     Ok(())
 }
 
-/// Checks that every volume has a name of its own, and that a device of a trace goes to an existing one.
+/// Checks that the names of volumes are unique, and that each device of a trace is assigned to an existing one.
 fn check_volumes(spec: &RigSpec) -> Checked {
     let drives = spec.drives().map(|drive| (format!("drive[{}].volume", drive.group), drive.name));
     let arrays = spec.array.iter().enumerate();

@@ -12,7 +12,7 @@ use headstack_model::{Instant, Nanos};
 
 const MOST: usize = 1024;
 
-/// Batches of which an interval is computed.
+/// Number of batches from which an interval is computed.
 pub const BATCHES: usize = 20;
 
 /// Student's t at 97.5 % with 19 degrees of freedom.
@@ -78,7 +78,7 @@ pub struct Confidence {
     pub iops: Interval,
     /// Millions of bytes a second.
     pub mb_s: Interval,
-    /// Correlation of neighbouring batches' mean response: far from 0, the batches are too short and the interval too narrow.
+    /// Correlation of the mean responses of neighbouring batches: far from 0, the batches are too short and the interval too narrow.
     pub correlation: f64,
 }
 
@@ -161,9 +161,9 @@ impl Batches {
         Batches { size, full, open: self.open }
     }
 
-    /// Compares with a run of the same requests (common random numbers), batch by batch: chance moves both alike, so that the differences vary
-    /// less than the runs. The longer run counts up to the length of the shorter one, and both from the later end of their warm-ups on. `None` for
-    /// too few requests.
+    /// Compares with a run of the same requests (common random numbers), batch by batch: chance has the same effect on both, so that the
+    /// differences vary less than the runs. The longer run counts up to the length of the shorter one, and both from the later end of their
+    /// warm-ups on. `None` for too few requests.
     pub fn paired_differences(&self, other: &Batches) -> Option<PairedDifferences> {
         let size = self.size.max(other.size);
         let warm_up = [self, other].map(|run| run.warm_up() as u64 * run.size).into_iter().max()?;
@@ -241,7 +241,7 @@ fn ratio(above: &[f64; BATCHES], below: &[f64; BATCHES]) -> Interval {
     Interval { mean, half_width }
 }
 
-/// Correlation of each value with the one before; 0 where all are alike.
+/// Correlation of each value with the one before; 0 where all are equal.
 fn correlation(values: &[f64; BATCHES]) -> f64 {
     let mean = values.iter().sum::<f64>() / BATCHES as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

@@ -6,7 +6,7 @@ use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_workload::{Issue, VolumeInfo};
 use std::collections::BTreeMap;
 
-/// Requests that are kept whole, evenly over the run.
+/// Maximum number of requests in the sample, spread evenly over the run.
 const SAMPLES: usize = 4096;
 
 /// Number of requests stored one by one: the first that count and need the arm.
@@ -82,7 +82,7 @@ pub struct VolumeStats {
     pub reads: Option<Box<Totals>>,
     pub writes: Option<Box<Totals>>,
     pub flushes: Option<Box<Totals>>,
-    /// Time during which it had anything outstanding, also before requests counted.
+    /// Time during which it had any request outstanding, including the time before requests counted.
     pub occupied: Nanos,
     digits: u8,
 }
@@ -157,7 +157,7 @@ impl Sampled {
 struct Account {
     entry: u32,
     job: Option<u32>,
-    /// Requests that complete before this count only in the timeline and the sample.
+    /// Requests that complete before this time count only in the timeline and the sample.
     counted_from: Instant,
     outstanding: u32,
 }
@@ -166,13 +166,13 @@ struct Account {
 #[derive(Clone, Debug)]
 pub struct Collector {
     sector_bytes: Vec<u64>,
-    /// By source, and one more for all beyond.
+    /// One per source, and one more for all other sources.
     accounts: Vec<Account>,
     volumes: Vec<VolumeStats>,
-    /// Outstanding requests of each volume, and since when there are any.
+    /// Number of outstanding requests of each volume, and since when there are any.
     waiting: Vec<(u64, Instant)>,
     entries: Vec<Option<Box<SourceStats>>>,
-    /// The jobs, where they are not the entries.
+    /// Statistics by job, where jobs differ from entries.
     jobs: Vec<Option<Box<SourceStats>>>,
     timeline: Timeline,
     batches: Batches,
@@ -239,7 +239,7 @@ impl Collector {
         self.account(source).counted_from = from;
     }
 
-    /// Applies `count` to the statistics of a source: its entry and, if different, its job.
+    /// Applies `count` to the statistics of a source: to its entry and, if different, its job.
     #[inline]
     fn each_book(&mut self, account: Account, begins: Instant, count: impl Fn(&mut SourceStats)) {
         let book = |books: &mut [Option<Box<SourceStats>>], number: u32| {
@@ -251,7 +251,7 @@ impl Collector {
         }
     }
 
-    /// A request was issued at `now`.
+    /// Records that a request was issued at `now`.
     pub fn issued(&mut self, now: Instant, issue: &Issue) {
         self.issued += 1;
         self.outstanding += 1;
@@ -286,7 +286,7 @@ impl Collector {
         self.priorities.remove(&id).unwrap_or_default()
     }
 
-    /// A request came back.
+    /// Records a completed request.
     pub fn finished(&mut self, finished: &Finished) {
         let completion = &finished.completion;
         let (op, response, now) = (completion.request.op, completion.response(), completion.completed);
@@ -360,7 +360,7 @@ impl Collector {
         &self.sample
     }
 
-    /// The first requests that count and needed the arm, in the order in which they came back.
+    /// The first requests that count and needed the arm, in order of completion.
     pub fn first(&self) -> &[Sampled] {
         &self.first
     }
@@ -370,7 +370,7 @@ impl Collector {
         self.issued
     }
 
-    /// Requests that came back, also those that do not count.
+    /// Completed requests, including those that do not count.
     pub fn completed(&self) -> u64 {
         self.completed
     }
@@ -385,7 +385,7 @@ impl Collector {
         if self.first_counted == Instant::MAX { Instant::ZERO } else { self.first_counted }
     }
 
-    /// When the last request came back.
+    /// When the last request completed.
     pub fn last(&self) -> Instant {
         self.last
     }

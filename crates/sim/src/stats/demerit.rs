@@ -28,7 +28,7 @@ fn sorted(sample: &[Nanos]) -> Option<Vec<Nanos>> {
 }
 
 /// The time at the share (step + ½) / steps of sorted times, in nanoseconds. The i-th of n times lies at the share (i + ½) / n;
-/// between two of them the line is straight, beyond the ends it is level.
+/// in between it is interpolated linearly, and beyond the ends it is constant.
 fn quantile(times: &[Nanos], step: usize, steps: usize) -> f64 {
     // The place among the times, in units of 1 / (2 · steps).
     let place = ((2 * step + 1) * times.len()).saturating_sub(steps);
@@ -39,7 +39,7 @@ fn quantile(times: &[Nanos], step: usize, steps: usize) -> f64 {
 }
 
 const BUCKETS: usize = 1750;
-/// Steps of the share at which the distributions are compared.
+/// Step of the share at which the distributions are compared.
 const SHARE_STEP: f64 = 0.0001;
 
 /// The rms distance as DiskSim computes it: from bucketed times, at steps of a ten thousandth of the share. `None` if either

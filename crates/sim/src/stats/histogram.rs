@@ -5,7 +5,7 @@
 use hdrhistogram::Histogram;
 use headstack_model::Nanos;
 
-/// Decimal digits to which a quantile is right.
+/// Decimal digits to which a quantile is exact.
 const DIGITS: u8 = 3;
 
 /// A distribution of times. It allocates when it is made and never again.
@@ -21,7 +21,7 @@ pub struct TimeHistogram {
 /// Buckets in each doubling of the time, as a power of two.
 const BUCKET_BITS: u32 = 5;
 
-/// The largest time in the bucket of this one.
+/// The largest time that falls into the same bucket.
 fn last_of_bucket(time: u64) -> u64 {
     let bits = time.checked_ilog2().unwrap_or(0).saturating_sub(BUCKET_BITS);
     time | ((1 << bits) - 1)
@@ -34,7 +34,7 @@ impl Default for TimeHistogram {
 }
 
 impl TimeHistogram {
-    /// A distribution of nothing.
+    /// An empty distribution.
     pub fn new() -> TimeHistogram {
         TimeHistogram::with_digits(DIGITS)
     }
@@ -71,12 +71,12 @@ impl TimeHistogram {
         self.counts.len()
     }
 
-    /// The sum over the count, 0 where that is.
+    /// The mean, 0 without times.
     pub fn mean_ms(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 / 1e6 }
     }
 
-    /// The root of the mean square distance from the mean, 0 where nothing was counted.
+    /// The standard deviation, 0 without times.
     pub fn std_dev_ms(&self) -> f64 {
         let count = u128::from(self.count());
         if count == 0 {
@@ -102,18 +102,18 @@ impl TimeHistogram {
         self.greatest
     }
 
-    /// The time that a share `quantile` of all do not exceed: right to a thousandth, and never outside least and greatest.
+    /// The time that a share `quantile` of all times does not exceed: exact to a thousandth, and never outside minimum and maximum.
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let time = Nanos(self.counts.value_at_quantile(quantile));
         time.max(self.min()).min(self.max())
     }
 
-    /// How many of the times are `least` or more, to the steps in which they are counted.
+    /// Number of times that are `least` or more, to the resolution of the counts.
     pub fn count_from(&self, least: Nanos) -> u64 {
         self.counts.count_between(least.0, u64::MAX / 2)
     }
 
-    /// How many of the times are `most` or less, to the steps in which they are counted.
+    /// Number of times that are `most` or less, to the resolution of the counts.
     pub fn count_up_to(&self, most: Nanos) -> u64 {
         self.counts.count_between(0, most.0)
     }

@@ -10,13 +10,13 @@ pub struct Sample<T> {
 }
 
 impl<T> Sample<T> {
-    /// A sample of at most `most` things (made even, and at least 2).
+    /// A sample of at most `most` items (rounded to an even number, at least 2).
     pub fn new(most: usize) -> Sample<T> {
         let most = most.max(2).next_multiple_of(2);
         Sample { kept: Vec::with_capacity(most), most, step: 1, skip: 0 }
     }
 
-    /// Shows it the next thing, which is made only if it is kept.
+    /// Offers the next item, which is made only if it is kept.
     #[inline]
     pub fn offer(&mut self, make: impl FnOnce() -> T) {
         if self.skip > 0 {
@@ -46,7 +46,7 @@ impl<T> Sample<T> {
         &self.kept
     }
 
-    /// Each how-many-th is kept.
+    /// The present step: every `step`-th item is kept.
     pub fn step(&self) -> u64 {
         self.step
     }

@@ -1,4 +1,4 @@
-//! An exact distribution of times, each of which is kept: for runs short enough to keep them all.
+//! An exact distribution of times that keeps each of them, for runs short enough.
 
 use headstack_model::Nanos;
 
@@ -19,7 +19,7 @@ impl SortedTimes {
         self.0.len()
     }
 
-    /// The sum over the count in milliseconds, 0 where that is.
+    /// The mean in milliseconds, 0 without times.
     pub fn mean_ms(&self) -> f64 {
         let sum: u128 = self.0.iter().map(|time| u128::from(time.0)).sum();
         if self.0.is_empty() { 0.0 } else { sum as f64 / self.0.len() as f64 / 1e6 }

@@ -1,5 +1,5 @@
-//! What is kept of a source of requests (a job, process or stream) or of a group of them: per direction counts, bytes,
-//! response times and rates, and the depths at which it issued.
+//! Statistics of a source of requests (a job, process or stream) or of a group of them: counts, bytes, response times and rates
+//! for each direction, and the depths at which it issued.
 //!
 //! The classes of times and depths and the half second over which rates are sampled are those that fio prints.
 //! *Source:* fio 3.33, `HOWTO` ("Interpreting the output", `bwavgtime`, `iopsavgtime`).
@@ -10,7 +10,7 @@ use headstack_model::{Instant, Nanos, Op};
 /// Decimal digits to which a source's quantiles are right: as many as fio's.
 const DIGITS: u8 = 2;
 
-/// Over how long a rate is sampled.
+/// Length of time over which a rate is sampled.
 const RATE_WINDOW: Nanos = Nanos(500_000_000);
 
 /// Upper ends of the classes of response times in each of the units ns, µs and ms; beyond the last, the next unit.
@@ -135,7 +135,7 @@ impl Priority {
     /// Linux's class of requests that are not urgent.
     const BEST_EFFORT: u8 = 2;
 
-    /// That of a request that is urgent or not, with the number of its duration limit.
+    /// The priority of a request that is urgent or not, with the number of its duration limit.
     pub fn of(urgent: bool, limit: u8) -> Priority {
         match (urgent, limit) {
             (true, hint) => Priority { class: 1, hint },
@@ -165,7 +165,7 @@ impl Direction {
         Direction { bytes: 0, responses, priorities: Vec::new(), last: begins, rates: Rates::new(begins) }
     }
 
-    /// Response times by priority, if there is more than one; fio, too, separates them only then.
+    /// Response times by priority, if there is more than one; like fio, which separates them only then.
     pub fn priorities(&self) -> &[(Priority, TimeHistogram)] {
         if self.priorities.len() > 1 { &self.priorities } else { &[] }
     }
@@ -178,7 +178,7 @@ impl Direction {
         self.responses.record(response);
     }
 
-    /// Records a response by its priority, those before the first that has one as without.
+    /// Records a response by its priority. Those recorded before the first request with a priority count as without one.
     fn record_by_priority(&mut self, response: Nanos, priority: Priority) {
         if self.priorities.is_empty() && self.responses.count() > 0 {
             self.priorities.push((Priority::default(), self.responses.clone()));
@@ -213,7 +213,7 @@ pub struct SourceStats {
     pub flushes: Option<Box<Direction>>,
     /// Response times of its reads and writes in classes.
     pub times: TimeClasses,
-    /// Requests by how many their source had outstanding with them: up to 1, 2, 4, 8, 16, 32, and more.
+    /// Counts of requests by the source's outstanding requests, this one included: up to 1, 2, 4, 8, 16, 32, and more.
     pub depths: [u64; 7],
 }
 
@@ -222,7 +222,7 @@ impl SourceStats {
         SourceStats { begins, ..SourceStats::default() }
     }
 
-    /// Counts an issue by one of its sources, which has `depth` requests outstanding with it.
+    /// Counts a request issued by one of its sources, which then has `depth` requests outstanding.
     #[inline]
     pub(super) fn issued(&mut self, depth: u32) {
         let class = u32::BITS - depth.saturating_sub(1).leading_zeros();

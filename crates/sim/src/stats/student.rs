@@ -34,7 +34,7 @@ impl Interval {
         Some(Interval { mean, half_width: quantile(values.len() - 1) * error })
     }
 
-    /// Whether it leaves out zero: a difference that is so is more than chance.
+    /// Whether it excludes zero: such a difference is larger than chance explains.
     pub fn excludes_zero(&self) -> bool {
         self.mean.abs() > self.half_width
     }

@@ -16,7 +16,7 @@ pub struct Bin {
     pub written_bytes: u64,
     /// Sum of the response times of all that completed, in nanoseconds.
     pub response_ns: u128,
-    /// Requests outstanding, each times the nanoseconds it was.
+    /// Integral of the number of outstanding requests over time, in request-nanoseconds.
     pub depth_ns: u128,
 }
 
@@ -44,7 +44,7 @@ pub struct Timeline {
     width: Nanos,
     bins: Vec<Bin>,
     outstanding: u64,
-    /// Up to when the outstanding requests are counted.
+    /// Time up to which the outstanding requests are counted.
     counted: Instant,
 }
 
@@ -60,14 +60,14 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// A request was issued at `now`. Times never go back.
+    /// Records that a request was issued at `now`. Times must not decrease.
     #[inline]
     pub fn issued(&mut self, now: Instant) {
         self.count_outstanding(now);
         self.outstanding += 1;
     }
 
-    /// A request completed at `now`.
+    /// Records that a request completed at `now`.
     #[inline]
     pub fn completed(&mut self, now: Instant, op: Op, bytes: u64, response: Nanos) {
         self.count_outstanding(now);
@@ -117,7 +117,7 @@ impl Timeline {
         self.width
     }
 
-    /// The bins from time 0 up to the last thing that happened.
+    /// The bins from time 0 up to the last recorded event.
     pub fn bins(&self) -> &[Bin] {
         let used = self.bins.iter().rposition(|bin| *bin != Bin::default()).map_or(0, |last| last + 1);
         &self.bins[..used]

@@ -8,7 +8,7 @@ use super::grammar::{self, Exception, Rule, Shape};
 use super::{ForeignMap, MapError, TrackMap};
 use std::io::{self, Read, Write};
 
-/// As of PNG: not ASCII, and changed by programs that convert line ends.
+/// Like the signature of PNG: not ASCII, and changed by programs that convert line ends.
 const MAGIC: [u8; 8] = *b"\x89HSTRK\r\n";
 const VERSION: u32 = 1;
 /// Bytes of magic, version and length.

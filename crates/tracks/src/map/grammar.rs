@@ -5,7 +5,7 @@
 //! group of runs that occurs twenty times is one rule). A slipped sector takes one block from one track, and cuts its run in
 //! three; such tracks are *exceptions* from a longer run, so that the runs still repeat.
 //!
-//! Source: folding repeated groups of runs is an idea of DIXtrac's layout tools (`layout_g4`), which fold at most two cylinders;
+//! *Source:* folding repeated groups of runs is an idea of DIXtrac's layout tools (`layout_g4`), which fold at most two cylinders;
 //! the rules are the compression of J. Ziv and A. Lempel (1977), with runs in place of letters.
 
 use super::{Run, TrackMap};

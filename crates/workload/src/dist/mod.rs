@@ -1,8 +1,8 @@
-//! Distributions of times and numbers, whose draws are the same on every machine, and their one text form.
+//! Distributions of times and numbers, whose draws are the same on every machine, and their text form.
 //!
-//! Logarithms and powers are those of the crate `libm`, written in Rust: the system's differ between machines in the last bit. For
-//! that reason crates of distributions cannot be used: they switch to the system's functions as soon as any crate of the program
-//! requests those.
+//! Logarithms and powers come from the crate `libm`, which is written in Rust: those of the system differ between machines in the
+//! last bit. Other crates of distributions cannot be used, because they switch to the system's functions as soon as any crate of the
+//! program requests those.
 //!
 //! [`Distribution`] describes a distribution; [`Sampler`] is a checked one that draws. The popularity of places is separate:
 //! [`Popularity`].
@@ -47,7 +47,7 @@ pub enum Distribution<V> {
         /// Standard deviation (not the variance).
         deviation: V,
     },
-    /// `poisson(MEAN)` or `poisson(BASE,MEAN)`: how many of many rare things happen. Of numbers only.
+    /// `poisson(MEAN)` or `poisson(BASE,MEAN)`: a count of rare, independent events. Of numbers only.
     Poisson {
         /// Added to every draw.
         base: V,

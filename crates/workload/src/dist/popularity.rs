@@ -4,13 +4,13 @@ use rand::{Rng, RngExt};
 
 use super::{DistributionError, normal, range};
 
-/// How accesses are shared out among places, the most popular first.
+/// How accesses are distributed over places, the most popular first.
 ///
 /// Its text form is read by `FromStr` and written by `Display`: `even`, `zipf(1.1)`, `pareto(0.2)`, `normal(10)`,
 /// `zoned(60/10,40/90)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Popularity {
-    /// All places alike.
+    /// All places are equally popular.
     Even,
     /// The frequency of the k-th place is in proportion to 1 / k to this power.
     Zipf {
@@ -128,7 +128,7 @@ impl Ranks {
     }
 }
 
-/// Where in all places, as a share of them.
+/// The drawn position among all places, as a share of them.
 fn in_zones(zones: &[(f64, f64)], random: &mut impl Rng) -> f64 {
     let (mut left, within) = (100.0 * random.random::<f64>(), random.random::<f64>());
     let mut first = 0.0;
@@ -157,7 +157,7 @@ struct Zipf {
     /// The integral from 1 to the lower end of the first place's bar, and to the upper end of the last one's.
     low: f64,
     high: f64,
-    /// A draw so near to its place is accepted without looking closer.
+    /// A draw this near to its place is accepted without a further test.
     near: f64,
 }
 

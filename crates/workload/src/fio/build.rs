@@ -1,4 +1,4 @@
-//! From a job file and the volumes of a rig to a load.
+//! Builds a load from a job file and the volumes of a rig.
 
 use std::io;
 
@@ -32,7 +32,7 @@ const MARKED_MAX: u64 = 1 << 32;
 /// Opens the logs that jobs replay.
 pub type OpenLog<'a> = dyn FnMut(&str) -> io::Result<Box<dyn io::Read>> + 'a;
 
-/// A clone between the layout of the files and the load.
+/// A clone whose files have places, but that is not yet part of the load.
 struct Draft<'a> {
     job: &'a Job,
     work: Work,
@@ -259,7 +259,7 @@ fn logged(
     Ok(Work::Logged { log: trace, volume })
 }
 
-/// The requests of a clone and their number, where its files have `size` bytes in all.
+/// The requests of a clone and their number, if its files have `size` bytes in all.
 fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
     let mut pattern = Pattern::new(settings);
     let io_size = settings.area.io_size.fixed();
@@ -336,7 +336,7 @@ fn check_sectors(
     if rw.direction.random { Ok(()) } else { check("rw", rw.modifier) }
 }
 
-/// That the bits of a map fit into memory.
+/// Checks that the bits of a map fit into memory.
 fn check_map(pattern: &Pattern, extent: &Extent) -> Result<(), Fault> {
     let blocks = extent.reach / pattern.least();
     if !pattern.marks() || blocks <= MARKED_MAX {

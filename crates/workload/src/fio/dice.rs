@@ -28,7 +28,7 @@ impl Dice {
         Dice { places, mix: next(), urgent: next(), rate: next(), repeated }
     }
 
-    /// Resets everything that belongs to a pass, where passes repeat.
+    /// Resets everything that belongs to a pass, if passes repeat.
     pub(super) fn begin_pass(&mut self) {
         if let Some(seed) = self.repeated {
             let fresh = Dice::new(seed, true);

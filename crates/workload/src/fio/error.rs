@@ -16,7 +16,7 @@ impl Place {
     }
 }
 
-/// A text as an error shows it: one line, cut to 60 characters.
+/// A text as errors show it: one line, cut to 60 characters.
 pub(super) fn show(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect()
 }

@@ -1,6 +1,6 @@
 //! Where the next request of a job goes within one of its files.
 //!
-//! The rules are fio's: positions are kept apart for reads and writes, a place is relative to where the job begins in
+//! The rules are fio's: reads and writes have separate positions, a place is relative to where the job begins in
 //! the file, and a file is done once the next place or the end of the next request lies beyond it.
 
 use rand::{Rng, RngExt};
@@ -29,23 +29,23 @@ pub(super) struct Pattern {
     pub(super) sizes: [Sizes; 2],
     pub(super) align: [u64; 2],
     spread: Spread,
-    /// No block twice until all were met.
+    /// Whether no block is accessed twice until all were accessed.
     once: bool,
     percent_random: [u64; 2],
-    /// With random places: draw one every `modifier` requests. Else: bytes to skip.
+    /// With random places: a place is drawn for every `modifier`th request. Otherwise: bytes to skip.
     pub(super) modifier: u64,
     backwards: bool,
     same_place: bool,
     by_randomness: bool,
     /// Shares of the random requests that continue the last one, and that lie near it.
     nearness: Option<(f64, f64, Sampler<f64>)>,
-    /// At its end a file begins again.
+    /// Whether a file begins again at its end.
     endless: bool,
-    /// Sequential positions begin again at the end of the file.
+    /// Whether sequential positions begin again at the end of the file.
     pub(super) wraps: bool,
 }
 
-/// Our own keys for requests near the last one.
+/// The keys of Headstack for requests near the last one.
 fn nearness(own: &Own) -> Option<(f64, f64, Sampler<f64>)> {
     let (sequential, local) = (own.sequential, own.local);
     (sequential + local > 0.0).then(|| (sequential, local, ready(&own.local_distance)))
@@ -99,7 +99,7 @@ impl Pattern {
         [READ, WRITE].iter().filter(|at| self.uses(**at)).map(|at| self.sizes[*at].most()).max().unwrap_or(1)
     }
 
-    /// Whether blocks that were met are marked one by one.
+    /// Whether accessed blocks are marked one by one.
     pub(super) fn marks(&self) -> bool {
         self.direction.random && self.once && !self.is_fixed()
     }
@@ -112,12 +112,12 @@ impl Pattern {
 #[derive(Clone, Debug)]
 enum Order {
     Drawn(Drawer),
-    /// Each once, all of one size, in constant memory.
+    /// Each place once, all of one size, in constant memory.
     Once {
         order: Permutation,
         next: u64,
     },
-    /// Each once, of any size.
+    /// Each place once, of any size.
     Mapped(Bitmap),
 }
 
@@ -127,7 +127,7 @@ pub(super) struct File {
     /// The volume it lies on, and where it begins there in bytes.
     pub(super) volume: u32,
     pub(super) base: u64,
-    /// Where the job begins in it, or in strides the present zone.
+    /// Where the job begins in it; with strides, where the present zone begins.
     start: u64,
     /// Where the job begins in it.
     origin: u64,
@@ -206,7 +206,7 @@ impl File {
         }
     }
 
-    /// Goes to the next zone of a stride if it is time, before a request in this direction. Few jobs have strides.
+    /// Moves to the next zone of a stride if it is time, before a request in this direction. Few jobs have strides.
     #[cold]
     pub(super) fn follow_stride(&mut self, at: usize, stride: &mut Stride, dice: &mut PlaceDice) {
         if let Some(distance) = stride.next_zone() {
@@ -244,8 +244,8 @@ impl File {
         }
     }
 
-    /// The next request in this direction; `None` when the file is done. `turn` is whether to draw a place, where one is drawn
-    /// only every few requests.
+    /// The next request in this direction; `None` when the file is done. `turn`: whether this request draws a place, where only every few
+    /// requests draw one.
     #[inline(always)]
     pub(super) fn next(
         &mut self,
@@ -358,7 +358,7 @@ impl File {
         Some(block * pattern.align[at])
     }
 
-    /// A place after all have been met: of a job without end, as at its start.
+    /// A place after all places have been accessed: for a job without an end, as at its start.
     #[cold]
     fn draw_again(&mut self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
         if !pattern.endless {

@@ -12,7 +12,7 @@ use headstack_model::SpecError;
 use super::error::{Place, show};
 
 const NESTED_MAX: usize = 16;
-/// Files that one job file may include: files that include one another twice would otherwise never end.
+/// Maximum number of files that a job file may include: files that include each other would otherwise never end.
 const FILES_MAX: usize = 256;
 /// Most bytes of one job file and its included files.
 const BYTES_MAX: usize = 4 << 20;

@@ -12,7 +12,7 @@ use super::settings::{JobPriority, Settings, Spread, ZoneMode, ZoneResets};
 use super::value::Given;
 use super::variables::{Variables, expand};
 
-/// A job file that was read and found good.
+/// A job file that was read and checked.
 #[derive(Clone, Debug)]
 pub struct JobFile {
     pub(super) jobs: Vec<Job>,
@@ -21,7 +21,7 @@ pub struct JobFile {
     variables: Vec<(String, String)>,
 }
 
-/// A key that steers fio's own machinery and makes no difference here.
+/// A key that controls fio itself and makes no difference here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct IgnoredKey {
@@ -116,7 +116,7 @@ impl JobFile {
         &self.global
     }
 
-    /// The keys that are there and make no difference.
+    /// The keys of the file that make no difference.
     pub fn ignored(&self) -> &[IgnoredKey] {
         &self.ignored
     }
@@ -231,7 +231,7 @@ fn check(job: &Job) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Checks for keys of zones that the job's zone mode does not have.
+/// Checks for keys of zones that do not apply in the job's zone mode.
 fn check_zones(job: &Job) -> Result<(), SpecError> {
     let (zones, random) = (&job.settings.zones, &job.settings.random);
     let is_reset = zones.resets != ZoneResets::default();

@@ -50,7 +50,7 @@ struct Region {
     base: u64,
 }
 
-/// What a clone brings to its files.
+/// A clone as far as its files depend on it.
 pub(super) struct Clone<'a> {
     pub(super) area: &'a FileArea,
     pub(super) number: u64,
@@ -64,7 +64,7 @@ impl<'a> Layout<'a> {
         Layout { volumes, used: Vec::new(), regions: Vec::new(), nameless: Vec::new() }
     }
 
-    /// What a name that `filename` gives stands for.
+    /// What a name in `filename` refers to.
     ///
     /// *Errors:* there is no such device, or the name is nearly a volume's.
     pub(super) fn named(&mut self, name: &str) -> Result<Target, Fault> {
@@ -82,7 +82,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What a name stands for.
+    /// What a name refers to.
     ///
     /// *Errors:* there is no such device.
     pub(super) fn target(&mut self, name: &str) -> Result<Target, Fault> {
@@ -119,7 +119,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The volume of a job that names nothing, where the rig has one only.
+    /// The volume of a job that names nothing, if the rig has only one.
     ///
     /// *Errors:* it has several, of which the job has to name one.
     pub(super) fn only_volume(&mut self, job: &str) -> Result<Option<Target>, Fault> {
@@ -229,7 +229,7 @@ impl<'a> Layout<'a> {
         Ok((uses, if size == 0 { total } else { size.min(total) }))
     }
 
-    /// What is said of files that have neither a length nor a size.
+    /// The message about files that have neither a length nor a size.
     fn sizeless(&self, targets: &[Target]) -> String {
         let names = targets.iter().filter_map(|target| match target {
             Target::Region(region) => Some(self.regions[*region].name.as_str()),
@@ -243,7 +243,7 @@ impl<'a> Layout<'a> {
         )
     }
 
-    /// The length of a file whose size is given: what is there, where it lies in the range.
+    /// The length of a file with a size: its present length if that lies in the range.
     fn file_size(&self, (low, high): (u64, u64), real: u64, least: u64, random: &mut Pcg64Mcg) -> u64 {
         if (low..=high).contains(&real) {
             return real;
@@ -255,7 +255,7 @@ impl<'a> Layout<'a> {
         drawn - drawn % least
     }
 
-    /// Makes a region long enough for a use; a volume is as long as it is.
+    /// Makes a region long enough for a use; a volume keeps its length.
     fn extend(&mut self, target: Target, start: u64, reach: u64) -> Result<Use, Fault> {
         let end = match target {
             Target::Volume(volume) => {

@@ -25,7 +25,7 @@ pub struct FioJob {
     pub clone: u32,
     /// Group of results; `stonewall` and `new_group` begin a new one.
     pub group: u32,
-    /// Whether results are given a group instead of a clone.
+    /// Whether results are per group instead of per clone.
     pub group_reporting: bool,
     /// Requests outstanding at most.
     pub depth: u32,
@@ -88,7 +88,7 @@ impl Worker {
         }
     }
 
-    /// Begins; returns the time from which on it is measured.
+    /// Starts the clone; returns the time from which on it is measured.
     fn start(&mut self, now: Instant) -> Instant {
         match self {
             Worker::Made(process) => process.start(now),
@@ -233,7 +233,7 @@ impl FioLoad {
         })
     }
 
-    /// Starts the clones whose gates are open now. They sleep until their time has come.
+    /// Starts the clones whose gates are open now. They wait until their start time.
     fn open_gates(&mut self) {
         let stage = self.stage_left.iter().take_while(|left| **left == 0).count() as u32;
         for source in 0..self.members.len() {
@@ -343,7 +343,7 @@ impl FioLoad {
 #[derive(Clone, Copy, Debug, Default)]
 struct StageProgress {
     slowest: Option<f64>,
-    /// Of those whose end ends the others.
+    /// The largest share among the clones whose end ends the others.
     quickest: f64,
 }
 
@@ -355,7 +355,7 @@ impl StageProgress {
         }
     }
 
-    /// A stage without clones has nothing to do.
+    /// The share of a stage; a stage without clones has nothing to do.
     fn share(&self) -> f64 {
         self.slowest.map_or(1.0, |slowest| slowest.max(self.quickest))
     }
@@ -397,8 +397,8 @@ impl Load for FioLoad {
         }
     }
 
-    /// Share of the work that is done by `now`: of each stage that of its slowest clone (or, with `exitall`, of the quickest of
-    /// those that end the others), and every stage counts alike. None where a log tells how much there is to do.
+    /// Share of the work that is done by `now`: the mean over the stages. The share of a stage is that of its slowest clone (or, with
+    /// `exitall`, that of the quickest clone whose end ends the others). None if a log determines the amount of work.
     fn progress(&self, now: Instant) -> Option<f64> {
         let mut stages = vec![StageProgress::default(); self.stage_left.len()];
         for (index, member) in self.members.iter().enumerate() {

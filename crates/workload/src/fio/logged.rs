@@ -23,7 +23,7 @@ pub(super) struct Logged {
     fua: bool,
     issued: u64,
     out: u32,
-    /// The replay's own number of the last request. A replay that waits has but one out.
+    /// The replay's own number of the last request. A replay that waits has only one request outstanding.
     last: u64,
     end: EndFlush,
 }
@@ -153,7 +153,7 @@ impl Logged {
         }
     }
 
-    /// The next flush at the end, or the end.
+    /// The next flush at the end of the log, or the end of the replay.
     fn end_step(&mut self) -> Step {
         let Some(volume) = self.end.next_volume() else { return Step::Ended };
         self.out += 1;

@@ -1,4 +1,4 @@
-//! The blocks of a file that were used already: no block twice until all were used.
+//! The blocks of a file that were accessed already: no block is accessed twice until all were.
 //!
 //! It keeps a bit per block, and shortens a request before a used block, as fio does. A very large number of blocks of one size is
 //! visited in the order of a seeded permutation instead, in constant memory whatever the size of the file.
@@ -74,7 +74,7 @@ pub(super) fn splitmix(seed: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// A bit a block. Above each level of words is one with a bit a word, which is set where the word is full.
+/// One bit per block. Above each level of words is a level with one bit per word, which is set if the word is full.
 #[derive(Clone, Debug)]
 pub(super) struct Bitmap {
     count: u64,
@@ -142,7 +142,7 @@ impl Bitmap {
         at
     }
 
-    /// Marks up to `blocks` blocks from `first` on as met, up to one that was; returns how many it marked.
+    /// Marks up to `blocks` blocks from `first` on as accessed, up to one that was; returns how many it marked.
     pub(super) fn mark(&mut self, first: u64, blocks: u64) -> u64 {
         let end = first.saturating_add(blocks).min(self.count);
         let mut at = first;

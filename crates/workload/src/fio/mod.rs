@@ -1,8 +1,8 @@
 //! fio job files: the language for synthetic load.
 //!
-//! The same file runs under fio against a real disk and here in virtual time. A [`JobFile`] is the text taken apart, every
-//! key either honoured, ignored and listed, or refused with a reason ([`options()`]); built against the volumes of a rig it
-//! is a [`FioLoad`].
+//! The same file runs under fio against a real disk and here in virtual time. A [`JobFile`] is the parsed text: each key is
+//! either honoured, or ignored and listed, or refused with a reason ([`options()`]). Built for the volumes of a rig, it
+//! becomes a [`FioLoad`].
 //!
 //! Modelled: which requests fio makes, in which order and how many at a time, its rates, pauses, passes and groups. For
 //! `rw=read` and `rw=write` these are exactly fio's offsets and sizes; otherwise counts, mixes and sizes agree, but random

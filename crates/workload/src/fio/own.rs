@@ -1,4 +1,4 @@
-//! Our own keys, in comments that fio skips: for what fio cannot express.
+//! Headstack's own keys, in comments that fio skips: for what fio cannot express.
 //!
 //! `#headstack: think_time=exponential(20ms)` is written in a section like any key.
 
@@ -25,7 +25,7 @@ impl Default for Own {
     }
 }
 
-/// A key of ours, `#headstack: name=value`.
+/// A key of Headstack, `#headstack: name=value`.
 #[derive(Clone, Copy)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct OwnKey {
@@ -35,7 +35,7 @@ pub struct OwnKey {
     set: fn(&mut Own, &Given<'_>) -> Result<(), String>,
 }
 
-/// All of them.
+/// All keys of Headstack.
 pub fn own_keys() -> &'static [OwnKey] {
     &KEYS
 }
@@ -84,7 +84,7 @@ fn distribution<V: Quantity>(text: &str) -> Result<Distribution<V>, String> {
     text.parse().map_err(|error: crate::DistributionError| error.to_string())
 }
 
-/// Writes the value of a key of ours; gives its name back.
+/// Stores the value of a key of Headstack; returns the key's name.
 pub(super) fn set(own: &mut Own, name: &str, given: &Given<'_>) -> Result<&'static str, String> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
         let names = KEYS.iter().map(|key| key.name);

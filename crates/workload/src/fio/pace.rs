@@ -58,7 +58,7 @@ impl Term {
         time.min(self.deadline)
     }
 
-    /// The share of the time that is over; 0 without a runtime.
+    /// The share of the runtime that has passed; 0 without a runtime.
     pub(super) fn share(&self, now: Instant) -> f64 {
         let Some(runtime) = self.runtime else { return 0.0 };
         now.since(self.started).0 as f64 / (self.ramp + runtime).0 as f64
@@ -68,7 +68,7 @@ impl Term {
 #[derive(Clone, Debug)]
 pub(super) struct JobRates {
     rates: [Rate; 2],
-    /// Whether there are any.
+    /// Whether there are any rates.
     pub(super) are_limited: bool,
     /// The time from which on they count.
     epoch: Instant,
@@ -96,7 +96,7 @@ impl JobRates {
         (self.epoch, self.ramp_end) = (now, (measured_from > now).then_some(measured_from));
     }
 
-    /// Begins to count again once the ramp time is over.
+    /// Starts the count again once the ramp time is over.
     pub(super) fn end_ramp(&mut self, now: Instant) {
         if let Some(end) = self.ramp_end
             && now >= end
@@ -114,7 +114,7 @@ impl JobRates {
         self.rates[at].count(bytes, random);
     }
 
-    /// Leaves a pause out of the reckoning, where the job wants that.
+    /// Excludes a pause from the count, if the job wants that.
     pub(super) fn pause(&mut self, pause: Nanos) {
         if self.forgive_pauses {
             self.rates.iter_mut().for_each(|rate| rate.forgive(pause));
@@ -124,7 +124,7 @@ impl JobRates {
 
 /// The rate of one direction.
 ///
-/// As fio counts: a rate in requests is one in bytes at the smallest request, unless sizes are split.
+/// As in fio, a rate in requests counts as one in bytes, with the smallest request, unless sizes are split.
 #[derive(Clone, Debug)]
 struct Rate {
     kind: RateKind,
@@ -248,7 +248,7 @@ impl Pauses {
     }
 }
 
-/// Arrivals that wait for nothing.
+/// Arrivals that do not wait for completions.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     gap: Sampler<Nanos>,
@@ -261,7 +261,7 @@ impl Arrivals {
         Some(Arrivals { gap, next: Instant::ZERO })
     }
 
-    /// Schedules the next one a gap after this time.
+    /// Schedules the next arrival one gap after this time.
     pub(super) fn follow(&mut self, at: Instant, random: &mut Pcg64Mcg) {
         self.next = at.saturating_add(self.gap.draw(random));
     }

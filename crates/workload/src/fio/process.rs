@@ -45,7 +45,7 @@ enum Hold {
 enum Then {
     Pause,
     WaitUntil(Instant),
-    /// Issues the held request.
+    /// Issue the held request.
     Issue,
     NextPass,
     End,
@@ -67,7 +67,7 @@ pub(super) struct Limits {
 struct CloneQueue {
     /// The most requests that it holds.
     depth: u32,
-    /// A clone that had the most issues again once there are this many or fewer.
+    /// Number outstanding at which a full queue is filled again.
     refill: u32,
     /// Requests that have not completed.
     out: u32,
@@ -119,7 +119,7 @@ impl WorkDone {
         self.bytes >= self.limits.bytes || self.pass_bytes >= self.limits.pass_bytes || self.has_issued_all()
     }
 
-    /// The larger share of those of bytes and of requests.
+    /// The larger of the shares of bytes and of requests that are done.
     fn share(&self) -> f64 {
         let share = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 0.0 };
         share(self.requests(), self.limits.requests).max(share(self.bytes, self.limits.bytes))
@@ -183,7 +183,7 @@ pub(super) struct Process {
     pub(super) term: Term,
     hold: Hold,
     decided: Option<usize>,
-    /// A write that resets its zone, until all requests before it have completed: its direction, its file and its bytes.
+    /// A write that resets its zone, held until all requests before it have completed: its direction, its file and its bytes.
     held: Option<(usize, usize, Run)>,
     work: WorkDone,
 }
@@ -233,7 +233,7 @@ impl Process {
         }
     }
 
-    /// Share of its work that is done by `now`: the largest of those that may end it, of time, bytes and requests.
+    /// Share of its work that is done by `now`: the largest of the shares of time, bytes and requests that may end it.
     pub(super) fn progress(&self, now: Instant) -> f64 {
         let time = self.term.share(now);
         if self.term.is_endless { time.min(1.0) } else { time.max(self.work.share()).min(1.0) }

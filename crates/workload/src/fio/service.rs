@@ -85,7 +85,7 @@ impl Files {
         Some(found)
     }
 
-    /// The next one in their order that is not done.
+    /// The next file in their order that is not done.
     fn follow(&mut self) -> Option<usize> {
         let count = self.files.len();
         let mut order = (0..count).map(|ahead| (self.next + ahead) % count);

@@ -54,7 +54,7 @@ impl Sizes {
         }
     }
 
-    /// All that there may be, as far as they have to be multiples of a sector.
+    /// All possible sizes, as far as they have to be multiples of a sector.
     pub(super) fn steps(&self) -> Vec<u64> {
         match self {
             Sizes::Split(all) => all.iter().map(|(bytes, _)| *bytes).collect(),

@@ -12,11 +12,11 @@ use rand_pcg::Pcg64Mcg;
 use super::settings::{Spread, Zone};
 use super::value::Amount;
 
-/// 2⁶⁴ less that divided by the golden ratio.
+/// 2⁶⁴ minus 2⁶⁴ divided by the golden ratio.
 const GOLDEN: u64 = 0x61c8_8646_80b5_83eb;
-/// The most terms of a zipf's sum that fio adds up.
+/// Maximum number of terms of a Zipf sum that fio adds up.
 const TERMS_MAX: u64 = 10_000_000;
-/// Draws that fio's normal distribution is the mean of.
+/// Number of draws of which fio's normal distribution is the mean.
 const NORMAL_DRAWS: u64 = 12;
 
 /// A drawer of places from 0 up to a count.
@@ -32,7 +32,7 @@ pub(super) enum Drawer {
 /// Places that a percent of the draws fall into, up to a bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
-    /// Percent of the draws up to this one and with it.
+    /// Percent of the draws up to and including this one.
     upto: u64,
     first: u64,
     count: u64,
@@ -109,7 +109,7 @@ impl Drawer {
     }
 }
 
-/// A rank's place: ranks that follow each other lie far apart.
+/// The place of a rank: successive ranks lie far apart.
 #[inline]
 fn scatter(rank: u64, shift: u64, places: u64) -> u64 {
     rank.wrapping_mul(GOLDEN).wrapping_add(shift) % places

@@ -1,8 +1,8 @@
 //! `zonemode=strided`: requests stay within a zone of the file until `zonesize` bytes were transferred there, and then go to the next zone.
 //!
-//! A zone is the first `zonerange` bytes from its start on; `zoneskip` bytes lie between it and the next. Behind the end of the file the
-//! first zone follows. The bytes count for all files of a clone together. A further loop continues in the zone, unless the last one came
-//! to the end of the file, where a request no longer fits: then all begins again.
+//! A zone is the first `zonerange` bytes from its start on; `zoneskip` bytes lie between it and the next. After the end of the file the
+//! first zone follows. The bytes count for all files of a clone together. A further loop continues in the zone, unless the last loop reached
+//! the end of the file, where a request no longer fits: then it begins again in the first zone.
 //!
 //! *Source:* HOWTO of fio 3.33, `zonemode=strided`, and what that version requests.
 
@@ -32,7 +32,7 @@ impl Stride {
         })
     }
 
-    /// Whether the present zone has had its bytes, so that the next one follows at this distance.
+    /// If the bytes of the present zone have been transferred, the distance to the next zone.
     pub(super) fn next_zone(&mut self) -> Option<u64> {
         if self.done < self.size {
             return None;
@@ -41,7 +41,7 @@ impl Stride {
         Some(self.range.saturating_add(self.skip))
     }
 
-    /// Whether the whole zone has been passed through a number of times, or not at all: its places then are all free.
+    /// Whether the whole zone has been covered a number of times, or not at all: all its places are then free.
     pub(super) fn begins_pass(&self) -> bool {
         self.done.is_multiple_of(self.range)
     }

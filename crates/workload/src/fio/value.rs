@@ -1,7 +1,7 @@
 //! Values of keys: numbers with fio's suffixes, times, percentages, ranges, one value a direction.
 //!
-//! With `kb_base=1024`, fio's default, `k` and `kb` are 1024 and `kib` is 1000; with `kb_base=1000` it is the other way
-//! round. fio takes a wrong suffix for none; here it is an error.
+//! With `kb_base=1024`, fio's default, `k` and `kb` are 1024 and `kib` is 1000; with `kb_base=1000` it is the reverse.
+//! fio ignores an unknown suffix; here it is an error.
 //!
 //! *Source:* fio's HOWTO, "Parameter types", and fio 3.33 where the two differ (`ki` is `k`).
 
@@ -11,7 +11,7 @@ use super::error::{nearest, show};
 
 pub(super) const LONGEST_REQUEST: u64 = 1 << 30;
 
-/// The longest time that is believed: a thousand days.
+/// Longest accepted time: a thousand days.
 const LONGEST_S: u64 = 1000 * 86_400;
 /// Numbers reach up to here, so that sums of a few of them cannot overflow.
 const MOST: u64 = 1 << 60;
@@ -38,7 +38,7 @@ impl Amount {
         }
     }
 
-    /// Its bytes, if they are no share; otherwise 0.
+    /// Its bytes, unless it is a share; then 0.
     pub(super) fn fixed(self) -> u64 {
         self.bytes(0)
     }
@@ -58,7 +58,7 @@ impl<'a> Given<'a> {
         Given { text, kb_base }
     }
 
-    /// The text, which must be there.
+    /// The text of a value, which must be present.
     pub(super) fn text(&self) -> Parsed<&'a str> {
         match self.text.map(str::trim) {
             Some(text) if !text.is_empty() => Ok(text),
@@ -195,7 +195,7 @@ impl<'a> Given<'a> {
         Ok(self.text()?.split(separator).map(|part| self.with(part.trim())).collect())
     }
 
-    /// One or two values, apart by `-` or `:`, the smaller first.
+    /// One or two values, separated by `-` or `:`, the smaller first.
     pub(super) fn range<T: Ord + Copy>(&self, parse: impl Fn(&Given<'a>) -> Parsed<T>) -> Parsed<(T, T)> {
         let text = self.text()?;
         match text.split_once(['-', ':']) {
@@ -227,7 +227,7 @@ impl<'a> Given<'a> {
         parts.iter().map(read).collect()
     }
 
-    /// Percentages of 100 % in all, with those that were left out filled in evenly.
+    /// Percentages that sum to 100 %, with those that were left out filled in evenly.
     pub(super) fn fill_percents(
         &self,
         percents: impl Iterator<Item = Option<u64>> + Clone,

@@ -4,7 +4,7 @@
 //! Their values are passed in, because this crate does not read the environment. A variable that is not set is an error, where fio
 //! uses an empty text: the job would silently request something else.
 //!
-//! Not modelled: the arithmetic that fio has `bc` do after a keyword (`8*$pagesize`).
+//! Not modelled: the arithmetic after a keyword (`8*$pagesize`), for which fio calls `bc`.
 
 /// The value of a variable: for `${NAME}` by `NAME`, for a keyword such as `$ncpus` by that word.
 pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;

@@ -1,10 +1,10 @@
 //! `zonemode=zbd`: writes go to the write pointers of zones, reads to what was written.
 //!
-//! The place that a job draws says the zone. A write goes to the zone's write pointer; a full zone is begun again, which resets it; the last
-//! write of a zone is as long as what is left of it. Where as many zones as may be are written in part, one of them takes the write. A
-//! read goes to what is written of the zone, or to the next zone of which enough is; in a job that writes as well, a read that finds none
-//! becomes a write. All jobs on a volume share its write pointers. `zone_reset_frequency` resets the zone that a write goes to although it
-//! is not full; the job then waits for its earlier requests first, as fio does.
+//! The place that a job draws selects the zone. A write goes to the zone's write pointer; a write to a full zone resets the zone first; the
+//! last write of a zone is as long as the rest of the zone. If the maximum number of zones is written in part, one of them takes the write.
+//! A read goes to written blocks of the zone, or to the next zone with enough of them; in a job that also writes, a read that finds none
+//! becomes a write. All jobs on a volume share its write pointers. `zone_reset_frequency` also resets a zone that is not full before a write
+//! to it; the job then waits for its earlier requests first, as fio does.
 //!
 //! *Source:* HOWTO of fio 3.33, `zonemode=zbd`. Unlike fio, no job finishes a zone whose rest is shorter than a request.
 
@@ -32,7 +32,7 @@ pub(super) struct ZonePointers {
 }
 
 impl ZonePointers {
-    /// Of a volume of `end` bytes, whose zones are all full or all empty. `conventional` bytes at its start are written anywhere.
+    /// Pointers of a volume of `end` bytes whose zones are all full or all empty. `conventional` bytes at its start may be written anywhere.
     pub(super) fn new(
         zone_bytes: u64,
         end: u64,
@@ -65,7 +65,7 @@ impl ZonePointers {
         start..(start + self.zone_bytes).min(self.end)
     }
 
-    /// The zone that takes a write meant for `zone`: itself, or one of those written in part if no more may be.
+    /// The zone that takes a write meant for `zone`: `zone` itself, or one written in part if no more may be opened.
     fn zone_for_write(&self, zone: usize, bounds: &Range<usize>) -> usize {
         if self.open.contains(&zone) || self.open.len() < self.open_max {
             return zone;
@@ -74,7 +74,7 @@ impl ZonePointers {
         if candidates.is_empty() { zone } else { candidates[zone % candidates.len()] }
     }
 
-    /// Whether the zone of a write is to be reset before it, by the job's frequency. The write counts once the threshold is reached.
+    /// Whether the job's frequency requires a reset of the zone before a write. Writes count once the threshold is reached.
     fn is_reset_due(&mut self, file: &ZonedFile) -> bool {
         let ZoneResets { frequency, threshold } = file.resets;
         if frequency == 0.0 || threshold > 0.0 && self.share_written(&file.bounds) < threshold {
@@ -172,7 +172,7 @@ impl ZonedVolumes {
         self.volumes.get_mut(&file.volume).expect("a file with zones lies on a volume with zones")
     }
 
-    /// Where the zones let a request go; `None` if a read finds nothing written. `random` is the alignment of a random place.
+    /// The run that the zones allow for a request; `None` if a read finds nothing written. `random` is the alignment of a random place.
     #[inline(never)]
     pub(super) fn placed_run(
         &mut self,

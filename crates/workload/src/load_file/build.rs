@@ -1,4 +1,4 @@
-//! From keys to loads, over the volumes of a rig.
+//! Builds loads from keys, over the volumes of a rig.
 
 use headstack_model::Instant;
 use headstack_model::spec::Fault;
@@ -126,7 +126,7 @@ fn bursts(table: &Table<'_>, spec: &BurstSpec) -> Result<Member, Fault> {
     table.member(&place, spec.processes, Processes::bursts(&shape, u64::MAX, table.seed))
 }
 
-/// All processes are one member, so that they are numbered on.
+/// Combines all processes into one member, so that they are numbered consecutively.
 fn processes(table: &Table<'_>, spec: &LoadSpec) -> Result<Member, Fault> {
     let mut all = Vec::new();
     for (index, kind) in spec.process.iter().enumerate() {

@@ -7,7 +7,7 @@ use super::area::Area;
 use crate::volume::{self, VolumeInfo};
 use crate::{Load, Member, Region, ShapeError};
 
-/// A table of the file, with what its load is made for.
+/// A table of the file, with what is needed to build its load.
 pub(super) struct Table<'a> {
     pub(super) key: &'a str,
     pub(super) volumes: &'a [VolumeInfo],

@@ -5,8 +5,8 @@
 //! deleted file come to its front, so that the list and then the files lose their order. Not modelled: directories, the blocks that
 //! hold the list, and the interleave of a new list.
 //!
-//! *Source:* M. J. Bach, "The design of the UNIX operating system" (1986), chapters 4 and 5; R. S. Gray's thesis of 2000, chapter 3, as
-//! the contrast to ext2.
+//! *Source:* M. J. Bach, "The design of the UNIX operating system" (1986), chapters 4 and 5; R. S. Gray's thesis of 2000, chapter 3, where
+//! it is the contrast to ext2.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub struct S5Volume {
 }
 
 impl S5Volume {
-    /// A new file system of this number of blocks, with room for as many files as `inodes`.
+    /// A new file system of this number of blocks, with room for `inodes` files.
     ///
     /// Panics if the blocks do not hold the inodes.
     pub fn new(block_bytes: u32, blocks: u32, inodes: u32) -> S5Volume {
@@ -68,7 +68,7 @@ impl S5Volume {
         self.free.len() as u32
     }
 
-    /// Makes a file of this many bytes; false, and nothing made, if no inode or too few blocks are free. A file of this number must not
+    /// Creates a file of this many bytes; false, and nothing created, if no inode or too few blocks are free. No file of this number may
     /// exist.
     pub fn create(&mut self, file: u32, bytes: u64) -> bool {
         assert!(!self.files.contains_key(&file), "a file is made once");
@@ -87,7 +87,7 @@ impl S5Volume {
         true
     }
 
-    /// The blocks of pointers that a file needs from this block on and not before it.
+    /// The number of blocks of pointers that the file needs for this block and did not need before it.
     fn new_pointers(&self, index: u64) -> u64 {
         let pointers = u64::from(self.block_bytes / POINTER_BYTES);
         let Some(single) = index.checked_sub(DIRECT_POINTERS) else { return 0 };
@@ -101,7 +101,7 @@ impl S5Volume {
         }
     }
 
-    /// Deletes a file: its blocks come to the front of the list, the last one first.
+    /// Deletes a file: its blocks go to the front of the list, the last one first.
     pub fn delete(&mut self, file: u32) {
         let Some(gone) = self.files.remove(&file) else { return };
         self.free.extend(gone.pointers);

@@ -64,7 +64,7 @@ pub struct VideoServer<'a> {
     random: Pcg64Mcg,
     /// Where the streams' chunks of the round begin: numbers of tracks or blocks, sorted.
     chunks: Vec<u64>,
-    /// The requests of the round, in the order in which they go out.
+    /// The requests of the round, in the order in which they are issued.
     round: Vec<Request>,
     window: Window,
     begun: Instant,
@@ -99,7 +99,7 @@ impl<'a> VideoServer<'a> {
         Ok(server)
     }
 
-    /// How long each round took that is over, from its first request to its last byte.
+    /// Duration of each completed round, from its first request to its last byte.
     pub fn rounds(&self) -> &[Nanos] {
         &self.took
     }

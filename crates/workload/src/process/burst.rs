@@ -2,7 +2,7 @@
 //!
 //! With many short runs it is a random load, with one long run a sequential one.
 //!
-//! *Source:* the load by which Yeom's slides on redundant scheduling show elevators and drive queues against each other.
+//! *Source:* the load with which Yeom's slides on redundant scheduling show elevators and drive queues working against each other.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use rand::RngExt;

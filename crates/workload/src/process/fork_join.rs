@@ -81,13 +81,13 @@ enum ThreadWork {
 pub struct Joined {
     /// When the process issued it.
     pub requested: Instant,
-    /// When the first thread got its disk.
+    /// When the disk began to serve the first thread.
     pub begun: Instant,
-    /// When the last thread was through.
+    /// When the last thread ended.
     pub ended: Instant,
     /// Requests of other processes in flight when it was issued.
     pub others: u32,
-    /// Disks it went over.
+    /// Number of disks that served it.
     pub across: u32,
 }
 
@@ -100,7 +100,7 @@ struct Member {
     /// Where the unit begins on each disk, and its blocks.
     first: u64,
     unit: u64,
-    /// Threads that are not through.
+    /// Number of threads that have not ended.
     threads: u32,
     done: u64,
 }
@@ -109,7 +109,7 @@ struct Member {
 struct Disk {
     /// Processes whose threads queue, the one in service first.
     threads: VecDeque<u32>,
-    /// The rest of the transfer of the one in service.
+    /// The rest of the transfer of the thread in service.
     next: Lbn,
     left: u64,
 }
@@ -125,14 +125,14 @@ pub struct ForkJoin<S> {
     disks: Vec<Disk>,
     wakes: BinaryHeap<Reverse<(Instant, u32)>>,
     ready: VecDeque<u32>,
-    /// Work that the next polls hand to the processor.
+    /// Work that the next polls pass to the processor.
     requested: VecDeque<ThreadWork>,
-    /// Work that the processor has, by its end and the order in which it was handed over.
+    /// Work that the processor has, by its end and the order in which it was passed to the processor.
     computed: BinaryHeap<Reverse<(Instant, u64, ThreadWork)>>,
     works: u64,
     /// Requests of each process that count.
     requests: u64,
-    /// Processes that have not done theirs.
+    /// Number of processes that have not completed their requests.
     busy: u32,
     in_flight: u32,
     commands: u64,
@@ -140,7 +140,7 @@ pub struct ForkJoin<S> {
 }
 
 impl<S: Spread> ForkJoin<S> {
-    /// Processes that complete `requests` requests each. A process that is done continues to issue requests until all are, so that
+    /// Processes that complete `requests` requests each. A process that has done so continues to issue requests until all have, so that
     /// the last ones do not have the array for themselves; these requests do not count.
     ///
     /// *Errors:* a number is 0, a share is invalid, the think time cannot be drawn, or the disks are too small.
@@ -193,7 +193,7 @@ impl<S: Spread> ForkJoin<S> {
         Ok(load)
     }
 
-    /// The requests that are over and count, in the order of their ends.
+    /// The completed requests that count, in the order of their ends.
     pub fn joined(&self) -> &[Joined] {
         &self.joined
     }

@@ -1,8 +1,8 @@
-//! Processes that compute, issue requests, and wait or do not wait: a load of many, each with a state of its own.
+//! Processes that compute, issue requests, and wait or do not wait: a load of many processes, each with a separate state.
 //!
 //! A [`Process`] returns its next [`Step`]: the time of its request, the request, and whether it then waits. [`Processes`] runs
-//! several of them in parallel. A process's own time stands still while it waits, and continues afterwards. Each has a processor
-//! of its own, unless they share some ([`Processes::sharing`]).
+//! several of them in parallel. A process's own time stops while it waits, and continues afterwards. Each process has a processor,
+//! unless several share some ([`Processes::sharing`]).
 
 mod burst;
 mod fork_join;
@@ -39,7 +39,7 @@ pub struct Step {
     pub request: Request,
     /// What the process does after issuing it.
     pub wait: Wait,
-    /// Whether it goes before others, for orders that support it.
+    /// Whether it is urgent: orders that support priorities serve it before others.
     pub urgent: bool,
 }
 
@@ -50,7 +50,7 @@ pub enum Wait {
     Not,
     /// It waits for the completion.
     AtOnce,
-    /// It continues for this much of its own time, and then waits unless the request is complete.
+    /// It continues for this much process time, and then waits if the request is not complete.
     After(Nanos),
 }
 
@@ -60,7 +60,7 @@ pub trait Process {
     fn next(&mut self, now: Instant) -> Option<Step>;
 }
 
-/// Processes side by side. The n-th request of process p, both counted from 0, has the id n · processes + p and the
+/// Processes in parallel. The n-th request of process p, both counted from 0, has the id n · processes + p and the
 /// source p.
 #[derive(Clone, Debug)]
 pub struct Processes<P> {
@@ -70,7 +70,7 @@ pub struct Processes<P> {
     free: usize,
     /// The process that has the first processor.
     on_first: Option<u32>,
-    /// Whether all processors but the first are lost once no process is ready for them.
+    /// Whether each processor but the first becomes unavailable once no process is ready for it.
     idle_cpu_never_wakes: bool,
     /// Processes that are ready and have no processor, and since when.
     ready: VecDeque<(u32, Instant)>,
@@ -81,17 +81,17 @@ pub struct Processes<P> {
 struct Member<P> {
     process: P,
     step: Option<Step>,
-    /// When the step is due, if it waits for nothing before.
+    /// When the step is due, if the process does not wait before.
     due: Instant,
     issued: u64,
     /// The request it waits for, and since when.
     waits: Option<(u64, Instant)>,
-    /// When it is to wait for which requests that are out; the earliest first.
+    /// For each outstanding request with a time limit, when the process has to wait for it; the earliest first.
     limits: VecDeque<(Instant, u64)>,
 }
 
 impl<P: Process> Processes<P> {
-    /// `requests` requests in all, or fewer if the processes end before.
+    /// `requests` requests in all, or fewer if the processes end before that.
     ///
     /// *Errors:* there are no processes, or too many.
     pub fn new(processes: impl IntoIterator<Item = P>, requests: u64) -> Result<Processes<P>, ShapeError> {
@@ -105,8 +105,8 @@ impl<P: Process> Processes<P> {
         Ok(all.sharing(count as u32))
     }
 
-    /// Makes them share this number of processors. A process keeps its processor until it waits; the others queue for one, and
-    /// their own time stands still meanwhile. Call it before the load starts.
+    /// Makes the processes share this number of processors. A process keeps its processor until it waits; the others queue for one, and
+    /// their own time stops meanwhile. Call it before the load starts.
     pub fn sharing(mut self, processors: u32) -> Processes<P> {
         self.free = processors as usize;
         self.on_first = None;
@@ -116,7 +116,7 @@ impl<P: Process> Processes<P> {
         self
     }
 
-    /// Makes every processor but the first idle for the rest of the run once a process leaves it and no other is ready: DiskSim
+    /// Makes every processor but the first idle for the rest of the run once a process leaves it and no other is ready. DiskSim
     /// looks for a ready process only where one leaves, and where a completion arrives, which is the first processor.
     pub fn idle_cpu_never_wakes(mut self) -> Processes<P> {
         self.idle_cpu_never_wakes = true;
@@ -197,7 +197,7 @@ impl Processes<Thinker> {
 }
 
 impl Processes<Synthetic> {
-    /// Processes of several kinds side by side, `requests` requests in all.
+    /// Processes of several kinds in parallel, `requests` requests in all.
     ///
     /// *Errors:* as [`SyntheticSpec::build`].
     pub fn synthetic(
@@ -248,7 +248,7 @@ impl<P: Process> Member<P> {
         step
     }
 
-    /// When to run it next, unless a completion comes first.
+    /// When to run the process next, unless a completion comes first.
     fn wake(&self) -> Option<Instant> {
         if self.waits.is_some() || self.step.is_none() {
             return None;
@@ -256,7 +256,7 @@ impl<P: Process> Member<P> {
         Some(self.limits.front().map_or(self.due, |(limit, _)| self.due.min(*limit)))
     }
 
-    /// Its own time stood still for this long.
+    /// Delays the process by a time in which its own time stopped.
     fn pause(&mut self, pause: Nanos) {
         self.due = self.due.saturating_add(pause);
         for (limit, _) in &mut self.limits {
@@ -264,7 +264,7 @@ impl<P: Process> Member<P> {
         }
     }
 
-    /// A request completed; whether the process waited for it.
+    /// Records that a request completed; returns whether the process waited for it.
     fn complete(&mut self, now: Instant, id: u64) -> bool {
         match self.waits {
             Some((awaited, since)) if awaited == id => {

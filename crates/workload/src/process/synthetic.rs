@@ -4,7 +4,7 @@
 //! while) requests; distributions of sizes, distances and gaps; several volumes. Not modelled: the processor time of
 //! calls into the system.
 //!
-//! *Source:* the meaning of the parameters of DiskSim's synthetic generator, whose files are imported to this.
+//! *Source:* the meaning of the parameters of DiskSim's synthetic generator, whose files are imported as these.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use rand::RngExt;
@@ -251,7 +251,7 @@ pub struct Synthetic {
     blocking: u32,
     size: Sampler<f64>,
     distance: Sampler<f64>,
-    /// To any, sequential and local requests.
+    /// Gaps before requests to any place, sequential and local ones.
     gaps: [Sampler<Nanos>; 3],
     limit: Sampler<Nanos>,
     areas: Vec<Area>,

@@ -26,7 +26,7 @@ pub struct ThinkShape {
 pub struct Thinker {
     requests: Requests,
     think: Sampler<Nanos>,
-    /// A generator of its own, so that the requests are the same whatever the think time.
+    /// A separate generator, so that the requests are the same whatever the think time.
     random: Pcg64Mcg,
 }
 

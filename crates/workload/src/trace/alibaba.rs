@@ -1,4 +1,4 @@
-//! Block traces of Alibaba Cloud: one request a line, five fields apart by commas.
+//! Block traces of Alibaba Cloud: one request a line, five fields separated by commas.
 //!
 //! Device, `R` or `W`, first byte, bytes, microseconds since 1970.
 //!

@@ -17,7 +17,7 @@ pub struct Carries {
     pub offset_grain: u64,
     /// Lengths are multiples of this.
     pub grain: u64,
-    /// Where requests end at the latest.
+    /// The largest end of a request.
     pub reach: u64,
     /// The longest request.
     pub longest: u64,
@@ -33,7 +33,7 @@ pub struct Carries {
     pub response: Option<Span>,
     /// Think times, if it has them: the trace is then replayed closed.
     pub think: Option<Span>,
-    /// The process.
+    /// Whether it has the process.
     pub source: Presence,
 }
 
@@ -152,7 +152,7 @@ fn fit_span(
     }
 }
 
-/// A part of a request that a format cannot express.
+/// A part of a request that was lost because a format cannot express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "`words` says it")]
 pub enum Loss {
@@ -173,7 +173,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// All of them, those that leave a request out first.
+    /// All losses, those that leave a request out first.
     pub const ALL: [Loss; 14] = [
         Loss::Flush,
         Loss::Trim,
@@ -217,7 +217,7 @@ impl Loss {
     }
 }
 
-/// How often each thing was lost.
+/// The number of each loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses([u64; Loss::ALL.len()]);
 

@@ -1,4 +1,4 @@
-//! Think times for the formats that are replayed closed: known, or the gap to the next request.
+//! Think times for formats that are replayed closed: the known one, or the gap to the next request.
 
 use headstack_model::Nanos;
 

@@ -1,4 +1,4 @@
-//! A part of a trace: of its time, of the devices' bytes, of its requests by chance.
+//! Selects a part of a trace: by time, by the devices' bytes, or at random.
 
 use headstack_model::{Instant, Nanos};
 use rand::Rng;
@@ -19,7 +19,7 @@ pub struct CutOptions {
     pub first_byte: Option<u64>,
     /// Beginning before this byte.
     pub end_byte: Option<u64>,
-    /// To the device that is called so.
+    /// To the device of this name.
     pub device: Option<String>,
     /// Each request with this probability.
     pub share: f64,
@@ -76,7 +76,7 @@ impl Cut {
         Ok(Cut { options, random, base: None })
     }
 
-    /// Whether to keep this record, the next of the trace; `label` is the trace's name of its device.
+    /// Whether to keep this record, the next of the trace; `label` returns the trace's name of its device.
     pub fn keeps(&mut self, record: &Record, label: impl FnOnce() -> String) -> bool {
         let time = record.time.since(*self.base.get_or_insert(record.time));
         let options = &self.options;

@@ -1,4 +1,4 @@
-//! DiskSim's ASCII traces: one request a line, five fields apart by blanks.
+//! DiskSim's ASCII traces: one request a line, five fields separated by blanks.
 //!
 //! Time in milliseconds, device, first sector, sectors, flags in hexadecimal whose lowest bit says *read*. The other
 //! flags (critical in time, limited in time, asynchronous …) are kept where the same format is written again.

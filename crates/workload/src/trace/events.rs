@@ -1,9 +1,9 @@
-//! Requests out of the events of the block layer, and events out of requests.
+//! Converts events of the block layer to requests, and requests to events.
 //!
-//! A request is taken at its queueing (Q), or at its issue (D) in a trace that has no Q so far. A completion (C) gives
-//! its response time to the latest outstanding request with the same run of bytes; else, because requests are merged
-//! on their way, to all that lie within its run. Requests come out in the order in which they came in; one whose
-//! completion never comes holds the others back until 4096 are outstanding, and is then given out without.
+//! A request begins at its queueing (Q), or at its issue (D) in a trace that has no Q so far. A completion (C) gives
+//! its response time to the latest outstanding request with the same run of bytes; otherwise, because requests may have been
+//! merged, to all requests within its run. Requests are returned in the order in which they arrived. A request whose
+//! completion never comes holds the others back until 4096 are outstanding, and is then returned without a response time.
 //!
 //! *Source:* the events are those of blktrace(8) and blkparse(1).
 
@@ -131,8 +131,8 @@ impl Completions {
         }
     }
 
-    /// The first completion, at its time, if that is `until` or before; where more are kept than any queue holds, the
-    /// first of all.
+    /// The first completion, at its time, if that is at or before `until`; if more are kept than any queue holds, the
+    /// first in any case.
     pub(super) fn next_until(&mut self, until: Instant) -> Option<Record> {
         let Reverse((time, number)) = *self.waiting.peek()?;
         if time > until && self.waiting.len() <= OUTSTANDING {

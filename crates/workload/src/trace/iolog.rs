@@ -1,4 +1,4 @@
-//! fio's logs of requests, versions 2 and 3: a line with the version, then file and request actions apart by blanks.
+//! fio's logs of requests, versions 2 and 3: a line with the version, then file and request actions separated by blanks.
 //!
 //! Version 2: `FILE add|open|close`, `FILE read|write|trim|sync|datasync OFFSET LENGTH`, and `FILE wait MICROSECONDS`,
 //! which is read as time from the completion of the request before it to the next one: the log has no times, and is
@@ -57,7 +57,7 @@ const CARRIES: Carries = Carries {
     ..Carries::LEAST
 };
 
-/// A version: its first line, what is said of another one, and whether each line has its time.
+/// A version: its first line, the error for another version, and whether each line has its time.
 struct Version {
     line: &'static [u8],
     wrong: &'static str,
@@ -195,7 +195,7 @@ fn named(names: &mut Names, file: &[u8]) -> Result<u32, Fault> {
 #[derive(Default)]
 struct Files {
     devices: BTreeSet<u32>,
-    /// What stands for them in the log, each once.
+    /// The names of the devices in the log, each once.
     names: Vec<Vec<u8>>,
     last: Option<u32>,
 }

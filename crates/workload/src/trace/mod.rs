@@ -1,10 +1,10 @@
-//! Traces in and out: one file a format, one list of them all.
+//! Reads and writes traces: one file a format, and one list of them all.
 //!
-//! [`Trace`] reads any of them from anything that can be read, packed or not, one record at a time; [`TraceWriter`]
-//! writes any of them. Neither holds more than a record and some buffers, and nothing that is read makes them panic.
-//! [`Replay`] puts a trace on the volumes of a rig, [`stat`] tells what it is like, [`Cut`] takes a part of it.
+//! [`Trace`] reads any of them from any input, compressed or not, one record at a time; [`TraceWriter`]
+//! writes any of them. Neither holds more than a record and some buffers, and no input makes them panic.
+//! [`Replay`] replays a trace on the volumes of a rig, [`stat`] computes its statistics, [`Cut`] selects a part of it.
 //!
-//! A format is an entry of [`all`]: how it is recognised, read and written, and what it can say of a request
+//! A format is an entry of [`all`]: how it is recognised, read and written, and what it can express of a request
 //! ([`Carries`]). The list feeds the command's help, the page about the formats and the property tests.
 
 mod alibaba;
@@ -53,12 +53,12 @@ pub struct Format {
     /// The name by which it is chosen.
     pub name: &'static str,
     pub title: &'static str,
-    /// Endings that its files usually have, the usual one first.
+    /// Usual endings of its files, the most usual one first.
     pub extensions: &'static [&'static str],
     pub encoding: Encoding,
     /// What a line or record looks like.
     pub form: &'static str,
-    /// What else there is to know of it.
+    /// Notes on the format.
     pub note: &'static str,
     pub carries: Carries,
     sniff: fn(&[u8]) -> bool,
@@ -66,7 +66,7 @@ pub struct Format {
     write: fn() -> Box<dyn Encode>,
 }
 
-/// How a format holds its numbers.
+/// How a format encodes its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Encoding {
@@ -102,25 +102,25 @@ pub fn named(name: &str) -> Option<&'static Format> {
 }
 
 trait Source {
-    /// The next request; none at the end. After a fault that is not final it may be asked again.
+    /// The next request; none at the end. After a fault that is not final it may be called again.
     fn next_record(&mut self) -> Result<Option<Record>, Fault>;
-    /// Where the request last given out, or the fault last met, stands.
+    /// The place of the request last returned, or of the fault last met.
     fn position(&self) -> Place;
-    /// What the trace says once, so far as it was read.
+    /// The header of the trace, as far as it was read.
     fn header(&self) -> &Header {
         &NOTHING
     }
 }
 
-/// What a trace without a header says once.
+/// The header of a trace without one.
 static NOTHING: Header =
     Header { preamble: Vec::new(), big_endian: false, names: Vec::new(), numbering: Numbering::Plain };
 
-/// What encodes a format. Records are fitted to what it [`Carries`].
+/// Encodes a format. Records are fitted to what it [`Carries`].
 trait Encode {
-    /// Appends what stands before the first request.
+    /// Appends what comes before the first request.
     fn begin(&mut self, _header: &Header, _out: &mut Vec<u8>) {}
     fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>);
-    /// Appends what stands behind the last request.
+    /// Appends what comes after the last request.
     fn end(&mut self, _header: &Header, _out: &mut Vec<u8>) {}
 }

@@ -1,4 +1,4 @@
-//! Traces of Microsoft Research Cambridge: one request a line, seven fields apart by commas.
+//! Traces of Microsoft Research Cambridge: one request a line, seven fields separated by commas.
 //!
 //! Time as a Windows file time (100 ns since 1601), host, disk, `Read` or `Write`, first byte, bytes, response time in
 //! 100 ns. A device is a host and a disk: `usr.0`.

@@ -1,4 +1,4 @@
-//! Devices that are named: their names in order of first appearance.
+//! Named devices: their names in order of first appearance.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Names {
         &self.header
     }
 
-    /// The place of the name that `write` writes; a new name gets the next one.
+    /// The index of the name that `write` writes; a new name gets the next index.
     pub(super) fn intern(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u32, Fault> {
         self.text.clear();
         write(&mut self.text);
@@ -45,7 +45,7 @@ impl Names {
     }
 }
 
-/// A device's name, where it has one that a line can hold and that is no number.
+/// A device's name, if it has one that fits on a line and is not a number.
 pub(super) fn plain_name(header: &Header, device: u32) -> Option<&str> {
     let name = header.names.get(device as usize)?;
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b',' && byte != b'"';

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-/// How a file is packed.
+/// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Packing {
@@ -15,7 +15,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// The packing that a file's name asks for, and the name without that ending.
+    /// The compression that a file's name implies, and the name without that ending.
     pub fn of_name(name: &str) -> (Packing, &str) {
         let endings = [(".gz", Packing::Gzip), (".zst", Packing::Zstd)];
         let found = endings.into_iter().find_map(|(end, packing)| Some((packing, name.strip_suffix(end)?)));
@@ -32,10 +32,10 @@ impl Packing {
 }
 
 const BUFFER: usize = 1 << 17;
-/// Bytes that tell the packing.
+/// Bytes at the start that identify the compression.
 const MAGIC: usize = 4;
 
-/// The head of an input, as far as wanted, and all of the input.
+/// The first `wanted` bytes of an input, and the whole input.
 pub(super) fn peek<'a>(
     mut input: impl BufRead + 'a,
     wanted: usize,
@@ -45,7 +45,7 @@ pub(super) fn peek<'a>(
     Ok((head.clone(), io::Cursor::new(head).chain(input)))
 }
 
-/// The input, unpacked where it is packed.
+/// The input, decompressed if it is compressed.
 pub(super) fn unpack<'a>(input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let (head, input) = peek(BufReader::with_capacity(BUFFER, input), MAGIC)?;
     Ok(match Packing::of_head(&head) {
@@ -68,7 +68,7 @@ fn without_zstd() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, message)
 }
 
-/// What zstd unpacks, with its one limit in words.
+/// The output of zstd's decompressor; its error for exceeding the one limit is put in words.
 #[cfg(feature = "zstd")]
 struct Unpacked<R>(R);
 
@@ -113,7 +113,7 @@ impl<W: Write> Packer<W> {
         }
     }
 
-    /// Writes what is left, and gives the output back.
+    /// Writes what is left, and returns the output.
     pub(super) fn finish(self) -> io::Result<W> {
         let mut output = match self {
             Packer::None(output) => output,

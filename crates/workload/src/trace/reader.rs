@@ -8,7 +8,7 @@ use super::{Encoding, Format, Header, Record, Source, all, packed};
 /// Bytes at the head of a trace from which its format is recognised.
 const HEAD: usize = 4096;
 
-/// Requests that a program has. They have no place in a file, and a replay's errors count them.
+/// Requests that a program supplies. They have no place in a file; errors of a replay count them.
 struct RecordSource<I> {
     records: I,
 }
@@ -56,7 +56,7 @@ impl<'a> Trace<'a> {
         Ok(Trace { file, format, source, patience: 0, skipped: 0, first_skipped: None, done: false })
     }
 
-    /// A trace of the requests that a program has, for example as columns. `name` stands in errors for the file's.
+    /// A trace of the requests that a program supplies, for example as columns. `name` replaces the file's name in errors.
     pub fn from_records(records: impl Iterator<Item = Record> + 'a, name: &str) -> Trace<'a> {
         let (file, format) = (name.to_string(), &super::csv::FORMAT);
         let source = Box::new(RecordSource { records });

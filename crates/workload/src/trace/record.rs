@@ -55,7 +55,7 @@ pub struct Record {
     pub bytes: u64,
     /// The response time, if the trace has it.
     pub response: Option<Nanos>,
-    /// From its completion to the next request's issue, in traces that wait for completions rather than for times.
+    /// From its completion to the next request's issue, in traces that are replayed by completions rather than by times.
     pub think: Option<Nanos>,
     /// The number of the issuing process, if the trace has it.
     pub source: Option<u32>,

@@ -1,8 +1,8 @@
-//! A trace as a load: every request again, on the volumes of a rig.
+//! A trace as a load: issues every request again, on the volumes of a rig.
 //!
-//! A trace with times is replayed *open*: each request at its recorded time, counted from the first one's, whatever the
-//! rig takes. Where a record has a think time the replay is *closed*: the next request waits for this one's completion
-//! and the think time after it. The trace is read as it is needed, one record at a time.
+//! A trace with times is replayed *open*: each request at its recorded time, counted from the first one's, however long the
+//! rig takes. If a record has a think time, the replay is *closed*: the next request waits for this one's completion
+//! and then for the think time. The trace is read when needed, one record at a time.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Default for ReplayOptions {
 /// The assignment of a trace's devices to a rig's volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceMap {
-    /// The first device that appears to volume 0, the next new one to volume 1 and so on.
+    /// The first device that appears goes to volume 0, the next new one to volume 1 and so on.
     FirstAppearance,
     /// All to one volume.
     AllTo(u32),

@@ -1,4 +1,4 @@
-//! Block traces of Tencent Cloud (CBS): one request a line, five fields apart by commas.
+//! Block traces of Tencent Cloud (CBS): one request a line, five fields separated by commas.
 //!
 //! Seconds since 1970, first sector, sectors, 0 for a read or 1 for a write, volume.
 //!

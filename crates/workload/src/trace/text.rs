@@ -21,7 +21,7 @@ pub(super) struct Lines<R> {
     input: R,
     text: Vec<u8>,
     line: u64,
-    /// The current line was longer than the buffer: its rest comes first.
+    /// Whether the current line was longer than the buffer, so that its rest comes first.
     within: bool,
 }
 
@@ -57,7 +57,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A trace whose every line is a request, whatever the other lines say.
+/// A trace in which every line is a request, independently of the other lines.
 pub(super) struct Records<R, P> {
     lines: Lines<R>,
     parse: P,
@@ -87,11 +87,11 @@ pub(super) fn first_line(head: &[u8]) -> Option<&[u8]> {
 pub(super) enum Separator {
     /// Any number of blanks.
     Blanks,
-    /// One comma, with blanks about it or not.
+    /// One comma, with or without blanks around it.
     Comma,
 }
 
-/// The fields of a line: at least `N`, further ones are left out.
+/// The fields of a line: at least `N`; further ones are ignored.
 ///
 /// *Errors:* fewer, or also more if `exactly`.
 pub(super) fn fields<'a, const N: usize>(
@@ -214,7 +214,7 @@ pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends a whole number with blanks before it up to a width.
+/// Appends a whole number, padded with blanks on the left to a width.
 pub(super) fn push_right(out: &mut Vec<u8>, number: u64, width: usize) {
     let from = out.len();
     push_number(out, number);
@@ -224,7 +224,7 @@ pub(super) fn push_right(out: &mut Vec<u8>, number: u64, width: usize) {
     out[from..].rotate_right(blanks);
 }
 
-/// Appends blanks until what was written `from` there on has a width.
+/// Appends blanks until the text from `from` on has a width.
 pub(super) fn pad(out: &mut Vec<u8>, from: usize, width: usize) {
     if out.len() < from + width {
         out.resize(from + width, b' ');

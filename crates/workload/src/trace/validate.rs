@@ -1,11 +1,11 @@
 //! Validation traces: requests that a real drive once served, with the time that it took over each.
 //!
-//! One request a line, six fields apart by blanks: `R` or `W`, the action seen on the bus, first sector, sectors,
+//! One request a line, six fields separated by blanks: `R` or `W`, the action seen on the bus, first sector, sectors,
 //! measured time in microseconds, think time in microseconds. The think time runs from this request's completion to the
 //! next one's issue, so the trace is replayed closed, with one request outstanding. Empty lines are skipped.
 //!
-//! Times in the trace follow from the spans: the first request is issued at 0. Written are columns as the traces of 1999
-//! have them.
+//! Times in the trace follow from the spans: the first request is issued at 0. Columns are written as in the traces of
+//! 1999.
 //!
 //! *Source:* the validation data of DiskSim 4.0 (Bucy, Schindler, Schlosser and Ganger 2008).
 
@@ -116,7 +116,7 @@ fn write(record: &Record, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Appends what `write` writes, with blanks before it up to a width and at least one.
+/// Appends what `write` writes, padded with blanks on the left to a width, with at least one blank.
 fn column(out: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let from = out.len();
     write(out);

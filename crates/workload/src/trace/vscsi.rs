@@ -88,7 +88,7 @@ const V2: Layout = Layout {
     response: Some(32),
 };
 
-/// The command written for a kind, and all that are read as it.
+/// The command that is written for a kind, and all commands that are read as that kind.
 const COMMANDS: [(Kind, &[u16]); 4] = [
     (Kind::Read, &[0x28, 0x08, 0x88, 0xa8]),
     (Kind::Write, &[0x2a, 0x0a, 0x8a, 0xaa]),

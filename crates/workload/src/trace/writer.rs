@@ -34,7 +34,7 @@ impl<W: Write> TraceWriter<W> {
         })
     }
 
-    /// Writes a record of a trace with this header, or what the format can say of it.
+    /// Writes a record of a trace with this header, as far as the format can express it.
     ///
     /// *Errors:* the output cannot be written.
     pub fn write(&mut self, record: &Record, header: &Header) -> io::Result<()> {
@@ -58,7 +58,7 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Writes what the format has behind the last record; returns the output and what was lost.
+    /// Writes what the format has after the last record; returns the output and what was lost.
     ///
     /// *Errors:* the output cannot be written.
     pub fn finish(mut self, header: &Header) -> io::Result<(W, Losses)> {

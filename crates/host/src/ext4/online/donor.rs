@@ -1,8 +1,8 @@
 //! A file without a name whose preallocated blocks are exchanged with those of other files.
 //!
 //! ext4 has no call that allocates chosen blocks. A donor therefore allocates more than is needed; the planner then chooses tracks
-//! among what the file system gave. The remaining blocks stay with the donor, so that it never gets the same ones again, and are
-//! free when it is closed: at the end, or with the process, however that ends.
+//! among the blocks that the file system gave. The remaining blocks stay with the donor, so that it never gets the same ones again. They
+//! become free when the donor is closed: at the end, or when the process ends, in whatever way.
 
 use super::ioctls;
 use super::movable::mapping;
@@ -15,7 +15,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-/// Part of the free space that a donor leaves to others.
+/// Divisor of the free space: the result is what a donor may take; the rest is left to others.
 const SPARED_SHARE: u64 = 2;
 
 pub(super) struct Donor {

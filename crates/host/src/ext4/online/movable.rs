@@ -76,7 +76,7 @@ impl From<io::Error> for Unmovable {
 pub struct SwapFiles(BTreeSet<(u64, u64)>);
 
 impl SwapFiles {
-    /// Reads them from the system.
+    /// Reads the list of swap files from the system.
     #[allow(clippy::disallowed_methods, reason = "the system lists them in a file")]
     pub fn read() -> SwapFiles {
         let listed = fs::read_to_string("/proc/swaps").unwrap_or_default();
@@ -137,7 +137,7 @@ impl MovableFile {
         &self.mappings
     }
 
-    /// Finds its extents again.
+    /// Reads the file's extents again.
     ///
     /// *Errors:* the system reports none.
     pub(super) fn refresh(&mut self) -> Result<(), Unmovable> {

@@ -200,7 +200,7 @@ impl Backend {
         Ok(self)
     }
 
-    /// Refuses a disk whose reserved region is not used: what was written to copies would be missing.
+    /// Refuses a disk with a reserved region if no rearranger uses it: what was written to copies would be missing.
     pub(super) fn refuse_unused_region(&self) -> io::Result<()> {
         let wrong = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         if self.rearranger.is_some() {

@@ -1,8 +1,8 @@
-//! The way of the arm in blocks of the disk, with the copies and without: what rearrangement saves, as far as block numbers say.
+//! How far the arm moves, in blocks of the disk, with the copies and without: what rearrangement saves, as far as block numbers show.
 
 use headstack_model::Lbn;
 
-/// Sums of distances between a request's first sector and the end of the request before. Copies, the table and flushes do not count.
+/// Sums of the distances from the end of each request to the first sector of the next. Copying, the table and flushes do not count.
 ///
 /// *Units:* blocks of the region, rounded down per request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub(super) fn slow(spec: &MechanicsSpec, heads: u32, sectors: u64) -> Checked {
 }
 
 impl SlowPeriodSpec {
-    /// Checks its ranges for a drive with these numbers of heads and blocks. `path` is what comes before the names of its keys in an error.
+    /// Checks the ranges for a drive with this number of heads and blocks. `path` is the prefix of the keys in errors.
     ///
     /// *Errors:* the first value outside its range.
     pub fn check(&self, path: &str, heads: u32, sectors: u64) -> Checked {
@@ -76,7 +76,7 @@ impl SlowPeriodSpec {
 }
 
 impl StallSpec {
-    /// Checks its ranges. `path` is what comes before the names of its keys in an error.
+    /// Checks the ranges. `path` is the prefix of the keys in errors.
     ///
     /// *Errors:* the first value outside its range.
     pub fn check(&self, path: &str) -> Checked {
@@ -89,7 +89,7 @@ impl StallSpec {
 }
 
 impl SlowPatternSpec {
-    /// Checks its ranges. `path` is what comes before the names of its keys in an error.
+    /// Checks the ranges. `path` is the prefix of the keys in errors.
     ///
     /// *Errors:* the first value outside its range.
     pub fn check(&self, path: &str) -> Checked {

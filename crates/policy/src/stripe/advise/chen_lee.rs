@@ -3,7 +3,7 @@
 //! Reads want the unit of an array without parity ([`super::chen_patterson`]). Writes want a smaller one, because a write
 //! of a whole stripe needs no old data: about a quarter of it at 16 disks.
 //!
-//! *Source:* Chen and Lee, "Striping in a RAID level 5 disk array", 1995, as Chen, Lee, Gibson, Katz and Patterson tell it
+//! *Source:* Chen and Lee, "Striping in a RAID level 5 disk array", 1995, as described by Chen, Lee, Gibson, Katz and Patterson
 //! in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
 
 use super::{Entry, chen_patterson};

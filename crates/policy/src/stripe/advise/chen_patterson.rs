@@ -3,8 +3,8 @@
 //! Made for 16 disks with synchronised spindles, requests of 4 to 1,500 KB and 1 to 20 of them at once; within 5 % of the
 //! best throughput there.
 //!
-//! *Source:* Chen and Patterson, "Maximizing performance in a striped disk array", 1990, as Chen, Lee, Gibson, Katz and
-//! Patterson tell it in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
+//! *Source:* Chen and Patterson, "Maximizing performance in a striped disk array", 1990, as described by Chen, Lee, Gibson, Katz and
+//! Patterson in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
 
 use super::{Entry, Question};
 

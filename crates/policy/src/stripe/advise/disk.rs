@@ -1,7 +1,7 @@
-//! The times of a disk, as far as an advisor has to know them.
+//! The times of a disk that an advisor uses.
 //!
-//! Modelled: seek between two random blocks and rotational latency with their scatter, the rate of a long transfer with its
-//! head and cylinder switches, overheads of commands, what is lost between two commands of one transfer. All means are over
+//! Modelled: seek between two random blocks and rotational latency with their variance, the rate of a long transfer with its
+//! head and cylinder switches, overheads of commands, the time lost between two commands of one transfer. All means are over
 //! the whole disk. Not modelled: hits in a cache.
 
 use headstack_model::spec::{ReadAhead, SpecError};
@@ -101,7 +101,7 @@ impl DiskTimes {
         self.overhead + self.mean + sectors * self.sector + lost
     }
 
-    /// Mean time in ns to write consecutive blocks that the disk has just read: their first one passes the head after whole turns.
+    /// Mean time in ns to write consecutive blocks that the disk has just read: their first block returns to the head after whole turns.
     pub(super) fn rewrite(&self, sectors: f64) -> f64 {
         let busy = self.overhead + sectors * self.sector;
         if self.turn > 0.0 { (busy / self.turn).ceil() * self.turn } else { busy }
@@ -129,7 +129,7 @@ impl DiskTimes {
     }
 }
 
-/// A point of a sequence that fills the cube evenly, with less scatter than a generator's; each coordinate in 2⁻⁶⁴.
+/// A point of a sequence that fills the cube more evenly than random points do; each coordinate in 2⁻⁶⁴.
 ///
 /// *Source:* additive sequences by the powers of the root of x⁴ = x + 1 (Roberts's R₃).
 fn point(index: u64) -> [u64; 3] {

@@ -43,10 +43,10 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// Where the response with a larger unit is no more than this share longer, it is chosen: it leaves disks to others.
+/// A larger unit is chosen where its response is longer by no more than this share: it leaves disks to other requests.
 const TIE: f64 = 0.01;
 
-/// The most other requests that are reckoned with.
+/// Upper bound of the number of other requests.
 const MOST_OTHERS: f64 = 1000.0;
 
 /// The power of two that is not less than a size.
@@ -66,7 +66,7 @@ pub struct Size {
 /// The other requests that a request meets in the array on arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Others {
-    /// How many on the mean.
+    /// Mean of their number.
     pub mean: f64,
     /// Variance of their number.
     pub variance: f64,
@@ -117,13 +117,13 @@ impl Requesters {
 
 #[derive(Clone, Copy, Debug)]
 struct Class {
-    /// Share of the requests. Of a request of two stages both count.
+    /// Share of the requests. A request of two stages counts in both.
     share: f64,
     disks: f64,
     /// Mean service of a thread, and the mean remainder of it when a request arrives, in ns.
     service: f64,
     residual: f64,
-    /// The share of their disks that requests over a common disk have in common.
+    /// Of two requests that have a disk in common, the share of their disks that they have in common.
     shared: f64,
     /// By how much the slowest of its threads exceeds the mean one without queueing.
     spread: f64,
@@ -159,7 +159,7 @@ impl ForkJoin {
         Nanos(self.predict(load, &self.requesters(load), unit) as u64)
     }
 
-    /// The best of these units. Where the response with a larger one is as good as the same, it is that.
+    /// The best of these units; of units with about equal responses the largest.
     pub fn choose(&self, load: &Observed<'_>, units: impl Iterator<Item = u64>) -> u64 {
         let requesters = self.requesters(load);
         let responses: Vec<(u64, f64)> =
@@ -209,7 +209,7 @@ impl ForkJoin {
         response
     }
 
-    /// What requests do with a unit: one stage each, but for writes on RAID-5.
+    /// The stages of requests with a unit: one each, except for writes on RAID-5.
     fn stages(&self, sizes: &[Size], unit: u64) -> Vec<ForkStage> {
         let disks = f64::from(self.disks);
         let whole = |share, size: &Size| {

@@ -2,8 +2,8 @@
 //!
 //! At a concurrency of 1 the formula gives 0: spread each request over all disks.
 //!
-//! *Source:* Lee and Katz, "An analytic performance model of disk arrays", 1993, as Chen, Lee, Gibson, Katz and Patterson
-//! give it in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
+//! *Source:* Lee and Katz, "An analytic performance model of disk arrays", 1993, as described by Chen, Lee, Gibson, Katz and Patterson
+//! in "RAID: high-performance, reliable secondary storage", 1994, section 4.4.
 
 use super::{Entry, Question};
 

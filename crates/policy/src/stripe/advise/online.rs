@@ -1,4 +1,4 @@
-//! The on-line advisor: observes one request after the other, and changes the unit when that has paid.
+//! The on-line advisor: observes one request after the other, and changes the unit once the gain exceeds the cost of the change.
 //!
 //! It keeps decaying statistics of sizes and of the number of other requests that a request met, and lets [`ForkJoin`] predict the
 //! response with every unit. It accumulates, request by request, the extra cost of the current unit over each other one; when that
@@ -103,7 +103,7 @@ impl OnLine {
         }
     }
 
-    /// Compares the units, and changes the one in force where that has paid.
+    /// Compares the units, and changes the one in force once that pays.
     fn evaluate(&mut self) {
         self.predict();
         let in_force = self.responses.pop().map_or(0.0, |(_, response)| response);

@@ -21,7 +21,7 @@ const MOST_REPLACED: usize = 64;
 const FIRST_AHEAD: i64 = 8;
 /// Sectors of read-ahead tried first if it evicts its own beginning.
 const FIRST_SMALL: i64 = 16;
-/// Each such step adds the distance divided by this: one of the steps falls into the segment.
+/// Each step of that test adds the distance divided by this, so that one of the steps falls into the segment.
 const SMALL_STEP: i64 = 32;
 /// Sectors of the shortest and the longest request whose cached part shows a segment.
 const REQUESTS: (u32, u32) = (64, 8192);
@@ -29,9 +29,9 @@ const REQUESTS: (u32, u32) = (64, 8192);
 const MISSED: usize = 3;
 /// Rounds of the test whether a reused place outlives others.
 const SURVIVALS: usize = 15;
-/// Maximum rounds in which it does so by chance.
+/// Maximum rounds in which a reused place outlives others by chance.
 const BY_CHANCE: usize = 2;
-/// Minimum rounds in which it does so by rule.
+/// Minimum rounds in which a reused place outlives others by rule.
 const BY_RULE: usize = 12;
 /// Number of tracks on which blocks before a request are tested.
 const ARRIVALS: usize = 9;

@@ -1,6 +1,6 @@
 //! A disk's electronics from the times of its answers: overheads, bus, cache, queue.
 //!
-//! If several settings give the same times, one of them is taken, and the findings say how certain each key is.
+//! If several settings give the same times, one of them is chosen, and the findings say how certain each key is.
 
 mod bench;
 mod cache;
@@ -73,8 +73,8 @@ pub struct LearnedElectronics {
     pub queue: QueueSpec,
     pub zero_latency_read: ZeroLatency,
     pub zero_latency_write: ZeroLatency,
-    /// What a write on the head's track waits for beyond its overhead: for its data, or a shortest seek. Seeks of writes measured
-    /// relative to such a write are longer by that.
+    /// The wait of a write on the head's track beyond its overhead: for its data, or for a shortest seek. Seeks of writes that were measured
+    /// relative to such a write are longer by this time.
     pub write_wait: Nanos,
     pub flushes: Vec<FlushCost>,
     /// Rates of random reads.

@@ -57,7 +57,7 @@ pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
     Some(hits)
 }
 
-/// Learns `[overhead]` and `[bus]`, and what a write on the head's track waits for beyond its overhead.
+/// Learns `[overhead]` and `[bus]`, and the wait of a write on the head's track beyond its overhead.
 pub(super) async fn learn(
     bench: &Bench,
     hits: Option<&Hits>,

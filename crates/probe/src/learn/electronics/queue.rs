@@ -20,11 +20,11 @@ const LEAST_DEPTH: usize = 4;
 const NEAR: f64 = 0.003;
 const NEXT: f64 = 0.01;
 const FAR: f64 = 0.4;
-/// Turns after an access at which a block passes: just gone when the arm has moved, soon, and half a turn later.
+/// Turns after an access at which a block passes the head: just missed when the arm has moved, soon, and half a turn after the access.
 const GONE: f64 = 1.05;
 const SOON: f64 = 0.65;
 const HALF: f64 = 0.5;
-/// Shares of the disk ahead of the arm, behind it, and to where it came from: nearer behind than ahead.
+/// Distances as shares of the disk: to a place ahead of the arm, to a nearer place behind it, and to where the arm came from.
 const AHEAD: f64 = 0.08;
 const BEHIND: f64 = -0.02;
 const FROM: f64 = -0.1;

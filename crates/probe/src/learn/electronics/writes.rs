@@ -39,11 +39,11 @@ const IDLE_RESOLUTION: f64 = 50_000.0;
 const FIRST_START: i64 = 1024;
 /// Turns within which a read ends at a whole turn.
 const WHOLE_TURN: f64 = 0.1;
-/// Tries of a read that does not.
+/// Tries of a read that does not end at a whole turn.
 const LATE_TRIES: usize = 5;
 /// Number of recent writes that show whether the cache is full.
 const RECENT: usize = 24;
-/// Minimum number of slow ones among them if it is: one or two may only be late.
+/// Minimum number of slow ones among them if the cache is full: one or two may only be late.
 const SLOW: usize = 6;
 /// Number of writes from the first slow one on.
 const NEXT: usize = 8;
@@ -51,9 +51,9 @@ const NEXT: usize = 8;
 const NEXT_SLOW: usize = 3;
 /// Pairs of writes whose phases show the disk's work after a write.
 const PAIRS: usize = 15;
-/// Number of flushes that distinguish it from the work of a flush.
+/// Number of flushes that distinguish the work after a write from that of a flush.
 const FLUSHES: usize = 9;
-/// Share of a turn, at either end, that counts as noise and not as such work.
+/// Share of a turn, at either end, that counts as noise and not as work after a write.
 const NO_WORK: f64 = 0.01;
 /// Neighbouring tracks over which the test of an order scatters writes.
 const TRACKS: i64 = 64;

@@ -1,7 +1,7 @@
 //! The dirty runs that wait for the arm, found by number and by block.
 //!
-//! Every read that arrives or begins asks whether a dirty run holds its blocks, of which a drive of today has up to 1,024. Runs
-//! are chained by the part of the disk in which they begin, so that a read looks at a few of them.
+//! Every read that arrives or begins checks whether a dirty run holds its blocks; a drive of today has up to 1,024 runs. Runs
+//! are chained by the part of the disk in which they begin, so that a read checks only a few of them.
 
 use super::Run;
 use headstack_model::Lbn;
@@ -24,7 +24,7 @@ struct ChainedRun {
 #[derive(Debug)]
 pub(super) struct DirtyRuns {
     runs: Slab<ChainedRun>,
-    /// The first run of each chain; a power of two of them, or none where no read asks.
+    /// The first run of each chain: a power of two of chains, or none if reads do not search.
     chains: Vec<u32>,
     /// A part of the disk has two to this power sectors.
     part_shift: u32,
@@ -74,7 +74,7 @@ impl DirtyRuns {
         self.link(number);
     }
 
-    /// Whether one run has all of these blocks. Panics where reads do not ask.
+    /// Whether one run has all of these blocks. Panics if runs are not found by block.
     pub(super) fn hold(&self, start: Lbn, end: Lbn) -> bool {
         if self.runs.is_empty() {
             return false;
@@ -84,7 +84,7 @@ impl DirtyRuns {
             .any(|part| self.chain(part).any(|run| run.start <= start && end <= run.end))
     }
 
-    /// The runs that begin in a part of the disk, and others.
+    /// The runs that begin in a part of the disk, and others of the same chain.
     fn chain(&self, part: u64) -> impl Iterator<Item = &Run> {
         let mut number = self.chains[self.chain_of(part)];
         std::iter::from_fn(move || {

@@ -47,7 +47,7 @@ impl Destage {
         true
     }
 
-    /// A band of which all blocks are dirty, and which may be written now: that of the oldest runs.
+    /// The band of the oldest run, if all its blocks are dirty and it may be written now.
     fn whole_band(&self, cache: &PersistentCache) -> Option<Range<Lbn>> {
         let mut last = Lbn(0)..Lbn(0);
         for slot in self.queue.slots() {
@@ -84,7 +84,7 @@ impl Destage {
         runs.into_iter().fold(band.start, extend) >= band.end
     }
 
-    /// Takes the dirty blocks of a band. Returns the numbers of their runs.
+    /// Moves the dirty blocks of a band from the waiting runs to the batch. Returns the numbers of their runs.
     fn take_band(&mut self, band: &Range<Lbn>) -> Vec<u32> {
         let (mut ids, mut index) = (Vec::new(), 0);
         while let Some(slot) = self.queue.slots().get(index) {
@@ -115,7 +115,7 @@ impl Destage {
         ids
     }
 
-    /// Takes the oldest runs that fit in a record, at least one. Returns their numbers.
+    /// Removes the oldest runs that fit in a record, at least one. Returns their numbers.
     fn take_record(&mut self, extents: usize, sectors: u64) -> Vec<u32> {
         let (mut ids, mut total) = (Vec::with_capacity(extents), 0);
         while let Some(slot) = self.queue.slots().first() {
@@ -133,7 +133,7 @@ impl Destage {
         ids
     }
 
-    /// The access ended: what it wrote is clean.
+    /// Ends the access: what it wrote is clean.
     pub(super) fn finish_batch(&mut self) {
         self.sectors -= self.batch.iter().map(|run| run.end - run.start).sum::<u64>();
         self.batch.clear();

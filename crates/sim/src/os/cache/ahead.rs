@@ -22,7 +22,7 @@ pub(super) struct Reader {
     last: Option<u64>,
 }
 
-/// The neighbourhood of a page in memory, as far as read-ahead needs it.
+/// What read-ahead needs to know about the pages in memory around a page.
 pub(super) trait Memory {
     /// Pages in memory without a gap just before `index`, `most` at most.
     fn before(&self, index: u64, most: u64) -> u64;
@@ -56,7 +56,7 @@ impl Reader {
         self.last = Some(page);
     }
 
-    /// The pages to read at `index`, of which `request` are requested: because that page is missing, or `marked`.
+    /// The pages to read at `index`, of which `request` are requested: because the page is missing, or `marked`.
     pub(super) fn fetch(
         &mut self,
         index: u64,
@@ -98,7 +98,7 @@ impl Reader {
         self.ahead = if self.size > request { self.size - request } else { self.size };
     }
 
-    /// The window, with the next one if the reader would reach its mark at once.
+    /// The present window, joined with the next one if the reader would reach the mark at once.
     fn window(&mut self, index: u64, most: u64) -> Fetch {
         if index == self.start && self.size == self.ahead {
             let next = next_size(self.size, most);

@@ -37,7 +37,7 @@ use write_back::WriteBack;
 pub struct PageCacheActivity {
     /// Pages that readers requested.
     pub wanted_pages: u64,
-    /// Those of them that were in memory when the reader came to them.
+    /// Pages that were in memory when the reader reached them.
     pub hit_pages: u64,
     /// Pages read from the volume.
     pub read_pages: u64,
@@ -57,7 +57,7 @@ enum Purpose {
         first: u64,
         pages: u32,
     },
-    /// To write pages; with its rank in the order of such transfers.
+    /// Writes pages; it has a rank in the order of such transfers.
     WriteBack {
         first: u64,
         pages: u32,
@@ -66,18 +66,18 @@ enum Purpose {
     Flush,
 }
 
-/// How far a request has come.
+/// The progress of a request over its pages.
 #[derive(Clone, Copy, Debug)]
 struct PageWalk {
     /// Pages still to walk over.
     next: u64,
     end: u64,
-    /// Pages that were not in memory when it came to them.
+    /// Number of pages that were not in memory when the walk reached them.
     missed: u64,
     advice: ReadAdvice,
 }
 
-/// Who waits for a transfer, and how urgently.
+/// The process that waits for a transfer, and its priority.
 #[derive(Clone, Copy, Debug)]
 struct TransferSender {
     source: u32,
@@ -96,14 +96,14 @@ impl TransferSender {
 /// The cost of copies between pages and programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyCost {
-    /// For a page.
+    /// Cost of copying a page.
     page: Nanos,
     /// Whether copies wait for the host's processor; else each has a processor of its own.
     waits: bool,
 }
 
 impl CopyCost {
-    /// The cost at a host, of the pages of a volume with blocks of `sector_bytes` bytes.
+    /// The cost at this host for the pages of a volume with blocks of `sector_bytes` bytes.
     pub(crate) fn new(host: &HostSpec, sector_bytes: u32) -> CopyCost {
         let page_bytes = host.page_cache.as_ref().map_or(0, |cache| cache.page_bytes);
         let page = host.copy_time(u64::from(page_bytes.max(sector_bytes)));
@@ -143,7 +143,7 @@ impl Memory for Pages {
 }
 
 impl PageCache {
-    /// RequestTable and transfers for which memory is allocated at the start.
+    /// Number of requests and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
     /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes.
@@ -178,13 +178,13 @@ impl PageCache {
         self.pages.dirty()
     }
 
-    /// Whether the cache serves a request: it does not serve direct ones, and those that are forced to the media.
+    /// Whether the cache serves a request; it does not serve direct ones and those that are forced to the media.
     fn serves(&self, Submission { request, direct, .. }: &Submission) -> bool {
         let fits = request.sectors > 0 && request.end().0 <= self.sectors;
         request.op == Op::Flush || (fits && !request.fua && (!direct || self.buffer_direct))
     }
 
-    /// A request bypasses the cache: pages that a write makes stale are dropped.
+    /// Drops the pages that a request makes stale which bypasses the cache.
     fn invalidate(&mut self, request: &Request) {
         if request.op == Op::Write && request.end().0 <= self.sectors {
             let (first, end) = self.span(request);
@@ -241,7 +241,7 @@ impl PageCache {
         }
     }
 
-    /// Accounts the time that a job waited: as the transfer's it waited for, or as waiting for others.
+    /// Accounts for the time that a job waited: as the time split of the transfer it waited for, or as waiting for others.
     fn account(&mut self, now: Instant, job: u32, how: Option<&Completion>) {
         let job = &mut self.requests[job];
         match how {
@@ -278,7 +278,7 @@ impl PageCache {
         }
     }
 
-    /// A request's data will have been copied at `until`.
+    /// Ends a request when its data have been copied, at `until`.
     fn end_at(&mut self, until: Instant, job: u32) {
         self.requests[job].completion.completed = until;
         self.copying.add(until, job);
@@ -329,7 +329,7 @@ impl PageCache {
         }
     }
 
-    /// Reads pages for a job that misses its page or finds it marked.
+    /// Reads pages for a job whose page is missing or marked.
     fn read_ahead(&mut self, job: u32, marked: bool) {
         let (source, PageWalk { next, end, advice, .. }) =
             (self.requests[job].source, self.requests[job].state);

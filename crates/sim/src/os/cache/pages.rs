@@ -31,10 +31,10 @@ pub(super) struct Pages {
     frames: Slab<Page>,
     /// Frames by a hash of their page's number: the first of each chain.
     buckets: Vec<u32>,
-    /// The next page to be evicted is in front.
+    /// The pages by last use; the next one to be evicted is in front.
     recency: Recency,
     dirty: Tree,
-    /// Dirty pages, that which is dirty for longest in front.
+    /// Dirty pages; the one that has been dirty for longest is in front.
     ages: Recency,
     dirty_count: usize,
     written_back_count: usize,
@@ -162,7 +162,7 @@ impl Pages {
         }
     }
 
-    /// Makes a page dirty, which it was not.
+    /// Makes a clean page dirty.
     pub(super) fn soil(&mut self, frame: u32, now: Instant) {
         let page = self.get_mut(frame);
         (page.dirty, page.dirtied) = (true, now);
@@ -191,7 +191,7 @@ impl Pages {
         self.dirty.at_or_after(index)
     }
 
-    /// The time since which the oldest dirty page is dirty; `Instant::MAX` without one.
+    /// Since when the oldest dirty page has been dirty; `Instant::MAX` without one.
     pub(super) fn dirty_since(&self) -> Instant {
         self.ages.front().map_or(Instant::MAX, |frame| self.get(frame).dirtied)
     }

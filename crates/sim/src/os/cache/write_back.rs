@@ -31,9 +31,9 @@ pub(super) struct WriteBack {
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     job: u32,
-    /// Pages dirty since then or earlier are its business.
+    /// The flush waits for pages that have been dirty since then or earlier.
     until: Instant,
-    /// All its pages are in transfers before this one, once these have started.
+    /// The flush waits for transfers before this one, once all its pages are in transfers.
     before: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl WriteBack {
         }
     }
 
-    /// When the flusher looks for old pages next: at a multiple of its interval, while there is a dirty page.
+    /// When the flusher next searches for old pages: at a multiple of its interval, while there is a dirty page.
     pub(super) fn next_tick(&self, pages: &Pages) -> Instant {
         if pages.dirty() == 0 || self.interval == Nanos::ZERO {
             return Instant::MAX;
@@ -73,7 +73,7 @@ impl WriteBack {
         self.destages.end(turn);
     }
 
-    /// The time up to which dirty pages are to be written; everything if there are too many.
+    /// Pages that became dirty up to this time are to be written; all pages if there are too many.
     fn written_until(&self, pages: &Pages, starved: bool) -> Option<Instant> {
         if pages.dirty() > self.background || !self.throttled.is_empty() || starved {
             return Some(Instant::MAX);
@@ -85,7 +85,7 @@ impl WriteBack {
 }
 
 impl PageCache {
-    /// Makes the pages of a write dirty, after the writers that wait for that, unless the job is the first of them.
+    /// Makes the pages of a write dirty. If other writers wait for that, the write waits behind them, unless it is the first of them.
     pub(super) fn dirty_pages(&mut self, now: Instant, job: u32, first_in_line: bool) {
         let request = self.requests[job].completion.request;
         let (first, end) = self.span(&request);
@@ -181,7 +181,7 @@ impl PageCache {
         true
     }
 
-    /// The first page from the cursor on, wrapping once, that is dirty since `until` or earlier and not in a transfer.
+    /// The first page from the cursor on, wrapping once, that has been dirty since `until` or earlier and is not in a transfer.
     fn next_old(&self, until: Instant) -> Option<u64> {
         let is_due = |frame: u32| {
             let page = self.pages.get(frame);

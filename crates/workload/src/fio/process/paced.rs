@@ -1,12 +1,12 @@
-//! When a job issues that has rates, pauses, arrivals, flushes, two directions or strides. The code is apart from that of plain jobs, which
-//! then needs less of the instruction cache.
+//! When a job with rates, pauses, arrivals, flushes, two directions or strides issues. The code is separate from that of plain jobs,
+//! which then needs less of the instruction cache.
 
 use headstack_model::Instant;
 
 use super::{Hold, Process, Step, Then};
 use crate::fio::settings::{Settings, WRITE};
 
-/// What a job that is not plain does next.
+/// The next action of a job that is not plain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Due {
     /// A request in this direction.
@@ -19,10 +19,10 @@ pub(super) enum Due {
 pub(super) struct FlushState {
     /// Writes between two flushes; 0 for none.
     every: [u64; 2],
-    /// Writes issued at the last one.
+    /// Number of writes issued before the last flush.
     pub(super) flushed_at: u64,
     pub(super) at_end: bool,
-    /// Flushes issued at the end of the pass, of a file each.
+    /// Flushes issued at the end of the pass, one per file.
     pub(super) ended: usize,
 }
 
@@ -45,7 +45,7 @@ impl FlushState {
 }
 
 impl Process {
-    /// What a job that is not plain does next. For nothing, it sets a hold that says why.
+    /// The next action of a job that is not plain. If there is none, it sets a hold with the reason.
     #[inline(never)]
     pub(super) fn due(&mut self, now: Instant) -> Due {
         self.rates.end_ramp(now);
@@ -112,7 +112,7 @@ impl Process {
         self.decided.take()
     }
 
-    /// Counts a request for what decides when the next one comes.
+    /// Counts an issued request for the rates, pauses and flushes that determine when the next one is due.
     #[inline(never)]
     pub(super) fn note_issue(&mut self, at: usize, bytes: u64) {
         self.stride.iter_mut().for_each(|stride| stride.count(bytes));

@@ -62,7 +62,7 @@ impl Rw {
     }
 }
 
-/// What a job says to the kernel about its reads.
+/// A job's advice to the kernel about its reads.
 ///
 /// *Source:* fio 3.33, `td_io_open_file`: without a value the kind of the pattern, which is random for `rand…` only.
 #[derive(Clone, Copy, Debug, Default)]

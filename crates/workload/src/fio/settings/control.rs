@@ -1,4 +1,4 @@
-//! How many requests are outstanding, what they carry, and how jobs depend on each other.
+//! How many requests are outstanding, their force unit access and flushes, and how jobs depend on each other.
 
 use crate::fio::engine::{Engine, PSYNC};
 
@@ -6,7 +6,7 @@ use crate::fio::engine::{Engine, PSYNC};
 pub(in crate::fio) struct EngineQueue {
     pub(in crate::fio) engine: Engine,
     pub(in crate::fio) iodepth: u64,
-    /// To how many the queue drains before it is filled again; 0 for `iodepth`.
+    /// Number of outstanding requests to which the queue drains before it is filled again; 0 for `iodepth`.
     pub(in crate::fio) low: u64,
     /// Completions waited for at a time.
     pub(in crate::fio) complete_min: u64,

@@ -49,7 +49,7 @@ impl Default for FileNames {
 }
 
 impl FileNames {
-    /// Whether nothing is said of names and number.
+    /// Whether neither names nor a number are given.
     pub(in crate::fio) fn are_default(&self) -> bool {
         self.list.is_none() && self.folder.is_none() && self.format.is_none() && self.number == 1
     }
@@ -97,7 +97,7 @@ pub(in crate::fio) fn split_names(list: &str) -> Vec<String> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fio) struct FileArea {
     pub(in crate::fio) size: Amount,
-    /// What a clone transfers.
+    /// The amount that a clone transfers.
     pub(in crate::fio) io_size: Amount,
     /// Bytes of each file.
     pub(in crate::fio) file_size: Option<(u64, u64)>,
@@ -112,7 +112,7 @@ impl FileArea {
         self.size.fixed() > 0 || self.file_size.is_some()
     }
 
-    /// Where a clone begins in a file of this length. What is given in percent is rounded up to a request.
+    /// Where a clone begins in a file of this length. A start in percent is rounded up to a request.
     pub(in crate::fio) fn start(&self, clone: u64, file_bytes: u64, least: u64) -> u64 {
         let further = self.offset_increment.bytes(file_bytes).saturating_mul(clone);
         let start = self.offset.bytes(file_bytes).saturating_add(further);

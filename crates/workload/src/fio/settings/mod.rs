@@ -22,7 +22,7 @@ pub(super) use zones::{ZoneMode, ZoneResets};
 use super::own::Own;
 use crate::ReadAdvice;
 
-/// All that is honoured, of one job.
+/// The honoured keys of one job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     /// Whether `k` is 1000.
@@ -68,7 +68,7 @@ impl Settings {
         self.direct || self.queue.engine.past_cache
     }
 
-    /// What fio says to the kernel about the reads of a job.
+    /// The advice that fio gives the kernel about the reads of a job.
     pub(super) fn read_advice(&self) -> ReadAdvice {
         match self.fadvise {
             FadviseHint::Always(advice) => advice,

@@ -48,13 +48,13 @@ pub(in crate::fio) enum RateProcess {
     Poisson,
 }
 
-/// The most that a job issues a second, by direction; 0 for any amount.
+/// Maximum rate at which a job issues, by direction; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fio) struct RateLimits {
     pub(in crate::fio) bytes: [u64; 3],
     pub(in crate::fio) requests: [u64; 3],
     pub(in crate::fio) process: RateProcess,
-    /// Whether a pause is not caught up with.
+    /// Whether a job does not catch up after a pause.
     pub(in crate::fio) forgives_pauses: bool,
 }
 

@@ -10,7 +10,7 @@ const SIZES_MAX: usize = 64;
 pub(in crate::fio) struct SizePriority {
     bytes: u64,
     percent: u64,
-    /// Whether the class is that of high priority, and the duration limit; `None` for those of all requests in percent.
+    /// Whether the class is that of high priority, and the duration limit; `None` for the class and limit of the requests in percent.
     own: Option<(bool, u8)>,
 }
 
@@ -76,13 +76,13 @@ pub(in crate::fio) struct JobPriority {
     pub(in crate::fio) percent: [u64; 3],
     /// By size of request, in place of `percent`; empty for none.
     pub(in crate::fio) by_size: [Vec<SizePriority>; 3],
-    /// Whether the class of those in percent is that of high priority.
+    /// Whether the class of the requests in percent is that of high priority.
     pub(in crate::fio) by_percent: bool,
-    /// The duration limit of those in percent.
+    /// The duration limit of the requests in percent.
     pub(in crate::fio) limit_by_percent: u64,
-    /// Linux's class of the others; 0 for none.
+    /// Linux's class of the other requests; 0 for none.
     pub(in crate::fio) class_of_job: u64,
-    /// The duration limit of the others.
+    /// The duration limit of the other requests.
     pub(in crate::fio) limit_of_job: u64,
 }
 
@@ -105,7 +105,7 @@ impl JobPriority {
     /// Linux's class of requests that are served while no other waits.
     pub(in crate::fio) const IDLE: u64 = 3;
 
-    /// Whether both keys are given of which fio allows one.
+    /// Whether both of two keys are given of which fio allows only one.
     pub(in crate::fio) fn contradict(&self) -> bool {
         self.percent.iter().any(|percent| *percent > 0) && self.by_size.iter().any(|list| !list.is_empty())
     }
@@ -143,7 +143,7 @@ impl JobPriority {
         }
     }
 
-    /// The priority of a request that is of those in percent. `drawn` is a number from 1 to [`JobPriority::percent`].
+    /// The priority of a request in percent. `drawn` is a number from 1 to [`JobPriority::percent`].
     fn in_percent(&self, at: usize, bytes: u64, drawn: u64) -> RequestPriority {
         let mut last = 0;
         let mut ends = self.by_size[at].iter().filter(|one| one.bytes == bytes).map(|one| {
@@ -160,7 +160,7 @@ impl JobPriority {
 #[derive(Clone, Debug)]
 pub(in crate::fio) struct IssuedPriorities {
     usual: RequestPriority,
-    /// Where some requests have another one.
+    /// The priorities if some requests have another one.
     shares: Option<Box<JobPriority>>,
 }
 

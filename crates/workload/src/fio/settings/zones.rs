@@ -26,7 +26,7 @@ impl ZoneMode {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fio) struct ZoneRules {
     pub(in crate::fio) mode: ZoneMode,
-    /// Bytes of a zone, 0 for what the disk has; of a stride, bytes to transfer in one.
+    /// Bytes of a zone, 0 for the disk's own; of a stride, bytes to transfer in one.
     pub(in crate::fio) size: u64,
     /// Bytes of a zone of a stride; 0 for `size`.
     pub(in crate::fio) range: u64,
@@ -34,7 +34,7 @@ pub(in crate::fio) struct ZoneRules {
     pub(in crate::fio) skip: u64,
     /// The most zones written in part at a time; 0 for the limit of the disk.
     pub(in crate::fio) open_max: u64,
-    /// Whether reads go where nothing was written.
+    /// Whether reads may go where nothing was written.
     pub(in crate::fio) read_beyond: bool,
     pub(in crate::fio) resets: ZoneResets,
 }

@@ -81,7 +81,7 @@ impl Bonnie {
         Box::new(pieces(self.file_bytes, self.chunk_bytes).flat_map(chunk))
     }
 
-    /// The seeks of a child: as many as each other one's, and the first ones have the rest.
+    /// The seeks of a child: an equal share; the first children take the remainder.
     fn seek(self, child: u32) -> ProcessCalls {
         let children = u64::from(self.children);
         let seeks = self.seeks / children + u64::from(u64::from(child) < self.seeks % children);

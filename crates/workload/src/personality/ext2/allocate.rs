@@ -50,7 +50,7 @@ pub struct Ext2Volume {
 }
 
 impl Ext2Volume {
-    /// The file system as mke2fs makes it, with its root (directory 0) and `lost+found`. Growing files get blocks in advance if
+    /// The file system as mke2fs creates it, with its root (directory 0) and `lost+found`. Growing files get blocks in advance if
     /// `preallocates`.
     ///
     /// *Errors:* the first group has no room for the two directories.
@@ -123,7 +123,7 @@ impl Ext2Volume {
         self.touch(self.geometry.first_block, false);
     }
 
-    /// A free inode of the directory's group, or of one that a search by powers of two, and then one by one, finds.
+    /// A free inode: in the directory's group, or in one found by a search by powers of two and then one by one.
     fn inode_near(&mut self, group: u32) -> Result<u32, Ext2Error> {
         let groups = self.geometry.groups;
         let powers = (0..31).map(|power| 1u32 << power).take_while(|step| *step < groups);
@@ -151,7 +151,7 @@ impl Ext2Volume {
         (inode - 1) / self.geometry.inodes_per_group
     }
 
-    /// Makes an empty file in a directory; directory 0 is the root. A file of this number must not exist.
+    /// Creates an empty file in a directory; directory 0 is the root. No file of this number may exist.
     ///
     /// *Errors:* the file system has no free inode, or no block for a longer directory.
     pub fn create(&mut self, file: u32, directory: u32) -> Result<(), Ext2Error> {
@@ -164,7 +164,7 @@ impl Ext2Volume {
         Ok(())
     }
 
-    /// Makes a directory in the root: in the group with the most free blocks of those that have at least the mean of free inodes.
+    /// Creates a directory in the root: of the groups with at least the mean number of free inodes, in the one with the most free blocks.
     ///
     /// *Errors:* as [`Ext2Volume::create`].
     pub fn make_directory(&mut self, directory: u32) -> Result<(), Ext2Error> {
@@ -205,7 +205,7 @@ impl Ext2Volume {
         added
     }
 
-    /// Writes to a file up to byte `bytes`: lengthens it if it is shorter. There are no holes.
+    /// Extends a file to byte `bytes` if it is shorter. There are no holes.
     ///
     /// *Errors:* the file system is full; what fitted stays in the file.
     pub fn write_to(&mut self, file: u32, bytes: u64) -> Result<(), Ext2Error> {
@@ -263,7 +263,7 @@ impl Ext2Volume {
         }
     }
 
-    /// Deletes a file with its name. Returns its blocks of pointers, which are no metadata any more.
+    /// Deletes a file with its name. Returns its blocks of pointers, which are then no longer metadata.
     pub fn delete(&mut self, file: u32) -> Vec<u32> {
         let Some(mut gone) = self.files.remove(&file) else { return Vec::new() };
         gone.release_ahead(&mut self.space);

@@ -1,4 +1,4 @@
-//! What programs do with files, and what that costs the processor.
+//! Calls of programs on files, and their processor time.
 
 use headstack_model::Nanos;
 
@@ -20,10 +20,10 @@ pub enum FileCall {
         file: u32,
         /// The first byte.
         offset: u64,
-        /// What lies behind the file's end is not read.
+        /// Number of bytes; those beyond the file's end are not read.
         bytes: u64,
     },
-    /// Writes to a file, and lengthens it if that reaches behind its end.
+    /// Writes to a file, and extends it if the write reaches beyond its end.
     Write {
         /// The file.
         file: u32,
@@ -32,9 +32,9 @@ pub enum FileCall {
         /// How much.
         bytes: u64,
     },
-    /// Ends the use of a file.
+    /// Closes a file.
     Close(u32),
-    /// Removes a file and its name.
+    /// Deletes a file with its name.
     Delete(u32),
     /// Reads from the device itself, below the file system and through the page cache.
     ReadDevice {
@@ -50,7 +50,7 @@ pub enum FileCall {
 /// The calls of a process.
 pub type ProcessCalls = Box<dyn Iterator<Item = FileCall>>;
 
-/// Processes that run side by side, and the work by which their rate is measured. The next phase begins when all have ended.
+/// Processes that run in parallel, and the work by which their rate is measured. The next phase begins when all have ended.
 pub struct BenchmarkPhase {
     /// The name in results.
     pub name: &'static str,

@@ -13,7 +13,7 @@ pub enum PointerBlock {
     Double,
     /// A block that the double indirect one points to.
     DoubleLeaf(u32),
-    /// Points to blocks as the double indirect one is.
+    /// Points to blocks that each point to blocks, as the double indirect one does.
     Triple,
     /// A block that the triple indirect one points to.
     TripleBranch(u32),
@@ -54,14 +54,14 @@ pub(super) struct Ext2File {
     pub(super) bytes: u64,
     pub(super) blocks: Vec<u32>,
     pub(super) pointers: BTreeMap<PointerBlock, u32>,
-    /// The block that the file got last.
+    /// The block that was allocated to the file last.
     pub(super) last: Option<u32>,
     /// The first preallocated block, and how many follow it, itself included.
     pub(super) ahead: (u32, u32),
 }
 
 impl Ext2File {
-    /// Gives the file a block near its last one; a new file one near `start`.
+    /// Allocates a block for the file near its last one; for a new file near `start`.
     ///
     /// The block, or nothing if the file system is full.
     pub(super) fn allocate(&mut self, space: &mut Ext2Space, start: u32, preallocates: u32) -> Option<u32> {
@@ -83,7 +83,7 @@ impl Ext2File {
         Some(block)
     }
 
-    /// Frees the preallocated blocks.
+    /// Frees the file's preallocated blocks.
     pub(super) fn release_ahead(&mut self, space: &mut Ext2Space) {
         let (next, count) = std::mem::take(&mut self.ahead);
         (next..next + count).for_each(|block| space.release(block));

@@ -5,7 +5,7 @@
 //! Inodes, directories and blocks of pointers stay where they are. A file that is no longer hot gets blocks near its inode.
 //!
 //! *Source:* C. Staelin, "High performance file system design" (iPcress; Princeton TR-347-91, 1991), as R. S. Gray's thesis of 2000
-//! describes it: temperature and the centre of the disk. The order within the area and the way back are ours.
+//! describes it: temperature and the centre of the disk. The order within the area and the way out of it are ours.
 
 use super::allocate::{Ext2Error, Ext2Volume};
 use super::file::PointerBlock;
@@ -52,7 +52,7 @@ pub struct RelocatedFile {
 }
 
 impl Ext2Volume {
-    /// Reserves free blocks together for hot files, as near the middle of the file system as the tables of its group permit.
+    /// Reserves adjacent free blocks for hot files, as near the middle of the file system as the tables of its group permit.
     ///
     /// *Errors:* the middle group has no such area, or one is reserved already.
     pub fn reserve_hot_area(&mut self, blocks: u32) -> Result<(), Ext2Error> {
@@ -97,8 +97,8 @@ impl Ext2Volume {
         })
     }
 
-    /// Re-allocates the hottest files to the area until no further one has room, and those that lie there and are no longer among
-    /// them near their inodes. Returns the files whose blocks have changed; the caller reads the data of all before it writes any.
+    /// Reallocates the hottest files to the area until no further one has room, and moves files that are in it and no longer among
+    /// them to blocks near their inodes. Returns the files whose blocks have changed; the caller reads the data of all before it writes any.
     ///
     /// *Errors:* too few blocks are free for the files that leave; then nothing has changed.
     pub fn move_hot_files(
@@ -156,7 +156,7 @@ impl Ext2Volume {
         placed
     }
 
-    /// Frees a file's data blocks but for those in the area, which stay reserved, and those that it has in advance.
+    /// Frees a file's data blocks, except those in the area, which stay reserved, and frees those that it has in advance.
     fn release_data(&mut self, file: u32) {
         let Some(open) = self.files.get_mut(&file) else { return };
         open.release_ahead(&mut self.space);
@@ -180,7 +180,7 @@ impl Ext2Volume {
         found.ok_or(Ext2Error::NoBlock)
     }
 
-    /// Notes the metadata that a relocation changes: bitmaps, counts, and what points to the data.
+    /// Records the metadata that a relocation changes: bitmaps, counts, and pointers to the data.
     fn touch_relocated(&mut self, moved: &RelocatedFile) {
         let area = self.hot_area();
         for block in moved.from.iter().chain(&moved.to).filter(|block| !area.contains(block)) {
@@ -195,7 +195,7 @@ impl Ext2Volume {
     }
 }
 
-/// The block, if its pointers lead to data.
+/// The block, if its pointers are to data.
 fn leaf((kind, block): (PointerBlock, u32)) -> Option<u32> {
     let leads_to_data =
         matches!(kind, PointerBlock::Single | PointerBlock::DoubleLeaf(_) | PointerBlock::TripleLeaf(_));

@@ -1,4 +1,4 @@
-//! Metadata in memory: blocks that were read or made stay, and changed ones are written at the next interval after their age.
+//! Metadata in memory: blocks that were read or created stay, and changed ones are written at the first interval after a certain age.
 
 use headstack_model::{Instant, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub(super) struct MetadataBuffers {
 }
 
 impl MetadataBuffers {
-    /// Holds a block; whether it was not in memory before.
+    /// Holds a block; returns whether it was not in memory before.
     pub(super) fn hold(&mut self, block: u32) -> bool {
         self.held.insert(block)
     }
@@ -32,7 +32,7 @@ impl MetadataBuffers {
         self.changed.remove(&block);
     }
 
-    /// When changed blocks are searched next; never if none is changed.
+    /// When changed blocks are next searched for; never if none is changed.
     pub(super) fn next_search(&self) -> Instant {
         match self.changed.is_empty() {
             true => Instant::MAX,

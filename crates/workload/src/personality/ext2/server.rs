@@ -39,7 +39,7 @@ pub struct RelocationRecord {
 
 #[derive(Clone, Debug, Default)]
 struct ServerClient {
-    /// Requests that are left of its access.
+    /// Remaining requests of its access.
     requests: VecDeque<Request>,
     /// When its access reaches the disk.
     ready: Instant,
@@ -52,7 +52,7 @@ enum MoveState {
     None,
     /// Accesses that have begun are served to their end.
     Draining,
-    /// Since this time.
+    /// Files have been moved since this time.
     Moving(Instant),
 }
 
@@ -210,7 +210,7 @@ impl FileServer {
         self.shape.moves_files && self.period_at(now) > self.relocations.len()
     }
 
-    /// Ends a move, or begins one that is due once no access is left.
+    /// Ends a move, or begins one that is due when no access is left.
     fn advance_move(&mut self, now: Instant, is_over: bool) {
         let is_idle = self.clients.iter().all(|client| !client.has_access);
         match self.move_state {

@@ -3,7 +3,7 @@
 use super::hot_files::RelocatedFile;
 use std::collections::BTreeMap;
 
-/// Blocks in memory; the one that was used longest ago gives way.
+/// Blocks in memory; the least recently used one is evicted.
 #[derive(Clone, Debug)]
 pub(super) struct ServerCache {
     most: usize,
@@ -18,7 +18,7 @@ impl ServerCache {
         ServerCache { most, uses: 0, use_of: BTreeMap::new(), block_of: BTreeMap::new() }
     }
 
-    /// Holds a block from now on; whether it was held before.
+    /// Holds a block from now on; returns whether it was held before.
     pub(super) fn hold(&mut self, block: u32) -> bool {
         self.uses += 1;
         let before = self.use_of.insert(block, self.uses);
@@ -32,7 +32,7 @@ impl ServerCache {
         before.is_some()
     }
 
-    /// Holds blocks under new numbers, each where its old one was held.
+    /// Renumbers moved blocks: the new number takes the place of the old one.
     pub(super) fn rename(&mut self, moved: &[RelocatedFile]) {
         let pairs = || moved.iter().flat_map(|file| file.from.iter().zip(&file.to));
         // A new number can be the old one of another file, so all are removed before any is added.

@@ -1,4 +1,4 @@
-//! What a file server holds, and who asks.
+//! The contents and the clients of a file server.
 
 use super::allocate::{Ext2Error, Ext2Volume};
 use crate::dist::{Distribution, DistributionError, Popularity};
@@ -7,16 +7,16 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
-/// What a server holds, and who asks.
+/// The contents and the clients of a file server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileServerShape {
     /// Number of files.
     pub files: u32,
-    /// Directories in which they are, each file in one that is drawn.
+    /// Number of directories; each file is in a randomly drawn one.
     pub directories: u32,
     /// Bytes of a file.
     pub file_bytes: Distribution<f64>,
-    /// How accesses are shared out among files, whatever their size.
+    /// How accesses are distributed over files, whatever their size.
     pub popularity: Popularity,
     /// Share of accesses that rewrite the file, 0 to 1.
     pub write_share: f64,
@@ -30,7 +30,7 @@ pub struct FileServerShape {
     pub clients: u32,
     /// Time of an access before its first request: the client, the network and the server's processor.
     pub host_time: Nanos,
-    /// Blocks in the middle that no file has, but for hot ones if `moves_files`.
+    /// Blocks in the middle that no file gets, except hot ones if `moves_files`.
     pub reserved_blocks: u32,
     /// Whether hot files are moved at the end of a period.
     pub moves_files: bool,
@@ -72,7 +72,7 @@ pub(super) fn check(shape: &FileServerShape) -> Result<(), FileServerError> {
     }
 }
 
-/// Makes the directories and files.
+/// Creates the directories and files.
 pub(super) fn populate(
     mut volume: Ext2Volume,
     shape: &FileServerShape,

@@ -22,7 +22,7 @@ enum ProcessState {
     /// The processor must work for this long.
     Computing(Nanos),
     Until(Instant),
-    /// For its request.
+    /// Waits for its request.
     Waiting,
     Ended,
 }
@@ -34,7 +34,7 @@ struct FileProcess {
     source: u32,
 }
 
-/// The benchmark's phases, one after the other, on one volume. Each process is a source of its own; source 0 is the file system.
+/// The benchmark's phases, one after the other, on one volume. Each process is a separate source; source 0 is the file system.
 pub struct Ext2Session {
     volume: Ext2Volume,
     first: Lbn,
@@ -150,7 +150,7 @@ impl Ext2Session {
         true
     }
 
-    /// Moves a process to where it waits; returns what the load has to answer for it.
+    /// Advances a process until it waits; returns the load's answer to the poll for it.
     fn advance(&mut self, now: Instant, number: usize) -> Option<Poll> {
         loop {
             match self.processes[number].state {
@@ -175,7 +175,7 @@ impl Ext2Session {
         }
     }
 
-    /// Makes the steps of a call.
+    /// Splits a call into steps.
     fn expand(&mut self, now: Instant, number: usize, call: FileCall) {
         let mut done = Ok(());
         match call {
@@ -214,7 +214,7 @@ impl Ext2Session {
         }
     }
 
-    /// Changes the metadata that a call has touched; blocks that are on the disk alone are read first.
+    /// Changes the metadata that a call has touched; blocks that are not in memory are read first.
     fn change_metadata(&mut self, now: Instant, number: usize) {
         let bytes = self.block_bytes();
         for (block, is_new) in self.volume.take_touched() {
@@ -226,7 +226,7 @@ impl Ext2Session {
         }
     }
 
-    /// Makes a request of each run of adjacent blocks of a file.
+    /// Makes one request of each run of adjacent blocks of a file.
     fn transfer(&mut self, number: usize, op: Op, file: u32, offset: u64, bytes: u64) {
         let block_bytes = self.block_bytes();
         let blocks = self.volume.blocks_of(file);

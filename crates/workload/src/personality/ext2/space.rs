@@ -2,7 +2,7 @@
 
 use super::geometry::Ext2Geometry;
 
-/// Blocks of a byte of the bitmap, which the allocator searches for whole.
+/// Blocks of a byte of the bitmap, for which the allocator searches as a whole.
 const BYTE: u32 = 8;
 
 /// Blocks after the goal that are searched one by one, up to a multiple of this number. *Source:* Linux 2.2, `ext2_new_block`.
@@ -74,8 +74,8 @@ impl Ext2Space {
         self.free_blocks[self.geometry.group_of(block) as usize] += 1;
     }
 
-    /// The free block that a file with this goal gets: the goal, the next free one near it, the start of eight free ones behind it
-    /// in the group, any behind it, then the same from the start of each group that follows.
+    /// The free block for a file with this goal: the goal, the next free one near it, the start of eight free ones behind it
+    /// in the group, any one behind it, then the same from the start of each following group.
     pub(super) fn find(&self, goal: u32) -> Option<u32> {
         let goal = goal.clamp(self.geometry.first_block, self.geometry.blocks - 1);
         let group = self.geometry.group_of(goal);

@@ -1,7 +1,7 @@
-//! Ageing: a file system after files were made and removed for a long time.
+//! Ageing: the state of a file system after files were created and deleted for a long time.
 //!
-//! Files are drawn at random until a share of the disk is in use. Then a file drawn at random is removed and others are made, again and
-//! again. Some large files are written in pieces, several of them in turn. Nothing of it is transferred: only the places of blocks matter.
+//! Files are created at random until a share of the disk is in use. Then, repeatedly, a randomly drawn file is deleted and others are
+//! created. Some large files are written in pieces, several of them in turn. Nothing is transferred: only the places of blocks matter.
 //!
 //! *Source:* the method (a load that makes and removes files over time at a given utilisation) is that of K. Smith and M. Seltzer, "File
 //! system aging" (SIGMETRICS 1997); sizes are an assumption.
@@ -13,7 +13,7 @@ use crate::shape::generator;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-/// What a file system went through.
+/// How a file system is aged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgeingPlan {
     /// Share of the blocks after the heads of groups that is in use in the end, excluded blocks counted as blocks.
@@ -28,18 +28,18 @@ pub struct AgeingPlan {
     pub seed: u64,
 }
 
-/// Chance of a file to be large.
+/// Probability that a file is large.
 const LARGE: f64 = 0.2;
 
 /// Bytes of small and of large files.
 const SMALL_BYTES: (u64, u64) = (1 << 10, 64 << 10);
 const LARGE_BYTES: (u64, u64) = (256 << 10, 4 << 20);
 
-/// Files that grow at a time, and by how much in turn.
+/// Number of files that grow at the same time, and the bytes by which each grows in its turn.
 const GROWING: usize = 4;
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// A file that is not as long yet as it will be.
+/// A file that has not reached its final length.
 struct Growing {
     handle: Handle,
     left: u64,
@@ -80,7 +80,7 @@ pub fn age<P: Iterator<Item = Call>>(session: &mut Session<P>, plan: AgeingPlan)
     }
 }
 
-/// Adds files of a directory written in turn, a piece of 64 KB of each after the other, of which nothing is in memory.
+/// Adds files to a directory that are written in turn, a piece of 64 KB of each after the other. Nothing of them is in memory.
 pub fn add_files_grown_in_turn<P: Iterator<Item = Call>>(
     session: &mut Session<P>,
     files: &[(Handle, u64)],
@@ -98,7 +98,7 @@ pub fn add_files_grown_in_turn<P: Iterator<Item = Call>>(
 }
 
 impl Ager {
-    /// Makes files until no more blocks than these are free.
+    /// Creates files until at most `least_free` blocks are free.
     fn fill<P: Iterator<Item = Call>>(&mut self, session: &mut Session<P>, least_free: u32) {
         while session.layout.free_blocks() > least_free && !session.is_full() {
             self.make(session);
@@ -142,7 +142,7 @@ impl Ager {
         session.lengthen(handle, bytes);
     }
 
-    /// Removes a file drawn at random.
+    /// Deletes a randomly drawn file.
     fn remove<P: Iterator<Item = Call>>(&mut self, session: &mut Session<P>) {
         if self.files.is_empty() {
             return;

@@ -17,7 +17,7 @@ pub(super) struct Search<'a> {
     pub(super) follows: bool,
     /// Number of all blocks of the file not allocated yet, including the wanted ones and their indirect blocks.
     pub(super) rest: u32,
-    /// Whether the file continues in a free traxtent where it cannot continue behind its last block.
+    /// Whether the file continues in a free traxtent if it cannot continue behind its last block.
     pub(super) preallocates: bool,
 }
 
@@ -55,7 +55,7 @@ impl Search<'_> {
         first.map(|first| self.run(first, wanted))
     }
 
-    /// The first block of the closest traxtent of which all is free.
+    /// The first block of the closest traxtent that is wholly free.
     pub(super) fn free_traxtent(&self, preferred: u32) -> Option<u32> {
         let whole = |block: u32| {
             let blocks = self.tracks.blocks_left(block);
@@ -87,7 +87,7 @@ impl Search<'_> {
         (blocks <= self.tracks.longest_blocks()).then(|| self.closest(preferred, holds)).flatten()
     }
 
-    /// Free blocks from a free one on; to its track's end, where blocks on two tracks are excluded.
+    /// Free blocks from a free one on, up to the end of its track if blocks on two tracks are excluded.
     fn run(&self, first: u32, most: u32) -> Run {
         let most =
             if self.variant.excludes_blocks() { most.min(self.tracks.blocks_left(first)) } else { most };

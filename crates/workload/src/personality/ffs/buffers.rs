@@ -12,11 +12,11 @@ const ALL: Sectors = Sectors::MAX;
 struct Buffer {
     /// Sectors that were requested, or are valid.
     requested: Sectors,
-    /// Sectors that are there.
+    /// Sectors whose data are in the buffer.
     valid: Sectors,
     /// Whether some of it waits to be written.
     dirty: bool,
-    /// Whether it is in the list of those that may go.
+    /// Whether it is in the list of buffers that may be evicted.
     listed: bool,
 }
 
@@ -69,14 +69,14 @@ impl Buffers {
         }
     }
 
-    /// A block that was written, and so is valid.
+    /// Records that a block was written, and is valid.
     pub(super) fn write(&mut self, block: u32) {
         let listed = self.of[block as usize].listed;
         self.of[block as usize] = Buffer { requested: ALL, valid: ALL, dirty: true, listed };
         self.list(block);
     }
 
-    /// A block of which nothing waits to be written any more.
+    /// Records that nothing of a block waits to be written any more.
     pub(super) fn clean(&mut self, block: u32) {
         self.of[block as usize].dirty = false;
     }

@@ -61,12 +61,12 @@ impl Directories {
         Directories { of: Vec::new(), inodes: vec![Numbers::default(); groups as usize], embedded: false }
     }
 
-    /// The same with inodes in the blocks of their names.
+    /// The same directories, with inodes in the blocks of their names.
     pub(super) fn with_embedded_inodes(self) -> Directories {
         Directories { embedded: true, ..self }
     }
 
-    /// A new entry of a directory, and the group of its inode. The directory grows by a block if it must.
+    /// Adds an entry to a directory; returns it and the group of its inode. The directory grows by a block if it must.
     pub(super) fn add(&mut self, directory: u32, layout: &mut Layout) -> (NameEntry, u32) {
         if self.of.len() <= directory as usize {
             self.of.resize_with(directory as usize + 1, Directory::default);
@@ -98,7 +98,7 @@ impl Directories {
         (name, (!self.embedded).then(|| inode_block(entry.inode)))
     }
 
-    /// Gives the blocks of all directories places in another layout; `None` if it has no room.
+    /// Places the blocks of all directories in another layout; `None` if it has no room.
     pub(super) fn place_again(&mut self, layout: &mut Layout) -> Option<()> {
         let groups = self.inodes.len() as u32;
         for (number, directory) in (0..).zip(&mut self.of) {
@@ -109,7 +109,7 @@ impl Directories {
         Some(())
     }
 
-    /// The blocks of directories, each with the one where others have it.
+    /// The blocks of these directories, each with the corresponding block of `other`.
     pub(super) fn paired_blocks(&self, other: &Directories) -> Vec<(u32, u32)> {
         let pairs = self.of.iter().zip(&other.of);
         let blocks = pairs.flat_map(|(from, to)| from.blocks.iter().zip(&to.blocks));

@@ -14,8 +14,8 @@ pub(super) struct File {
     pub(super) bytes: u64,
     /// Its blocks so far as they have places.
     pub(super) blocks: Vec<u32>,
-    /// Blocks that lead to others, in the order in which they came: the indirect one, the double indirect one, and those that
-    /// this leads to.
+    /// Indirect blocks, in the order in which they were allocated: the indirect one, the double indirect one, and those that
+    /// it points to.
     pub(super) leads: Vec<u32>,
     /// Group of its last block.
     pub(super) last_group: u32,
@@ -34,7 +34,7 @@ impl File {
         self.bytes.div_ceil(BLOCK_BYTES) as u32
     }
 
-    /// The same file without any block, to be laid down elsewhere.
+    /// The same file without any block, to be placed elsewhere.
     pub(super) fn unplaced_copy(&self) -> File {
         let File { handle, entry, group, bytes, .. } = *self;
         File { handle, entry, group, bytes, last_group: group, ..File::default() }
@@ -44,7 +44,7 @@ impl File {
         self.length() - self.blocks.len() as u32
     }
 
-    /// The kinds of blocks that lead to a block of the file, the first one first.
+    /// The kinds of indirect blocks that lead to a block of the file, the first one first.
     pub(super) fn leads_to(index: u32) -> &'static [LeadKind] {
         if index < DIRECT_BLOCKS {
             &[]
@@ -55,7 +55,7 @@ impl File {
         }
     }
 
-    /// Where a leading block is in `leads`.
+    /// Index in `leads` of an indirect block.
     pub(super) fn lead_place(kind: LeadKind, index: u32) -> usize {
         match kind {
             LeadKind::Single => 0,
@@ -64,7 +64,7 @@ impl File {
         }
     }
 
-    /// Blocks of the file from `index` on that follow each other on the disk, within a section and below `end`.
+    /// Number of blocks of the file from `index` on that follow each other on the disk, within a section and below `end`.
     pub(super) fn contiguous(&self, index: u32, end: u32) -> u32 {
         let end = end.min(section_end(index)).min(self.blocks.len() as u32);
         let first = self.blocks[index as usize];

@@ -31,7 +31,7 @@ pub enum GroupExtent {
 enum GroupSlot {
     Free,
     Of(Handle),
-    /// Free, and left to files outside file groups because the disk was full.
+    /// Free, and available to files outside file groups because the disk was full.
     Left,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct FileGroups {
 }
 
 impl FileGroups {
-    /// Free slots in a row in a file group of a directory, the lowest first; the file group and the run.
+    /// Consecutive free slots in the lowest file group of a directory that has them: the file group and the run.
     pub(super) fn find(&self, directory: u32, blocks: u32) -> Option<(u32, Run)> {
         let open = self.open.get(&directory)?;
         open.iter().find_map(|first| self.find_in(*first, *first, blocks).map(|run| (*first, run)))
@@ -83,7 +83,7 @@ impl FileGroups {
         self.open.entry(directory).or_default().insert(run.first);
     }
 
-    /// Gives free slots to a file.
+    /// Assigns free slots to a file.
     pub(super) fn fill(&mut self, group: u32, run: Run, owner: Handle) {
         let Some(FileGroup { directory, slots }) = self.of.get_mut(&group) else { return };
         for block in run.first..run.first + run.blocks {
@@ -96,7 +96,7 @@ impl FileGroups {
         }
     }
 
-    /// Frees the slots of a file. Returns the file group's blocks that files outside may use: all that are left of it, once it is empty.
+    /// Frees the slots of a file. Returns the blocks that files outside may then use: all that are left of the file group, once it is empty.
     pub(super) fn release(&mut self, group: u32, owner: Handle) -> Vec<u32> {
         let Some(FileGroup { directory, slots }) = self.of.get_mut(&group) else { return Vec::new() };
         slots
@@ -110,7 +110,7 @@ impl FileGroups {
         self.dissolve(group)
     }
 
-    /// Leaves all free slots to files outside file groups, because no other block is free.
+    /// Makes all free slots available to files outside file groups, because no other block is free.
     pub(super) fn leave_free_slots(&mut self) -> Vec<u32> {
         let mut left = Vec::new();
         for (first, group) in &mut self.of {
@@ -151,7 +151,7 @@ impl FileGroups {
         group..group + self.slots(group).len() as u32
     }
 
-    /// Whether a block of a file group belongs to one of its files; `None` if it was left to files outside.
+    /// Whether a block of a file group belongs to one of its files; `None` if it was made available to files outside.
     pub(super) fn is_in_use(&self, group: u32, block: u32) -> Option<bool> {
         match self.slots(group).get((block - group) as usize)? {
             GroupSlot::Free => Some(false),

@@ -2,8 +2,8 @@
 //!
 //! A track of `t` sectors has the fewest blocks of at most 16 sectors that fill it, whose sizes differ by a sector at most. The rest of the
 //! file system counts sectors as if each block had 16; a request is translated to the disk's sectors when it is issued. A file gets as
-//! many blocks as its bytes need. What a program appends counts in blocks of 16 sectors, and blocks of inodes and indirect blocks hold as
-//! much as others: both are wrong by the sectors that a block lacks, at most one in 16.
+//! many blocks as its bytes need. Two approximations are wrong by the sectors that a block lacks, at most one in 16: a program's appends count
+//! in blocks of 16 sectors, and blocks of inodes and indirect blocks hold as much as others.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 1, which says that variable-sized extents suffice; the sizes are ours.
 

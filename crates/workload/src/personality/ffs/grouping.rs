@@ -15,8 +15,8 @@ impl Layout {
         &self.file_groups
     }
 
-    /// Allocates all unplaced blocks of a small file in a group of its directory: next to its first ones if it has any. Returns their
-    /// number; 0 if it is not small or there is no room.
+    /// Allocates all unplaced blocks of a small file in a group of its directory, next to its first ones if it has any. Returns their
+    /// number; 0 if the file is not small or there is no room.
     pub(super) fn allocate_in_group(&mut self, file: &mut File) -> u32 {
         let Some(grouping) = self.grouping else { return 0 };
         let is_grouped = file.grouped as usize == file.blocks.len();
@@ -74,7 +74,7 @@ impl Layout {
         }
     }
 
-    /// Lets files outside groups use the groups' free blocks; whether there were any.
+    /// Makes the groups' free blocks available to files outside groups; returns whether there were any.
     pub(super) fn leave_free_slots(&mut self) -> bool {
         let left = self.file_groups.leave_free_slots();
         left.iter().for_each(|block| self.space.release(*block));

@@ -1,4 +1,4 @@
-//! Where new blocks of a file go.
+//! Chooses the places of new blocks of a file.
 
 use super::allocate::{Run, Search};
 use super::file::{File, LeadKind, begins_section, section_end};
@@ -19,15 +19,15 @@ pub enum NextGroup {
     /// The next one in order that has room, once it has had half of one.
     #[default]
     Following,
-    /// With each indirect block (as many blocks as half of a group) the next one, from where an otherwise empty file system would
-    /// have it, that has no less room than groups have on average: as in FreeBSD's sources.
+    /// With each indirect block (for as many blocks as half of a group), the next group that has no less room than the average group. The
+    /// search begins where the block would be in an otherwise empty file system, as in FreeBSD's sources.
     NoFullerThanAverage,
 }
 
 /// Blocks of a group after which a file moves on.
 const SHARE: u32 = GROUP_BLOCKS / 2;
 
-/// A file system's blocks: which are free, and the rules by which they are given to files.
+/// A file system's blocks: which are free, and the rules by which they are allocated to files.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) tracks: TrackList,
@@ -83,7 +83,7 @@ impl Layout {
         Layout { preallocation: true, ..self }
     }
 
-    /// The same files, and from now on the rules of another variant: a retrofit. Blocks that it excludes are used until they are freed.
+    /// The same files, and from now on the rules of another variant: a retrofit. Blocks that it excludes remain in use until they are freed.
     pub fn retrofitted(mut self, variant: Variant) -> Layout {
         if variant.excludes_blocks() {
             self.space.exclude(&self.tracks);
@@ -179,7 +179,7 @@ impl Layout {
         Some(run.first)
     }
 
-    /// Blocks from a file's next one on that make a complete write; `None` if it does not matter.
+    /// Number of blocks, from a file's next one on, that make a complete write.
     pub(super) fn complete(&self, file: &File) -> u32 {
         let left = section_end(file.blocks.len() as u32) - file.blocks.len() as u32;
         if !self.variant.ends_with_tracks() {
@@ -255,7 +255,7 @@ impl Layout {
         self.preallocation && self.variant().excludes_blocks() && file.length() > DIRECT_BLOCKS
     }
 
-    /// Frees what is reserved for a file, which is about to grow or to be removed.
+    /// Frees the blocks reserved for a file that is about to grow or to be deleted.
     pub(super) fn end_reservation(&mut self, owner: Handle) {
         if let Some(run) = self.reserved.remove(owner) {
             self.free_run(run);
@@ -280,7 +280,7 @@ impl Layout {
         }
     }
 
-    /// Frees what is reserved for all files, because no other block is free; whether there was any.
+    /// Frees the blocks reserved for all files, because no other block is free; returns whether there were any.
     pub(super) fn end_reservations(&mut self) -> bool {
         let runs = self.reserved.remove_all();
         runs.iter().for_each(|run| self.free_run(*run));

@@ -1,10 +1,10 @@
 //! A file system of the kind of FreeBSD's FFS, and programs that use it.
 //!
-//! Modelled: blocks of 8 KB in groups of 32 MB; a map of free blocks; clustered allocation, by which no file has more than
-//! about half of a group before it moves on; direct blocks, indirect and double indirect ones, which lie before the data they
+//! Modelled: blocks of 8 KB in groups of 32 MB; a map of free blocks; clustered allocation, in which no file gets more than
+//! about half of a group before it continues in another; direct blocks, indirect and double indirect ones, which lie before the data they
 //! lead to; read-ahead by history; a buffer cache; writes that wait for a cluster to be complete; writes of names and inodes
-//! that the caller waits for (the order of writes that FFS keeps without soft updates: an inode before its name, a name before
-//! its inode's end). Four variants say what is made of the disk's tracks: [`Variant`].
+//! for which the caller waits (the order of writes that FFS keeps without soft updates: an inode before its name, a name before
+//! its inode is freed). The four variants differ in their use of the disk's tracks: [`Variant`].
 //!
 //! Off by default: groups of small files ([`FileGrouping`]); whole traxtents preallocated for growing files, ageing ([`age`]),
 //! reorganisation off line and on line, retrofit; blocks that vary in size ([`FittedBlocks`]).
@@ -91,7 +91,7 @@ pub const CLUSTER_BLOCKS: u32 = 32;
 pub enum Variant {
     /// Not at all: the default FFS, whose read-ahead grows with the run of blocks read in order.
     Unmodified,
-    /// Nothing; a file's first access fetches a whole cluster.
+    /// Not at all, but a file's first access fetches a whole cluster.
     FastStart,
     /// Blocks that span two tracks are excluded, data lie in traxtents, and whole ones are fetched until a session is found not to
     /// be sequential.

@@ -1,4 +1,4 @@
-//! What the reorganisation on line has still to do.
+//! The work that the on-line reorganisation still has to do.
 
 use super::file::File;
 use super::moves::MoveBatch;
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 /// A file that is being moved.
 #[derive(Debug)]
 pub(super) struct FileMove {
-    /// The file as it is afterwards.
+    /// The file after the move.
     pub(super) target: File,
-    /// Its blocks before.
+    /// Its blocks before the move.
     pub(super) before: Vec<u32>,
     pub(super) moves: MoveBatch,
     /// Requests not issued yet, in sectors of the file system.
@@ -37,7 +37,7 @@ pub(super) struct FileMover {
 }
 
 impl FileMover {
-    /// Moves these files, and has at most this share of the time (above 0, at most 1).
+    /// A mover of these files that takes at most this share of the time (above 0, at most 1).
     pub(super) fn new(share: f64, files: VecDeque<Handle>) -> FileMover {
         assert!(share > 0.0 && share <= 1.0, "a share of {share} is not above 0 and at most 1");
         FileMover {

@@ -48,7 +48,7 @@ pub(super) fn end_move<P>(session: &mut Session<P>, now: Instant) {
     session.mover = Some(mover);
 }
 
-/// Gives up the move in progress.
+/// Abandons the move in progress.
 pub(super) fn abandon_move<P>(session: &mut Session<P>) {
     let Some(mover) = &mut session.mover else { return };
     if let Some(work) = mover.work.take() {
@@ -103,7 +103,7 @@ fn plan_move_of<P>(session: &mut Session<P>, handle: Handle) -> Option<FileMove>
     Some(FileMove { target, before, moves, transfers })
 }
 
-/// Whether all of a file is on the disk and nothing of it waits to be written.
+/// Whether all of a file is on the disk, so that nothing of it waits to be written.
 fn is_still<P>(session: &Session<P>, file: &File) -> bool {
     let is_written = file.written == file.bytes.div_ceil(512) && file.leads_written == file.leads.len();
     is_written && !file.blocks.iter().any(|block| session.buffers.is_dirty(*block))

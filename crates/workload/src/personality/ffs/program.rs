@@ -12,7 +12,7 @@ pub enum Call {
     Open(Handle),
     /// Makes an empty file, with its name in directory 0.
     Create(Handle),
-    /// Makes an empty file in a directory of this number.
+    /// Makes an empty file in the directory of this number.
     CreateIn(Handle, u32),
     /// Reads a block of a file, counted from 0.
     Read(Handle, u32),
@@ -22,8 +22,8 @@ pub enum Call {
     Close(Handle),
     /// Removes a file and its name.
     Delete(Handle),
-    /// Does nothing for this long.
+    /// Waits for this long.
     Pause(Nanos),
-    /// Notes the time.
+    /// Records the time.
     Mark,
 }

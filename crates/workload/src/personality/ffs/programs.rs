@@ -46,7 +46,7 @@ pub fn head(files: u32) -> impl Iterator<Item = Call> {
 /// transactions.
 ///
 /// *Source:* J. Katcher, "PostMark: a new file system benchmark" (1997), and the defaults of its program, version 1.5. The
-/// program's own generator of numbers is not repeated.
+/// program's own random numbers are not reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Postmark {
     /// Files at the start.
@@ -152,7 +152,7 @@ const PROGRAM_BYTES: u64 = 500_000;
 const TESTS: u32 = 300;
 
 /// A load like the benchmark SSH-build: it unpacks sources, configures with many short-lived files, compiles each source (with ten others
-/// read as headers) and links programs. It is like it in kind and count of calls, and has none of its processor time.
+/// read as headers) and links programs. It has about the same kinds and numbers of calls, and none of the processor time.
 ///
 /// *Source:* the study of track-aligned extents (5.2) for the phases; the counts are an assumption.
 pub fn build(seed: u64) -> impl Iterator<Item = Call> {

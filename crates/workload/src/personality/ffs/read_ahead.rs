@@ -9,11 +9,11 @@ const REMEMBERED: u32 = 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadSession {
     last: Option<u32>,
-    /// Blocks of the run that it is the end of.
+    /// Number of blocks read in order up to now.
     run: u32,
     /// Whether blocks were read out of order.
     wandered: bool,
-    /// Its number in the history.
+    /// The session's number in the history.
     session: u64,
     /// The first block after those read that was not requested at the last check.
     pub(super) asked_to: u32,
@@ -65,18 +65,18 @@ impl ReadSession {
     }
 }
 
-/// Whether recent sessions read on in order after the first block that they read.
+/// Whether recent sessions continued in order after the first block that they read.
 ///
-/// Fetching a track in vain costs about the revolution that it would have saved, so it pays if more than half read on.
+/// Fetching a track in vain costs about the revolution that it would have saved, so it pays if more than half of the sessions continue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// Whether sessions read on, the youngest lowest.
+    /// One bit per session, the youngest lowest: whether it continued in order.
     outcomes: u32,
     sessions: u64,
 }
 
 impl History {
-    /// Counts a session; its number.
+    /// Counts a session; returns its number.
     fn opened(&mut self) -> u64 {
         self.outcomes <<= 1;
         self.sessions += 1;
@@ -90,7 +90,7 @@ impl History {
         }
     }
 
-    /// Whether more than half of the sessions before the youngest did.
+    /// Whether more than half of the sessions before the youngest continued in order.
     fn most_read_on(&self) -> bool {
         let before = (self.outcomes >> 1) & ((1 << REMEMBERED) - 1);
         let known = self.sessions.saturating_sub(1).min(u64::from(REMEMBERED));

@@ -8,7 +8,7 @@ use headstack_model::Op;
 use std::ops::Range;
 
 impl<P> Session<P> {
-    /// Whether a block is in memory; it is fetched if it is not.
+    /// Returns whether a block is in memory; fetches it if it is not.
     pub(super) fn need(&mut self, block: u32) -> bool {
         if !self.buffers.is_requested(block) {
             self.counts.metadata_reads += 1;
@@ -63,7 +63,7 @@ impl<P> Session<P> {
         true
     }
 
-    /// Number of blocks after the one that is read beyond which no more need be fetched: a cluster, or a track if that is more.
+    /// Number of blocks after the one that is read that are enough to have fetched: a cluster, or a track if that is more.
     fn enough(&self, file: &File, index: u32, fetch: Fetch) -> u32 {
         if fetch != Fetch::Track {
             return self.layout.cluster_blocks();
@@ -82,7 +82,7 @@ impl<P> Session<P> {
         self.buffers.is_valid(block)
     }
 
-    /// Requests blocks of a file from one on that was not completely requested: as many as may be fetched, are contiguous, and
+    /// Requests blocks of a file from `index` on, whose first was not completely requested: as many as may be fetched, are contiguous, and
     /// were not requested at all.
     fn read(&mut self, file: &File, index: u32, fetch: Fetch) {
         let block = file.blocks[index as usize];
@@ -125,7 +125,7 @@ impl<P> Session<P> {
         }
     }
 
-    /// Sectors as requests: one on each track where requests end with tracks, else one.
+    /// Splits sectors into requests: one on each track if requests end with tracks, else one.
     pub(super) fn on_tracks(&self, first: u64, end: u64) -> Vec<Range<u64>> {
         let ends_with_track = self.layout.variant().ends_with_tracks();
         let mut pieces = Vec::new();

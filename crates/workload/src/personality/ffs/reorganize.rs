@@ -1,7 +1,7 @@
 //! Off-line reorganisation: all files of a file system are moved to where an empty one would have them.
 //!
-//! Target blocks are filled in ascending order, in batches that fit into memory. A batch reads what belongs there from wherever it lies,
-//! and what lies there and belongs elsewhere, then writes both: the latter to the highest free blocks.
+//! Target blocks are filled in ascending order, in batches that fit into memory. A batch reads the data that belong there, wherever they
+//! are, and the data that are there and belong elsewhere. Then it writes both: the latter to the highest free blocks.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 3.3, which names off-line reorganisation and retrofitting; the order is ours.
 
@@ -16,15 +16,15 @@ const BATCH_BLOCKS: usize = 2048;
 
 /// Where each block lies while it is moved.
 struct Moving {
-    /// What is in a place: the target of its content.
+    /// By place, the target block of the data that are there.
     targets: BTreeMap<u32, u32>,
-    /// Where the content of a target is.
+    /// By target block, the place where its data are.
     places: BTreeMap<u32, u32>,
     free: BTreeSet<u32>,
 }
 
 impl Moving {
-    /// Moves contents together; each goes from where it is to a place that is then free.
+    /// Moves data together; each goes from its place to a place that is then free.
     fn apply(&mut self, batch: &MoveBatch, targets: &[u32]) {
         for moved in batch {
             self.targets.remove(&moved.from);
@@ -37,7 +37,7 @@ impl Moving {
         }
     }
 
-    /// The moves that fill these places with what belongs there, and the target of each moved content.
+    /// The moves that fill these places with the data that belong there, and the target of each moved data.
     fn batch(&self, area: &[u32]) -> (MoveBatch, Vec<u32>) {
         let mut batch = MoveBatch::new();
         let mut targets = Vec::new();
@@ -69,7 +69,7 @@ impl Moving {
 }
 
 /// Moves all files to where an empty file system with the layout `target` would have them; `None`, with nothing moved, if they do
-/// not fit there. Returns the moves in their order. Nothing of the files is in memory or waits to be written.
+/// not fit there. Returns the moves in their order. Nothing of the files may be in memory or wait to be written.
 pub fn reorganize<P>(session: &mut Session<P>, target: Layout) -> Option<Vec<MoveBatch>> {
     let mut layout = target;
     let mut directories = session.directories.clone();

@@ -1,9 +1,9 @@
 //! Preallocation: whole traxtents that are reserved for large files being written.
 //!
-//! A file is large once it has an indirect block. It then continues in a free traxtent where it cannot continue behind its last block,
+//! A file is large once it has an indirect block. If it cannot continue behind its last block, it then continues in a free traxtent,
 //! and the rest of that traxtent is reserved for it, so that files that grow in turn do not share tracks.
 //!
-//! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 3.3, which names it and gives no rule.
+//! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 3.3, which names preallocation but gives no rule.
 
 use super::allocate::Run;
 use super::program::Handle;

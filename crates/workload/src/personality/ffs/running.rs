@@ -1,4 +1,4 @@
-//! The run of a session: the programs' calls as steps, what each step does, and the requests that follow.
+//! Runs a session: splits the programs' calls into steps, and carries out each step and the requests that follow.
 
 use super::mover::FileMover;
 use super::moving::{abandon_move, end_move, move_files};
@@ -108,7 +108,7 @@ fn end<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant) {
     }
 }
 
-/// Does the next thing that a program has to do, if it can be done without the disk; whether it could.
+/// Carries out the next step of a program, if that is possible without the disk; returns whether it was.
 fn progress<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant, number: usize) -> bool {
     session.current = number;
     match steps(session).front().copied() {
@@ -204,7 +204,7 @@ fn write_through<P: Iterator<Item = Call>>(session: &mut Session<P>, block: u32)
     steps(session).push_back(ProgramStep::Through(block));
 }
 
-/// Does a step as far as it can be done; whether that is all.
+/// Carries out a step as far as possible; returns whether it is complete.
 fn try_step<P: Iterator<Item = Call>>(session: &mut Session<P>, now: Instant, step: ProgramStep) -> bool {
     match step {
         ProgramStep::Compute(_) => false,

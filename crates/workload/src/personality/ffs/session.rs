@@ -30,7 +30,7 @@ pub struct Counts {
     pub write_sectors: u64,
     /// Reads of names, inodes and indirect blocks.
     pub metadata_reads: u64,
-    /// Writes of these.
+    /// Writes of names, inodes and indirect blocks.
     pub metadata_writes: u64,
 }
 
@@ -45,8 +45,8 @@ pub struct CallCosts {
     pub awaited_write: Nanos,
 }
 
-/// A program's calls on a file system, one after the other, without time between but that of its [`CallCosts`], or those of several
-/// programs at the same time. Requests go to device 0.
+/// The calls of one program on a file system, one after the other, or of several programs at the same time. The only time between calls is
+/// that of [`CallCosts`]. Requests go to device 0.
 #[derive(Debug)]
 pub struct Session<P> {
     pub(super) programs: Vec<RunningProgram<P>>,
@@ -77,7 +77,7 @@ pub(super) enum State {
     Running,
     /// The program ended, and its data are being written.
     Ending,
-    /// As before; there was no room for its data.
+    /// As `Ending`; there was no room for its data.
     Full,
 }
 
@@ -133,23 +133,23 @@ impl<P: Iterator<Item = Call>> Session<P> {
         Session { layout: self.layout.retrofitted(variant), ..self }
     }
 
-    /// The same with files moved onto tracks meanwhile, by requests that have at most this share of the time (above 0, at most 1).
+    /// Also moves files onto tracks meanwhile, by requests that take at most this share of the time (above 0, at most 1).
     pub fn with_on_line_reorganisation(self, share: f64) -> Session<P> {
         let files = self.files.keys().copied().collect();
         Session { mover: Some(FileMover::new(share, files)), ..self }
     }
 
-    /// The same with inodes in the blocks of a directory that hold their names.
+    /// Places inodes in the blocks of a directory that hold their names.
     pub fn with_embedded_inodes(self) -> Session<P> {
         Session { directories: self.directories.with_embedded_inodes(), ..self }
     }
 
-    /// The same with a file that was there before the program and of which nothing is in memory, in directory 0.
+    /// Adds a file that existed before the program, in directory 0, of which nothing is in memory.
     pub fn with_file(self, handle: Handle, bytes: u64) -> Session<P> {
         self.with_file_in(handle, bytes, 0)
     }
 
-    /// The same with such a file in a directory of this number.
+    /// Adds such a file to the directory of this number.
     pub fn with_file_in(mut self, handle: Handle, bytes: u64, directory: u32) -> Session<P> {
         self.add(handle, directory);
         self.lengthen(handle, bytes);
@@ -180,7 +180,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self.files.insert(handle, open);
     }
 
-    /// The same where calls take processor time.
+    /// Makes calls take processor time.
     pub fn with_costs(self, costs: CallCosts) -> Session<P> {
         Session { costs, ..self }
     }
@@ -190,7 +190,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self.counts
     }
 
-    /// When the program came to each [`Call::Mark`] and, last, when it ended.
+    /// When the program reached each [`Call::Mark`] and, last, when it ended.
     pub fn marks(&self) -> &[Instant] {
         &self.marks
     }
@@ -243,7 +243,7 @@ impl<P> Session<P> {
         }
     }
 
-    /// Runs `act` on a file while it is out of the list; true if there is no such file.
+    /// Calls `act` on a file that is out of the list meanwhile; true if there is no such file.
     pub(super) fn with(&mut self, handle: Handle, act: impl FnOnce(&mut Self, &mut Open) -> bool) -> bool {
         let Some(mut open) = self.files.remove(&handle) else { return true };
         let done = act(self, &mut open);
@@ -251,7 +251,7 @@ impl<P> Session<P> {
         done
     }
 
-    /// Sends a request to the disk; its number.
+    /// Sends a request to the disk; returns its number.
     pub(super) fn issue(&mut self, op: Op, first: u64, sectors: u32, awaited: bool) -> u64 {
         let id = self.next_id;
         self.next_id += 1;

@@ -5,7 +5,7 @@ use super::program::{Call, Handle};
 use crate::shape::generator;
 use rand::RngExt;
 
-/// Directories that hold as many small files each.
+/// Directories that hold small files, the same number in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmallFiles {
     /// Directories.

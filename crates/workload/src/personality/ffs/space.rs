@@ -8,7 +8,7 @@ pub(super) struct Space {
     left: Vec<u32>,
     /// Blocks that hold no data once they are free, because they span two tracks.
     excludes: Vec<bool>,
-    /// Those of them that are free.
+    /// Number of these blocks that are free.
     excluded: u32,
 }
 
@@ -31,7 +31,7 @@ impl Space {
         space
     }
 
-    /// Excludes blocks on two tracks: those that are free at once, others when they are released.
+    /// Excludes blocks on two tracks: free ones immediately, others when they are released.
     pub(super) fn exclude(&mut self, tracks: &TrackList) {
         for block in 0..self.free.len() as u32 {
             if is_in_head(block) || self.excludes[block as usize] || !tracks.split(block) {

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProgramStep {
-    /// The processor must work for a time, and then until a time.
+    /// The processor must work for a time; then the program waits until that is done.
     Compute(Nanos),
     Until(Instant),
     /// A block must be in memory.
     Need(u32),
-    /// A block is written, and the caller waits for it.
+    /// A block is written through: the caller waits for it.
     Through(u32),
     Await(u64),
     Begin(Handle),

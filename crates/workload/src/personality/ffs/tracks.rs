@@ -1,4 +1,4 @@
-//! Where tracks begin, as the file system keeps it from its making on.
+//! Where tracks begin, as the file system stores it when it is created.
 
 use super::{BLOCK_SECTORS, sector_of};
 use thiserror::Error;
@@ -33,7 +33,7 @@ pub struct TrackList {
 }
 
 impl TrackList {
-    /// The tracks that begin at these sectors of a partition of `sectors`. The sectors before the first of them are the rest of a
+    /// The tracks that begin at these sectors of a partition of `sectors`. The sectors before the first of them belong to a
     /// track that began before the partition.
     ///
     /// *Errors:* the list does not ascend, goes beyond the partition, or has a track, not at either end, that is shorter than a

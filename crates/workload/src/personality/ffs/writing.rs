@@ -17,7 +17,7 @@ impl<P> Session<P> {
         self.allocate_block(open, false)
     }
 
-    /// Allocates unwritten data, in complete writes, which go to the disk; the rest as well if the session ends.
+    /// Allocates unwritten data in complete writes, which then go to the disk; the rest as well if the session ends.
     pub(super) fn allocate_block(&mut self, open: &mut Open, ends: bool) -> bool {
         let file = &mut open.file;
         while file.unplaced() > 0 {
@@ -44,7 +44,7 @@ impl<P> Session<P> {
         true
     }
 
-    /// Ends the program, for the disk is full.
+    /// Ends the program because the disk is full.
     fn fill_up(&mut self, file: &mut File) {
         file.bytes = file.blocks.len() as u64 * BLOCK_BYTES;
         self.state = State::Full;
@@ -70,8 +70,8 @@ impl<P> Session<P> {
         self.write_leads(file, all);
     }
 
-    /// The next write of a file, from its first sector that is not on the disk: to the end of a cluster, or of a track. `None` if
-    /// nothing is left, or, unless all must be written, if it waits for the rest of its track.
+    /// The next write of a file, from its first sector that is not on the disk to the end of a cluster or track. `None` if
+    /// nothing is left, or, unless all must be written, if the write waits for the rest of its track.
     fn next_write(&self, file: &File, all: bool) -> Option<(u64, u32)> {
         let left = file.placed_sectors().checked_sub(file.written).filter(|left| *left > 0)?;
         let index = (file.written / u64::from(BLOCK_SECTORS)) as u32;
@@ -92,7 +92,7 @@ impl<P> Session<P> {
         (!waits).then_some((first, (end - first) as u32))
     }
 
-    /// Writes the blocks that lead to others and that will not change any more.
+    /// Writes the indirect blocks that will not change any more.
     fn write_leads(&mut self, file: &mut File, all: bool) {
         let ends = begins_section(file.blocks.len() as u32);
         let final_leads = if all || ends { file.leads.len() } else { file.leads.len().saturating_sub(1) };
@@ -104,9 +104,9 @@ impl<P> Session<P> {
         file.leads_written = file.leads_written.max(final_leads);
     }
 
-    /// Writes what waits in a group of small files: from the first such block to the last, with all blocks between that are in memory
-    /// or free; a traxtent of which more than half is in use as a whole, because a track or stripe that is written whole needs neither
-    /// latency nor old parity.
+    /// Writes the waiting blocks of a group of small files: from the first one to the last, with all blocks between that are in memory
+    /// or free. A traxtent of which more than half is in use is written as a whole, because a track or stripe that is written whole needs
+    /// neither latency nor old parity.
     pub(super) fn write_group(&mut self, group: u32, file: &mut File) {
         let groups = self.layout.file_groups();
         let extent = groups.extent(group);

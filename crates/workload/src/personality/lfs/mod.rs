@@ -1,9 +1,9 @@
 //! A log-structured file system's writes: a log in segments, and a cleaner that makes room for it.
 //!
-//! Modelled: a segment usage table with places and lengths, so that segments may be tracks; blocks that die when they are written again
-//! or removed; a cleaner that starts where clean segments are few and reads whole segments, those with the best of benefit and cost
-//! first, and writes what lives in them sorted by age; what all of it costs. Not modelled: what the blocks say (inodes, directories),
-//! reads (they come from the host's cache, as Matthews et al. take it), segments written before they are full, checkpoints.
+//! Modelled: a segment usage table with places and lengths, so that segments may be tracks; blocks that become dead when they are written
+//! again or deleted; a cleaner that starts when clean segments are few, reads whole segments, those with the best ratio of benefit to
+//! cost first, and writes their live blocks sorted by age; the cost of all this. Not modelled: the contents of blocks (inodes, directories),
+//! reads (the host's cache serves them, as Matthews et al. assume), segments written before they are full, checkpoints.
 //!
 //! *Source:* M. Rosenblum and J. Ousterhout, "The design and implementation of a log-structured file system" (1992); segments as long
 //! as tracks from Schindler, Griffin, Lumb and Ganger 2002, section 5.4.

@@ -12,9 +12,9 @@ pub struct Segment {
     pub sectors: u32,
     /// Its size in file-system blocks.
     pub blocks: u32,
-    /// How many of them are live.
+    /// Number of live blocks.
     pub live: u32,
-    /// When its youngest block was modified, in blocks written by then.
+    /// When its youngest block was modified, as the number of blocks written up to then.
     pub youngest: u64,
 }
 

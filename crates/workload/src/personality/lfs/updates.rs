@@ -20,7 +20,7 @@ pub struct UpdateShape {
     pub to_hot: f64,
 }
 
-/// Updates of whole files without an end.
+/// An endless sequence of updates of whole files.
 #[derive(Clone, Debug)]
 pub struct Updates {
     /// The blocks of each file, hot files first.
@@ -31,7 +31,7 @@ pub struct Updates {
 }
 
 impl Updates {
-    /// Draws the files: they share the blocks in order, with hot ones among the others.
+    /// Draws the files: they divide the blocks in order, with hot files spread among the others.
     ///
     /// *Errors:* an invalid mean. Shares are clamped to 0 to 1.
     pub fn new(shape: UpdateShape, seed: u64) -> Result<Updates, DistributionError> {

@@ -10,7 +10,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// No bins yet, the first of which will be so wide.
+    /// No bins yet; the first one will have this width.
     pub(super) fn new(width: u64) -> Bins {
         Bins { width, sums: Vec::new() }
     }

@@ -7,7 +7,7 @@ use headstack_model::{Instant, Nanos};
 
 use super::bins::Bins;
 
-/// Largest number of outstanding requests; beyond it the first completions are taken early.
+/// Largest number of outstanding requests; beyond it the first completions are counted early.
 const MOST: usize = 1 << 20;
 pub(super) const TIME_BIN: u64 = 1_000_000;
 
@@ -16,7 +16,7 @@ pub(super) struct Depth {
     completions: BinaryHeap<Reverse<Instant>>,
     now: Instant,
     most: usize,
-    /// Depth times time.
+    /// Integral of the depth over time.
     over_time: Bins,
     area: f64,
     busy: f64,
@@ -34,7 +34,7 @@ impl Depth {
         }
     }
 
-    /// A request is issued at `time`, counted from the first one, with this response time.
+    /// Records a request that is issued at `time`, counted from the first one, with this response time.
     pub(super) fn observe(&mut self, time: Instant, response: Nanos) {
         while let Some(Reverse(completed)) = self.completions.peek().copied() {
             if completed > time && self.completions.len() < MOST {

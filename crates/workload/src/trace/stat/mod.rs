@@ -1,7 +1,7 @@
-//! What a trace is like: counts, sizes, gaps, sequentiality, footprint, reuse, queue depth, hottest regions.
+//! Statistics of a trace: counts, sizes, gaps, sequentiality, footprint, reuse, queue depth, hottest regions.
 //!
-//! Every figure takes constant memory. Counts, sums, means, least and greatest values, the queue depth and the counts of
-//! regions are exact; quantiles are right to a thousandth; footprint, reuse and Zipf exponent are exact up to 65,536
+//! Every figure takes constant memory. Counts, sums, means, minima and maxima, the queue depth and the counts of
+//! regions are exact; quantiles are exact to a thousandth; footprint, reuse and Zipf exponent are exact up to 65,536
 //! blocks of 4 KiB and from a sample beyond ([`Locality::sample_share`]).
 
 mod bins;
@@ -61,7 +61,7 @@ impl Default for Stat {
 }
 
 impl Stat {
-    /// Without records.
+    /// Statistics without records.
     pub fn new() -> Stat {
         Stat {
             first: None,
@@ -183,7 +183,7 @@ fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are allowed")
 }
 
-/// The smallest value that a share of all do not exceed, within the histogram's accuracy.
+/// The smallest value that a share of all values does not exceed, within the histogram's accuracy.
 fn quantile(histogram: &Histogram<u64>, share: f64) -> u64 {
     histogram.lowest_equivalent(histogram.value_at_quantile(share))
 }

@@ -1,7 +1,7 @@
-//! How often the same blocks come again: footprint, reuse and the exponent of Zipf's law, in constant memory.
+//! How often the same blocks are accessed again: footprint, reuse and the exponent of Zipf's law, in constant memory.
 //!
 //! Accesses are counted for each block of 4 KiB. When more than 65,536 blocks would be counted, those whose hash lies in
-//! the upper half are left out from then on, and again: what is left is a fair sample of all blocks, and figures are
+//! the upper half are left out from then on, and so on: the rest is a fair sample of all blocks, and figures are
 //! scaled up from it. Up to that many blocks all figures are exact.
 //!
 //! *Source:* the sampling is that of SHARDS (Waldspurger, Park, Garthwaite and Ahmad 2015).
@@ -13,7 +13,7 @@ pub(super) const BLOCK: u64 = 4096;
 const MOST: usize = 65_536;
 /// Largest number of blocks counted per request: 4 GiB.
 const LONGEST: u64 = 1 << 20;
-/// Accesses that a block must have to be taken for the fit, and how many such blocks there must be.
+/// Accesses that a block must have to be included in the fit, and how many such blocks there must be.
 const FIT_COUNT: u64 = 5;
 const FIT_BLOCKS: usize = 20;
 
@@ -62,7 +62,7 @@ impl Reuse {
         (accesses > 0).then(|| 1.0 - self.counts.len() as f64 / accesses as f64)
     }
 
-    /// The exponent of Zipf's law: the slope of a line through ranks and accesses, both logarithmic, at ranks ever further apart,
+    /// The exponent of Zipf's law: the slope of a line through the logarithms of rank and accesses, at increasingly spaced ranks,
     /// among blocks with five accesses or more. `None` for fewer than twenty of these.
     pub(super) fn zipf(&self) -> Option<f64> {
         let mut counts: Vec<u64> =

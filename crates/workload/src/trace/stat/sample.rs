@@ -34,7 +34,7 @@ impl Sample {
         Sample { points: Vec::new(), most, met: 0, random: generator(seed) }
     }
 
-    /// Adds a record with the right probability.
+    /// Adds a record with the probability that keeps the sample uniform.
     pub fn observe(&mut self, record: &Record) {
         let Record { time, device, kind, offset, .. } = *record;
         let point = Point { time, device, kind, offset };
