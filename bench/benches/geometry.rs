@@ -1,10 +1,10 @@
-//! What a look-up of the geometry costs, at places all over the disk and at places in order.
+//! The cost of a geometry look-up, for scattered and for consecutive places.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use headstack_model::{DriveSpec, Geometry, Lbn};
 use std::hint::black_box;
 
-/// Blocks spread over the disk without order, by a generator of Lehmer's kind.
+/// Blocks in random order all over the disk, from a Lehmer generator.
 fn scattered(sectors: u64) -> Vec<Lbn> {
     let mut state = 0x2545_f491_4f6c_dd1du128;
     (0..65_536)

@@ -1,4 +1,4 @@
-//! What a request over NBD costs in its session, without the socket: 32 at a time, taken, answered and sent.
+//! The cost of an NBD request in its session, without the socket. The session receives 32 requests at a time, answers them and sends the replies.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use headstack_model::Instant;
@@ -13,7 +13,7 @@ fn say(wire: &mut impl Wire, bytes: &[u8]) {
     wire.filled(NOW, bytes.len());
 }
 
-/// A session with structured replies, as most clients ask for.
+/// A session with structured replies, which most clients request.
 fn session() -> Session {
     let exports = Exports::new(vec![Export::new("disk", 1 << 30)]).unwrap_or_else(|error| panic!("{error}"));
     let mut handshake = Handshake::new(exports, Limits::default(), NOW);

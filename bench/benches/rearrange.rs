@@ -1,5 +1,6 @@
-//! Simulated requests without and with block rearrangement in front of the drive: random ones, and skewed ones most of which copies serve.
-//! A period has 100,000 requests or more, as a day of the study `rearrangement`, so that copies are a few percent of the disk's accesses.
+//! The cost of simulated requests without and with block rearrangement in front of the drive. Random requests are one case. Skewed ones, most
+//! of which copies serve, are the other. A period has 100,000 requests or more, as a day of the study `rearrangement` has, so that the copying
+//! takes only a few percent of the disk's accesses.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 
@@ -12,7 +13,7 @@ use std::hint::black_box;
 /// Requests of one measurement.
 const REQUESTS: u64 = 200_000;
 
-/// Requests of 8 KiB to blocks by Zipf's law, eight outstanding.
+/// Requests of 8 KiB to blocks with popularity by Zipf's law, eight outstanding.
 fn load(sectors: u64, exponent: f64) -> Closed<Drifting> {
     let shape = DriftShape {
         region: Region::whole(sectors),

@@ -1,4 +1,4 @@
-//! What a question to a track map costs, on a disk of 20 TB, and its file.
+//! The cost of a look-up in the track map of a 20 TB disk, and of reading and writing the map's file.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use headstack_model::Lbn;
@@ -6,7 +6,7 @@ use headstack_tracks::TrackMap;
 use headstack_tracks::map::{self, Identity};
 use std::hint::black_box;
 
-/// Runs as on a disk of 20 TB with 18 surfaces and 56 zones: 24 thousand.
+/// A map with 24 thousand runs, as a 20 TB disk with 18 surfaces and 56 zones has.
 fn of_20_tb() -> TrackMap {
     let mut map = TrackMap::new();
     for band in 0..24 * 56 {

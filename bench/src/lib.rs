@@ -1,16 +1,16 @@
-//! Drives for the benches, made up so that a bench needs no files. Run them with `cargo bench -p headstack-bench`.
+//! Invented drives for the benches, so that a bench needs no files. `cargo bench -p headstack-bench` runs the benches.
 
 use headstack_model::DriveSpec;
 use headstack_model::spec::{BandZone, ExtentRun, Extents, GeometrySpec, Layout, Repeated, TrackKind, Zone};
 
-/// A drive whose geometry is to be replaced.
+/// A drive whose geometry the caller replaces.
 fn base() -> DriveSpec {
     let text =
         headstack_model::drives::all().iter().find(|(name, _)| *name == "atlas-10k").expect("it ships").1;
     DriveSpec::parse(text, "atlas-10k").expect("shipped drives parse")
 }
 
-/// A drive of ten zones in cylinder order, one slip in about 250,000 sectors: 9 GB.
+/// A 9 GB drive of ten zones in cylinder order, with one slip in about 250,000 sectors.
 pub fn ten_zones() -> DriveSpec {
     let base = base();
     let zone = |number: u32| Zone {
@@ -31,7 +31,7 @@ pub fn ten_zones() -> DriveSpec {
     DriveSpec { capacity_sectors: sectors, geometry, ..base }
 }
 
-/// A seek-first drive of 20 surfaces with densities of their own, 500,000 cylinders and 2,000 slips: 20 TB.
+/// A 20 TB seek-first drive of 20 surfaces with different densities, 500,000 cylinders and 2,000 slips.
 pub fn banded_20_tb() -> DriveSpec {
     let base = base();
     let zone = |number: u32| BandZone {
@@ -57,7 +57,7 @@ pub fn banded_20_tb() -> DriveSpec {
     DriveSpec { capacity_sectors: 39_063_650_304, geometry, ..base }
 }
 
-/// A layout read off a drive: 100 runs of 79 groups with 22,000 entries, and 15,000 slips. 300 GB, as such a drive has.
+/// A 300 GB drive with a layout as an extraction from a real drive returns it: 100 runs of 79 groups with 22,000 entries, and 15,000 slips.
 pub fn extents() -> DriveSpec {
     let base = base();
     let tracks: Vec<TrackKind> = (0..80)
@@ -76,7 +76,7 @@ pub fn extents() -> DriveSpec {
     };
     let mut groups: Vec<Vec<ExtentRun>> = Vec::new();
     for group in 0..79u32 {
-        // Every other group repeats whole serpentines; the rest name each track, as where a surface is worn.
+        // Every other group repeats whole serpentines. The others list each track, as an extracted layout does where a surface has many defects.
         let serpentine = |head| {
             let outward = head % 2 == 1;
             track(head, group, 64, if outward { 63 } else { 0 }, if outward { -1 } else { 1 })

@@ -1,4 +1,4 @@
-//! What a record says of its run.
+//! The commit, date and machine of a run, for its record.
 
 use std::process::Command;
 use std::{fs, io};

@@ -1,7 +1,7 @@
-//! `headstack sim` as it is used: requests a CPU second and peak memory of whole runs, from 1 to 50 million requests.
+//! The speed of the `headstack sim` command: requests per CPU second and peak memory of whole runs of 1 to 50 million requests.
 //!
-//! `make command` runs it; `bench/runs/` keeps what it printed, with the machine and the commit. The memory is the peak of
-//! the process's resident set as Linux tells it (`VmHWM`).
+//! `make command` runs it; `bench/runs/` keeps its output, with the machine and the commit. The memory is the peak of the process's resident
+//! set that Linux reports (`VmHWM`).
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the command and watches it")]
 
@@ -11,23 +11,23 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What a job asks for, beside its number of requests.
+/// Each job's name, its keys without the number of requests, and its number of processes.
 const JOBS: [(&str, &str, u64); 2] = [
     ("100 sequential 64 KiB streams", "rw=read\nbs=64k\nnumjobs=100\noffset_increment=1%\n", 100),
     ("random 4 KiB reads at depth 32", "rw=randread\nbs=4k\nioengine=libaio\niodepth=32\nnorandommap\n", 1),
 ];
 
-/// Runs of every job: requests in all.
+/// Requests in each run of a job, over all processes.
 const REQUESTS: [u64; 3] = [1_000_000, 10_000_000, 50_000_000];
 
-/// Peak of the resident set in KiB so far, while the process is there.
+/// Peak of the resident set in KiB so far; none once the process has ended.
 fn peak_kib(process: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").trim().parse().ok()
 }
 
-/// One run: requests a CPU second and the peak of memory in KiB.
+/// Runs a job once; returns the requests per CPU second and the peak memory in KiB.
 fn run(headstack: &Path, job: &Path) -> (f64, u64) {
     let results = job.with_extension("json");
     let mut process = Command::new(headstack)

@@ -20,7 +20,7 @@ impl DriveArg {
     }
 }
 
-/// The drive of this name, or in this file: a name that contains `/` or ends with `.toml` is a file.
+/// The shipped drive of this name, or the drive in this file. A name that contains `/` or ends with `.toml` is a file.
 pub(crate) fn load(drive: &str) -> Result<DriveSpec, Failure> {
     headstack::load_drive(drive, &SystemFiles).map_err(Failure::input)
 }

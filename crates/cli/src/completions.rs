@@ -27,7 +27,7 @@ impl CompletionScript {
     /// Prints the script for the command `headstack`, whose definition is `definition`.
     pub(crate) fn run(&self, mut definition: clap::Command, out: &mut dyn Write) -> Result<(), Failure> {
         let name = definition.get_name().to_string();
-        // The generators panic where the writer fails, as it does when a reader closes the pipe.
+        // The generators panic if the writer fails, for example when the reader closes the pipe.
         let mut script = Vec::new();
         match self.shell {
             Shell::Bash => generate(clap_complete::Shell::Bash, &mut definition, name, &mut script),

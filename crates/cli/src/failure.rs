@@ -71,7 +71,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Prints help and version as they are, also the help for a missing command, and a usage error as one line.
+/// Prints the message of the argument parser: help and version unchanged, also the help for a missing command; a usage error as one line.
 pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
@@ -80,7 +80,7 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
         };
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // It is the help of a command that needs a subcommand.
+        // The help of a command that needs a subcommand.
         let _ = error.print();
         return ExitCode::from(2);
     }
@@ -102,7 +102,7 @@ pub(crate) fn print_line(message: &str) {
 /// Prints a note on standard error, on a line without the command's name.
 pub(crate) fn print_note(note: &str) {
     let indent = note.len() - note.trim_start().len();
-    // There is no other place to report a failure.
+    // If standard error fails, there is no other place to report that.
     let mut stderr = Plain(io::stderr(), Letters::shown_by(&io::stderr()));
     let _ = stderr.write_all(format!("{}{}\n", &note[..indent], plain::message(note)).as_bytes());
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM while a command computes. The first requests a stop, so that the command prints what it has measured; the second ends
-//! the process at once. Neither leaves a temporary file.
+//! Handles Ctrl-C and SIGTERM while a command computes. The first signal requests a stop, so that the command prints what it has measured.
+//! The second ends the process at once. Neither leaves a temporary file.
 
 #![allow(
     clippy::disallowed_methods,
@@ -52,8 +52,8 @@ impl Interrupt {
     }
 }
 
-/// Ends the process at the first SIGINT, SIGTERM or SIGHUP that it does not ignore, without its temporary files: for commands that have no
-/// partial results.
+/// For commands without partial results: at the first SIGINT, SIGTERM or SIGHUP that the process does not ignore, removes its temporary
+/// files and ends it.
 pub(crate) fn end_at_first_signal() -> Result<(), Failure> {
     let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
     let mut signals = Signals::new(unless_ignored(&[SIGINT, SIGTERM, SIGHUP])).map_err(fault)?;
@@ -67,21 +67,21 @@ pub(crate) fn end_at_first_signal() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Files of the system that a command has changed for a time, with the values to put back.
+/// System files that a command has changed temporarily, with the values to restore.
 static CHANGED: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
 
 fn changed() -> MutexGuard<'static, Vec<(PathBuf, String)>> {
     CHANGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Files whose values are written back when this is dropped, or when a second signal ends the process.
+/// Restores the values of system files when it is dropped, or when a second signal ends the process.
 #[derive(Debug)]
 pub(crate) struct RestoredFiles {
     report: fn(&Path, &io::Error),
 }
 
 impl RestoredFiles {
-    /// `values` are written in this order; `report` gets what cannot be written. There is one at a time.
+    /// Restores `values` in this order later; `report` gets each file that cannot be written. Only one may exist at a time.
     pub(crate) fn new(values: Vec<(PathBuf, String)>, report: fn(&Path, &io::Error)) -> RestoredFiles {
         *changed() = values;
         RestoredFiles { report }
@@ -90,7 +90,7 @@ impl RestoredFiles {
 
 impl Drop for RestoredFiles {
     fn drop(&mut self) {
-        // Locked until all is restored, so that a second signal in between does not end the process.
+        // The lock is held until all values are restored. A second signal waits for it, so that it does not end the process before.
         let mut values = changed();
         for (path, value) in values.drain(..) {
             if let Err(error) = fs::write(&path, value) {
@@ -100,7 +100,7 @@ impl Drop for RestoredFiles {
     }
 }
 
-/// Restores what was changed, removes the temporary files and ends the process. The lists stay locked, so that nothing new is created.
+/// Restores the changed files, removes the temporary files and ends the process. The lists stay locked, so that no new file is created.
 fn end_at_once(signal: Signal) -> ! {
     let values = changed();
     for (path, value) in values.iter() {

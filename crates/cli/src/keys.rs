@@ -1,4 +1,4 @@
-//! Every key of a kind of file, from its definition in the library, as Markdown: the source of the pages in `docs/formats`.
+//! Prints every key of a kind of file as Markdown, from its definition in the library. The pages in `docs/formats` come from here.
 
 use crate::failure::Failure;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use textwrap::WordSplitter;
 
-/// Writes a schema as a page of keys, or as it is.
+/// Writes a schema as a page of keys, or unchanged.
 pub(crate) fn write(out: &mut dyn Write, schema: &Value, as_schema: bool) -> Result<(), Failure> {
     if as_schema {
         let text = serde_json::to_string_pretty(schema).expect("a schema is JSON");
@@ -26,7 +26,7 @@ fn page(schema: &Value) -> String {
 
 const WIDTH: usize = 110;
 
-/// Units by the end of a key's name, longer ends first.
+/// Units by the suffix of a key's name, longer suffixes first.
 const UNITS: [(&str, &str); 17] = [
     ("us_per_sector", "µs a sector"),
     ("mb_s", "MB/s"),
@@ -88,7 +88,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The table at `path`, with the comments of its key and of its own.
+    /// Prints the table at `path`, with the comment of its key and the comment of its type.
     fn inner_table(&mut self, inner: Definition<'a>, said: &str, path: &str) {
         if path.contains('.') {
             self.paragraphs(said);
@@ -115,7 +115,7 @@ impl<'a> Page<'a> {
         inner.filter(|inner| inner.value.get("properties").is_some()).map(|inner| (inner, is_list))
     }
 
-    /// The target of a reference, alone or as one of two choices (the other is absence).
+    /// The target of a reference. The reference may be one of two choices, where the other is null.
     fn definition(&self, value: &'a Value) -> Option<Definition<'a>> {
         let choices = value.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let reference =

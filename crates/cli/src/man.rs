@@ -1,4 +1,4 @@
-//! `headstack man`: the manual pages, made of the same definitions as the help.
+//! `headstack man`: the manual pages, from the same definitions as the help.
 
 use crate::failure::Failure;
 use crate::files;
@@ -32,7 +32,7 @@ impl Man {
     }
 }
 
-/// Writes the page of a command and those of all commands below it, and returns how many they are.
+/// Writes the pages of a command and of all its subcommands, and returns their number.
 fn write_pages(definition: &clap::Command, folder: &Path) -> Result<usize, Failure> {
     let name = definition.get_display_name().unwrap_or_else(|| definition.get_name());
     files::write_whole(&folder.join(format!("{name}.1")), &page(definition)?)?;

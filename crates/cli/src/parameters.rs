@@ -16,7 +16,7 @@ pub(crate) struct Parameters {
     paths: BTreeMap<String, PathBuf>,
 }
 
-/// Returns the text of a file that an imported one names.
+/// Returns the text of a file that the imported file names.
 type Reader<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
 impl Parameters {
@@ -48,7 +48,7 @@ impl Parameters {
         })
     }
 
-    /// Prints what was not carried over, one line each.
+    /// Prints a line for each item that the import did not carry over.
     pub(crate) fn tell(&self, not_carried: Vec<NotCarried>) {
         for mut left in not_carried {
             left.file = self.path_of(&left.file);
@@ -75,7 +75,7 @@ fn folders(file: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
     std::iter::once(own).chain(search.iter().cloned()).chain(next_to_it).collect()
 }
 
-/// Comments of old parameter files are not always UTF-8.
+/// Reads a file, where other bytes than UTF-8 are replaced: comments of old parameter files have such bytes.
 fn read(path: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&files::read(path)?).into_owned())
 }

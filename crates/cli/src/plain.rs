@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 const LONGEST_WORD: usize = 300;
 const LONGEST_MESSAGE: usize = 3000;
 
-/// Whether a character would move the cursor, ring, colour or reverse the text, and is no line break or tab.
+/// Whether a character, other than a line break or a tab, would control the terminal: move the cursor, ring, colour or reverse the text.
 fn is_command(letter: char) -> bool {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     letter.is_control() && letter != '\n' && letter != '\t' || turns
@@ -48,18 +48,19 @@ fn cut(text: &str, longest: usize) -> Cow<'_, str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Letters {
     Unicode,
-    /// Others are replaced by what looks like them.
+    /// ASCII only: any other character is replaced by a similar one, or by `?`.
     Ascii,
 }
 
 impl Letters {
-    /// Those of a stream. A terminal shows Unicode if the locale's encoding is UTF-8; a file or pipe has the same bytes whatever the locale.
+    /// The letters that a stream can show. A terminal shows Unicode if the locale's encoding is UTF-8. A file or pipe gets the same bytes in any
+    /// locale.
     pub(crate) fn shown_by(stream: &impl IsTerminal) -> Letters {
         if stream.is_terminal() && !is_utf8(&locale()) { Letters::Ascii } else { Letters::Unicode }
     }
 }
 
-/// The locale for letters: the first variable of these that is set decides, as in the C library.
+/// The locale that determines the encoding: the first of these variables that is set, as in the C library.
 #[allow(clippy::disallowed_methods, reason = "the terminal's encoding is in the environment")]
 fn locale() -> String {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
@@ -104,7 +105,7 @@ impl<W: Write> Write for Plain<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let shown = match std::str::from_utf8(bytes) {
             Ok(text) => plain(text),
-            // A text cut within a character: its non-ASCII bytes are then ambiguous.
+            // The text is cut within a character. Then only ASCII control characters can be recognized and escaped.
             Err(_) => {
                 let letter = |byte: &u8| match byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
                     true => vec![b'?'],

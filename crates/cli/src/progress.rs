@@ -12,13 +12,13 @@ use std::time::Duration;
 /// Length of a bar: positions are thousandths of the run.
 const WHOLE: u64 = 1000;
 
-/// A bar, if the run's length is known. A long message is cut off.
+/// Template of the bar for a run of known length. A long message is cut off.
 const BAR: &str = "{prefix}{bar:20} {percent:>3} %  {wide_msg}";
 
-/// A spinner, if it is not.
+/// Template of the spinner for a run of unknown length.
 const SPINNER: &str = "{prefix}{spinner} {wide_msg}";
 
-/// Characters of a label before a bar.
+/// Maximum characters of the label before a bar.
 const LABEL: usize = 40;
 
 /// The style of a template, with letters that the terminal can show.
@@ -53,7 +53,7 @@ impl Progress {
     }
 
     fn with(bar: ProgressBar) -> Progress {
-        // Until it is known whether the run has a length.
+        // The bar shows only its label until it is known whether the run has a length.
         bar.set_style(style("{prefix}"));
         Progress { bar, cpu: ThreadTime::now(), has_length: None }
     }

@@ -156,7 +156,8 @@ impl Run {
         stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }
 
-    /// A closed pattern keeps the drive's queue full; otherwise the queue is the drive's own.
+    /// The options of the drive. Without `--depth`, a closed pattern gets a queue of length 1; streams and open arrivals get that of the drive
+    /// file.
     fn options(&self) -> DeviceOptions {
         let closed = self.rate.is_none() && self.pattern != PatternArg::Streams;
         let depth = self.depth.or(closed.then_some(1));
@@ -180,7 +181,7 @@ impl Run {
     }
 }
 
-/// The error of a pattern, with the names of the options.
+/// The error of a pattern, reworded with the names of the command's options.
 fn failure(error: &Error) -> Failure {
     let Error::Pattern(error) = error else { return Failure::input(error) };
     Failure::Input(match error {

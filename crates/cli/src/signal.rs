@@ -13,14 +13,14 @@ impl Signal {
         signal_name(self.0).unwrap_or("a signal")
     }
 
-    /// The exit code of shells for it: 128 + its number.
+    /// The exit code that shells use for it: 128 + its number.
     pub(crate) fn exit_code(self) -> u8 {
         128 + self.0 as u8
     }
 }
 
-/// A write beyond the limit on the size of files (`ulimit -f`) fails with an error, which the command reports, in place of a signal that
-/// ends the process and leaves a temporary file.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error, which the command reports. Without this, a signal would end the
+/// process and leave a temporary file.
 pub(crate) fn survive_file_limit() {
     // Without the handler the limit ends the process, as before.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));

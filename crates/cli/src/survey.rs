@@ -2,7 +2,7 @@
 
 use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Mechanics};
 
-/// Maximum parts of a survey; the parts of a drive with more zones have about equal size.
+/// Maximum number of parts of a survey. A drive with more zones is divided into parts of about equal size.
 const PARTS_MAX: usize = 600;
 
 #[derive(Clone, Debug)]
@@ -63,11 +63,11 @@ impl Part {
     }
 }
 
-/// Where a part ends and the next begins.
+/// The rule for where a part ends and the next begins.
 enum Parts {
-    /// Where the sectors a track change.
+    /// Where the number of sectors per track changes.
     Zones,
-    /// With the last track that begins within this many sectors.
+    /// At the first track that begins at or behind a multiple of this number of sectors.
     Sectors(u64),
 }
 
@@ -79,7 +79,7 @@ impl Parts {
         }
     }
 
-    /// How many of the tracks that follow `track`, of as many sectors each, belong to the same part.
+    /// The number of tracks behind `track` that belong to the same part, if each has as many sectors as `track`.
     fn tracks_after(&self, track: &Part) -> u64 {
         match self {
             Parts::Zones => u64::MAX,
@@ -91,7 +91,7 @@ impl Parts {
     }
 }
 
-/// Merges tracks into parts. None if there would be too many.
+/// Merges tracks into parts. None if there would be more than [`PARTS_MAX`].
 fn walk(geometry: &Geometry, division: &Parts) -> Option<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut next = 0;
@@ -114,8 +114,8 @@ fn walk(geometry: &Geometry, division: &Parts) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// The tracks after `track` that are read in equal times and belong to the same part, but the last of them. Sets `begins` to the angle
-/// at which the first block behind them begins.
+/// The tracks behind `track` that take equal times to read and belong to the same part, without the last of them. Sets `begins` to the angle
+/// of the first block behind the returned tracks.
 fn equal_tracks(geometry: &Geometry, track: &Part, division: &Parts, begins: &mut Angle) -> Option<Part> {
     let first = track.first + track.sectors;
     if track.sectors != track.physical_sectors || first == geometry.sectors() {
@@ -139,16 +139,16 @@ fn angle(geometry: &Geometry, lbn: u64) -> Angle {
     geometry.extent_at(Lbn(lbn)).angle
 }
 
-/// The track from block `lbn` on, as a part: its turns run from its first block to that of the next track. `begins` is the angle of the
-/// first, and is set to that of the second.
+/// The track from block `lbn` on, as a part. Its turns count from its first block to the first block of the next track. `begins` is the angle
+/// of its first block, and is set to that of the next track's first block.
 fn track(geometry: &Geometry, lbn: u64, begins: &mut Angle) -> Part {
     let track = geometry.track_at(Lbn(lbn));
     let sectors = (track.first.0 + u64::from(track.sectors)).min(geometry.sectors()) - lbn;
     let mut turns = sectors as f64 / f64::from(track.sectors_per_track);
     if lbn + sectors < geometry.sectors() {
         let next = angle(geometry, lbn + sectors);
-        // The angle lacks whole turns: take its first recurrence after the blocks were read. A track that is read in exactly one turn must
-        // not gain one by rounding.
+        // An angle does not count whole turns, so the next track begins when its angle first recurs after the blocks were read. Rounding must not
+        // add a turn to a track that is read in exactly one.
         let rounding = 1e-6;
         turns += ((next - *begins).as_turns() - turns + rounding).rem_euclid(1.0) - rounding;
         *begins = next;

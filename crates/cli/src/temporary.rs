@@ -1,4 +1,4 @@
-//! The temporary files of this process. A signal that ends it runs no destructors, so they are listed here to be removed.
+//! The list of the temporary files of this process. A signal that ends the process runs no destructors, so the handler removes the listed files.
 
 #![allow(
     clippy::disallowed_methods,
@@ -22,7 +22,7 @@ fn temporary() -> MutexGuard<'static, Vec<PathBuf>> {
 pub(crate) struct Listed(PathBuf);
 
 impl Listed {
-    /// Creates a temporary file and lists it; the process does not end in between.
+    /// Creates a temporary file and lists it. A signal cannot end the process in between.
     pub(crate) fn make<F, E>(
         make: impl FnOnce() -> Result<F, E>,
         path: impl FnOnce(&F) -> &Path,

@@ -184,7 +184,7 @@ fn row(name: &str, class: &ClassAgreement) -> Vec<String> {
     ]
 }
 
-/// Points of a distribution: enough for any screen.
+/// Number of points of a drawn distribution: enough for any screen.
 const STEPS: usize = 1000;
 
 /// Both distributions of the requests of one kind, if there are any.

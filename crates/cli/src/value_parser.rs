@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use std::ffi::OsStr;
 
-/// Accepts any text that is a name, which may be more than help lists.
+/// Parses an option whose value is a name. It may accept more names than the help lists.
 #[derive(Clone)]
 pub(crate) struct ListedName {
     /// The error for a text that is no name.

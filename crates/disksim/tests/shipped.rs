@@ -1,4 +1,4 @@
-//! The shipped drives that DiskSim describes too: each equals its import, but for named differences.
+//! The shipped drives that DiskSim also describes: each equals its import, except for named differences.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 

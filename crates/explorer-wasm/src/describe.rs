@@ -1,4 +1,4 @@
-//! The fixed facts about a rig and its workload that a page shows.
+//! The facts about a rig and its workload that a page shows and that do not change during a run.
 
 use headstack::Simulation;
 use headstack::model::Lbn;
@@ -84,7 +84,7 @@ pub fn describe_running(volumes: &[VolumeInfo], engine: &Engine) -> Value {
     })
 }
 
-/// Number of zones that the host writes in sequence, or of any kind before them.
+/// Number of zones, conventional ones included; 0 for a disk without zones.
 fn zone_count(device: &Device) -> u32 {
     device.zones().map_or(0, |zones| zones.layout().zones())
 }
@@ -94,7 +94,7 @@ fn with_devices(volume: &VolumeInfo, devices: &[usize]) -> Value {
     json!({ "name": volume.name, "sectors": volume.sectors, "sectorBytes": volume.sector_bytes, "devices": devices })
 }
 
-/// The greatest cylinder of blocks spread over the disk: its last block may be on an outer one.
+/// The greatest cylinder of a sample of blocks. The last block does not suffice, because it may lie on an outer cylinder.
 fn last_cylinder(device: &Device) -> u32 {
     let geometry = &device.drive().geometry;
     let sample = |index: u64| geometry.extent_at(Lbn((device.sectors() - 1) / SAMPLES * index)).cylinder;

@@ -1,4 +1,4 @@
-//! The functions that a page calls. Numbers go through their arguments, texts and rows through two buffers in the module's memory.
+//! The functions that a page calls. Numbers are arguments and return values. Texts and rows pass through buffers in the module's memory.
 
 use crate::inputs::{MemoryFiles, PageExperiment};
 use crate::run::SteppedRun;
@@ -20,7 +20,7 @@ struct PageModule {
     next: u32,
 }
 
-/// What a new run changes in the experiment.
+/// The changes that a new run makes to the experiment.
 #[derive(Deserialize)]
 struct RunChange {
     settings: Vec<(String, String)>,
@@ -121,7 +121,7 @@ extern "C" fn describe(run: u32) {
     with(|module| module.text = module.run(run).description().to_string());
 }
 
-/// Moves a run to a time in nanoseconds; returns how many numbers of rows there are.
+/// Advances a run to a time in nanoseconds and writes the rows of its events; returns their total length in numbers.
 #[unsafe(no_mangle)]
 extern "C" fn advance(run: u32, until_ns: f64) -> usize {
     with(|module| {
@@ -135,7 +135,7 @@ extern "C" fn advance(run: u32, until_ns: f64) -> usize {
     })
 }
 
-/// Moves a run to its next event with rows; returns how many numbers of rows there are.
+/// Advances a run to its next event that has rows, and writes these; returns their total length in numbers.
 #[unsafe(no_mangle)]
 extern "C" fn step(run: u32) -> usize {
     with(|module| {
@@ -149,7 +149,7 @@ extern "C" fn step(run: u32) -> usize {
     })
 }
 
-/// Writes the state of a run's devices at a time in nanoseconds as rows; returns how many numbers they are.
+/// Writes the state of a run's devices at a time in nanoseconds as rows; returns their total length in numbers.
 #[unsafe(no_mangle)]
 extern "C" fn snapshot(run: u32, now_ns: f64) -> usize {
     with(|module| {
@@ -167,7 +167,7 @@ extern "C" fn now(run: u32) -> f64 {
     with(|module| module.run(run).now_ns())
 }
 
-/// Time of a run's next event in nanoseconds; -1 if there is none. It is later than the time to which the run was moved.
+/// Time of a run's next event in nanoseconds; -1 if there is none. It is later than the time to which the run was advanced.
 #[unsafe(no_mangle)]
 extern "C" fn next_event(run: u32) -> f64 {
     with(|module| module.run(run).next_event_ns())

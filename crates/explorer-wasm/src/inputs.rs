@@ -1,4 +1,4 @@
-//! The inputs of an experiment as one text: a rig, a workload and the files that the two need.
+//! The inputs of an experiment as one text: a rig, a workload and the files that these need.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,9 +28,9 @@ pub struct PageExperiment {
     pub files: BTreeMap<String, String>,
     /// Values of the variables of a fio job.
     pub variables: BTreeMap<String, String>,
-    /// Seed of everything random. It is text, because not every number of a page has 64 bits.
+    /// Seed of all random numbers. It is text, because a number in JavaScript does not hold 64 bits exactly.
     pub seed: String,
-    /// Keys that are set over the rig's, for each side of the page: `drive.order`, `sptf`.
+    /// For each side of the page, the keys that override the rig's, with their values: `drive.order`, `sptf`.
     pub sides: Vec<Vec<(String, String)>>,
 }
 
@@ -40,13 +40,13 @@ pub struct PageExperiment {
 pub struct PageTraceKeys {
     /// The name of its format, where its first bytes do not determine it.
     pub format: Option<String>,
-    /// Factor of its times.
+    /// Factor by which its times are multiplied.
     pub time_scale: f64,
     /// Whether blocks beyond the end of a volume wrap around.
     pub wrap: bool,
     /// The volume to which all requests go.
     pub all_to: Option<u32>,
-    /// Malformed records that are skipped.
+    /// Maximum number of malformed records to skip.
     pub malformed_max: u64,
 }
 
@@ -90,7 +90,7 @@ impl PageExperiment {
         Ok(MemoryFiles { files: decoded.collect::<Result<_, String>>()?, variables: self.variables.clone() })
     }
 
-    /// The rig, with these keys set over its own.
+    /// The rig, with these keys overridden.
     ///
     /// *Errors:* an invalid rig or key.
     pub fn build_rig(&self, files: &MemoryFiles, settings: &[(String, String)]) -> Result<Rig, String> {

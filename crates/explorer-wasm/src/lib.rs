@@ -1,7 +1,7 @@
-//! *The simulator in a browser's page*: an experiment as one text, a run that is moved step by step, rows of what happened.
+//! *The simulator in a web page*: an experiment as one text, a run that advances step by step, and its events as rows of numbers.
 //!
 //! The crate is built for WebAssembly, where `src/exports.rs` is the interface of a page; on other targets its tests and its users call the
-//! same run directly. Modelled is what `headstack` models: the results are the same to the last bit.
+//! same run directly. The model is that of `headstack`: the results are the same to the last bit.
 
 mod describe;
 #[cfg(target_arch = "wasm32")]

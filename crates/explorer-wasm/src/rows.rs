@@ -1,7 +1,7 @@
 //! Events of a simulation as rows of numbers, which a page reads without parsing.
 //!
-//! A row begins with its kind; each kind has a fixed length. Times are nanoseconds; a number without a value is -1. Numbers above 2⁵³
-//! would lose digits: a disk of 4 exabytes, or 104 days.
+//! A row begins with its kind; each kind has a fixed length. Times are nanoseconds; a number without a value is -1. Numbers above 2⁵³ would
+//! lose digits. That would take a disk of 4 exabytes, or a run of 104 days.
 
 use headstack::Instant;
 use headstack::model::Op;
@@ -14,7 +14,7 @@ pub const ISSUE: f64 = 1.0;
 pub const FINISH: f64 = 2.0;
 /// Kind of a row of an access of the arm.
 pub const ACCESS: f64 = 3.0;
-/// Lengths of the rows, by kind.
+/// Length of a row of each kind, indexed by the kind.
 pub const LENGTHS: [usize; 4] = [0, 13, 23, 16];
 /// Value of a number that does not exist.
 const NONE: f64 = -1.0;

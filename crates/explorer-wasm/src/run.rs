@@ -1,4 +1,4 @@
-//! A simulation that is moved step by step and reports what happened as rows.
+//! A simulation that advances step by step and reports its events as rows.
 
 use crate::describe::describe;
 use crate::inputs::{MemoryFiles, PageExperiment};
@@ -15,7 +15,8 @@ use std::rc::{Rc, Weak};
 /// Rows that have not been read.
 type SharedRows = Rc<RefCell<Vec<f64>>>;
 
-/// Adds the rows of requests. It outlives its session, because a simulation borrows its observer; the rows do not.
+/// Adds the rows of requests. The simulation borrows its observer for the life of the program, so the observer is never freed. Its weak
+/// reference lets the rows be freed with the run.
 struct RowObserver(Weak<RefCell<Vec<f64>>>);
 
 impl Observer for RowObserver {
@@ -43,7 +44,7 @@ pub struct SteppedRun {
 }
 
 impl SteppedRun {
-    /// A simulation of an experiment with these keys set over those of its rig, and this seed. The files live as long as the program.
+    /// A simulation of an experiment with this seed, where `settings` override keys of its rig. The files live as long as the program.
     ///
     /// *Errors:* one line: what is invalid.
     pub fn new(
@@ -179,7 +180,7 @@ mod tests {
         SteppedRun::new(experiment, files, &[depth], "5").expect("the experiment is valid")
     }
 
-    /// The lengths of all rows, by kind.
+    /// The number of rows of each kind.
     fn kinds(rows: &[f64]) -> [usize; 4] {
         let (mut counts, mut row) = ([0; 4], 0);
         while row < rows.len() {

@@ -5,21 +5,21 @@ use headstack::model::zones::{ZoneState, Zones};
 use headstack::model::{Instant, Op};
 use headstack::sim::{Device, Engine};
 
-/// Segments of a cache and commands of a queue that a snapshot has at most: what a page can show.
+/// Maximum number of cache segments, and of queued commands, in a snapshot: as many as a page can show.
 const LISTED_MAX: usize = 1024;
-/// Cells of the picture of zones at most: more would be smaller than a person can tell apart.
+/// Maximum number of cells in the picture of zones. With more, a person could not distinguish them.
 const CELLS_MAX: u32 = 512;
-/// Numbers of a device before its lists.
+/// Count of numbers that each device has before its lists.
 pub const COLUMNS: usize = 22;
 /// Value of a number that does not exist.
 const NONE: f64 = -1.0;
 
-/// Whether a snapshot has the cells of zones: a live page does not need those of tens of thousands of zones at every event.
+/// Whether a snapshot contains the cells of zones. A disk may have tens of thousands of zones, which a live page does not need at each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneCells {
-    /// It has.
+    /// It contains them.
     Included,
-    /// It has not; the cells of the last snapshot with them remain valid.
+    /// It omits them. The page continues to show the cells of the last snapshot that had them.
     Omitted,
 }
 
@@ -28,8 +28,8 @@ pub fn add_all(engine: &Engine, now_ns: f64, cells: ZoneCells, into: &mut Vec<f6
     (0..engine.devices()).for_each(|device| add(engine.device(device), now_ns, cells, into));
 }
 
-/// Adds a device's state: [`COLUMNS`] numbers, then 3 for each segment, then 8 for each command that it has, then, with cells, the number
-/// of its zones in each state and the cells.
+/// Adds a device's state: [`COLUMNS`] numbers, then 3 for each segment, then 8 for each of its commands. With cells, the number of its zones
+/// in each state follows, then the cells.
 fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
     let now = Instant(now_ns.max(0.0) as u64);
     let view = device.view();
@@ -89,7 +89,7 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
     into.extend(cells);
 }
 
-/// Sectors of the log of a drive-managed shingled disk, the free ones, and the band that is being cleaned.
+/// Of a drive-managed shingled disk: the sectors of its log, the free ones, and the first and the end block of the band being cleaned.
 fn shingle_numbers(device: &Device) -> [f64; 4] {
     let Some(shingles) = device.shingles() else { return [NONE; 4] };
     let (from, to) =
@@ -97,14 +97,14 @@ fn shingle_numbers(device: &Device) -> [f64; 4] {
     [shingles.log_sectors as f64, shingles.free_sectors as f64, from, to]
 }
 
-/// Open and active zones, and the cells, as [`zone_cells`].
+/// The numbers of open and of active zones, and the cells as [`zone_cells`] returns them.
 fn zone_numbers(device: &Device, cells: ZoneCells) -> ([f64; 2], Vec<f64>) {
     let Some(zones) = device.zones() else { return ([NONE; 2], Vec::new()) };
     let cells = if cells == ZoneCells::Included { zone_cells(zones) } else { Vec::new() };
     ([f64::from(zones.open()), f64::from(zones.active())], cells)
 }
 
-/// How much a state matters in a picture: a cell of several zones has the state that matters most.
+/// The rank of a state in a picture: a cell of several zones shows the highest-ranked of their states.
 fn rank(state: ZoneState) -> u8 {
     match state {
         ZoneState::Conventional => 0,

@@ -1,4 +1,4 @@
-//! *What happens on the platter?* The explorer's page: one HTML file with the simulator in it, which runs an experiment in the browser.
+//! *What happens on the platter?* The explorer's page: one HTML file that contains the simulator and runs an experiment in the browser.
 #![doc = include_str!("../README.md")]
 
 use base64::Engine;
@@ -53,15 +53,15 @@ pub fn page(title: &str, experiment: &str, version: &str) -> Result<String, Miss
     }))
 }
 
-/// The page that shows running disks: it has no simulator and gets events from the server that it came from. `disks` is a JSON array with
-/// an object for each disk: its `name`, the path of its `events`, and the descriptions of its panels as `sides`
+/// The page that shows running disks. It contains no simulator and gets events from the server that it was loaded from. `disks` is a JSON
+/// array with an object for each disk: its `name`, the path of its `events`, and the descriptions of its panels as `sides`
 /// (`headstack_explorer_wasm::describe_running`).
 pub fn live_page(title: &str, disks: &str, version: &str) -> String {
     let experiment = format!("{{\"live\":{disks}}}");
     filled_page(&PageParts { title, experiment: &experiment, version, module: "", connect: "'self'" })
 }
 
-/// What differs from page to page.
+/// The values that differ from page to page.
 struct PageParts<'a> {
     title: &'a str,
     experiment: &'a str,
@@ -76,7 +76,7 @@ fn filled_page(parts: &PageParts<'_>) -> String {
         ("{{version}}", escaped(parts.version)),
         ("{{title}}", escaped(parts.title)),
         ("{{style}}", STYLE.to_string()),
-        // Inside a script, `<` could end it.
+        // A `<` in the text could end the script element that holds it.
         ("{{experiment}}", parts.experiment.replace('<', "\\u003c")),
         ("{{module}}", parts.module.to_string()),
         ("{{worker}}", WORKER.concat()),
@@ -85,7 +85,7 @@ fn filled_page(parts: &PageParts<'_>) -> String {
     filled(TEMPLATE, &values)
 }
 
-/// The template with a value for each name; values are not searched for names again.
+/// The template with each name replaced by its value. Names inside a value are not replaced.
 fn filled(template: &str, values: &[(&str, String)]) -> String {
     let mut page = String::new();
     let mut rest = template;

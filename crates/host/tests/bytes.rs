@@ -1,7 +1,7 @@
 //! An emulated disk returns what was written, with concurrent requests, late time steps, and power cuts at any time.
 //!
-//! Each write has a byte of its own, so that a block shows which write it has. That may be any write that no other certainly followed: one
-//! that was submitted after the former had been answered, and was over in time.
+//! Each write has a distinct byte, so that a block shows which write it holds. It may hold any write that no other write certainly
+//! followed, i.e. that was submitted after the former had been answered, and completed in time.
 
 mod common;
 

@@ -1,6 +1,6 @@
-//! What a decision costs: choose, take out, put the next request in; per order, at several depths.
+//! The cost of a decision, for each order at several depths: choose a request, remove it, and add the next one.
 //!
-//! The drive is made up after a Quantum Atlas 10K: 10,042 cylinders, 10,025 rpm, seeks of 1.2 to 10.8 ms from a table.
+//! The drive resembles a Quantum Atlas 10K: 10,042 cylinders, 10,025 rpm, seeks of 1.2 to 10.8 ms from a table.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 
@@ -67,7 +67,7 @@ impl AccessCost for Arm {
     }
 }
 
-/// A full queue, an arm, and requests for ever.
+/// A full queue, an arm, and an endless supply of requests.
 struct Drive {
     arm: Arm,
     queue: Queue,
@@ -98,7 +98,7 @@ impl Drive {
     }
 }
 
-/// The choice that SPTF makes, from a look at every request.
+/// The choice of SPTF, from the positioning time of every request.
 fn costing_all(drive: &Drive) -> Option<usize> {
     let slots = drive.queue.slots();
     (0..slots.len()).min_by_key(|index| drive.arm.positioning(&slots[*index]))
@@ -125,7 +125,8 @@ fn decide(criterion: &mut Criterion) {
     }
 }
 
-/// A queue by position before a disk that answers as its drive file says: take the end of a read, put a new one in, choose the next.
+/// A queue ordered by position, in front of a disk whose reads end when its drive file predicts. Each step completes a read, submits a new one
+/// and chooses the next.
 struct OrderedDisk {
     queue: PositionQueue,
     geometry: Geometry,

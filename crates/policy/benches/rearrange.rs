@@ -1,4 +1,4 @@
-//! What a reference costs the analyzers, and a request the rearranger; one in three references goes to a block without a counter.
+//! The cost of a reference in the analyzers, and of a request in the rearranger. One in three references goes to a block without a counter.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 
@@ -28,7 +28,7 @@ fn references(blocks: u64) -> Vec<u64> {
     (0..REFERENCES).map(|_| (draw() * draw() * draw() * blocks as f64) as u64).collect()
 }
 
-/// References to blocks that are all alike.
+/// References that are spread evenly over all blocks.
 fn even_references(blocks: u64) -> Vec<u64> {
     let mut draw = draws();
     (0..REFERENCES).map(|_| (draw() * blocks as f64) as u64).collect()

@@ -1,4 +1,4 @@
-//! *What does a test need that a machine may lack?* Programs, root, devices, reference data.
+//! *What does a test need that a machine may lack?* Programs, root privileges, devices, reference data.
 //!
 //! A test asks here for what it needs and returns early where that is missing. Each skip is recorded in two places: on standard
 //! error, which the test harness does not capture when it is written to directly, and in the file that `HEADSTACK_SKIPPED`
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Where programs are looked for, as a value of `PATH`; the `PATH` of a user may lack the folders of the system.
+/// The folders to search for programs, as a value of `PATH`. A user's `PATH` may lack some of them.
 pub const PROGRAM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The file to which skips are appended.
@@ -41,8 +41,8 @@ pub fn have_programs(programs: &[&str]) -> bool {
     false
 }
 
-/// Whether a tool is usable that is more than a program in a folder of the system; `found` has the reason where it is not. Records a
-/// skip then.
+/// Whether a tool is usable whose presence [`have_programs`] cannot check. `found` is the result of the caller's check, with the reason if the
+/// tool is not usable. Records a skip in that case.
 ///
 /// # Panics
 ///
@@ -56,7 +56,7 @@ pub fn have_tool(name: &str, found: Result<(), String>) -> bool {
     false
 }
 
-/// Whether the test runs as root. Records a skip where it does not.
+/// Whether the test runs as root. Records a skip if it does not.
 #[must_use]
 pub fn have_root() -> bool {
     // The owner of this process's entry is its effective user.
@@ -94,7 +94,7 @@ pub fn reference_data(inside: &str) -> Option<PathBuf> {
 /// The file for the record cannot be written.
 pub fn skip(reason: impl Display) {
     let line = entry(&test_name(), &reason.to_string());
-    // The harness captures `eprintln!`, but not what is written to the stream.
+    // The harness captures `eprintln!`, but not a direct write to standard error.
     let _ = write!(io::stderr(), "skipped: {}", line.replace('\t', ": "));
     if let Some(file) = env::var_os(SKIPPED) {
         let file = Path::new(&file);
@@ -113,7 +113,7 @@ fn is_owned_by_root(entry: &std::fs::Metadata) -> bool {
     entry.uid() == 0
 }
 
-/// Crate, file of tests and test. The harness names a test's thread after it, unless the test runs in the main thread.
+/// The names of the crate, the test file and the test. The harness names a thread after its test, unless the test runs in the main thread.
 fn test_name() -> String {
     let program = env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

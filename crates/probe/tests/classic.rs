@@ -1,4 +1,5 @@
-//! The classic ways to a map, on simulated disks: by time, by translation, by the five steps, and its repair.
+//! The classic methods of extracting a map, on simulated disks: by timing, by address translation and by the five steps; and the repair of
+//! a map.
 
 use headstack_model::{DriveSpec, Geometry, Lbn, drives};
 use headstack_probe::scsi::{Order, Scheme, ScsiError};

@@ -210,8 +210,8 @@ impl Wrong {
     }
 }
 
-/// A drive that reads to the end of the track through a segment of a quarter of it: a turn later nothing that was asked for
-/// is in the buffer.
+/// A drive that reads to the end of the track through a segment of a quarter of a track: a revolution later the buffer holds none of the
+/// requested blocks.
 #[test]
 fn cache_overwritten_by_its_read_ahead_is_not_detected() {
     let found = learn(&spec("atlas-iii"));

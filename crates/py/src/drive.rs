@@ -72,7 +72,7 @@ impl NativeDrive {
         let (mut columns, mut first) = (ZoneColumns::default(), 0);
         while first < geometry.sectors() {
             let zone = zone_at(first);
-            // Zones follow each other in LBN order, so the next one's first block can be bisected.
+            // Zones follow each other in LBN order, so bisection finds the first block of the next one.
             let (mut inside, mut end) = (first, geometry.sectors());
             while end - inside > 1 {
                 let middle = inside + (end - inside) / 2;

@@ -59,9 +59,9 @@ pub(crate) fn input_error(error: impl ToString) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Runs without Python's global lock.
+/// Runs `work` without Python's global lock.
 ///
-/// *Errors:* those of `work`; it panics, which Python could not catch as an ordinary exception.
+/// *Errors:* those of `work`; also a panic of `work`, which Python could not catch as an ordinary exception.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, CallError> + Send,

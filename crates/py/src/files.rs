@@ -1,4 +1,4 @@
-//! The machine's files and variables, for the library.
+//! Gives the library access to the machine's files and environment variables.
 
 use headstack::FileSource;
 use pyo3::prelude::*;
@@ -32,7 +32,7 @@ impl FileSource for MachineFiles {
     }
 }
 
-/// A value of the system, by Python's own function.
+/// A configuration value of the system, from Python's `os.sysconf`.
 fn sysconf(name: &str) -> Option<i64> {
     Python::attach(|py| py.import("os").ok()?.call_method1("sysconf", (name,)).ok()?.extract().ok())
 }

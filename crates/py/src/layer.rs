@@ -1,8 +1,8 @@
 //! Layers written in Python: an object between the load and a volume or a disk, which passes requests on, changes, delays or answers
 //! them.
 //!
-//! The engine's calls become calls of the object's methods; what these want is recorded in a [`LayerState`], from which the engine polls
-//! it. A request is known by its number until it is answered.
+//! Each call by the engine becomes a call of one of the object's methods. A method records its actions in a [`LayerState`], and the engine
+//! polls them from there. A request has a number, by which the layer finds it until it is answered.
 
 use crate::error::input_error;
 use crate::layer_state::{DelayedAction, LayerState, NativeLayerRequest, SharedLayerState};
@@ -128,12 +128,12 @@ impl NativeLayerCalls {
     }
 }
 
-/// A layer whose methods a Python object has.
+/// A layer that forwards each call to the methods of a Python object.
 pub(crate) struct PythonLayer {
     object: Py<PyAny>,
     calls: Py<NativeLayerCalls>,
     state: SharedLayerState,
-    /// Whether the object has a method `complete` of its own; otherwise each completed request is answered.
+    /// Whether the object defines a method `complete`. Without one, the layer answers each request as soon as it has completed.
     completes: bool,
     raised: RaisedSlot,
 }
@@ -145,7 +145,7 @@ impl fmt::Debug for PythonLayer {
 }
 
 impl PythonLayer {
-    /// A layer above something with this number of sectors. Calls the object's method `start`.
+    /// A layer above a volume or disk with this number of sectors. Calls the object's method `start`.
     ///
     /// *Errors:* what `start` raises.
     pub(crate) fn new(

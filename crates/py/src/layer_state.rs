@@ -1,4 +1,4 @@
-//! What a layer written in Python knows between two calls: its unanswered requests, and what it wants of the engine.
+//! The state of a layer written in Python between two calls: its unanswered requests, and its actions for the engine to carry out.
 
 use crate::error::input_error;
 use crate::steps::op_name;
@@ -80,13 +80,13 @@ fn describe(request: &Request) -> String {
     format!("<LayerRequest: {} of {sectors} sectors at LBN {lbn}>", op_name(*op))
 }
 
-/// A request that is not answered.
+/// A request that the layer has not answered.
 pub(crate) struct UnansweredRequest {
     pub(crate) object: Py<NativeLayerRequest>,
     pub(crate) submission: Submission,
     arrived: Instant,
     pub(crate) is_own: bool,
-    /// Requests below for it that have not completed, those that are sent later included.
+    /// Number of requests to the volume or disk below that belong to this one and have not completed. Includes delayed ones.
     pub(crate) below: usize,
     pub(crate) is_answering: bool,
     /// The last completion from below, or the first that failed.
@@ -94,7 +94,7 @@ pub(crate) struct UnansweredRequest {
 }
 
 impl UnansweredRequest {
-    /// The request is sent, perhaps again. What completed before it was sent again does not count.
+    /// Counts a request that is sent below. If no earlier one is outstanding, discards their outcome.
     pub(crate) fn send(&mut self) {
         if self.below == 0 {
             self.completion = None;
@@ -102,7 +102,7 @@ impl UnansweredRequest {
         self.below += 1;
     }
 
-    /// A request below for it has completed.
+    /// Records that a request below has completed.
     pub(crate) fn observe(&mut self, completion: &Completion) {
         self.below -= 1;
         match &self.completion {
@@ -111,7 +111,7 @@ impl UnansweredRequest {
         }
     }
 
-    /// How it went below so far.
+    /// The first failure below so far, or `Done`.
     pub(crate) fn outcome(&self) -> Outcome {
         self.completion.map_or(Outcome::Done, |completion| completion.outcome)
     }
@@ -135,31 +135,31 @@ impl UnansweredRequest {
     }
 }
 
-/// What a layer does at a later time.
+/// An action of a layer that may be delayed.
 pub(crate) enum DelayedAction {
     Send(Submission),
     Answer(u32),
 }
 
-/// What a layer knows between two calls, and what it wants of the engine.
+/// The requests of a layer between two calls, and its actions for the engine.
 pub(crate) struct LayerState {
     /// Name of the layer's class, for errors.
     name: String,
-    /// Sectors of what is below.
+    /// Sectors of the volume or disk below.
     pub(crate) sectors: u64,
     pub(crate) now: Instant,
-    /// Whether one of the layer's methods runs.
+    /// Whether one of the layer's methods is running.
     pub(crate) is_called: bool,
     pub(crate) pending: HashMap<u32, UnansweredRequest>,
     next_number: u32,
     pub(crate) effects: VecDeque<Effect>,
-    /// The second number keeps the order of equal times.
+    /// The number in the key keeps actions of equal times in the order in which they were added.
     delayed: BTreeMap<(Instant, u64), DelayedAction>,
     delays: u64,
     pub(crate) call_at: Instant,
 }
 
-/// As that of `PythonLoad`: requests are released with the global lock.
+/// Holds the global lock while it releases the requests, for the same reason as `PythonLoad`.
 impl Drop for LayerState {
     fn drop(&mut self) {
         Python::attach(|_| self.pending.clear());
@@ -170,7 +170,7 @@ impl Drop for LayerState {
 pub(crate) type SharedLayerState = Arc<Mutex<LayerState>>;
 
 impl LayerState {
-    /// That of a layer of this class, above something with this number of sectors.
+    /// The state of a layer of the class `name`, above a volume or disk with this number of sectors.
     pub(crate) fn new(name: String, sectors: u64) -> LayerState {
         LayerState {
             name,
@@ -186,7 +186,7 @@ impl LayerState {
         }
     }
 
-    /// Forgets a request of the layer's own that has completed and was not sent again.
+    /// Removes a request that the layer issued itself, if it has completed and was not sent again.
     pub(crate) fn forget_own(&mut self, number: u32) {
         if self.pending.get(&number).is_some_and(|pending| pending.is_own && pending.below == 0) {
             self.pending.remove(&number);
@@ -224,7 +224,9 @@ impl LayerState {
         }
     }
 
-    /// The request of this object, if it is not answered.
+    /// The request of this object.
+    ///
+    /// *Errors:* it is answered already, or its answer is scheduled.
     pub(crate) fn unanswered(
         &mut self,
         request: &Py<NativeLayerRequest>,
@@ -234,7 +236,7 @@ impl LayerState {
         pending.filter(|pending| pending.object.is(request) && !pending.is_answering).ok_or_else(answered)
     }
 
-    /// Does it now, or at a later time.
+    /// Carries out an action at once if `time` has come; otherwise schedules it.
     pub(crate) fn act(&mut self, time: Instant, action: DelayedAction) {
         if time <= self.now {
             self.carry_out(action);
@@ -268,7 +270,8 @@ impl LayerState {
         delayed.min(self.call_at)
     }
 
-    /// Why a run that has no further event is not over: a request that the layer has not answered; none if there is none.
+    /// Names the oldest request that the layer has not answered, which keeps a run without further events from being over. None if all are
+    /// answered.
     pub(crate) fn stuck(&self) -> Option<String> {
         let held = self.pending.values().filter(|pending| !pending.is_own);
         let first = held.min_by_key(|pending| (pending.arrived, pending.submission.id))?;

@@ -1,6 +1,7 @@
 //! *How does Python call the library?* The extension `headstack._native`: converts arguments, calls the library, converts results.
 //!
-//! It decides nothing. A simulation runs on a thread of its own, without Python's global lock; a panic becomes an exception.
+//! It contains no logic of the simulator. Each simulation runs on a separate thread, without Python's global lock. A panic becomes an
+//! exception.
 
 #![allow(
     clippy::disallowed_types,

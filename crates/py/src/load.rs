@@ -80,7 +80,7 @@ fn trace_options(
     Ok(TraceOptions { format, time_scale, wrap, all_to, malformed_max })
 }
 
-/// A number of nanoseconds, sectors or bytes a request, as Python has it.
+/// A column from Python with one number for each request: nanoseconds, sectors or bytes.
 type NumberColumn<'py> = PyReadonlyArray1<'py, i64>;
 
 #[pymethods]

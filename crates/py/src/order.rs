@@ -11,12 +11,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-/// The exception that ended an order, for the thread that waits for the simulation.
+/// The first exception of an order, layer or load written in Python, for the thread that waits for the simulation.
 #[derive(Clone, Default)]
 pub(crate) struct RaisedSlot(Arc<Mutex<Option<PyErr>>>);
 
 impl RaisedSlot {
-    /// Keeps the first exception.
+    /// Stores an exception, unless an earlier one is stored.
     pub(crate) fn keep(&self, error: PyErr) {
         let mut slot = self.0.lock().expect("no thread panics with it");
         slot.get_or_insert(error);
@@ -39,7 +39,7 @@ pub(crate) struct NativeQueue {
     arm_cylinder: u32,
     cylinders: u32,
     last_lbn: u64,
-    /// Positioning times in ns, if the order knows positions.
+    /// Positioning times in ns, if the order needs positions.
     positioning_ns: Option<Vec<i64>>,
 }
 

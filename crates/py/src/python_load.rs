@@ -1,4 +1,4 @@
-//! Loads written in Python: each source is an iterator of requests, which may wait for its completions if it is a generator.
+//! Loads written in Python: each source is an iterator of requests. A source that is a generator can wait for its completions.
 
 use crate::error::{CallError, input_error};
 use crate::order::RaisedSlot;
@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Polls between two looks at whether the run is to end: a source that never waits is polled without an event in between.
+/// Polls between two checks whether the run must end. The check is needed here, because a source that never waits is polled without an
+/// event in between.
 const POLLS_PER_CHECK: u32 = 1 << 10;
 
 /// The sources of a load: functions that return iterators, with their names in results.
@@ -24,7 +25,7 @@ pub(crate) struct PythonSources {
     pub(crate) functions: Vec<(String, Py<PyAny>)>,
 }
 
-/// What the sources of a run get, and how they end it.
+/// The inputs of a run's sources, and the means to end the run.
 pub(crate) struct SourceRun {
     pub(crate) seed: u64,
     /// Sectors of each volume.
@@ -42,7 +43,7 @@ struct IssuedRequest {
 
 /// What a source does next.
 enum SourceState {
-    /// It continues, with this value of its `yield`.
+    /// It continues; its `yield` returns this value.
     Continues(Option<NativeCompletion>),
     /// It sleeps.
     Sleeps,
@@ -55,7 +56,7 @@ enum SourceState {
 
 struct PythonSource {
     iterator: Py<PyIterator>,
-    /// Whether it is a generator, which gets completions and exceptions.
+    /// Whether it is a generator, into which completions and exceptions can be sent.
     receives: bool,
     state: SourceState,
     outstanding: usize,
@@ -68,9 +69,9 @@ pub(crate) struct PythonLoad {
     run: SourceRun,
     now_ns: Arc<AtomicU64>,
     sources: Vec<PythonSource>,
-    /// Sources that continue now, in this order.
+    /// Sources that can continue now, in the order in which they will run.
     ready: VecDeque<usize>,
-    /// Sources that continue at a time; the second number keeps the order of equal times.
+    /// Sources that continue at a later time. The number in the key is that of the source, so that sources of equal times have an order.
     timed: BTreeMap<(Instant, u64), usize>,
     outstanding: HashMap<u64, IssuedRequest>,
     next_id: u64,
@@ -113,7 +114,7 @@ impl PythonLoad {
         })
     }
 
-    /// Whether the run is to end: a source raised, or the program's thread stops it.
+    /// Whether the run must end, because Python code raised or the program's thread stopped the run.
     fn is_ending(&mut self) -> bool {
         self.polls = (self.polls + 1) % POLLS_PER_CHECK;
         self.run.raised.has_raised() || self.polls == 0 && self.run.shared.is_stopped()
@@ -130,7 +131,7 @@ impl PythonLoad {
         self.timed.insert((time, number as u64), number);
     }
 
-    /// Runs the source at the front of the ready ones up to its next request, or until it waits.
+    /// Runs the first ready source up to its next `yield`. Returns the request that it issues, if it does.
     fn resume(&mut self, py: Python<'_>, now: Instant) -> PyResult<Option<Issue>> {
         let Some(&number) = self.ready.front() else { return Ok(None) };
         let source = &mut self.sources[number];
@@ -217,7 +218,7 @@ impl PythonLoad {
         Ok(issue)
     }
 
-    /// The error as the source raises it at its `yield`, so that its traceback has the line.
+    /// Raises the error in the source at its `yield`, so that the traceback has that line. Returns the error.
     fn raised_at_yield(&self, py: Python<'_>, number: usize, error: PyErr) -> PyErr {
         let source = &self.sources[number];
         if !source.receives {
@@ -227,7 +228,7 @@ impl PythonLoad {
             .iterator
             .bind(py)
             .call_method1(intern!(py, "throw"), (error.clone_ref(py).into_value(py),));
-        // A source that catches the error does not continue either.
+        // The run ends with the error even if the source catches it.
         thrown.err().filter(|raised| raised.value(py).is(error.value(py))).unwrap_or(error)
     }
 
@@ -240,9 +241,9 @@ impl PythonLoad {
     }
 }
 
-/// Objects of Python that are released without the global lock are put on a list of PyO3's, which the next thread with the lock works off. Each
-/// object of ours works off the list when it is freed, so that the calls nest as long as the list is filled: a million outstanding
-/// requests overflowed the stack of the program's thread.
+/// Holds the global lock while it releases the Python objects. PyO3 puts objects that are released without the lock on a list, and the next
+/// thread with the lock releases those. Each of our objects works through that list again when it is freed, so that the calls nest: a million
+/// outstanding requests overflowed the stack of the program's thread.
 impl Drop for PythonLoad {
     fn drop(&mut self) {
         Python::attach(|_| {

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 #[pyclass(name = "Results", module = "headstack._native", frozen)]
 pub(crate) struct NativeResults {
     results: Results,
-    /// Until their columns are handed out.
+    /// Empty once `take_requests` has moved their columns out.
     requests: Mutex<Option<Box<KeptRequests>>>,
 }
 

@@ -1,14 +1,14 @@
-//! What the thread of a simulation and its owner share: the progress, and why to end the run.
+//! The state that a simulation's thread shares with its owner: the progress, and the reason to end the run.
 
 use headstack::RunProgress;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-/// What the thread and its owner share while a task is carried out.
+/// The state that the thread shares with its owner during a task.
 #[derive(Default)]
 pub(crate) struct WorkerState {
     progress: Mutex<Option<RunProgress>>,
-    /// Why to end the run now.
+    /// The reason to end the run; none while it may continue.
     stop: Mutex<Option<String>>,
 }
 
@@ -18,22 +18,22 @@ impl WorkerState {
         *self.progress.lock().expect("no thread panics with it")
     }
 
-    /// Keeps the progress of a task that has ended.
+    /// Stores the progress.
     pub(crate) fn keep_progress(&self, progress: RunProgress) {
         *self.progress.lock().expect("no thread panics with it") = Some(progress);
     }
 
-    /// Ends the run at the next report.
+    /// Requests that the run end at its next report.
     pub(crate) fn stop(&self, reason: &str) {
         *self.stop.lock().expect("no thread panics with it") = Some(reason.to_string());
     }
 
-    /// Whether the run is to end now.
+    /// Whether the end of the run was requested.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.lock().expect("no thread panics with it").is_some()
     }
 
-    /// Keeps the progress; breaks where the run is to end now.
+    /// Stores the progress. Breaks with the reason if the end of the run was requested.
     pub(crate) fn report(&self, progress: &RunProgress) -> ControlFlow<String> {
         self.keep_progress(*progress);
         let reason = self.stop.lock().expect("no thread panics with it").clone();

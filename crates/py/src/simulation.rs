@@ -20,7 +20,7 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// A simulation. Python's class `Simulation` wraps it.
 #[pyclass(name = "Simulation", module = "headstack._native", frozen)]
 pub(crate) struct NativeSimulation {
-    /// None once the results were returned, or after an error.
+    /// None while a thread waits for a task, once the results were returned, and after an error.
     worker: Mutex<Option<SimulationThread>>,
 }
 
@@ -109,19 +109,19 @@ impl NativeSimulation {
     }
 }
 
-/// The error of a simulation that has returned its results.
+/// The error of a simulation that is over, or that another thread runs.
 fn ended() -> PyErr {
     let cure = "make a new one, or wait for the other thread";
     input_error(format!("the simulation is over, or another thread runs it; {cure}"))
 }
 
-/// Handles signals and reports progress while a run waits.
+/// Handles signals and reports progress while Python's thread waits for a task.
 struct RunWatch<'py> {
     report: Option<(Bound<'py, PyAny>, Duration)>,
     waited: Duration,
     /// Whether the report has ended the run.
     is_stopped: bool,
-    /// What a handler of a signal, or the report, raised.
+    /// The exception that a signal handler or the report raised.
     raised: Option<PyErr>,
 }
 
@@ -132,7 +132,8 @@ impl RunWatch<'_> {
         report.clamp(Duration::from_millis(1), SIGNAL_INTERVAL)
     }
 
-    /// Called after each interval; ends the run where a handler or the report wants that.
+    /// Handles signals and reports progress after each interval. Ends the run if a signal handler or the report raises, or if the report
+    /// returns false.
     fn check(&mut self, py: Python<'_>, shared: &WorkerState) {
         if self.raised.is_some() || self.is_stopped {
             return;
@@ -159,7 +160,7 @@ impl RunWatch<'_> {
 }
 
 impl NativeSimulation {
-    /// Hands in a task and waits for its reply, without the global lock; returns also whether Ctrl-C ended the run.
+    /// Sends a task to the thread and waits for the reply without the global lock. Also returns whether Ctrl-C ended the run.
     ///
     /// *Errors:* that of the task, of the report, or of a handler of a signal.
     fn reply(

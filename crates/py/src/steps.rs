@@ -1,4 +1,4 @@
-//! What loads written in Python yield and get: requests, sleeps, completions, and the run that they are in.
+//! The Python objects of loads written in Python: the requests and sleeps that they yield, their completions, and their run's context.
 
 use crate::error::input_error;
 use headstack::model::spec::nearest;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The operation of this name.
 ///
-/// *Errors:* there is none.
+/// *Errors:* there is no such operation.
 pub(crate) fn op_named(name: &str) -> PyResult<Op> {
     match name {
         "read" => Ok(Op::Read),
@@ -28,9 +28,9 @@ pub(crate) fn op_name(op: Op) -> &'static str {
     KeptRequests::OPS[usize::from(KeptRequests::op_code(op))]
 }
 
-/// A request of these numbers.
+/// The request for these blocks.
 ///
-/// *Errors:* a number is out of range; a flush has blocks, or another request none.
+/// *Errors:* a number is out of range; a flush has blocks, or a request of another kind has none.
 pub(crate) fn checked_request(op: Op, lbn: i64, sectors: i64, fua: bool) -> PyResult<Request> {
     let first = u64::try_from(lbn).map_err(|_| input_error(format!("lbn: {lbn} is below 0")))?;
     let least = i64::from(op != Op::Flush);
@@ -72,7 +72,7 @@ impl NativeRequest {
         self.time
     }
 
-    /// Checks that the request is on a volume, whose sectors `volumes` has.
+    /// Checks that the request fits its volume. `volumes` has the number of sectors of each volume.
     ///
     /// *Errors:* there is no such volume or block.
     pub(crate) fn check(&self, volumes: &[u64]) -> PyResult<()> {
@@ -147,7 +147,7 @@ impl NativeRequest {
     }
 }
 
-/// Keywords of a request.
+/// Keyword arguments of `Request`.
 const KEYWORDS: [&str; 7] = ["lbn", "sectors", "op", "time_ns", "volume", "fua", "urgent"];
 
 /// The exception about a keyword that a request does not have, in the words of Python 3.13.
@@ -158,7 +158,7 @@ fn unknown_keyword(unknown: &Bound<'_, PyDict>) -> PyResult<PyErr> {
     Ok(PyTypeError::new_err(message))
 }
 
-/// The last time at which something written in Python may happen: 146 years, half of what 63 bits of nanoseconds hold.
+/// The latest time that Python code may ask for: 146 years, half of what 63 bits of nanoseconds can hold.
 const LATEST: Instant = Instant(1 << 62);
 
 /// The time at a number of nanoseconds.
@@ -169,7 +169,7 @@ pub(crate) fn instant(name: &str, time_ns: i64) -> PyResult<Instant> {
     time.ok_or_else(|| input_error(format!("{name}: {time_ns} is outside 0 to {}", LATEST.0)))
 }
 
-/// The time that many nanoseconds after another.
+/// The time `delay_ns` after `now`.
 ///
 /// *Errors:* the number is negative, or the time too late.
 pub(crate) fn delayed(name: &str, now: Instant, delay_ns: i64) -> PyResult<Instant> {
@@ -303,9 +303,9 @@ pub(crate) enum LoadStep {
 }
 
 impl LoadStep {
-    /// What a yielded object means.
+    /// The step that a yielded object stands for.
     ///
-    /// *Errors:* nothing.
+    /// *Errors:* the object is neither a `Request`, a `Sleep` nor `None`.
     pub(crate) fn read(yielded: &Bound<'_, PyAny>) -> PyResult<LoadStep> {
         if let Ok(request) = yielded.cast::<NativeRequest>() {
             return Ok(LoadStep::Issue(request.clone().unbind()));

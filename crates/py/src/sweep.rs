@@ -104,7 +104,7 @@ impl NativeSweep {
     }
 }
 
-/// A sweep's errors are bad input.
+/// The error of a sweep, as an error in the input.
 fn call_error(error: SweepError) -> CallError {
     CallError::Input(error.to_string())
 }
@@ -128,7 +128,8 @@ impl NativeSweep {
         SweepRun::new(&self.plan, folder, &MachineFiles)
     }
 
-    /// Runs on a thread of its own, while this one handles signals and reports; also returns what a handler or the report raised.
+    /// Runs a part of the sweep on `threads`, while the calling thread handles signals and reports. Also returns the exception that a signal
+    /// handler or the report raised.
     fn run_watched(
         &self,
         folder: &Path,

@@ -167,7 +167,7 @@ fn write_file(path: &Path, format: &'static Format, columns: &TraceColumns) -> i
     match written {
         Ok(counts) => fs::rename(&partial, path).map(|()| counts),
         Err(error) => {
-            // The first error is the one that says what is wrong.
+            // The error of the write is reported, not that of the clean-up.
             let _ = fs::remove_file(&partial);
             Err(error)
         }

@@ -13,7 +13,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The fewest requests of a whole run.
+/// Minimum number of requests of a full-length run.
 const REQUESTS_MIN: u64 = 100;
 
 /// Searches for the settings of a rig that serve a load best. Returns what `headstack tune --json` prints of it, and a udev rule. `report` gets
@@ -77,7 +77,7 @@ pub(crate) fn tune(
     }
 }
 
-/// How the search's runs are done.
+/// The inputs of the search's runs.
 struct TuneTrials<'a> {
     rig: &'a Rig,
     load: &'a LoadSource,

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// How long a call may ignore Ctrl-C, and the time between two reports.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `work`, and meanwhile `check` again and again; the caller has no global lock. An exception of `check` sets `is_stopped`, upon which
-/// `work` should end; it is the second value.
+/// Runs `work` on a separate thread, and calls `check` at intervals until `work` returns. The caller must not hold the global lock. If `check`
+/// raises, this sets `is_stopped`, upon which `work` should end, and returns the exception as the second value.
 pub(crate) fn watched<T: Send>(
     is_stopped: &AtomicBool,
     work: impl FnOnce() -> Result<T, CallError> + Send,

@@ -1,7 +1,7 @@
 //! The thread of a simulation: it builds the simulation, and carries out one task after the other.
 //!
-//! A simulation holds readers of files, which no other thread may use; so it stays on the thread on which it was built, and Python's
-//! threads wait for its replies without the global lock.
+//! A simulation holds file readers, which no other thread may use. So it stays on the thread on which it was built, and Python's threads
+//! wait for its replies without the global lock.
 
 use crate::error::{CallError, caught};
 use crate::layer::PythonLayer;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// What a simulation is made of.
+/// The inputs of a simulation.
 pub(crate) struct SimulationPlan {
     pub(crate) rig: Rig,
     pub(crate) rig_name: String,
@@ -42,7 +42,7 @@ pub(crate) struct ChooserPlan {
 pub(crate) struct LayerPlan {
     pub(crate) object: Py<PyAny>,
     pub(crate) place: LayerPlace,
-    /// Whether it has a method `complete` of its own.
+    /// Whether the object defines a method `complete`.
     pub(crate) completes: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum WorkerTask {
     Finish,
 }
 
-/// The reply to a task, and the first one, to the plan.
+/// The reply to a task. The first reply answers the plan: it says whether the simulation could be built.
 pub(crate) enum WorkerReply {
     /// Whether events remain.
     Remain(bool),
@@ -81,12 +81,12 @@ impl SimulationThread {
         let shared = Arc::new(WorkerState::default());
         let theirs = Arc::clone(&shared);
         let body = move || {
-            // The thread stays known to Python, so that orders, layers and loads enter it quickly.
+            // The thread stays attached to Python, so that a call of an order, layer or load takes the global lock quickly.
             let calls_python = !plan.orders.is_empty() || !plan.layers.is_empty() || plan.load.is_python();
             let work = move || {
                 let failed = answers.clone();
                 if let Err(error) = caught(|| serve(plan, &received, &answers, &theirs)) {
-                    // Without an owner no one needs the error.
+                    // Sending fails only without an owner, and then the error is not needed.
                     let _ = failed.send(WorkerReply::Failed(error));
                 }
             };
@@ -114,7 +114,7 @@ fn serve(
             WorkerTask::Finish => {
                 let mut results = simulation.finish()?;
                 results.rig.name = rig_name;
-                // Without an owner no one needs the results.
+                // Sending fails only without an owner, and then the results are not needed.
                 let _ = replies.send(WorkerReply::Finished(Box::new(results)));
                 return Ok(());
             }
@@ -138,7 +138,7 @@ fn serve(
     Ok(())
 }
 
-/// Checks that no layer written in Python holds a request when nothing happens any more.
+/// Checks, once no events remain, that each layer written in Python has answered all its requests.
 ///
 /// *Errors:* one does.
 fn check_answered(layers: &[SharedLayerState]) -> Result<(), CallError> {

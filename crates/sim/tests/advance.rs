@@ -1,5 +1,4 @@
-//! An engine that is advanced step by step, whatever the steps: it completes the same requests at the same times as one that runs
-//! freely.
+//! An engine that is advanced step by step, by any steps, completes the same requests at the same times as one that runs freely.
 
 use headstack_model::{Instant, Lbn, Nanos, Request, drives};
 use headstack_sim::rig::shipped;

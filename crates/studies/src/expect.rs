@@ -1,36 +1,36 @@
-//! What was published, row by row, and how a study's own value compares with it.
+//! The published figures, row by row, and how a study's own value is compared with each.
 //!
-//! `studies/<id>/expect.tsv` holds one figure a line in ten columns separated by tabs: metric, what, kind, value, tolerance, unit,
-//! source, basis, first_run, reason. The first line names the columns; empty lines and lines that begin with `#` are skipped. The
-//! reason may be left out with its tab. A row of the kind `not-comparable` is shown and not judged: its reason says why, its
-//! tolerance is `-`, and so is its value where none was published.
+//! `studies/<id>/expect.tsv` holds one figure per line in ten columns separated by tabs: metric, what, kind, value, tolerance, unit,
+//! source, basis, first_run, reason. The first line names the columns; empty lines and lines that begin with `#` are skipped. The reason
+//! may be left out with its tab. A row of the kind `not-comparable` is shown and not judged: its reason says why, its tolerance is `-`, and
+//! so is its value where none was published.
 //!
-//! `basis` says whose figure the value is: `published`; `calibrated` for a published figure from which a parameter of the model, drive
-//! file or study was taken; `ours` for a goal or check of the project's own. A value that meets one of the last two proves no
-//! agreement with anything published: its verdict is `held`, not `pass`. `first_run` is the study's own value in its first run, where the model, the drive file or the row's
-//! method was changed after that run; `-` where nothing was changed or no record is left.
+//! `basis` says where the value comes from: `published`; `calibrated` for a published figure from which a parameter of the model, drive
+//! file or study was taken; `ours` for a goal or check of the project's own. A value that meets one of the last two proves no agreement
+//! with anything published: its verdict is `held`, not `pass`. `first_run` is the study's own value in its first run, if the model, the
+//! drive file or the row's method was changed after that run. It is `-` if nothing was changed or if the first value was not kept.
 
 use thiserror::Error;
 
-/// The names of the columns, as the first line has them.
+/// The names of the columns, as they stand in the first line.
 pub const COLUMNS: [&str; 10] =
     ["metric", "what", "kind", "value", "tolerance", "unit", "source", "basis", "first_run", "reason"];
 
-/// What stands where there is nothing to say.
+/// The entry of an empty column.
 const NOTHING: &str = "-";
 
-/// How a study's value is held against the published one.
+/// How a study's value is compared with the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Off by no more than this share of the published value.
+    /// It may differ by this share of the published value.
     Relative,
-    /// Off by no more than this, in the row's unit.
+    /// It may differ by this amount, in the row's unit.
     Absolute,
-    /// No more than the published value and the tolerance, a share of it.
+    /// An upper bound: at most the published value plus the tolerance, which is a share of that value.
     AtMost,
-    /// No less than the published value less the tolerance, a share of it.
+    /// A lower bound: at least the published value minus the tolerance, which is a share of that value.
     AtLeast,
-    /// Not at all.
+    /// It is not compared.
     NotComparable,
 }
 
@@ -49,10 +49,10 @@ impl Kind {
     }
 }
 
-/// Whose figure a row holds the study's value against.
+/// Where the figure of a row comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Published by others, and put into no parameter.
+    /// Published by others, and used for no parameter.
     Published,
     /// Published by others, and a parameter was taken from it.
     Calibrated,
@@ -70,28 +70,28 @@ impl Basis {
     }
 }
 
-/// A figure that a study's value is held against.
+/// A figure with which a study's value is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// The name that the study gives its own value.
+    /// The name of the metric, under which the study reports its own value.
     pub metric: String,
-    /// What it is, in words.
+    /// What the metric is, in words.
     pub what: String,
     /// How the two are compared.
     pub kind: Kind,
-    /// The published value; some are not comparable because there is none.
+    /// The published value; `None` in some rows that are not comparable.
     pub value: Option<f64>,
-    /// How far a value may be off: a share, or for [`Kind::Absolute`] in the unit.
+    /// How far a value may be off: a share, or an amount in the row's unit for [`Kind::Absolute`].
     pub tolerance: f64,
     /// Unit of the value.
     pub unit: String,
     /// Where it was published.
     pub source: String,
-    /// Whose figure it is.
+    /// Where the figure comes from.
     pub basis: Basis,
     /// The study's own value in its first run, in `unit`, where something was changed after that run.
     pub first_run: Option<f64>,
-    /// Why it cannot be compared; with another kind, what is known of the difference.
+    /// Why it cannot be compared; in a row of another kind, what is known about the difference.
     pub reason: Option<String>,
     /// Line in the file, counted from 1.
     pub line: usize,
@@ -103,7 +103,7 @@ pub struct Expected {
 pub struct ExpectError {
     /// The file the text came from.
     pub origin: String,
-    /// Line in it, counted from 1.
+    /// Line in that file, counted from 1.
     pub line: usize,
     /// What is wrong there: the value met, and what is allowed.
     pub fault: String,
@@ -183,7 +183,7 @@ fn number(column: &str, text: &str, least: f64) -> Result<f64, String> {
 }
 
 impl Expected {
-    /// How far a value may be off, in the row's unit; none where it is not judged.
+    /// How far a value may be off, in the row's unit; `None` where the row is not judged.
     pub fn room(&self) -> Option<f64> {
         match self.kind {
             Kind::NotComparable => None,
@@ -192,7 +192,7 @@ impl Expected {
         }
     }
 
-    /// Whether a study's value meets this row; a row that is not judged is met by none.
+    /// Whether a study's value meets this row; no value meets a row that is not judged.
     pub fn is_met_by(&self, ours: f64) -> bool {
         let (Some(published), Some(room)) = (self.value, self.room()) else { return false };
         match self.kind {

@@ -1,4 +1,4 @@
-//! A study's own values held against the published ones.
+//! Compares a study's own values with the published ones.
 
 use crate::expect::{Basis, Expected, Kind};
 use crate::study::Length;
@@ -6,14 +6,14 @@ use crate::study::Length;
 /// What a study found for a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The metric's name.
+    /// The name of the metric.
     pub metric: String,
-    /// Its value in the unit of its row, or why there is none.
+    /// Its value in the unit of its row, or the reason why there is none.
     pub value: Result<f64, String>,
 }
 
 impl Measured {
-    /// A value under its name.
+    /// A value for a metric.
     pub fn new(metric: impl Into<String>, value: f64) -> Measured {
         Measured { metric: metric.into(), value: Ok(value) }
     }
@@ -24,21 +24,21 @@ impl Measured {
     }
 }
 
-/// How a row came out.
+/// The result of judging a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Within its tolerance of a published figure that was put into no parameter.
+    /// Within its tolerance of a published figure that was used for no parameter.
     Pass,
     /// Within its tolerance of a figure that a parameter was taken from, or of a goal or check of the project's own.
     Held,
-    /// Beyond its tolerance, or not measured where it should have been.
+    /// Outside its tolerance, or not measured in a full run.
     Off,
     /// Not judged, for this reason.
     NotComparable(String),
 }
 
 impl Verdict {
-    /// The verdict in a word or two.
+    /// The verdict as a short name.
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
@@ -54,14 +54,14 @@ impl Verdict {
 pub struct Judged {
     /// The published figure.
     pub expected: Expected,
-    /// The study's own; none where it has none.
+    /// The study's own value; `None` if it computed none.
     pub ours: Option<f64>,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Judged {
-    /// Why it is not comparable, or what is known of its difference.
+    /// Why the row is not comparable, or what is known about its difference.
     pub fn reason(&self) -> Option<&str> {
         match &self.verdict {
             Verdict::NotComparable(reason) => Some(reason),
@@ -70,16 +70,19 @@ impl Judged {
         }
     }
 
-    /// Ours less the published value.
+    /// Our value minus the published one.
     pub fn difference(&self) -> Option<f64> {
         Some(self.ours? - self.expected.value?)
     }
 }
 
-/// Holds each row against what was measured under its name.
+/// Judges each row by the value that was measured for its metric.
 ///
-/// A row without a value of ours is off, but for the short form, which may leave rows out. A value without a row is our
-/// own mistake.
+/// A row without a measured value is off in the full form; the short form may leave rows out.
+///
+/// # Panics
+///
+/// A value was measured for a metric that has no row.
 pub fn judge(expected: Vec<Expected>, measured: &[Measured], length: Length) -> Vec<Judged> {
     for found in measured {
         let has_row = expected.iter().any(|row| row.metric == found.metric);

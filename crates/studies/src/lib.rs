@@ -1,9 +1,10 @@
-//! *Does it agree* with what was published? One module a study: set-up, run, and its own numbers compared with the published ones.
+//! Studies: does the simulator agree with what was published? Each module sets up and runs one study, and compares its numbers with the
+//! published ones.
 //!
-//! A study has a folder `studies/<id>` with a README and `expect.tsv`, which [`expect`] reads. Its module computes each
-//! metric in the simulator; [`judge`] holds it against its row. A row names its source and its tolerance, and a metric
-//! that was published but not computed counts as a miss, so that nothing falls silently away. [`study::all`] lists the
-//! studies; each is a module with its `STUDY`, and a line in that list.
+//! A study has a folder `studies/<id>` with a README and `expect.tsv`, which [`expect`] reads. Its module computes each metric in the
+//! simulator, and [`judge`] compares it with its row. A row names its source and its tolerance. In a full run, a published metric that was
+//! not computed counts as a miss, so that no row is dropped unnoticed. [`study::all`] lists the studies; each is a module with a `STUDY`,
+//! and an entry in that list.
 
 pub mod expect;
 mod interfaces;

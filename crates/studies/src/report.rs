@@ -99,7 +99,7 @@ pub struct Axis {
     pub label: String,
     /// Whether distances show ratios.
     pub log: bool,
-    /// Where to put ticks; the page chooses when empty.
+    /// The values with a tick; empty where the page chooses them.
     pub ticks: Vec<f64>,
     /// The words at 0, 1, 2 …, in place of numbers.
     pub names: Vec<String>,

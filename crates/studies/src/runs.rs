@@ -1,4 +1,4 @@
-//! The few runs that several studies are made of.
+//! Runs that several studies share.
 
 use crate::study::StudyError;
 use headstack::{AccessPattern, PatternSpec, Results, Simulation, Workload};
@@ -16,7 +16,7 @@ const LARGE: u32 = 2048;
 /// Seed of everything random in the loads.
 const SEED: u64 = 1;
 
-/// Response times of a run and how long it took.
+/// The response times of a run, and its duration.
 #[derive(Clone, Debug)]
 pub(crate) struct Responses {
     times: SortedTimes,
@@ -24,12 +24,12 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// These response times, over this number of seconds.
+    /// These response times, in a run of this many seconds.
     pub(crate) fn new(times: Vec<Nanos>, seconds: f64) -> Responses {
         Responses { times: times.into(), seconds }
     }
 
-    /// Those of a run that kept them.
+    /// The response times and duration of a finished run that kept them.
     pub(crate) fn from_results(results: Results) -> Responses {
         let times = results.response_times.expect("the run kept the response times");
         Responses { times, seconds: results.end.as_secs() }
@@ -85,12 +85,12 @@ pub(crate) fn run_load(
     run_observed(spec, options, load, &mut EachRequest(observe))
 }
 
-/// The time that a drive with the options of its file takes for a load.
+/// The time that a drive, with the options of its file, takes for a load.
 pub(crate) fn time_of(spec: &DriveSpec, load: &mut dyn Load) -> Result<Nanos, StudyError> {
     Ok(run_load(spec, &DeviceOptions::default(), load, |_| ())?.end.since_start())
 }
 
-/// An engine with one drive, which takes as many commands as its file says.
+/// An engine with one drive at the queue depth of its file.
 fn engine(spec: &DriveSpec) -> Result<Engine, DeviceError> {
     Ok(Engine::new(vec![Device::new(spec, &DeviceOptions::default())?]))
 }
@@ -101,7 +101,7 @@ fn random(sectors: u64, write_share: f64, depth: u32, count: u64, spec: &DriveSp
     PatternSpec { request_bytes, write_share, count, ..PatternSpec::closed(AccessPattern::Random, depth) }
 }
 
-/// A pattern on a drive that is idle at first and takes as many commands as its file says.
+/// Runs a pattern on a drive that is idle at first, at the queue depth of its file.
 fn simulation(spec: &DriveSpec, pattern: PatternSpec) -> Result<Simulation<'static>, StudyError> {
     Ok(Simulation::on_drive(spec, &DeviceOptions::default(), Workload::pattern(pattern), SEED)?)
 }
@@ -122,9 +122,9 @@ pub(crate) fn random_reads_of(
     Ok(Responses::from_results(simulation(spec, pattern)?.keep_response_times().run()?))
 }
 
-/// Random 4 KiB writes over the whole disk, `depth` outstanding: how many a second were done from second `from` to `to`.
+/// Random 4 KiB writes over the whole disk, `depth` outstanding: the rate in writes per second between the seconds `from` and `to`.
 pub(crate) fn random_write_rate(spec: &DriveSpec, depth: u32, from: u64, to: u64) -> Result<f64, StudyError> {
-    // No drive does a thousand a second for long; those that the cache takes at once are done early in the run.
+    // No drive sustains a thousand a second. The writes that the cache absorbs at once complete early in the run.
     let mut simulation = simulation(spec, random(SMALL, 1.0, depth, to * 1000, spec))?;
     let mut completed_before = |second: u64| {
         simulation.run_until(Instant::from_secs(second).saturating_sub(Nanos(1)));
@@ -153,7 +153,7 @@ pub(crate) fn sequential_mb_s(
     Ok(bytes / engine.now().as_secs() / 1e6)
 }
 
-/// Blocks of a region to read in order: 1 GiB, or a hundredth of a smaller disk.
+/// Number of blocks of a region that is read in order: 1 GiB, or a hundredth of the disk if that is less.
 pub(crate) fn stretch(spec: &DriveSpec) -> u64 {
     let large = u64::from(LARGE);
     (spec.capacity_sectors / 100 / large).clamp(1, 1024) * large
@@ -169,7 +169,7 @@ pub(crate) fn spread(spec: &DriveSpec, regions: u64, sectors: u64) -> impl Itera
     (0..regions).map(move |index| Region { first: first(index), sectors })
 }
 
-/// Requests of a list in their order, `depth` of them outstanding.
+/// The requests of a list, in its order, `depth` of them outstanding.
 pub(crate) struct Script {
     requests: Vec<Request>,
     next: usize,
@@ -206,7 +206,7 @@ impl Load for Script {
     }
 }
 
-/// Mean time in ms of a FLUSH after `writes` cached writes of 4 KiB at random places, over `rounds` of them.
+/// Mean time in ms of a FLUSH after `writes` cached 4 KiB writes at random places, over `rounds` flushes.
 pub(crate) fn flush_ms(spec: &DriveSpec, writes: u64, rounds: u64) -> Result<f64, DeviceError> {
     let mut engine = engine(spec)?;
     let (region, sectors) = (Region::whole(spec.capacity_sectors), SMALL as u32);

@@ -1,7 +1,7 @@
-//! Whole set-ups of DiskSim's examples: traces replayed at their recorded times on the shipped rigs that describe the same set-ups.
+//! Complete set-ups of DiskSim's examples: traces replayed at their recorded times on the shipped rigs that describe the same hardware.
 //!
-//! The traces are not part of Headstack. DiskSim's means are those that it prints for its own example files. It ends with the last record of the
-//! trace and does not count what is outstanding then.
+//! The traces are not part of Headstack. DiskSim's means are those that it prints for its own example files. DiskSim ends with the last
+//! record of the trace and does not count the requests that are then outstanding.
 
 pub mod synthetic;
 

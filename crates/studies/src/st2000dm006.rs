@@ -25,10 +25,10 @@ const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// Quantiles of the response time at depth 1 that were published.
 const PERCENTILES: [u32; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
 
-/// Requests a run: the first hundredth of the response times is then known to a hundredth of its value.
+/// Requests per run: enough that the first percentile of the response times is known to 1 % of its value.
 const COUNT: u64 = 200_000;
 
-/// Places over the disk at which 1 GiB each is read or written in order.
+/// Places over the disk, at each of which 1 GiB is read or written in order.
 const PLACES: u64 = 32;
 
 enum Part {

@@ -1,7 +1,7 @@
 //! The studies, in one list, and how one is run.
 //!
-//! A study receives the time that it may take and a [`Bench`], to which it submits its runs. The bench decides on how many cores
-//! they run, who observes them, and where files come from. The results do not depend on it.
+//! A study receives a [`Length`] and a [`Bench`], to which it submits its runs. The bench decides on how many cores they run, who observes
+//! them, and where files come from. The results do not depend on the bench.
 
 use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};
@@ -71,14 +71,14 @@ pub fn named(id: &str) -> Result<&'static Study, UnknownStudy> {
 pub struct UnknownStudy {
     /// The name met.
     pub found: String,
-    /// The one most like it, if any is.
+    /// The study with the most similar name, if any.
     pub nearest: Option<String>,
 }
 
-/// How much a study runs.
+/// The size of a study's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// As much as its tolerances were chosen for.
+    /// The size for which its tolerances were chosen.
     Full,
     /// So little that it takes seconds: fewer requests, and rows may be left out.
     Quick,
@@ -97,18 +97,18 @@ impl Length {
 /// One run of a study, independent of all others.
 pub type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// Where a study's runs are done.
+/// Executes the runs of a study.
 pub trait Bench: Sync {
-    /// Does all tasks, in any order and as many at a time as it likes; returns when they are done.
+    /// Executes all tasks, in any order and any number at a time; returns when all have ended.
     fn run(&self, tasks: Vec<Task<'_>>);
 
-    /// A file that is not part of Headstack; none if it was not handed in.
+    /// A file that is not part of Headstack; `None` if it was not handed in.
     ///
-    /// *Errors:* it was, and cannot be read; in words, with its place.
+    /// *Errors:* the file was handed in and cannot be read; the text names its path.
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, String>;
 }
 
-/// A bench on which one task is done after the other, and to which no files were handed.
+/// A bench that runs one task after the other, and to which no files were handed in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 
@@ -122,13 +122,13 @@ impl Bench for Alone {
     }
 }
 
-/// What a study is given.
+/// The input of a study.
 pub struct Setting<'a> {
     /// How much to run.
     pub length: Length,
     /// The rows of its `expect.tsv`.
     pub rows: &'a [Expected],
-    /// Where to do it.
+    /// The bench that runs it.
     pub bench: &'a dyn Bench,
 }
 
@@ -138,9 +138,9 @@ impl Setting<'_> {
         self.rows.iter().find(|row| row.metric == metric)?.value
     }
 
-    /// Does the same with each item, independently; what comes out is in the order of the items.
+    /// Applies a function to each item, independently. Results come in the order of the items.
     ///
-    /// *Errors:* that of the first item that has one.
+    /// *Errors:* the error of the first item that fails.
     pub fn map<A: Sync, T: Send>(
         &self,
         items: &[A],
@@ -157,12 +157,12 @@ impl Setting<'_> {
     }
 }
 
-/// What a study found.
+/// The results of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// Its values, each under the metric of a row.
+    /// Its values, each under the metric of its row.
     pub measured: Vec<Measured>,
-    /// What else it shows.
+    /// Its charts and tables.
     pub sections: Vec<Section>,
 }
 
@@ -185,38 +185,38 @@ impl Findings {
 /// Why a study could not be run.
 #[derive(Debug, Error)]
 pub enum StudyError {
-    /// Its `expect.tsv` does not hold.
+    /// Its `expect.tsv` is invalid.
     #[error(transparent)]
     Expect(#[from] ExpectError),
-    /// A drive that is not shipped, or does not hold.
+    /// A drive that is not shipped, or is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A drive that cannot be simulated.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A rig that does not hold.
+    /// A rig is invalid.
     #[error(transparent)]
     Rig(#[from] RigError),
-    /// A run that cannot be had.
+    /// A run failed.
     #[error(transparent)]
     Run(#[from] headstack::Error),
-    /// A load that cannot be made.
+    /// A load cannot be built.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// Processes that cannot be made.
+    /// Processes cannot be built.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
-    /// A file that was handed in cannot be used; in words, with its place.
+    /// A file that was handed in cannot be used; the text names its path.
     #[error("{0}")]
     Input(String),
 }
 
-/// A study that was run: its rows judged, and what else it shows.
+/// A completed study: its judged rows, its charts and its tables.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// The rows, in the order of `expect.tsv`.
     pub rows: Vec<Judged>,
-    /// What else it shows.
+    /// Its charts and tables.
     pub sections: Vec<Section>,
 }
 

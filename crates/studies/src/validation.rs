@@ -1,5 +1,5 @@
-//! Real drives of the 1990s: traces with measured response times, replayed one request at a time, compared with what DiskSim
-//! 4.0 reaches on them with the same parameters.
+//! Real drives of the 1990s: traces with measured response times, replayed one request at a time. The errors are compared with those of
+//! DiskSim 4.0 with the same parameters.
 //!
 //! The traces are not part of Headstack: they are the validation data of DiskSim 4.0, `valid/` in Western Digital's
 //! release of it. Without them the rows are not comparable.
@@ -34,7 +34,7 @@ pub const TRACES: [(&str, &str); 7] = [
     ("st41601n", "st41601n.trace"),
 ];
 
-/// DiskSim's name of each drive whose synthetic loads it has replayed, and ours.
+/// DiskSim's names of the drives whose synthetic loads it has replayed, and ours.
 pub const ORACLE_DRIVES: [(&str, &str); 10] = [
     ("atlas10k", "atlas-10k"),
     ("atlas_III", "atlas-iii"),
@@ -48,10 +48,10 @@ pub const ORACLE_DRIVES: [(&str, &str); 10] = [
     ("ibm18es", "ultrastar-18es"),
 ];
 
-/// Largest mean absolute error of a synthetic load that agrees with DiskSim, as a share of its mean response time.
+/// Largest mean absolute error at which a synthetic load agrees with DiskSim, as a share of its mean response time.
 pub const ORACLE_AGREES: f64 = 0.01;
 
-/// What a drive is judged by: the name of the figure, and where it is found.
+/// The figures by which a drive is judged: the name, and the way to compute it.
 type Judge = (&'static str, fn(&ClassAgreement) -> f64);
 
 const FIGURES: [Judge; 3] = [
@@ -117,7 +117,7 @@ fn input(error: impl ToString) -> StudyError {
 /// Replays a trace with measured response times on a fresh drive, one request outstanding: the next is issued its think
 /// time after the simulated completion. The trace is read twice: its response times from `measured`, its requests from `replayed`.
 ///
-/// *Errors:* the trace or the drive does not hold.
+/// *Errors:* the trace or the drive is invalid.
 pub fn replay(spec: &DriveSpec, measured: Trace<'_>, replayed: Trace<'_>) -> Result<Vec<Pair>, StudyError> {
     Ok(replay_while(spec, measured, replayed, |_, _| true)?.pairs)
 }
@@ -131,10 +131,11 @@ pub struct PartialReplay {
     pub requests: usize,
 }
 
-/// The same as [`replay`], as long as `continues` is true. It is called with the numbers of issued requests and of all: for each request
-/// that is read, without any, then before each that is issued.
+/// The same as [`replay`], as long as `continues` returns true. It is called with two numbers of requests: those issued, and those in the
+/// trace. While the trace is first read, it is called for each record with 0 issued and the number read so far; then each time that the
+/// load is polled.
 ///
-/// *Errors:* the trace or the drive does not hold.
+/// *Errors:* the trace or the drive is invalid.
 pub fn replay_while(
     spec: &DriveSpec,
     measured: Trace<'_>,
@@ -169,7 +170,7 @@ pub fn replay_while(
     }
 }
 
-/// A replay that issues requests as long as its caller wants more.
+/// A replay that issues requests as long as its caller agrees.
 struct StoppableReplay<'a, F> {
     replay: Replay<'a>,
     issued: usize,

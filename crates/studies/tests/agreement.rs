@@ -1,5 +1,5 @@
-//! The studies in their short form, and the real drives' traces where they are: each row that is judged must pass, but for
-//! those that a study is known to miss.
+//! The studies in their short form, with the real drives' traces where they are available: each judged row must pass, except those that a
+//! study is known to miss.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
@@ -12,7 +12,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Does one task after the other; the traces come from the reference data.
+/// Runs one task after the other; the traces come from the reference data.
 struct WithTraces {
     traces: Option<PathBuf>,
 }
@@ -34,7 +34,7 @@ fn bench() -> WithTraces {
     WithTraces { traces: folder.map(|folder| Path::new(&folder).join("disksim/traces")) }
 }
 
-/// Runs a study, prints its rows, and gives those that are off.
+/// Runs a study, prints its rows, and returns those that are off.
 fn misses(id: &str) -> Vec<String> {
     let study = study::named(id).unwrap_or_else(|error| panic!("{error}"));
     let done = study.reproduce(Length::Quick, &bench()).unwrap_or_else(|error| panic!("{error}"));

@@ -1,9 +1,9 @@
-//! DiskSim 4.0 computed the response time of each request of 98 made-up loads: ten drives, ten kinds of load, one request
-//! outstanding. The shipped drives, made of the same parameters, are held to those times.
+//! DiskSim 4.0 computed the response time of each request of 98 made-up loads: ten drives, ten kinds of load, one request outstanding. The
+//! shipped drives, made from the same parameters, are compared with those times.
 //!
-//! The loads lie in `$HEADSTACK_REFERENCE/disksim/oracle`; without that variable there is nothing to replay. DiskSim's
-//! answers are not the truth: what it is known to do otherwise is applied to the drive, and each such difference is named here with
-//! the loads that show it. `docs/VALIDATION.md` argues for each who is right.
+//! The loads lie in `$HEADSTACK_REFERENCE/disksim/oracle`; without that variable there is nothing to replay. DiskSim's answers are not the
+//! truth. Where DiskSim is known to differ, its behaviour is applied to the drive, and the difference is named here with the loads that
+//! show it. `docs/VALIDATION.md` argues for each difference who is right.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Something that DiskSim is known to do otherwise than the shipped drives.
+/// A known difference between DiskSim and the shipped drives.
 struct Difference {
     what: &'static str,
-    /// Has the drive of this name do as DiskSim does.
+    /// Changes the drive of this name to behave as in DiskSim.
     apply: fn(&str, &mut DriveSpec),
     /// Loads that are off by more than [`ORACLE_AGREES`] with all differences applied but this one.
     shown_by: &'static [&'static str],

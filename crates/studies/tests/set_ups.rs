@@ -1,4 +1,4 @@
-//! Do the shipped rigs, and DiskSim's own set-ups once imported, take as long as in DiskSim 4.0?
+//! Response times of the shipped rigs and of DiskSim's own imported set-ups, compared with those of DiskSim 4.0.
 //!
 //! `$HEADSTACK_REFERENCE/disksim` has the traces in `traces` and the parameter files of the synthetic set-ups in `rigs` and `specs`. Without
 //! that variable there is nothing to compare.

@@ -1,4 +1,4 @@
-//! *Does the repository keep its own rules?* What the tests of this crate read: the files of the repository.
+//! *Does the repository keep its own rules?* Finds and reads the files of the repository for the tests of this crate.
 #![doc = include_str!("../README.md")]
 #![allow(clippy::disallowed_methods, reason = "the crate reads the repository")]
 
@@ -45,7 +45,7 @@ pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What is in a folder, in the order of the names.
+/// The entries of a folder, sorted by name.
 ///
 /// # Panics
 ///
@@ -57,7 +57,7 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// All files of the repository, without those that tools put there.
+/// All files of the repository, without those that tools generate.
 pub fn all_files() -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(root(), &mut found);
@@ -112,7 +112,7 @@ fn crate_readmes() -> impl Iterator<Item = PathBuf> {
     readmes.filter(|path| path.exists())
 }
 
-/// A Rust file of any kind, taken apart.
+/// A Rust file of any kind, split into code, comments and strings.
 pub struct Code {
     /// The name of the crate's folder.
     pub crate_name: String,
@@ -144,7 +144,7 @@ pub fn program_code() -> Vec<Code> {
     sources().iter().map(|source| source.scanned(without_tests(&source.text))).collect()
 }
 
-/// A source without the unit tests at its foot.
+/// A source without the unit tests at its end.
 pub fn without_tests(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
 }

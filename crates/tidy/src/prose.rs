@@ -1,4 +1,4 @@
-//! Text as readers see it: Markdown without code, in paragraphs; and phrases found in it.
+//! Splits Markdown into paragraphs without code, and counts phrases in text.
 
 /// A paragraph, or an item of a list.
 pub struct Paragraph {
@@ -44,7 +44,7 @@ fn begins_item(text: &str) -> bool {
     }
 }
 
-/// A line without what stands in backquotes, and without the addresses of its links.
+/// A line without the code in backquotes and without the targets of its links.
 fn without_code(line: &str) -> String {
     let text: String = line.split('`').step_by(2).collect::<Vec<_>>().join("·");
     let mut parts = text.split("](");
@@ -52,14 +52,14 @@ fn without_code(line: &str) -> String {
     parts.fold(first, |text, rest| text + " " + rest.split_once(')').map_or("", |(_, rest)| rest))
 }
 
-/// How often a phrase of one or more words stands in a text.
+/// The number of times that a phrase of one or more words occurs in a text.
 pub fn occurrences(text: &str, phrase: &str) -> usize {
     let words = words(text);
     let phrase: Vec<_> = phrase.split(' ').collect();
     words.windows(phrase.len()).filter(|window| window.iter().zip(&phrase).all(|(a, b)| a == b)).count()
 }
 
-/// The words of a text in lower case. Punctuation is a word of its own, so that no phrase reaches over it.
+/// The words of a text in lower case. A punctuation mark counts as a word, so that no phrase extends across it.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Violations that still stand, counted exactly, so that they can only become fewer.
+//! Exact counts of the violations that the repository still has, so that their number can only fall.
 //!
 //! `allow/NAME.txt` has the counts of one crate (or of the documents, or of the workspace): a line `rule key count` each. A test
 //! fails where a count is larger than allowed, and also where it is smaller, so that the list is lowered with the code.
@@ -84,7 +84,7 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// Whether no key has more in all lists together than is allowed.
+/// Whether each key's total over all lists is at most the allowed total.
 fn totals_shrink(allowed: &Counts, found: &Counts) -> bool {
     let total = |counts: &Counts| {
         let mut totals: BTreeMap<String, usize> = BTreeMap::new();

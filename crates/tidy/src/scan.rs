@@ -2,7 +2,7 @@
 //!
 //! A scanner, not a parser: it knows comments, strings, character literals and braces, and nothing of macros or types.
 
-/// One line of a source, taken apart.
+/// One line of a source, split into code, comment and strings.
 #[derive(Default)]
 pub struct Line {
     /// The code, with `""` in place of each string.
@@ -17,11 +17,11 @@ pub struct Line {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Whether the attribute `#[test]` stands before it, also within `proptest!`.
+    /// Whether it has the attribute `#[test]`, inside `proptest!` included.
     pub is_test: bool,
     /// The index of its first line.
     pub first: usize,
-    /// Lines from the one with its name to the one with its closing brace.
+    /// Number of lines from the one with its name to the one with its closing brace.
     pub lines: usize,
 }
 
@@ -29,10 +29,10 @@ pub struct Function {
 enum State {
     Code,
     LineComment,
-    /// Block comments nest.
+    /// With the depth of nesting.
     BlockComment(usize),
     String,
-    /// Ends with a quote and as many hashes.
+    /// With the number of hashes that must follow the closing quote.
     RawString(usize),
 }
 
@@ -54,7 +54,7 @@ pub fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Reads what stands first in `rest`; the new state, and how many characters were read.
+/// Reads the first token of `rest` into `line`. Returns the new state and the number of characters read.
 fn step(rest: &[char], state: State, line: &mut Line) -> (State, usize) {
     let starts = |text: &str| text.chars().zip(rest).filter(|(a, b)| a == *b).count() == text.len();
     match state {
@@ -93,7 +93,7 @@ fn code(rest: &[char], line: &mut Line) -> (State, usize) {
             line.code.push_str("\"\"");
             (State::String, 1)
         }
-        // A character literal; a quote that no second one follows is a lifetime's.
+        // A character literal. A quote without a second one behind it begins a lifetime.
         ['\'', '\\', _, tail @ ..] => {
             (State::Code, 4 + tail.iter().position(|c| *c == '\'').unwrap_or_default())
         }
@@ -131,7 +131,7 @@ pub fn words(identifier: &str) -> Vec<String> {
     words
 }
 
-/// The name that an item of this keyword declares on a line, wherever on the line the keyword stands.
+/// The name that an item with this keyword declares on a line. The keyword may be anywhere on the line.
 pub fn declared<'a>(code: &'a str, keyword: &str) -> Option<&'a str> {
     let mut identifiers = identifiers(code).skip_while(|word| *word != keyword);
     identifiers.next().and(identifiers.next())
@@ -152,7 +152,7 @@ pub fn functions(lines: &[Line]) -> Vec<Function> {
     found
 }
 
-/// How many lines there are until the first brace that opens is closed; none where a semicolon comes before it.
+/// The number of lines up to the brace that closes the first opening one; none if a semicolon comes before that.
 pub fn body(lines: &[Line]) -> Option<usize> {
     let (mut depth, mut brackets) = (0_usize, 0_usize);
     for (index, line) in lines.iter().enumerate() {

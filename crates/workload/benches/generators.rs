@@ -1,5 +1,5 @@
-//! Requests a second of each generator, as a load file makes it, against a device that answers 32 requests late; and draws
-//! a second of each distribution.
+//! Requests per second of each generator, created from a load file, against a device that completes each request 32 requests later; and draws
+//! per second of each distribution.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 

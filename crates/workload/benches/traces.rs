@@ -1,5 +1,5 @@
-//! Records a second of each trace format, read and written: 100,000 requests in memory, of which every format can say
-//! all but the response times and processes that it has no place for.
+//! Records per second of each trace format, read and written: 100,000 requests in memory. Every format can express these, except for response
+//! times and processes where it has no field for them.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 
@@ -11,7 +11,7 @@ use headstack_workload::trace::{self, Format, Header, Kind, Packing, Record, Tra
 
 const RECORDS: u64 = 100_000;
 
-/// Requests that come every 200 us or so, one in three a write, and take a few milliseconds each.
+/// Requests about every 200 µs, one in three a write, each with a response time of up to 8 ms.
 fn records() -> Vec<Record> {
     let mut random = 1u64;
     let mut next = |below: u64| {

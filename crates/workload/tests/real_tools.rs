@@ -1,4 +1,4 @@
-//! The tools whose formats these are: do they read what is written here, and is what they write read here?
+//! The tools that define these formats: they read our traces, and we read theirs.
 
 #![allow(clippy::disallowed_methods, reason = "tests run other programs")]
 

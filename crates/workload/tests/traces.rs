@@ -56,8 +56,8 @@ fn validation_traces_are_read_whole() {
     }
 }
 
-/// Real traces, their formats, requests, and whether they come back byte for byte. The others lay their columns out in
-/// their own ways, or have fractions of a nanosecond.
+/// Real traces with their formats, requests, and whether they are written back byte for byte. The others have their own column layout, or
+/// fractions of a nanosecond.
 const ROUND: [(&str, &str, usize, bool); 9] = [
     ("ascii.trace", "disksim", 100_000, true),
     ("ajw.1week.srt", "srt", 44_519, true),
@@ -150,8 +150,8 @@ fn any_record() -> impl Strategy<Value = Record> {
     )
 }
 
-/// What a format says of a record, and can be compared: names are numbered in their order, times of a trace that is
-/// replayed closed follow from its spans.
+/// The comparable parts of a format's records: names are numbered in their order; the times of a trace that is replayed closed are computed
+/// from its spans.
 fn comparable(records: &[Record], carries: &Carries) -> Vec<Record> {
     let mut devices = Vec::new();
     let mut renumber = |device: u32| {
@@ -221,7 +221,7 @@ proptest! {
         }
     }
 
-    /// What the fuzz target `traces` does, from traces that are nearly right.
+    /// The same as the fuzz target `traces`, starting from traces that are nearly correct.
     #[test]
     fn damaged_trace_rewrites_identically(
         records in prop::collection::vec(any_record(), 0..6),

@@ -1,8 +1,8 @@
-//! Writes the generated tables of `docs/VALIDATION.md` anew: `make evidence`.
+//! Recomputes the generated tables of `docs/VALIDATION.md`: `make evidence`.
 //!
 //! A table stands between two comments, `<!-- evidence: NAME -->` and `<!-- end of evidence -->`, and ends with the commit, the date and the
-//! machine of the run. What this program computes has no timing in it and is the same on every machine; the table of speed is that of the newest record
-//! in `bench/runs`.
+//! machine of the run. The figures that this program computes contain no times of the machine, and are the same on every machine. It copies
+//! the table of speed from the newest record in `bench/runs`.
 
 mod page;
 #[path = "../../stamp.rs"]
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tables::{EvidenceTable, TABLES};
 
-/// Write the generated tables of a page anew
+/// Regenerate the tables of a page
 #[derive(Parser)]
 struct Args {
     /// The page

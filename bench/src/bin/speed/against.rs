@@ -1,4 +1,4 @@
-//! Two builds of this program, row by row and in turns, so that what else the machine does meets both alike.
+//! Compares two builds of this program row by row. Their runs alternate, so that other load of the machine affects both equally.
 
 use crate::Run;
 use crate::rows::Row;
@@ -42,7 +42,7 @@ fn run_by(program: &Path, row: &Row) -> Result<Run, String> {
     })
 }
 
-/// The middle, the lowest and the highest of some rates.
+/// The median, the lowest and the highest of several rates.
 struct Spread {
     median: f64,
     lowest: f64,
@@ -50,7 +50,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of an even number, the lower of the two in the middle. There must be one at least.
+    /// The spread of at least one rate. The median of an even number of rates is the lower of the two in the middle.
     fn of(mut rates: Vec<f64>) -> Spread {
         rates.sort_by(f64::total_cmp);
         Spread { median: rates[(rates.len() - 1) / 2], lowest: rates[0], highest: rates[rates.len() - 1] }

@@ -1,9 +1,8 @@
-//! How many requests the simulator serves in a CPU second: against DiskSim 4.0 on the same loads, and against another build of
-//! this program.
+//! The requests that the simulator serves per CPU second, compared with DiskSim 4.0 on the same loads, and with another build of this program.
 //!
-//! `make speed` runs it; `bench/runs/` keeps what it printed. The first line names commit, date and machine. DiskSim's figures were
-//! taken on a machine of the same kind: 140 thousand open random 4 KiB requests, 34 thousand of 100 sequential 64 KiB
-//! streams with the queue in the driver, and 34, 19 and 10 thousand with SPTF at depths 64, 128 and 256.
+//! `make speed` runs it; `bench/runs/` keeps its output. The first line names commit, date and machine. DiskSim was measured on a machine of
+//! the same kind. It served 140 thousand open random 4 KiB requests per CPU second, 34 thousand of 100 sequential 64 KiB streams with the
+//! queue in the driver, and 34, 19 and 10 thousand with SPTF at depths 64, 128 and 256.
 
 mod against;
 mod rows;

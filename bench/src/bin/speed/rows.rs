@@ -1,4 +1,4 @@
-//! The rows: loads, and what they run on.
+//! The rows: each a load, the drive that it runs on, and the options of that drive.
 
 use headstack_model::{DriveSpec, Nanos, drives};
 use headstack_sim::DeviceOptions;
@@ -10,13 +10,14 @@ use headstack_workload::{
 /// The drive that DiskSim was measured on.
 const DRIVE: &str = "atlas-10k";
 
-/// Drives whose read-ahead crosses tracks, and the mean time between requests that are two thirds of what each serves.
+/// Drives whose read-ahead crosses tracks, each with the mean time in ms between arrivals at which it gets two thirds of the requests that it
+/// could serve.
 const OVER_TRACKS: [(&str, f64); 2] = [("exos-x16", 18.5), ("toshiba-x300", 19.0)];
 
 /// Makes a row's load for a drive.
 type MakeLoad = Box<dyn Fn(&DriveSpec) -> Box<dyn Load>>;
 
-/// A load and what it is measured against.
+/// A load, its drive, and DiskSim's rate to compare with.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) drive: &'static str,
@@ -63,7 +64,7 @@ fn closed(spec: &DriveSpec, depth: u32, requests: u64) -> Box<dyn Load> {
     Box::new(Closed::new(random(spec), depth, requests, 1).expect("the load fits the drive"))
 }
 
-/// Random 4 KiB writes. The map of a `seagate-archive-8tb` is full after 250,000.
+/// Random 4 KiB writes. After 250,000 of them the extent map of a `seagate-archive-8tb` is full.
 fn writes(spec: &DriveSpec, requests: u64) -> Box<dyn Load> {
     let shape = Shape { read_share: 0.0, ..random(spec) };
     Box::new(Closed::new(shape, 1, requests, 1).expect("the load fits the drive"))
@@ -75,7 +76,7 @@ fn streams(spec: &DriveSpec) -> Box<dyn Load> {
     Box::new(Streams::new(shape, 2_000_000).expect("the load fits the drive"))
 }
 
-/// A fio job on the whole drive that makes two million requests.
+/// A fio job on the whole drive. `requests_each` is the number of requests of each process.
 fn fio(spec: &DriveSpec, requests_each: u64, job: &str) -> Box<dyn Load> {
     let text = format!("[job]\nfilename=/dev/sda\ndirect=1\nnumber_ios={requests_each}\nio_size=1p\n{job}");
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
@@ -109,7 +110,7 @@ pub(crate) fn all() -> Vec<Row> {
         depth(64, 34e3),
         depth(128, 19e3),
         depth(256, 10e3),
-        // DiskSim reads no jobs: its figure is that of the same streams.
+        // DiskSim reads no fio jobs. Its figure is for the same streams as a load of DiskSim.
         Row::new("fio job: 100 sequential 64 KiB streams", options(32, "fcfs"), Some(34e3), |spec| {
             fio(spec, 20_000, "bs=64k\nnumjobs=100\noffset_increment=1%")
         }),

@@ -36,7 +36,7 @@ impl Metric {
         Metric::RebuildH,
     ];
 
-    /// Those that each job and kind of request has, too.
+    /// The metrics that each job and kind of request also has.
     pub(super) const OF_JOBS: [Metric; 6] =
         [Metric::Iops, Metric::MbS, Metric::MeanMs, Metric::P50Ms, Metric::P99Ms, Metric::MaxMs];
 
@@ -69,7 +69,7 @@ impl Metric {
         }
     }
 
-    /// Its interval by the batches of one run, if they give one.
+    /// Its confidence interval from the batches of one run. Only throughput and the mean response time have one.
     fn within(self, confidence: &Confidence) -> Option<Interval> {
         match self {
             Metric::Iops => Some(confidence.iops),
@@ -92,7 +92,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Most batches of a run that are kept: 20 pairs remain where one run has a tenth of the other's requests.
+/// Maximum number of batches kept per run. 20 pairs remain when one run has a tenth of the other's requests.
 const BATCHES_KEPT: usize = 400;
 
 /// The figures of a run: small, because there may be thousands of runs.
@@ -101,7 +101,7 @@ pub(super) struct Figures {
     values: [f64; Metric::ALL.len()],
     pub(super) parts_ms: [f64; PARTS],
     confidence: Option<Confidence>,
-    /// The run in few batches, which are compared with those of the baseline.
+    /// The run as at most [`BATCHES_KEPT`] batches, which are compared with those of the baseline.
     batches: Batches,
     pub(super) distribution: Vec<(f64, f64)>,
     pub(super) jobs: Vec<JobFigures>,
@@ -186,7 +186,7 @@ pub(super) struct Difference {
     pub(super) share: f64,
     /// Half the width of its 95 % interval, over the seeds or over the batches of one, as a share of the baseline; none if unknown.
     pub(super) half_width: Option<f64>,
-    /// Whether chance explains it; none if unknown.
+    /// Whether chance can explain it, because the interval contains 0; none if unknown.
     pub(super) by_chance: Option<bool>,
 }
 
@@ -199,7 +199,7 @@ impl Ran {
         metric.over_runs(&self.values(metric))
     }
 
-    /// The 95 % confidence interval of a mean: by the seeds if there are several, else by the batches of the run.
+    /// The 95 % confidence interval of a metric: from the seeds if there are several, else from the batches of the run.
     pub(super) fn interval(&self, metric: Metric) -> Option<Interval> {
         match &self.runs[..] {
             [run] => metric.within(run.confidence.as_ref()?),
@@ -208,8 +208,8 @@ impl Ran {
         }
     }
 
-    /// The difference of a metric from the baseline's; none if that is 0. The same seed gives the same requests, so the differences are taken
-    /// in pairs: seed by seed, or with one seed batch by batch.
+    /// The difference of a metric from the baseline's; none unless that is above 0. The same seed gives the same requests, so the differences
+    /// are taken in pairs: seed by seed, or with one seed batch by batch.
     pub(super) fn difference(&self, base: &Ran, metric: Metric) -> Option<Difference> {
         let from = base.value(metric);
         if from.is_nan() || from <= 0.0 {
@@ -226,20 +226,20 @@ impl Ran {
         Some(Difference { share, half_width, by_chance })
     }
 
-    /// The differences seed by seed, of the seeds with which both ran.
+    /// The differences for each seed with which both cells ran.
     fn paired(&self, base: &Ran, metric: Metric) -> Vec<f64> {
         let pairs = self.values(metric).into_iter().zip(base.values(metric));
         pairs.map(|(own, other)| own - other).collect()
     }
 
-    /// With one seed: half the width of the difference as a share of the baseline, and whether chance explains it.
+    /// With one seed: half the width of the difference's interval as a share of the baseline, and whether chance can explain the difference.
     fn within_run(&self, base: &Ran, metric: Metric) -> Option<(f64, bool)> {
         let (own, other) = (self.runs.first()?, base.runs.first()?);
         let found = own.batches.paired_differences(&other.batches)?;
         let (value, from) = (self.value(metric), base.value(metric));
         let (interval, half_width) = match metric {
             Metric::MeanMs => (found.response_ms, found.response_ms.half_width / from),
-            // A rate is the reciprocal of a time: its change is that of the time by the square of the rate.
+            // A rate is the reciprocal of a time, so a small change of it is that of the time, multiplied by the square of the rate.
             Metric::Iops => (found.s_per_request, found.s_per_request.half_width * value * value / from),
             Metric::MbS => {
                 let time = found.s_per_mb?;

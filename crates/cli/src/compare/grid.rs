@@ -31,7 +31,7 @@ impl Varied {
         Ok(Varied { key: key.to_string(), values })
     }
 
-    /// The values as numbers, if all are.
+    /// The values as numbers, if all of them are numbers.
     pub(super) fn numbers(&self) -> Option<Vec<f64>> {
         let numbers =
             self.values.iter().map(|value| value.parse::<f64>().ok().filter(|number| number.is_finite()));
@@ -60,7 +60,7 @@ impl Cell {
     }
 }
 
-/// The runs of a grid, and the combinations that a rig refuses, both in the order of the grid.
+/// The cells of a grid, and the combinations that a rig refuses, both in the order of the grid.
 pub(super) struct ComparisonGrid {
     pub(super) cells: Vec<Cell>,
     pub(super) refused: Vec<FailedCell>,

@@ -50,7 +50,7 @@ pub(crate) struct Compare {
     /// confidence.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeat: u64,
-    /// Run a cell with no more seeds once its difference from the baseline in this metric exceeds chance; --repeat is the upper
+    /// Stop adding seeds to a cell once its difference from the baseline in this metric exceeds chance; --repeat is the upper
     /// bound.
     #[arg(long, value_name = "METRIC", value_parser = Metric::parse, requires = "repeat")]
     until_clear: Option<Metric>,
@@ -133,9 +133,9 @@ impl Compare {
             .map_or_else(|| comparison.verdict(), |partial| Err(Failure::Stopped(partial.signal)))
     }
 
-    /// Runs the cells. The refused ones come before those that fail.
+    /// Runs the cells. Among the failed cells, those that a rig refused come first.
     ///
-    /// *Errors:* the first failure, where all fail and there is nothing to compare.
+    /// *Errors:* the first failure, if no cell ran to its end.
     fn run_cells(
         &self,
         load: &str,

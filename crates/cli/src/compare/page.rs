@@ -153,7 +153,7 @@ fn sort(series: &mut Series) {
     }
 }
 
-/// The name of a run among all runs, without the parts that all share.
+/// The name of a run, without the rig if there is only one, and without the names of the keys.
 fn short_name(comparison: &Comparison, ran: &Ran) -> String {
     let mut words: Vec<&str> = Vec::new();
     words.extend((comparison.rigs.len() > 1).then_some(ran.cell.rig_name.as_str()));

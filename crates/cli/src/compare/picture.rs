@@ -41,7 +41,7 @@ impl Panel {
         Ok(Panel { job: Some(job.trim().to_string()), metric })
     }
 
-    /// The panels of a picture for which none is named.
+    /// The default panels of a picture.
     pub(super) fn usual() -> Vec<Panel> {
         [Metric::Iops, Metric::P99Ms].map(|metric| Panel { job: None, metric }).into()
     }
@@ -109,7 +109,7 @@ struct PanelBar {
 
 /// The comparison as the text of an SVG file. Panels of one metric share the scale and the colour.
 ///
-/// *Errors:* a panel's job, which no run has, with those that there are.
+/// *Errors:* a panel names a job that no run has; the message lists the jobs that exist.
 pub(super) fn to_svg(comparison: &Comparison, panels: &[Panel]) -> Result<String, String> {
     let rows: Vec<String> =
         comparison.ran.iter().map(|ran| table::words(comparison, ran).join(", ")).collect();

@@ -24,7 +24,7 @@ pub(super) struct Load<'a> {
     pub(super) outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
-/// What became of the cells.
+/// The outcomes of the cells.
 #[derive(Default)]
 pub(super) struct EndedCells {
     /// Those that ran, in their order.
@@ -33,15 +33,15 @@ pub(super) struct EndedCells {
     pub(super) failed: Vec<FailedCell>,
 }
 
-/// A cell with the runs that ended so far; none once one of them was interrupted.
+/// A cell with its runs so far, or the first failure among them; none once a run was interrupted.
 struct RepeatedCell {
     cell: Cell,
     runs: Option<Result<Vec<Figures>, Failure>>,
     is_clear: bool,
 }
 
-/// Runs all cells with every seed, without those that `interrupt` prevents. With a rule for the early stop, the seeds run in rounds, after which
-/// cells whose difference from `baseline` is clear get no more seeds.
+/// Runs all cells with every seed, until `interrupt` stops them. With `stop`, which also has the index of the baseline, the seeds run in
+/// rounds. After a round, a cell whose difference from the baseline is clear gets no more seeds.
 pub(super) fn run_all(
     cells: Vec<Cell>,
     load: Load<'_>,
@@ -87,7 +87,7 @@ pub(super) fn run_all(
 }
 
 impl RepeatedCell {
-    /// Adds the outcome of a run; the first failure or interruption stays.
+    /// Adds the outcome of a run. After a failure or an interruption, ignores further outcomes.
     fn add(&mut self, done: Option<Result<Figures, Failure>>) {
         self.runs = match (self.runs.take(), done) {
             (Some(Ok(mut runs)), Some(Ok(figures))) => {
@@ -105,7 +105,7 @@ impl RepeatedCell {
     }
 }
 
-/// When a cell needs no more seeds: its difference from the baseline in this metric is beyond chance.
+/// The rule for an early stop: a cell needs no more seeds once its difference from the baseline in this metric exceeds chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UntilClear(pub(super) Metric);
 
@@ -152,7 +152,7 @@ fn run(
         Ok(Ok((_, Some(_)))) => None,
         Ok(Ok((results, None))) => Some(Ok(Figures::new(&results))),
         Ok(Err(failure)) => Some(Err(failure.within(&cell.label()))),
-        // The message is on standard error already.
+        // The message was printed on standard error already.
         Err(_) => {
             let label = cell.label();
             Some(Err(Failure::Input(format!(

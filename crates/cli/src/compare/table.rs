@@ -198,7 +198,7 @@ fn difference(comparison: &Comparison, ran: &Ran, metric: Metric) -> String {
     let base = comparison.baseline().filter(|base| !std::ptr::eq(*base, ran));
     base.and_then(|base| ran.difference(base, metric)).map_or(String::new(), |found| {
         let sign = if found.by_chance == Some(true) { "≈ " } else { "" };
-        // With one seed the interval is in the JSON only: the table has those of the runs.
+        // With one seed only the JSON has the interval of the difference; the table has the intervals of the runs.
         let interval = found.half_width.filter(|_| comparison.seeds > 1);
         let interval = interval.map_or(String::new(), |width| format!(" ±{:.1}", 100.0 * width));
         format!("{sign}{:+.1}{interval} %", 100.0 * found.share)

@@ -43,7 +43,7 @@ impl Demo {
             Ok(())
         });
         bench.progress.finish_and_clear();
-        // A signal leaves the completed experiments, and no page.
+        // After a signal the command prints the completed experiments and writes no page.
         for section in &sections {
             print(section, out)?;
         }

@@ -20,8 +20,8 @@ struct Line {
     mb_s: Vec<f64>,
 }
 
-/// Firmware behaviour when another stream's request waits is not published, so both cases are shown: it fills the segment first, or it
-/// stops at once.
+/// How firmware reads ahead while another stream's request waits is not published. So the section shows both cases: the drive fills the
+/// segment first, or it stops at once.
 fn section(bench: &Bench) -> Result<Section, Failure> {
     bench.announce("streams");
     let spec = drive(DRIVE)?;

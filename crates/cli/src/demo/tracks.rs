@@ -31,7 +31,7 @@ struct Zone {
     turn_ms: f64,
 }
 
-/// What one kind of read needed at each size.
+/// The results of one kind of read at each size.
 struct Line {
     name: &'static str,
     head_ms: Vec<f64>,

@@ -1,4 +1,4 @@
-//! The checks of `headstack doctor`: from the state of a system to what works on it, and how to get the rest.
+//! The checks of `headstack doctor`. From the state of a system, each says whether a facility works, and how to get it if it does not.
 
 use super::system::{DiskAccess, FileAccess, ModuleState, SystemState};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Sources of time that are read without a system call. *Source:* the kernel's "Timekeeping", and its vDSO of each architecture.
 const FAST_CLOCKS: [&str; 4] = ["tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"];
-/// Real-time priority that the emulator asks for, `LimitRTPRIO` of the units included.
+/// Real-time priority that the emulator requests; also the `LimitRTPRIO` of the systemd units.
 const PRIORITY: u64 = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -41,7 +41,7 @@ pub(super) struct SystemCheck {
 }
 
 impl SystemCheck {
-    /// The same with another state, and the way to a better one.
+    /// The same check with another state, and a remedy.
     fn but(self, state: CheckState, remedy: impl Into<String>) -> SystemCheck {
         SystemCheck { state, remedy: Some(remedy.into()), ..self }
     }
@@ -299,7 +299,7 @@ mod tests {
     use super::super::system::PROGRAMS;
     use super::*;
 
-    /// A machine on which all works.
+    /// A machine on which everything works.
     fn whole() -> SystemState {
         let disk = DiskAccess { name: "sdb".to_string(), access: FileAccess::Full, is_rotational: true };
         SystemState {
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// The check of this name on a machine that differs from a whole one.
+    /// The check of this name on a machine that differs from [`whole`] by `change`.
     fn check(name: &str, change: impl Fn(&mut SystemState)) -> SystemCheck {
         let mut system = whole();
         change(&mut system);

@@ -1,4 +1,4 @@
-//! The state of the system, as it is found. Nothing is judged here, so that the checks can be tested on states of other machines.
+//! Reads the state of the system. The checks judge it elsewhere, so that tests can apply them to the states of other machines.
 
 use crate::files;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// Programs that Headstack starts, or that its guide uses.
 pub(super) const PROGRAMS: [&str; 4] = ["fusermount3", "fio", "qemu-nbd", "nbd-client"];
-/// Where programs are looked for after `PATH`, which lacks the folders of the system for most users.
+/// Folders that are searched for programs after `PATH`, which lacks these for most users.
 const PROGRAM_FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
-/// Kernel modules that make block devices of exports: their name, and a file that exists once they are loaded or built in.
+/// Kernel modules that turn exports into block devices. Each has a name, and a file that exists once it is loaded or built in.
 const MODULES: [(&str, &str); 2] = [("nbd", "/dev/nbd0"), ("ublk_drv", "/dev/ublk-control")];
-/// Block devices without a medium of their own, by the begin of their names.
+/// Prefixes of the names of block devices that have no medium.
 const VIRTUAL_DISKS: [&str; 7] = ["loop", "ram", "zram", "nbd", "ublk", "dm-", "md"];
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// What the effective user may do with a file.
+/// The access of the effective user to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileAccess {
     Absent,
@@ -59,7 +59,7 @@ pub(super) struct SystemState {
     pub(super) is_real_time: bool,
     /// Largest real-time priority of the user; none where there is no limit.
     pub(super) priority_limit: Option<u64>,
-    /// The file with which a program keeps processors from sleeping.
+    /// Access to the file with which a program keeps processors out of deep sleep states.
     pub(super) cpu_latency: FileAccess,
 }
 
@@ -103,7 +103,7 @@ fn program(name: &str) -> Option<PathBuf> {
     folders.map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
-/// The disks of the system by name, without those that the system makes of other devices or of memory.
+/// The disks of the system, sorted by name, without those that the system builds from other devices or from memory.
 fn disks() -> Vec<DiskAccess> {
     let blocks = Path::new("/sys/block");
     let mut found: Vec<DiskAccess> = names_in(blocks)
@@ -111,7 +111,7 @@ fn disks() -> Vec<DiskAccess> {
         .filter(|name| !VIRTUAL_DISKS.iter().any(|begin| name.starts_with(begin)))
         .map(|name| {
             let rotational = files::read_text(&blocks.join(&name).join("queue/rotational"));
-            // In the file's name a / is written as !.
+            // Sysfs writes a / in a device's name as !.
             let access = access_of(&Path::new("/dev").join(name.replace('!', "/")));
             DiskAccess { access, is_rotational: rotational.is_ok_and(|text| text.trim() == "1"), name }
         })

@@ -109,7 +109,7 @@ pub(crate) fn seeks(spec: &DriveSpec) -> Section {
         .with_chart(chart("Short distances in view", Axis::log("distance (cylinders)")))
 }
 
-/// Distances for both ends of a curve: each of the first, then at growing intervals.
+/// The seek distances at which a curve is drawn: every short one, then at growing intervals.
 fn distances(cylinders: u32) -> Vec<u32> {
     let mut distances = Vec::new();
     let mut distance = 1;

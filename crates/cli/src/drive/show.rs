@@ -143,7 +143,7 @@ fn mechanics(spec: &DriveSpec) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Mean over two random cylinders: a distance d has a probability proportional to cylinders − d, its number of positions.
+/// Mean time between two random cylinders. The probability of a distance d is proportional to its number of positions, cylinders − d.
 fn mean_over_random_pairs(cylinders: u32, time: impl Fn(u32) -> f64) -> f64 {
     let step = (cylinders / 5000).max(1);
     let (mut sum, mut weights) = (0.0, 0.0);

@@ -53,14 +53,14 @@ impl Data {
         let fault = |error: io::Error| Failure::Input(format!("--data {place}: {error}"));
         let (store, was_unmarked) = store.map_err(fault)?;
         if was_unmarked {
-            // As of version 0.1, or a copy of a real disk.
+            // Data of version 0.1 and copies of real disks name no disk.
             failure::print_line(&format!("--data {place}: it named no disk, and is marked as {owner}'s now"));
         }
         Ok((Volume::new(info.clone(), store), place.clone()))
     }
 }
 
-/// Refuses data with a reserved region: only a node uses its table, and without it old data would be read.
+/// Refuses data with a reserved region. Only a node uses the region's table, and without the table reads would return old data.
 pub(super) fn refuse_regions(volumes: &[Vec<(Volume, String)>]) -> Result<(), Failure> {
     for (volume, place) in volumes.iter().flatten() {
         let mut read = |offset, into: &mut [u8]| volume.read_media(offset, into).map_err(io::Error::other);
@@ -78,8 +78,8 @@ pub(super) fn refuse_regions(volumes: &[Vec<(Volume, String)>]) -> Result<(), Fa
     Ok(())
 }
 
-/// The zones of a disk as its file keeps them: `path`, or the file of the disk's name in the folder `path`. Without write pointers in it,
-/// `zones`, with which the disk then begins.
+/// The zones of a disk with the write pointers that its file stores. The file is `path`, or the one named after the disk in the folder
+/// `path`. If it stores none, returns `zones`, with which the disk then begins.
 ///
 /// *Errors:* a file that cannot be read, or has the write pointers of other zones.
 pub(crate) fn stored_zones(path: &Path, disk: &str, zones: &Zones) -> Result<Zones, Failure> {
@@ -89,7 +89,7 @@ pub(crate) fn stored_zones(path: &Path, disk: &str, zones: &Zones) -> Result<Zon
     Ok(stored.map_or_else(|| zones.clone(), |written| Zones::new(*zones.layout()).with_written(&written)))
 }
 
-/// The file of a volume: `path` for a single volume, and a file in the folder `path` for several, or if it is a folder.
+/// The file of a volume: `path` for a single volume. For several volumes, or if `path` is a folder, a file in that folder.
 fn file(path: &Path, info: &VolumeInfo, count: usize) -> Result<PathBuf, Failure> {
     let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if count == 1 && !path.is_dir() && !ends_as_folder {

@@ -24,7 +24,7 @@ enum What {
     Drive(DriveFault),
 }
 
-/// The name of each, and its syntax.
+/// The name of each fault, and its syntax.
 const FORMS: [(&str, &str); 8] = [
     ("power-cut", "power-cut@TIME"),
     ("ignore-flush", "ignore-flush"),
@@ -153,7 +153,7 @@ fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is no whole number, or too large a one"))
 }
 
-/// The first block of `LBN[+COUNT]`, and the one behind the last.
+/// The first block of `LBN[+COUNT]`, and the block behind the last.
 fn blocks(text: &str) -> Result<(Lbn, Lbn), String> {
     let (start, count) = text.split_once('+').unwrap_or((text, "1"));
     let (start, count) = (number::<u64>(start)?, number::<u64>(count)?);
@@ -166,7 +166,7 @@ pub(super) struct Faults<'a>(pub(super) &'a [Fault]);
 impl Faults<'_> {
     /// Checks that each fault names an existing drive.
     ///
-    /// *Errors:* one that does not, with the nearest; any fault of a disk without a model.
+    /// *Errors:* a fault names no existing drive, and the message suggests the nearest name; a fault is for a disk without a model.
     pub(super) fn check(&self, plans: &[Plan]) -> Result<(), Failure> {
         let names: Vec<String> = plans.iter().flat_map(drives).collect();
         for drive in self.0.iter().filter_map(|fault| fault.drive.as_ref()) {

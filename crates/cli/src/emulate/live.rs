@@ -62,7 +62,7 @@ impl Shown {
     }
 }
 
-/// Position and activity of the arm for a single drive; combined activity for several.
+/// The arm's position and activity if the disk is a single drive; combined activity of several drives.
 fn drives(snapshot: &Snapshot) -> Vec<String> {
     let [(view, activity)] = &snapshot.drives[..] else {
         let queued: usize = snapshot.drives.iter().map(|(view, _)| view.queued).sum();

@@ -68,7 +68,7 @@ fn volumes_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     copies_of(metrics, disks);
 }
 
-/// The copies of volumes with rearrangement, under the names that a node has for them.
+/// Metrics of the copies of volumes with rearrangement, under the same names as a node's metrics.
 fn copies_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     let volumes = disks.iter().flat_map(|snapshot| &snapshot.volumes);
     let views: Vec<_> = volumes.filter_map(|volume| Some((&volume.name, volume.copies.as_ref()?))).collect();
@@ -121,7 +121,7 @@ fn drives_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     metrics.counters("arm_busy_seconds", "The arm's time for commands and destages", busy);
     let reads = drives().flat_map(|(labels, (_, activity))| {
         let reads = CacheUse::NAMES.into_iter().zip(activity.reads);
-        // Only a write is buffered.
+        // Only a write can be buffered, so the metric of reads leaves this use out.
         reads.filter(|(name, _)| *name != CacheUse::Buffered.name()).map(move |(name, count)| {
             ([labels.clone(), vec![("cache", name.to_string())]].concat(), count as f64)
         })

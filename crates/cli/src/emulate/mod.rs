@@ -65,13 +65,13 @@ pub(crate) struct Emulate {
     /// drive's name and a colon in front. May be repeated.
     #[arg(long, value_name = "[DRIVE:]FAULT")]
     fault: Vec<Fault>,
-    /// How many times as fast as real disks these run: 0.001 to 5000.
+    /// Speed relative to a real disk: 0.001 to 5000.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// End after this time, by the machine's clock: `90s`, `5m`.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
-    /// Show what the disks do, every second or as often as this says, on standard error.
+    /// Print what the disks do on standard error, every second or at this interval.
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,

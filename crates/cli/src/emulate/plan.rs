@@ -10,7 +10,7 @@ use headstack_workload::VolumeInfo;
 /// The name of a disk that takes no time.
 const NULL: &str = "null";
 
-/// A disk: all that shares components, on a thread of its own.
+/// A disk: one drive, or the drives that share parts of a rig. Each disk has its own thread.
 pub(super) struct Plan {
     pub(super) title: String,
     pub(super) volumes: Vec<VolumeInfo>,
@@ -21,7 +21,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Whether its hot blocks are copied together.
+    /// Whether the rig has block rearrangement.
     pub(super) fn rearranges(&self) -> bool {
         self.rig.as_ref().is_some_and(|rig| rig.resolved().rearrange.is_some())
     }
@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-/// The disks of all that was named.
+/// The disks of all named drives and rigs.
 ///
 /// *Errors:* an unknown drive or rig; an unknown key; a size without a null disk.
 pub(super) fn plans(target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
@@ -124,7 +124,7 @@ fn caches_writes(rig: &Rig) -> bool {
         || spec.node.as_ref().is_some_and(|node| node.scheduling && node.coalesce_writes)
 }
 
-/// Makes volume names unique: a repeated one gets the first free number.
+/// Makes volume names unique: a repeated name gets the first free number as a suffix.
 fn name_apart<'a>(volumes: impl Iterator<Item = &'a mut VolumeInfo>) {
     let mut met: Vec<String> = Vec::new();
     for volume in volumes {

@@ -81,7 +81,7 @@ impl Running {
         self.power_cut.map(|at| self.clock.real(at.since(self.clock.now())))
     }
 
-    /// Cuts the power of all disks: at the time of the fault if that has passed, else now.
+    /// Cuts the power of all disks: at the time of a `power-cut` fault if that has passed, else now.
     pub(super) fn cut_power(&self) {
         let (mut lose, mut keep) = (0, Vec::new());
         for unit in &self.units {
@@ -174,7 +174,8 @@ impl Running {
     }
 }
 
-/// The effect of a power cut, for `lose` volumes whose model knows what is on the media, and the names of the others.
+/// The message about a power cut. `lose` is the number of volumes whose model knows what is on the media. These lose the rest; `keep` names the
+/// others.
 fn power_cut(lose: usize, keep: &[String]) -> String {
     let kept = keep.join(", ");
     match (lose, keep) {
@@ -186,7 +187,7 @@ fn power_cut(lose: usize, keep: &[String]) -> String {
     }
 }
 
-/// How a disk keeps time: its speed, and whether its thread has priority. A disk that takes no time has neither.
+/// Describes a disk's speed and whether its thread has real-time priority. Empty for a disk that takes no time.
 fn timing(takes_time: bool, speed: f64, has_priority: bool) -> String {
     let with = if has_priority { "with" } else { "without" };
     match takes_time {
@@ -216,11 +217,11 @@ fn mount(units: &[Unit], ways: &Ways) -> Result<Option<Mount>, Failure> {
     mount.map(Some).map_err(|error| Failure::Input(format!("--mount {error}")))
 }
 
-/// What an emulator begins with.
+/// Start options of an emulator.
 #[derive(Clone, Copy, Default)]
 pub(super) struct EmulatorOptions {
     pub(super) seed: u64,
-    /// Whether the copies of an earlier run are forgotten.
+    /// Whether to discard the copies of an earlier run.
     pub(super) forget_copies: bool,
 }
 
@@ -262,7 +263,7 @@ impl Unit {
         })
     }
 
-    /// The description that clients see. NBD has no field for the depth of a queue.
+    /// The description that clients see. It names the queue depth, for which NBD has no field.
     fn description(&self) -> String {
         let drives = self.plan.rig.iter().flat_map(|rig| &rig.resolved().drive);
         let depth = drives.map(|group| group.spec.queue.depth).max();
@@ -278,7 +279,7 @@ impl Unit {
             blocks: BlockSizes { minimum, preferred: usual.blocks.preferred.max(minimum), ..usual.blocks },
             rotational: self.plan.rig.is_some(),
             flush: self.plan.caches_writes,
-            // All drives with a cache support reads that bypass it.
+            // Every emulated drive supports FUA, with which a read or write bypasses the cache.
             fua: self.plan.rig.is_some(),
             ..usual
         }

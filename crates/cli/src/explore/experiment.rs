@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The inputs that a page may have, all files together. *Source:* a page should open at once; most jobs have some hundred bytes.
+/// Maximum bytes of a page's inputs, all files together. *Source:* assumption, so that a page opens at once; most jobs have a few hundred bytes.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
-/// The first bytes of a file that zstd packed, which the simulator in a page cannot read.
+/// The first bytes of a file in zstd format, which the simulator in a page cannot read.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The machine's files, with a record of which were opened and which variables were asked for.
+/// The machine's files, with a record of the opened files and the requested variables.
 #[derive(Default)]
 struct RecordingFiles {
     opened: RefCell<BTreeSet<PathBuf>>,
@@ -55,7 +55,7 @@ pub(super) fn collect(
     let recording = RecordingFiles::default();
     let (kind, trace) = options.kind(load)?;
     let workload = Workload::open_as(kind, load, &trace, &recording).map_err(load::failure)?;
-    // Building it opens the remaining files, and finds what is wrong before a page is made.
+    // Building the simulation opens the remaining files, and reports errors before a page is written.
     Simulation::new(rig, workload, seed).map_err(load::failure)?;
     let mut experiment = PageExperiment {
         load: load.to_string(),
@@ -105,7 +105,7 @@ fn read(path: &Path, left: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The keys set over the rig, for each side: none, then those of `--against`, if any.
+/// For each side of the page, the keys that override the rig's: none for the first, those of `--against` for the second, if any.
 pub(super) fn sides(rig: &Rig, against: &[String]) -> Result<Vec<Vec<(String, String)>>, Failure> {
     let mut sides = vec![Vec::new()];
     if !against.is_empty() {

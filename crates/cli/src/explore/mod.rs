@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// Time between two looks at whether a signal came: a person does not notice it.
+/// Time between two checks for a signal: too short for a person to notice.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Show what the disks of a rig do with a load, on a page that runs the simulator in the browser.

@@ -1,4 +1,4 @@
-//! The page of a running command's disks: the command serves it itself.
+//! Finds the page of a running command's disks, which that command serves itself.
 
 use crate::failure::Failure;
 use std::io::Write;

@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) use apart::check_apart;
 pub(crate) use output::{NewFile, Output, is_standard, write_whole};
 
-/// The machine's files, and its variables for job files, for the library.
+/// Gives the library access to the machine's files, and to its variables for job files.
 pub(crate) struct SystemFiles;
 
 impl FileSource for SystemFiles {

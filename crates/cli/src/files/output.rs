@@ -12,12 +12,12 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
     NewFile::beside(path)?.fill(content)
 }
 
-/// A file that is written next to its place and moved there once it is complete; dropped before, it is removed. A terminal or a pipe is
-/// written directly. For a link, the file that it leads to is replaced, unless root writes, because another user may have made the link. A
-/// replacement keeps the file's mode, and its owner if possible.
+/// An output file. It is written as a temporary file in its folder and renamed once it is complete; if dropped before, it is removed. A
+/// terminal or a pipe gets a copy of the complete content. For a link, the file that it leads to is replaced; root may not write through a link,
+/// because another user may have made it. A replacement keeps the file's mode, and its owner if possible.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
-    /// Lets a second signal remove it. It follows the file, so that it outlives it.
+    /// Lets a second signal remove the file. It is declared behind the file, so that it is dropped later.
     _listed: Listed,
     path: PathBuf,
     /// The replaced file; for a link, the file that it leads to.
@@ -63,7 +63,7 @@ impl NewFile {
             _ => Path::new("."),
         };
         let fault = |error: io::Error| {
-            // Omits the name of the temporary file.
+            // The message leaves out the name of the temporary file.
             let error = error.to_string();
             let error = error.split(" at path ").next().unwrap_or_default();
             Failure::Input(format!("{}: the folder {}: {error}", path.display(), folder.display()))
@@ -76,12 +76,12 @@ impl NewFile {
         Ok(NewFile { beside, _listed, path: path.to_path_buf(), end, is_special })
     }
 
-    /// A new file for the path, if one is given, so that an unwritable place is reported before the work is done.
+    /// A new file for the path, if one is given. Commands call this before their work, so that an unwritable place is reported early.
     pub(crate) fn if_named(path: Option<&Path>) -> Result<Option<NewFile>, Failure> {
         path.map(NewFile::beside).transpose()
     }
 
-    /// Writes all of it and moves it to its place.
+    /// Writes the whole content and moves the file to its place.
     pub(crate) fn fill(mut self, content: &[u8]) -> Result<(), Failure> {
         let written = self.write_all(content);
         written.map_err(|error| Failure::Input(format!("{}: {error}", self.path.display())))?;
@@ -120,7 +120,7 @@ fn keep_access(file: &fs::File, replaced: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
 }
 
-/// Whether a path is one of the system's names of open files, such as `/dev/stdout`.
+/// Whether a path is one of the system's names for open files, such as `/dev/stdout`.
 fn is_of_the_system(path: &Path) -> bool {
     let is_there = |path: &Path| path.starts_with("/dev/fd") || path.starts_with("/proc");
     is_there(path) || fs::read_link(path).is_ok_and(|end| is_there(&end))
@@ -131,7 +131,7 @@ fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.prefix(".headstack-");
     #[cfg(unix)]
     {
-        // A report is for others, too: the mode that the user's umask allows, not the 0600 of a temporary file.
+        // Other users may read a report: its mode is what the user's umask allows, not the 0600 of a temporary file.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)

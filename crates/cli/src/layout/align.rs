@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 
-/// Bytes at either end of a disk for partition tables, their copies and boot loaders.
+/// Bytes left free at either end of a disk for partition tables, their copies and boot loaders.
 ///
 /// *Source:* fdisk and parted begin the first partition at 1 MiB; a GPT takes 33 sectors, as does its copy.
 const TABLE_BYTES: u64 = 1 << 20;
@@ -99,7 +99,7 @@ impl Align {
     }
 }
 
-/// Whole tracks of the span, from the first that begins at a multiple of `multiple` sectors.
+/// The whole tracks of the span, from the first one that begins at a multiple of `multiple` sectors.
 fn aligned(mapped: &Mapped, multiple: u64) -> Option<Span> {
     let view = mapped.view();
     let whole = || view.iter().filter(|track| view.is_whole(track));

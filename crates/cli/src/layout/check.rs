@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// Maximum number of named files with crossings.
 const NAMED: usize = 10;
-/// How crossings were counted.
+/// The source of the count of crossings, for the output.
 const COUNTED: &str = "from the inodes of the unmounted file system";
 
 /// Count over all files of an ext4 how often their extents cross track boundaries, and name those that do.
@@ -123,7 +123,7 @@ impl Check {
     }
 }
 
-/// Adds the crossings of another inode. Tracks that both touch are counted twice, and not reported.
+/// Adds the crossings of another inode. Does not add the number of tracks, because a track that both touch would count twice.
 pub(super) fn add(sum: &mut Crossings, more: &Crossings) {
     sum.extents += more.extents;
     sum.sectors += more.sectors;

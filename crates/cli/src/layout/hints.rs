@@ -26,8 +26,8 @@ impl Command {
 /// Suggest a stripe unit, an extent size and a preallocation for XFS.
 ///
 /// XFS begins files, allocation groups and hinted extents at multiples of one length from the start of the partition; it cannot follow
-/// tracks of many lengths. Of the multiples of a block up to the longest track, that is chosen which spares a request of its size the
-/// most boundaries, if requests begin at multiples of it.
+/// tracks of many lengths. Of the multiples of a block up to the longest track, the command chooses the one at which requests of that
+/// size, which begin at multiples of it, cross the fewest boundaries.
 #[derive(clap::Args)]
 #[command(
     after_help = "A partition that begins with a track (`headstack layout align`) has the most to gain."
@@ -46,13 +46,13 @@ pub(crate) struct Xfs {
     json: bool,
 }
 
-/// Minimum share of boundaries avoided for hints to be worth their cost in space and mount options.
+/// Minimum share of avoided boundaries at which hints are worth their cost in space and mount options.
 const WORTH: f64 = 0.1;
-/// *Source:* xfs(5), allocsize: powers of two from the page size to 1 GiB.
+/// Maximum of the mount option `allocsize`. *Source:* xfs(5): powers of two from the page size to 1 GiB.
 const ALLOCSIZE_MOST: u64 = 1 << 30;
-/// *Source:* mkfs.xfs(8): blocks of XFS.
+/// Block sizes of XFS. *Source:* mkfs.xfs(8).
 const BLOCKS: std::ops::RangeInclusive<u64> = 512..=65536;
-/// *Source:* mkfs.xfs(8): a stripe unit of the log above 256 KiB is replaced by this.
+/// The stripe unit of the log that mkfs.xfs uses in place of one above 256 KiB. *Source:* mkfs.xfs(8).
 const LOG_UNIT: u64 = 32 << 10;
 /// Default block size of mkfs.xfs.
 const USUAL_BLOCK: u64 = 4096;
@@ -85,7 +85,7 @@ impl Xfs {
         Ok(self.block / sector)
     }
 
-    /// The suggested unit, and then the best of shorter ones.
+    /// The unit of `--unit` alone; or else the suggested unit and up to three shorter ones, each the best of at most half the length of the last.
     fn shown(&self, mapped: &Mapped, step: u64) -> Result<Vec<Fit>, Failure> {
         let view = mapped.view();
         if let Some(unit) = self.unit {
@@ -118,7 +118,7 @@ impl Xfs {
     }
 }
 
-/// The smallest preallocation of XFS that holds a unit.
+/// The smallest power of two, from 64 KiB on, that holds a unit: the value of `allocsize`.
 fn allocsize(unit_bytes: u64) -> u64 {
     unit_bytes.next_power_of_two().clamp(64 << 10, ALLOCSIZE_MOST)
 }

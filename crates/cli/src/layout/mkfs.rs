@@ -169,7 +169,7 @@ impl Ext4 {
     }
 }
 
-/// Why the hidden file is the default here.
+/// The reason for the hidden file, if `auto` chose it.
 fn reason(made: &Made) -> Option<String> {
     match &made.reason {
         Reason::Asked | Reason::ListSuffices => None,

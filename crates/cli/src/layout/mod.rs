@@ -1,4 +1,4 @@
-//! `headstack layout`: lays data on the tracks of a map.
+//! `headstack layout`: places data on the tracks of a map.
 
 mod align;
 mod check;
@@ -30,7 +30,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether a signal ends the command at once. The others end with a whole file system.
+    /// Whether a signal ends the command at once. The others must not be cut off, so that the file system stays whole.
     pub(crate) fn ends_at_first_signal(&self) -> bool {
         !matches!(self, Command::Mkfs(_) | Command::Preallocate(_) | Command::Reorganize(_))
     }

@@ -1,4 +1,4 @@
-//! A track map and the part of its disk for the data, as arguments.
+//! Command-line arguments for a track map, and for the partition of its disk that holds the data.
 
 use crate::failure::Failure;
 use crate::files;
@@ -65,7 +65,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// A map and the whole of its disk.
+    /// Reads a map, with its whole disk as the span.
     ///
     /// *Errors:* it is no map, or one without tracks.
     pub(super) fn whole(path: &Path) -> Result<Mapped, Failure> {
@@ -90,7 +90,7 @@ impl Mapped {
         Ok(Mapped { span, ..self })
     }
 
-    /// The map, restricted to the partition of a file's file system, and where that is known from.
+    /// The map, restricted to the partition with a file's file system; and the source of the partition's position.
     ///
     /// *Errors:* the file cannot be opened, or its device's location on the disk of the map is unknown and not given.
     pub(super) fn around(self, path: &Path, partition: Option<Span>) -> Result<(Mapped, String), Failure> {
@@ -129,9 +129,9 @@ impl Mapped {
         format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map")
     }
 
-    /// The tracks in blocks of a file system on the partition.
+    /// The tracks of the partition, in blocks of a file system.
     ///
-    /// *Errors:* the blocks are no whole sectors.
+    /// *Errors:* a block is not a whole number of sectors.
     pub(super) fn block_tracks(&self, block_bytes: u64) -> Result<BlockTracks<'_>, Failure> {
         BlockTracks::new(self.view(), block_bytes, self.identity.sector_bytes).map_err(Failure::input)
     }
@@ -155,8 +155,8 @@ impl MapArgs {
         }
     }
 
-    /// Reads the map for a device; without `--partition`, the device's place comes from sysfs. A file, or a device of unknown place, is the
-    /// whole of the map.
+    /// Reads the map for a device. Without `--partition`, sysfs gives the position of the device on the disk. A file, or a device of unknown
+    /// position, counts as the whole map.
     ///
     /// *Errors:* as of [`MapArgs::read`], and a device on another disk.
     pub(super) fn read_for(&self, target: &Path) -> Result<Mapped, Failure> {

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Permissions of a new file, less the process's mask.
+/// Permissions of a new file, before the process's umask applies.
 const MODE: u32 = 0o666;
 
 /// Make a file of zeros whose blocks are preallocated on whole tracks of a mounted ext4.

@@ -1,4 +1,4 @@
-//! The files that a command about files names.
+//! Finds the files that a command's arguments name.
 
 use crate::failure::Failure;
 use headstack_host::ext4::HIDDEN_FILE;
@@ -42,7 +42,7 @@ pub(super) fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), F
     }
 }
 
-/// Whether a file is the hidden one of `layout mkfs` in the root of a file system: it covers boundaries, but is never read.
+/// Whether a file is the hidden file of `layout mkfs` in the root of a file system. That file lies on boundaries, but is never read.
 fn is_holder(path: &Path) -> bool {
     let is_root = |folder: &Path| std::fs::metadata(folder).is_ok_and(|found| found.ino() == EXT4_ROOT);
     path.file_name().is_some_and(|name| name == HIDDEN_FILE) && path.parent().is_some_and(is_root)

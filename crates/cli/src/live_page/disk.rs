@@ -8,7 +8,8 @@ use headstack_host::{DiskHandle, LiveState};
 use headstack_model::Instant;
 use serde_json::Value;
 
-/// Every tenth event has the cells of zones: half a second, because the disk waits while tens of thousands of zones are read.
+/// One in this number of events has the cells of zones, which is one each half second. More would delay the disk, which waits while tens of
+/// thousands of zones are read.
 const CELLS_PERIOD: u32 = 10;
 
 /// The panel of an emulated disk; none for a disk that takes no time, which has nothing to show.
@@ -28,7 +29,7 @@ fn describe(emulator: &Emulator) -> Option<Value> {
     emulator.engine().map(|engine| describe_running(&volumes, engine))
 }
 
-/// What happened since the last call, and the state of the disk. The disk waits only while they are copied.
+/// The events since the last call, and the state of the disk. The disk waits only while these are copied.
 fn read(disk: &DiskHandle, cells: ZoneCells) -> Vec<f64> {
     let LiveState { events, state } =
         disk.live_state(|disk, now, dropped| numbers(disk, now, dropped, cells));

@@ -1,4 +1,4 @@
-//! `/explore`: running disks live in a browser. The page polls nothing: it gets the events of the disk that it shows by server-sent events.
+//! `/explore`: shows running disks in a browser. The page does not poll: the endpoint sends the events of the shown disk as server-sent events.
 
 mod disk;
 mod node;
@@ -31,7 +31,7 @@ impl LiveSide {
     }
 }
 
-/// The page, and the events of each disk; nothing without disks.
+/// The page, and a feed with the events of each disk; nothing without disks.
 pub(crate) fn site(disks: Vec<LiveDisk>) -> (Vec<Page>, Vec<Feed>) {
     if disks.is_empty() {
         return (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! A node's disk on the live page: its streams, its memory, the requests of its clients and the commands at the disk.
 //!
-//! The host of a disk does not know where the arm is: an access has blocks in the place of cylinders.
+//! The host of a disk does not know where the arm is, so the rows have block numbers in the fields for cylinders.
 
 use super::LiveSide;
 use headstack_explorer_wasm::{rows, snapshot};
@@ -12,9 +12,9 @@ use headstack_model::Instant;
 use headstack_policy::streams::{Direction, StreamView};
 use serde_json::{Value, json};
 
-/// Streams that the page gets at most: those with the last requests.
+/// Maximum number of streams that the page gets: those with the latest requests.
 const STREAMS_MAX: usize = 100;
-/// Commands at the disk that the page gets at most.
+/// Maximum number of commands at the disk that the page gets.
 const COMMANDS_MAX: usize = 1024;
 /// Value of a number that does not exist.
 const NONE: f64 = -1.0;
@@ -58,7 +58,7 @@ struct NodeReader {
 }
 
 impl NodeReader {
-    /// What happened since the last call, and the state of the node.
+    /// The events since the last call, and the state of the node.
     fn read(&mut self) -> Vec<f64> {
         let state = self.node.live_state();
         let mut message = vec![state.at.0 as f64, state.dropped as f64, 0.0];
@@ -79,8 +79,8 @@ impl NodeReader {
         message
     }
 
-    /// The state: as that of a device (`headstack_explorer_wasm::snapshot`), which has no arm, then the numbers of the node, then those of
-    /// each stream (`web/node.js`).
+    /// Adds the state: first that of a device without an arm, in the format of `headstack_explorer_wasm::snapshot`; then the numbers of the node,
+    /// then those of each stream (`web/node.js`).
     fn add_state(&self, mut state: NodeLiveState, into: &mut Vec<f64>) {
         let commands = &state.at_disk[..state.at_disk.len().min(COMMANDS_MAX)];
         let work = flag(!commands.is_empty());
@@ -97,7 +97,7 @@ impl NodeReader {
         state.streams.iter().for_each(|stream| into.extend(stream_numbers(stream, self.blocks)));
     }
 
-    /// A command at the disk: block, sectors, whether it writes, when it began, and what only a device knows.
+    /// A command at the disk: block, sectors, whether it writes, when it began, and placeholders for what only a simulated device knows.
     fn command(&self, command: &NodeCommand) -> [f64; 8] {
         let (offset, bytes) = command.kind.run();
         let (start, sectors) = (self.blocks.number(offset), self.blocks.number(bytes));
@@ -106,8 +106,9 @@ impl NodeReader {
     }
 }
 
-/// The row of a command that ended at a time, when the disk had this many: its blocks are in the place of cylinders, and its whole time in that
-/// of the media. `last_end` is the block behind the last command that had blocks: a flush moves nothing.
+/// The row of a command that ended at time `at`, with `outstanding` commands at the disk. Block numbers are in the fields for cylinders, and
+/// the command's whole time is in the field for media transfer. `last_end` is the block behind the last command; a flush or trim does not
+/// change it.
 fn access(
     command: &NodeCommand,
     (at, outstanding): (Instant, usize),
@@ -184,7 +185,7 @@ fn stream_numbers(stream: &StreamView, blocks: BlockBytes) -> [f64; 9] {
     ]
 }
 
-/// A command's work, in the numbers of [`headstack_sim::ArmWork`]: a command of the stream memory reads ahead or destages.
+/// The kind of work of a command, by the numbers of [`headstack_sim::ArmWork`]. A command of the stream memory counts as read-ahead or destage.
 fn work(command: &NodeCommand) -> f64 {
     match (command.kind, command.is_for_request) {
         (RequestKind::Read { .. }, true) => 1.0,
@@ -221,7 +222,7 @@ fn issue(request: &ClientRequest, blocks: BlockBytes) -> [f64; rows::LENGTHS[1]]
     ]
 }
 
-/// The row of an answered request. A node knows only its response time, which is in the place of the first part.
+/// The row of an answered request. A node knows only its response time as a whole, which is in the field for the first part.
 fn finish(
     request: &ClientRequest,
     at: Instant,

@@ -1,4 +1,4 @@
-//! The events of a disk that were read last, for all pages that show it.
+//! The latest events of a disk, for all pages that show it.
 
 #![allow(
     clippy::disallowed_types,
@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Reads what happened since the last call as numbers: time, dropped events, length of the rows, rows, state.
+/// Reads the events since the last call as numbers: time, dropped events, length of the rows, rows, state.
 pub(super) type SideReader = Box<dyn FnMut() -> Vec<f64> + Send>;
 
-/// Time that is shared by the events which several pages get: most of the time between two of a page's.
+/// Minimum time between two reads. Pages that ask within it share an event. It is most of the time between two events of a page.
 const SHARED: Duration = Duration::from_millis(40);
-/// Events that are kept for pages which are late: a second.
+/// Number of events kept for pages that are late: about a second.
 const KEPT_MAX: usize = 20;
 
 pub(super) struct RecentEvents(Mutex<SharedEvents>);
@@ -25,8 +25,8 @@ pub(super) struct RecentEvents(Mutex<SharedEvents>);
 struct SharedEvents {
     /// The readers of the panels, in their order.
     readers: Vec<SideReader>,
-    /// Each event as the text that pages get: a line with its number, so that a page sees that it missed some, then a line for each panel
-    /// with its numbers in base64.
+    /// Each event as the text that pages get. Its first line is its number, from which a page sees that it missed some. A line for each panel
+    /// follows, with its numbers in base64.
     texts: VecDeque<String>,
     /// The number of the newest text; the first is 1.
     newest: u64,
@@ -38,14 +38,14 @@ impl RecentEvents {
         RecentEvents(Mutex::new(SharedEvents { readers, texts: VecDeque::new(), newest: 0, read: None }))
     }
 
-    /// The texts after the one with the number `seen`, which becomes the newest. A page that is late gets those that are kept.
+    /// The texts behind number `seen`, and sets `seen` to the newest number. A page that is late gets those that are still kept.
     pub(super) fn after(&self, seen: &mut u64) -> Vec<String> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.read.is_none_or(|read| read.elapsed() >= SHARED) {
             kept.read = Some(Instant::now());
             kept.read();
         }
-        // A page that has just opened needs no past: the newest text has the state of the disk.
+        // A page that has just opened needs only the newest text, which has the state of the disk.
         let missed = if *seen == 0 { 1 } else { kept.newest.saturating_sub(*seen) as usize };
         *seen = kept.newest;
         kept.texts.iter().skip(kept.texts.len().saturating_sub(missed)).cloned().collect()

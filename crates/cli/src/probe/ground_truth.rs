@@ -1,4 +1,4 @@
-//! Compares the results with a drive file.
+//! `--check`: compares the results with a drive file.
 
 use super::learn::Found;
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ impl Truth {
 }
 
 impl Verdict {
-    /// Whether it agrees, and nothing is missing.
+    /// Whether the findings agree, and none is missing.
     pub(super) fn is_good(&self) -> bool {
         let tracks = self.tracks.is_none_or(|found| found.missed == 0 && found.false_ones == 0);
         let is_any = self.tracks.is_some() || self.rpm_off_ppm.is_some();

@@ -15,7 +15,7 @@ pub(super) struct Kept {
 
 /// Opens a journal: a new one, or one to resume.
 ///
-/// *Errors:* it cannot be written; it exists already, or there is none to resume; it is of another disk, or damaged.
+/// *Errors:* it cannot be written; a new one exists already; there is none to resume; it is damaged, or of another disk.
 pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kept, Failure> {
     let Some(path) = path else { return Ok(Kept { known: Vec::new(), to: Box::new(io::sink()) }) };
     let at = |error: String| Failure::Input(format!("{}: {error}", path.display()));
@@ -37,7 +37,7 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
         error => at(error.to_string()),
     })?;
     journal.fits(head).map_err(|error| at(error.to_string()))?;
-    // If its answers do not identify the disk, all probes are sent again.
+    // If its answers are too few to identify the disk, they are discarded, and all probes are sent again.
     let (known, whole) = match is_enough(&journal.records) {
         true => (journal.records, journal.whole),
         false => (Vec::new(), head.text().len() as u64),
@@ -46,7 +46,7 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
     Ok(Kept { known, to: Box::new(file) })
 }
 
-/// Opens a file for writing behind `bytes` bytes, and truncates the rest.
+/// Truncates a file to `bytes` bytes and opens it for writing at its end.
 fn append(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.set_len(bytes)?;

@@ -1,4 +1,4 @@
-//! Learns one part after the other.
+//! Learns the wanted parts of a disk, one after the other.
 
 use super::task::{Method, What};
 use headstack_model::Lbn;
@@ -15,7 +15,7 @@ pub(super) struct Found {
     pub(super) spin: Option<Spin>,
     pub(super) map: Option<TrackMap>,
     pub(super) lattice: Option<Lattice>,
-    /// Where a known map was repaired.
+    /// The blocks at which a known map was repaired.
     pub(super) mended: Option<Vec<Lbn>>,
     pub(super) mechanics: Option<LearnedMechanics>,
     pub(super) electronics: Option<LearnedElectronics>,
@@ -41,7 +41,7 @@ impl Found {
     }
 }
 
-/// Learns parts of a disk, each into `found` once it is known. A known map is verified instead of learning tracks.
+/// Learns parts of a disk, and stores each in `found` once it is known. With a known map, verifies that instead of learning the tracks.
 pub(super) async fn learn(
     disk: Disk,
     (method, parts): (Method, Vec<What>),
@@ -80,7 +80,7 @@ async fn tracks(
             let lattice = lattice::extract(disk).await.map_err(|error| error.to_string())?;
             let map = lattice.map.clone();
             let mut found = found.borrow_mut();
-            // The whole walk gives a more accurate turn than the first reads.
+            // The walk over all tracks measures the revolution more accurately than the first reads do.
             if let Some(spin) = &mut found.spin {
                 spin.turn_ns = lattice.period.0 as f64;
             }
@@ -95,10 +95,10 @@ async fn tracks(
     Ok(())
 }
 
-/// Maximum number of repairs before a map counts as another disk's.
+/// Maximum number of repairs. A map that needs more counts as that of another disk.
 const MOST_MENDED: usize = 64;
 
-/// A known map with its changes repaired, and their places.
+/// Repairs a known map where the disk has changed. Returns it with the repaired blocks.
 async fn mended(disk: Disk, mut map: TrackMap) -> Result<(TrackMap, Vec<Lbn>), String> {
     let mut places = Vec::new();
     while let Some(at) = notice(disk.clone(), &map).await.map_err(|error| error.to_string())? {

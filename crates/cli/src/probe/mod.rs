@@ -1,4 +1,4 @@
-//! `headstack probe`: learn a disk from the outside.
+//! `headstack probe`: learns a disk's mechanics and electronics from its response times.
 
 mod findings;
 mod ground_truth;
@@ -151,7 +151,7 @@ impl Files {
     }
 }
 
-/// Parts that a file needs.
+/// Parts that must be learned before a file can be written.
 const DRIVE_NEEDS: &[What] = &[What::Seek, What::Cache];
 const MAP_NEEDS: &[What] = &[What::Tracks];
 

@@ -6,16 +6,16 @@ use headstack_probe::lattice::{Lattice, LatticeRun};
 use headstack_probe::learn::{LearnedElectronics, SeekPoint, Seeks};
 use headstack_tracks::{Run, TrackMap};
 
-/// Maximum parts of a disk in charts: more than a screen has columns.
+/// Maximum number of parts of a disk in charts: about the number of columns that a chart has on a screen.
 const PARTS: u64 = 1200;
 
-/// Minimum tracks of a part: the skews between fewer would dominate.
+/// Minimum number of tracks in a part. With fewer, the skews between them would dominate.
 const TRACKS: u64 = 40;
 
 /// Maximum dots of a chart.
 const DOTS: usize = 4000;
 
-/// Number of runs shown in detail.
+/// Number of runs whose angles are shown in detail.
 const CLOSE: usize = 160;
 
 pub(super) fn report(outcome: &Outcome) -> Report {
@@ -77,14 +77,14 @@ fn parts(runs: &mut dyn Iterator<Item = (Run, f64)>, size: u64) -> Vec<Part> {
     parts
 }
 
-/// Steps of the means, up to the end of the disk.
+/// The means of the parts as a step line, up to the end of the disk.
 fn means(name: &str, hue: usize, parts: &[Part], end: u64) -> Series {
     let mut points: Vec<(f64, f64)> = parts.iter().map(|part| (part.at, part.mean)).collect();
     points.extend(parts.last().map(|part| (end as f64 / 1e6, part.mean)));
     Series::new(name, hue, points).with_draw(Draw::Steps)
 }
 
-/// The means, and dots where tracks of a part hold fewer or more.
+/// The means of the parts, and dots for the shortest and longest track of a part whose tracks differ.
 fn sizes(parts: &[Part], end: u64) -> Vec<Series> {
     let dots = |name: &str, hue: usize, value: fn(&Part) -> f64| {
         let apart = parts.iter().filter(|part| part.most - part.least > 1e-6 * part.most);
@@ -118,7 +118,7 @@ fn zones(map: &TrackMap, runs: &[LatticeRun], bytes: f64, turn_ns: f64) -> Secti
         .with_chart(Chart::new("Bandwidth", x(), Axis::linear("MB/s"), series))
 }
 
-/// Turns from the start of a track to that of the next, in a sequential read.
+/// Turns from the start of a track to the start of the next one in a sequential read.
 fn turns_a_track(found: &LatticeRun) -> f64 {
     let over = f64::from(found.run.sectors) / found.turn;
     found.skew + (over - found.skew).ceil()

@@ -1,4 +1,4 @@
-//! What is learned, and by which method.
+//! The parts that the prober can learn, and the methods to find tracks.
 
 use clap::ValueEnum;
 
@@ -30,7 +30,7 @@ impl What {
         }
     }
 
-    /// Parts that must be known first.
+    /// Parts that must be learned before this one.
     fn needs(self, method: Method) -> &'static [What] {
         match self {
             What::Tracks if method.translates() => &[],
@@ -66,13 +66,13 @@ impl Method {
         }
     }
 
-    /// Whether it uses address translation and no times.
+    /// Whether the method uses address translation and no response times.
     pub(super) fn translates(self) -> bool {
         matches!(self, Method::Query | Method::Scsi)
     }
 }
 
-/// The wanted parts and those that they need, in learning order. `all` is all that a method can learn.
+/// The wanted parts and those that they need, in learning order. `all` stands for all parts that the method can learn.
 ///
 /// *Errors:* a part that the method cannot learn.
 pub(super) fn with_needs(wanted: &[What], method: Method) -> Result<Vec<What>, String> {

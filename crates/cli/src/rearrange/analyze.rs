@@ -63,10 +63,10 @@ fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Hottest blocks that are printed.
+/// Number of hottest blocks that are printed.
 const SHOWN: usize = 10;
 
-/// Periods that are printed; the JSON has them all.
+/// Maximum number of periods that are printed; the JSON has them all.
 const PERIODS_SHOWN: usize = 40;
 
 /// The references of a device.
@@ -115,14 +115,15 @@ impl Analyze {
         Ok(())
     }
 
-    /// Whether all blocks of a period are referenced equally often, and a region cannot catch all that are referenced again.
+    /// Whether a region gains nothing in a period: all its blocks are referenced equally often, and either none of them twice or they do not
+    /// all fit into the region.
     fn is_without_skew(&self, period: &PeriodAnalysis) -> bool {
         let most = period.hot.first().map_or(0, |hot| hot.count);
         let is_even = most * period.blocks == period.references;
         is_even && (most < 2 || period.blocks > u64::from(self.blocks))
     }
 
-    /// The keys of rearrangement that an analysis has.
+    /// The keys of rearrangement that the options of the command set; the others have their defaults.
     fn spec(&self) -> RearrangeSpec {
         RearrangeSpec { blocks: self.blocks, counters: self.counters, ..RearrangeSpec::default() }
     }
@@ -139,7 +140,7 @@ impl Analyze {
     fn observe(&self, device: &mut DeviceReferences, record: &Record) {
         let first = record.offset / self.block_bytes;
         let last = record.offset.saturating_add(record.bytes - 1) / self.block_bytes;
-        // As the rearranger, which counts no longer requests.
+        // The rearranger does not count longer requests either.
         if last - first < u64::from(self.spec().longest_blocks) {
             device.references += last - first + 1;
             let ended = (first..=last).filter_map(|block| device.analysis.observe(record.time, block));
@@ -215,7 +216,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// How the references of all periods are spread over the blocks of a period.
+/// The distribution of references over the blocks of a period, for all periods.
 fn skew(periods: &[PeriodAnalysis]) -> Table {
     let mut table = Table::new("Skew", &["blocks of a period", "share of its references"]);
     let references: u64 = periods.iter().map(|period| period.references).sum();
@@ -256,7 +257,7 @@ fn changes(periods: &[PeriodAnalysis]) -> Table {
     table
 }
 
-/// What a region of each size would catch, over all periods that have a last one.
+/// The share of references that a region of each size would serve, over all periods that follow another one.
 fn sizes(periods: &[PeriodAnalysis]) -> Table {
     let columns = ["region, blocks", "at best", "by the last period", "with bounded counters"];
     let mut table = Table::new("What a region would catch", &columns);

@@ -19,7 +19,7 @@ pub(crate) enum RearrangeCommand {
 }
 
 impl RearrangeCommand {
-    /// Whether a signal ends the command at once. A region that is made or dissolved meanwhile is as after a crash.
+    /// Whether a signal ends the command at once. A region that is being made or dissolved is then in the state that a crash would leave.
     pub(crate) fn ends_at_first_signal(&self) -> bool {
         !matches!(self, RearrangeCommand::Simulate(_))
     }

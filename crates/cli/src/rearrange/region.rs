@@ -59,7 +59,7 @@ pub(crate) struct DissolveRegion {
 }
 
 fn wrong(disk: &Path, error: RegionError) -> Failure {
-    // An error of the system names the path already.
+    // The text of some errors contains the path already.
     let (text, name) = (error.to_string(), disk.display().to_string());
     Failure::Input(if text.starts_with(&name) { text } else { format!("{name}: {text}") })
 }

@@ -35,7 +35,7 @@ pub(super) fn to_json(chart: &Chart) -> String {
     );
     let mut figure: Value = serde_json::from_str(&plot.to_json()).expect("the crate writes JSON");
     for (place, series) in chart.series.iter().enumerate() {
-        // The crate has no `meta` for bars.
+        // The crate's bars have no field for `meta`.
         figure["data"][place]["meta"] = series.hue.into();
         if series.hidden {
             figure["data"][place]["visible"] = "legendonly".into();
@@ -78,7 +78,7 @@ fn layout(chart: &Chart) -> Layout {
         let values = chart.series.iter().flat_map(|s| &s.points).map(pick).filter(|v| v.is_finite());
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
     };
-    // Points that stand for themselves need no comparison at the same x.
+    // Dots are single observations, so the hover text shows the closest dot instead of all series at one x.
     let alone = chart.series.iter().any(|series| series.draw == Draw::Dots);
     Layout::new()
         .auto_size(true)
@@ -124,8 +124,8 @@ fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
     drawn
 }
 
-/// Ticks at 1, 2 and 5 of each decade the range touches (at 1 alone when that would crowd the axis). None where fewer than two of them are
-/// within the range; Plotly then chooses its own.
+/// Ticks at 1, 2 and 5 of each decade that the range touches, or at 1 only if those would crowd the axis. None if fewer than two of them are
+/// within the range; Plotly then chooses its own ticks.
 fn decade_ticks((low, high): (f64, f64)) -> Vec<f64> {
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();
@@ -143,7 +143,7 @@ fn tick_text(tick: f64) -> String {
     if tick >= 1000.0 && tick.fract() == 0.0 { grouped(tick as u64) } else { format!("{tick}") }
 }
 
-/// Plotly interprets some markup in names and labels; these have none.
+/// Escapes a name or label, because Plotly would interpret some markup in it.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! The page: one HTML file that loads nothing.
+//! The page of a report: one HTML file that loads nothing from a network.
 
 use super::{Chart, Report, chart};
 use askama::Template;
@@ -13,7 +13,7 @@ use std::io::Write;
 #[template(path = "report.html")]
 struct Page<'a> {
     report: &'a Report,
-    /// Plotly's notice of its licence, and its script, packed by gzip, in base64: two fifths of its length.
+    /// Plotly's licence notice, and its script in gzip format and base64, which takes two fifths of the script's length.
     notice: &'a str,
     plotly: String,
     style: &'static str,
@@ -51,8 +51,8 @@ pub(crate) fn to_html(report: &Report) -> String {
     page.render().expect("the template writes to memory")
 }
 
-/// Plotly's script out of the elements of the crate. The second, MathJax, is for formulas, which reports lack, and would load parts from
-/// the network.
+/// The text of Plotly's script element in the HTML of the crate. The second script, MathJax, is left out: reports have no formulas, and it
+/// would load parts from the network.
 fn plotly_script(elements: &str) -> &str {
     let inside = elements.split_once('>').map_or("", |(_, rest)| rest);
     inside.split_once("</script>").map_or("", |(script, _)| script)
@@ -63,7 +63,7 @@ fn notice(script: &str) -> &str {
     script.find("*/").map_or("", |end| script[..end + 2].trim_start())
 }
 
-/// The script as the page has it; `templates/report.js` unpacks it.
+/// The script in the form in which the page contains it; `templates/report.js` unpacks it.
 fn packed(script: &str) -> String {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = encoder.write_all(script.as_bytes()).and_then(|()| encoder.finish());

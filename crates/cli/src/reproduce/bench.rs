@@ -29,8 +29,8 @@ impl Cores {
 /// Time between two polls of the interrupt.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs a study in a thread of its own, which is abandoned when `interrupt` stops the wait: a single run of a study may take minutes, and
-/// the process ends soon.
+/// Runs a study in a separate thread, and waits until it ends or a signal comes. After a signal the thread is abandoned, because a single run
+/// of a study may take minutes and the process ends soon.
 pub(super) fn reproduce(
     study: &'static Study,
     length: Length,
@@ -41,7 +41,7 @@ pub(super) fn reproduce(
     let bar = bench.bar.clone();
     #[allow(clippy::disallowed_methods, reason = "the command decides what runs in parallel")]
     thread::spawn(move || {
-        // Fails only if the wait was stopped.
+        // Sending fails only if a signal stopped the wait.
         let _ = sender.send(study.reproduce(length, &bench));
     });
     let done = loop {

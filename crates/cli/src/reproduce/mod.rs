@@ -88,7 +88,7 @@ impl Reproduce {
                 Done::Whole(ran) => {
                     if !self.json {
                         text::print(&ran, length, out)?;
-                        // A later interrupt must not lose the finished studies' rows.
+                        // A later signal must not lose the rows of the finished studies.
                         out.flush()?;
                     }
                     all.push(ran);

@@ -44,7 +44,7 @@ fn object_not_run(study: &Study, length: Length) -> Result<Value, Failure> {
     }))
 }
 
-/// A row; `tolerance` is in its unit, for every kind.
+/// A row as JSON; `tolerance` is in the row's unit for every kind of tolerance.
 fn row(row: &Judged) -> Value {
     let mut object = row_of(&row.expected, row.ours, row.verdict.name());
     if let Some(reason) = row.reason() {

@@ -38,7 +38,7 @@ pub(super) fn print_sum(all: &[Ran], out: &mut dyn Write) -> Result<(), Failure>
     Ok(())
 }
 
-/// Lists the studies that a signal stopped or kept from running.
+/// Lists the studies that did not finish because of a signal.
 pub(super) fn print_not_run(studies: &[&Study], out: &mut dyn Write) -> Result<(), Failure> {
     for study in studies {
         let rows = study.expected().map_err(Failure::input)?.len();
@@ -63,8 +63,8 @@ pub(super) fn cells(row: &Judged) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// The number of rows per verdict, separately for rows with a published figure, those that a parameter was taken from, and those with a
-/// figure of our own.
+/// The number of rows per verdict, in three groups: rows with a published figure, rows from whose figure a parameter was taken, and rows with
+/// a figure of the project.
 pub(super) fn summary<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> String {
     let rows: Vec<&Judged> = rows.into_iter().collect();
     let counts = |(basis, one, several): (Basis, &str, &str)| {
@@ -89,7 +89,7 @@ pub(super) fn summary<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> String 
     all.into_iter().filter_map(counts).collect::<Vec<_>>().join(" ")
 }
 
-/// Reasons of rows that are not comparable or off, each with its rows.
+/// The reasons of rows that are not comparable or off, each with the rows that it applies to.
 pub(super) fn reasons<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> Vec<(&'a str, Vec<&'a Judged>)> {
     let mut reported: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for row in rows {
@@ -106,7 +106,8 @@ pub(super) fn value(value: Option<f64>) -> String {
     value.map_or("–".to_string(), |value| significant(value, DIGITS))
 }
 
-/// As a share of the published value; in the unit if the tolerance is, or if the value is 0 or itself a share.
+/// The difference as a share of the published value. It is in the row's unit if the tolerance is absolute, or if the value is 0 or itself a
+/// share.
 fn difference(row: &Judged) -> String {
     match (row.difference(), row.expected.value) {
         (Some(off), Some(published))

@@ -5,12 +5,12 @@ use crate::files::SystemFiles;
 use headstack::{Error, Rig, is_file};
 use std::path::Path;
 
-/// The rig of this name or in this file; a drive, or a drive file, is a rig of that drive alone.
+/// The shipped rig of this name, or the rig in this file. A drive or a drive file stands for a rig with that drive alone.
 pub(crate) fn load(name: &str) -> Result<Rig, Failure> {
     headstack::load_rig(name, &SystemFiles).map_err(Failure::input)
 }
 
-/// The rig in a file, or that of the drive in it, for a check.
+/// The rig in a file, or a rig with the drive in it, for a check.
 pub(crate) fn check(name: &str) -> Result<Rig, Failure> {
     headstack::read_rig(name, &SystemFiles).map_err(|error| match error {
         Error::Rig(error) => Failure::Check(error.to_string()),

@@ -80,7 +80,7 @@ fn print(rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a disk with several arms reports of them; nothing for one with a single arm.
+/// Prints the ranges that a disk with several arms reports for them; nothing for a disk with a single arm.
 fn print_ranges(rig: &Rig, volume: &VolumeInfo, out: &mut dyn Write) -> Result<(), Failure> {
     let ranges = rig.access_ranges(volume);
     if ranges.len() < 2 {

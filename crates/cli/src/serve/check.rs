@@ -1,4 +1,4 @@
-//! Describes a node: its exports, addresses and settings.
+//! `--check`: describes a node, with its exports, addresses and settings.
 
 use super::file::{ExportPlan, OrderPlan, Plan, Source};
 use super::running::{Running, uri};

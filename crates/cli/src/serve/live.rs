@@ -4,7 +4,7 @@ use super::state::{DiskState, OrderState, SchedulerState};
 use crate::sim::text::figure;
 use crate::units::{count, memory};
 
-/// Number of streams, and whether they have turns.
+/// Number of streams, and how many of them have a turn; or that they bypass the scheduler.
 fn streams(scheduler: &SchedulerState) -> String {
     let turns = match scheduler.bypass {
         true => "bypassed".to_string(),

@@ -144,7 +144,7 @@ fn operations(metrics: &mut Metrics, node: &NodeState) {
     metrics.histograms("response_time_seconds", "Response times of operations that succeeded", times);
 }
 
-/// Only disks whose commands are ordered.
+/// Metrics of the order of commands, for disks that have one.
 fn orders(metrics: &mut Metrics, node: &NodeState) {
     let each = |value: fn(&OrderState) -> Option<f64>| {
         let ordered = node.disk.iter().filter_map(|disk| Some((disk, disk.order.as_ref()?)));
@@ -164,7 +164,7 @@ fn orders(metrics: &mut Metrics, node: &NodeState) {
     metrics.counters("order_fallbacks", "Times that the drive file ceased to agree with the disk", fallbacks);
 }
 
-/// Only disks with a reserved region.
+/// Metrics of the copies, for disks with a reserved region.
 fn copies(metrics: &mut Metrics, node: &NodeState) {
     let each = |value: fn(&CopiesState) -> f64| {
         let rearranged = node.disk.iter().filter_map(|disk| Some((disk, disk.rearrange.as_ref()?)));
@@ -188,7 +188,7 @@ fn copies(metrics: &mut Metrics, node: &NodeState) {
     metrics.counters("blocks_written_home", "Written copies copied home", each(|of| of.written_home as f64));
 }
 
-/// Only the busiest streams, by reused slots, so that the number of labels is bounded.
+/// Metrics of the busiest streams. Their labels are slots, which are reused, so that the number of labels is bounded.
 fn streams(metrics: &mut Metrics, node: &NodeState) {
     let each = || {
         node.disk.iter().flat_map(|disk| disk.stream.iter().map(move |stream| (labels(disk, stream), stream)))

@@ -83,7 +83,7 @@ pub(crate) struct Serve {
     /// End after this time: `90s`, `5m`.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
-    /// Show what the disks do, every second or as often as this says, on standard error.
+    /// Print what the disks do on standard error, every second or at this interval.
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,
@@ -134,7 +134,7 @@ impl Serve {
     fn serve(&self, plan: &Plan, handed_over: Vec<Listener>, out: &mut dyn Write) -> Result<(), Failure> {
         let user = plan.user.as_deref().map(user::find).transpose()?;
         if self.command.is_empty() {
-            // Before other threads start, which inherit it.
+            // This comes before other threads start, because they inherit it.
             user::want_no_more_rights();
         }
         let options = DaemonOptions {
@@ -313,7 +313,7 @@ impl Daemon for ServingNode<'_> {
         tell_stopping();
         let handles = self.running.handles();
         let ended = self.running.end();
-        // Until here it reports disks that failed.
+        // The endpoint ends last, so that it reports failed disks until here.
         drop(self.endpoint);
         (ended, move |out: &mut dyn Write| summary::print(&handles, out))
     }

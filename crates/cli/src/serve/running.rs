@@ -41,8 +41,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Opens the disks, and then admits clients, also at sockets passed by systemd. Waits briefly for a disk in use, unless
-    /// `is_asked_to_end`.
+    /// Opens the disks, and then admits clients, at the sockets passed by systemd too. Waits briefly for a disk in use, until
+    /// `is_asked_to_end` returns true.
     ///
     /// *Errors:* a disk or an address that is not available.
     pub(super) fn start(
@@ -95,14 +95,14 @@ impl Running {
             let node = unit.node.handle();
             let name = node.name().to_string();
             let emulated = unit.disk.as_ref().and_then(|disk| live_page::emulated(disk.handle()));
-            // A rig of the emulated disk names its volumes itself.
+            // The rig of an emulated disk names its volumes itself, so the heading has the disk's name in the node.
             let emulated = emulated.map(|side| side.with_heading(format!("{name}: the emulated disk")));
             LiveDisk { name, sides: std::iter::once(live_page::scheduled(node)).chain(emulated).collect() }
         };
         self.units.iter().map(shown).collect()
     }
 
-    /// What differs from the settings of a disk, a line each.
+    /// Notes on where a disk differs from its settings, one line each.
     pub(super) fn notes(&self, disk: usize) -> &[String] {
         &self.units[disk].notes
     }
@@ -126,7 +126,7 @@ impl Running {
     /// *Errors:* data that could not be written.
     pub(super) fn end(self) -> Result<(), Failure> {
         drop(self.server);
-        // All at once, because each may have to wait for its clients.
+        // Request the stop of all nodes first, because each may have to wait for its clients.
         self.units.iter().for_each(|unit| unit.node.handle().request_stop());
         let mut result = Ok(());
         for Unit { node, disk, .. } in self.units {
@@ -178,8 +178,8 @@ fn with_tracks(backend: Backend, path: &Path) -> Result<Backend, Failure> {
     backend.with_tracks(map, identity.sector_bytes).map_err(|error| wrong(error.to_string()))
 }
 
-/// The same disk with its commands ordered. A drive file of another disk than this one, as far as size and serial number say, leaves
-/// the order by block number.
+/// The same disk with its commands ordered. If the map that was probed with the drive file belongs to another disk, as its identity says, the
+/// order is by block number.
 fn with_order(backend: Backend, plan: &OrderPlan, disk: &DiskPlan) -> Result<Backend, Failure> {
     let spec = catalog::load(&plan.drive)?;
     let model = DriveModel::new(&spec).map_err(Failure::input)?;
@@ -190,7 +190,7 @@ fn with_order(backend: Backend, plan: &OrderPlan, disk: &DiskPlan) -> Result<Bac
     })
 }
 
-/// Why a map, which was probed together with the drive file, is not of this block device; none if it may be.
+/// The reason why a map, which was probed together with the drive file, is not of this block device; none if it may be.
 fn foreign_map(map: &Path, source: &Source) -> Result<Option<String>, Failure> {
     let Source::Path { path, .. } = source else { return Ok(None) };
     let wrong = |error: String| Failure::Input(format!("{}: {error}", map.display()));
@@ -201,14 +201,14 @@ fn foreign_map(map: &Path, source: &Source) -> Result<Option<String>, Failure> {
     Ok(error.map(|error| format!("{}: {error}", map.display())))
 }
 
-/// Refuses a file that two disks name: each would take the other for another program.
+/// Refuses a file that two disks name. Each would find the file in use, as if by another program.
 fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
     let mut met: Vec<((u64, u64, u64), &DiskPlan, &Path)> = Vec::new();
     for disk in disks {
         let Source::Path { path, .. } = &disk.source else { continue };
-        // A path that cannot be inspected fails to open later, with the reason.
+        // A path that cannot be inspected fails later, when it is opened, and that error has the reason.
         let Ok(found) = path.metadata() else { continue };
-        // A device may have several nodes, which are files of their own.
+        // A device may have several device files with different inodes.
         let identity = if found.rdev() > 0 { (0, 0, found.rdev()) } else { (found.dev(), found.ino(), 0) };
         if let Some((_, other, known)) = met.iter().find(|(known, ..)| *known == identity) {
             return Err(Failure::Input(format!(
@@ -224,7 +224,7 @@ fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a disk. Waits briefly for one in use: the system releases it some moments after a program has ended.
+/// Opens a disk. Waits briefly for one in use, because the system may release a disk only some moments after a program has ended.
 fn open(path: &Path, opening: Opening, is_asked_to_end: &dyn Fn() -> bool) -> io::Result<Backend> {
     const TRIES: u32 = 40;
     let mut tries = 0;
@@ -275,7 +275,7 @@ impl Unit {
     }
 }
 
-/// Three times the worst positioning of the disk's ability: the rest is for retries of a sound disk.
+/// The worst access of a sound disk. It allows three times the worst positioning time, because a sound disk also retries at times.
 fn worst_access(ability: &Ability) -> WorstAccess {
     WorstAccess { positioning: Nanos(3 * ability.positioning.0), bandwidth: ability.bandwidth }
 }

@@ -1,6 +1,6 @@
 //! The state of a node at a moment, for `/json`, `headstack top` and Prometheus.
 //!
-//! Rates are since the last sample, usually a second before; counts are since the node began.
+//! Rates are means since the last sample, usually a second before. Counts are since the node began.
 
 use crate::service::metrics::TimeCounts;
 use crate::sim::text::figure;
@@ -13,7 +13,7 @@ pub(crate) struct NodeState {
     pub(crate) connections: usize,
     /// Pending requests, and their bytes.
     pub(crate) outstanding: usize,
-    /// Bytes of requests and replies beyond each client's own, and their limit.
+    /// Bytes of requests and replies in flight beyond the share that each connection has for itself, and their limit.
     #[serde(default)]
     pub(crate) client_bytes: u64,
     #[serde(default)]
@@ -30,7 +30,7 @@ pub(crate) struct DiskState {
     pub(crate) has_failed: bool,
     pub(crate) connections: usize,
     pub(crate) outstanding: usize,
-    /// Since the last sample.
+    /// Rates since the last sample.
     pub(crate) read_mb_s: f64,
     pub(crate) write_mb_s: f64,
     pub(crate) iops: f64,
@@ -108,7 +108,7 @@ pub(crate) struct MemoryState {
     pub(crate) memory_bytes: u64,
     pub(crate) used_bytes: u64,
     pub(crate) high_water_bytes: u64,
-    /// Read ahead and not fetched; written and not on the disk.
+    /// Bytes that were read ahead and not yet fetched; bytes that were written and are not yet on the disk.
     pub(crate) staged_bytes: u64,
     pub(crate) coalesced_bytes: u64,
 }
@@ -116,16 +116,16 @@ pub(crate) struct MemoryState {
 /// Counts of the scheduler since the node began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SchedulerCounts {
-    /// Requests, those that bypassed the streams, and reads answered at once.
+    /// Requests, those that bypassed the streams, and reads answered at once from stream memory.
     pub(crate) requests: u64,
     pub(crate) direct: u64,
     pub(crate) hits: u64,
     pub(crate) turns: u64,
     pub(crate) disk_read_bytes: u64,
     pub(crate) disk_written_bytes: u64,
-    /// Read ahead and never fetched.
+    /// Bytes that were read ahead and never fetched.
     pub(crate) unfetched_bytes: u64,
-    /// Acknowledged, and then rejected by the disk.
+    /// Bytes that were acknowledged, and that the disk later refused to write.
     pub(crate) lost_bytes: u64,
 }
 
@@ -139,22 +139,22 @@ pub(crate) struct TuningState {
     pub(crate) dispatch_set: u32,
 }
 
-/// Whether a disk fails slowly.
+/// Signs of a disk that fails slowly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SlownessState {
     pub(crate) slow: bool,
     /// Alarms since the node began.
     pub(crate) alarms: u64,
-    /// Commands later than the worst access of a sound disk, the time beyond it, and its share of the busy time of late.
+    /// Commands that took longer than the worst access of a sound disk; the time beyond that; and the share of this time in the recent busy time.
     pub(crate) late_commands: u64,
     pub(crate) late_s: f64,
     pub(crate) late_share: f64,
-    /// How many times as long as at first reads take.
+    /// The present duration of reads over their duration at first.
     pub(crate) slowdown: f64,
 }
 
 impl SlownessState {
-    /// In a few words; none for a disk that is not slow.
+    /// A short text for a slow disk; none for another one.
     pub(crate) fn text(&self) -> Option<String> {
         let SlownessState { slowdown, late_share, .. } = self;
         let lost = 100.0 * late_share;
@@ -165,7 +165,7 @@ impl SlownessState {
 /// The order of a disk's commands, and how well its drive file predicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderState {
-    /// The order in use, and the wanted one.
+    /// The order in use, and the configured one.
     pub(crate) in_use: String,
     pub(crate) wanted: String,
     /// `learning`, `agrees` or `differs`.
@@ -173,10 +173,10 @@ pub(crate) struct OrderState {
     /// Commands in the queue.
     pub(crate) waiting: usize,
     pub(crate) at_disk: u32,
-    /// Error of the last predictions that half of them, and nine in ten, keep to; none without predictions.
+    /// Median and 90th percentile of the error of the latest predictions; none without predictions.
     pub(crate) error_p50_ms: Option<f64>,
     pub(crate) error_p90_ms: Option<f64>,
-    /// Predictions since the node began, and those half a turn or more off.
+    /// Predictions since the node began, and those that were wrong by half a turn or more.
     pub(crate) predictions: u64,
     pub(crate) missed: u64,
     pub(crate) reserve_ms: f64,
@@ -216,14 +216,14 @@ pub(crate) struct CopiesState {
     pub(crate) slots: u32,
     pub(crate) copies: u32,
     pub(crate) dirty: u32,
-    /// Requests, and those that only copies served.
+    /// Requests, and those that were served by copies alone.
     pub(crate) requests: u64,
     pub(crate) hits: u64,
     /// Blocks copied to the region, and written copies that were copied home.
     pub(crate) copied_in: u64,
     pub(crate) written_home: u64,
     pub(crate) periods: u64,
-    /// Distance between requests in blocks, and what it would be without copies.
+    /// Sum of the distances between successive requests in blocks, and what it would be without copies.
     pub(crate) seek_blocks: u64,
     pub(crate) home_seek_blocks: u64,
     /// Whether the hot block table could not be written, so that the disk refuses writes.
@@ -231,12 +231,12 @@ pub(crate) struct CopiesState {
 }
 
 impl CopiesState {
-    /// Share of the requests that only copies served; 0 without requests.
+    /// Share of the requests that were served by copies alone; 0 without requests.
     pub(crate) fn hit_share(&self) -> f64 {
         self.hits as f64 / self.requests.max(1) as f64
     }
 
-    /// Blocks that the arm moved less; below 0 where it moved more.
+    /// The seek distance in blocks that the copies saved; below 0 if the arm moved further with them.
     pub(crate) fn saved_blocks(&self) -> f64 {
         self.home_seek_blocks as f64 - self.seek_blocks as f64
     }
@@ -272,7 +272,7 @@ pub(crate) struct StreamState {
     pub(crate) kind: String,
     pub(crate) direction: String,
     pub(crate) offset: u64,
-    /// Over the last 20 s or so, because a stream's turns are seconds apart.
+    /// Mean over about the last 20 s, because a stream's turns are seconds apart.
     pub(crate) mb_s: f64,
     pub(crate) bytes: u64,
     pub(crate) requests: u64,
@@ -280,7 +280,7 @@ pub(crate) struct StreamState {
     pub(crate) waiting: u32,
     pub(crate) memory_bytes: u64,
     pub(crate) has_turn: bool,
-    /// Response times of its client on that connection, if kept.
+    /// Response times of that connection, if the node keeps them.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
 }

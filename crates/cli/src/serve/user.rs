@@ -40,8 +40,8 @@ pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Fail
     done.map_err(|error| Failure::Input(format!("user {}: {}", user.name, error.desc())))
 }
 
-/// Forbids rights from set-user-ID programs, which it does not run.
+/// Forbids the process to gain privileges from set-user-ID programs. It runs none.
 pub(super) fn want_no_more_rights() {
-    // Without support by the system nothing changes.
+    // On a system without this call nothing changes.
     let _ = rustix::thread::set_no_new_privs(true);
 }

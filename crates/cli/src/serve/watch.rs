@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{self, Duration};
 
-/// The last sample, for any thread.
+/// The last sample, which any thread can read.
 #[derive(Clone)]
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
 pub(super) struct Seen(Arc<Mutex<NodeState>>);
@@ -54,7 +54,7 @@ struct Watched {
     busy: Nanos,
     /// Whether streams bypassed the scheduler at the last sample.
     bypass: bool,
-    /// Bytes and rate of each stream, by its number and when it was detected.
+    /// Bytes and rate of each stream. The key is its number and the time at which it was detected.
     streams: BTreeMap<(u32, Instant), (u64, f64)>,
     slots: Slots,
 }
@@ -133,7 +133,7 @@ impl Watch {
             most_client_bytes: self.budget.as_ref().map_or(0, Budget::bytes) as u64,
             disk,
         };
-        // Samples missed while the machine slept are skipped.
+        // Samples that were due while the machine slept are skipped.
         self.due = (self.due + INTERVAL).max(now());
     }
 }
@@ -207,12 +207,12 @@ impl Watched {
         state
     }
 
-    /// A stream's bytes and rate. The turns of a stream are seconds apart, so its rate is smoothed over several.
+    /// A stream's bytes and rate. The turns of a stream are seconds apart, so its rate is smoothed over several turns.
     fn stream(&self, stream: &StreamView, now: Instant, seconds: f64) -> ((u32, Instant), (u64, f64)) {
         let key = (stream.id, stream.since);
         let (bytes, rate) = self.streams.get(&key).copied().unwrap_or_default();
         let age = now.since(stream.since).as_secs();
-        // At first it is the mean since the stream was detected.
+        // For a new stream the rate is the mean since it was detected.
         let weight = ratio(seconds, age.min(SMOOTHED_S)).min(1.0);
         let latest = ratio((stream.bytes - bytes) as f64 / 1e6, seconds.min(age));
         (key, (stream.bytes, rate + weight * (latest - rate)))

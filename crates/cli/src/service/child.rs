@@ -14,7 +14,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts it, if there is one; its end becomes an event.
+    /// Starts the child command, if there is one. Its end becomes an event.
     pub(crate) fn start(
         command: &[String],
         environment: Vec<(String, OsString)>,
@@ -34,7 +34,7 @@ impl Child {
         Ok(Some(Child { process, is_stop_requested: false }))
     }
 
-    /// Terminates it; the second call kills it.
+    /// Sends it SIGTERM, and SIGKILL at a second call.
     pub(crate) fn end(&mut self) {
         let signal = if self.is_stop_requested { Signal::KILL } else { Signal::TERM };
         self.is_stop_requested = true;

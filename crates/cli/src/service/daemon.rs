@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterEvent {
     Continue,
-    /// It ends, after its child command.
+    /// The command ends, after its child command.
     End,
-    /// It ends, unless it runs a child command.
+    /// The command ends, unless it runs a child command.
     EndWithoutCommand,
 }
 
@@ -58,7 +58,7 @@ impl DaemonOptions<'_> {
         start: impl FnOnce(&mut Events) -> Result<D, Failure>,
     ) -> Result<(), Failure> {
         let has_command = !self.command.is_empty();
-        // The first signal terminates a child command, the next kills it.
+        // The first signal terminates the child command, and the second kills it.
         let mut events = Events::watch(if has_command { 2 } else { 1 }, self.has_power, self.has_files)?;
         self.log.start()?;
         let mut daemon = start(&mut events)?;

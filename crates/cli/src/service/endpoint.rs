@@ -1,6 +1,6 @@
-//! Pages over HTTP with the state of a long-running command. A thread of normal priority serves them.
+//! Serves pages over HTTP with the state of a long-running command, in a thread of normal priority.
 //!
-//! Clients are limited: a number of connections, each for one page and a short time. Further clients are refused.
+//! The number of connections is limited. Each serves one page and has a short time limit, unless it carries events. Further clients are refused.
 
 use super::hosts::{Hosts, with_host};
 use crate::failure::Failure;
@@ -38,9 +38,9 @@ struct Bounds {
     time: Duration,
 }
 
-/// Streams of events at a time, of all feeds.
+/// Maximum number of event streams at a time, over all feeds.
 const STREAMS_MAX: usize = 8;
-/// Time between two events of a stream: 20 a second, which a page smooths.
+/// Time between two events of a stream. At 20 events per second, a page can animate smoothly.
 const TICK: Duration = Duration::from_millis(50);
 
 const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) };
@@ -48,7 +48,7 @@ const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) }
 pub(crate) struct Page {
     pub(crate) path: &'static str,
     pub(crate) kind: &'static str,
-    /// The text; an error if its subject has failed.
+    /// Returns the text, or an error if the subject of the page has failed.
     pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
 }
 
@@ -57,7 +57,7 @@ type NextEvents = Box<dyn Fn(&mut u64) -> Vec<String> + Send + Sync>;
 /// A stream of server-sent events.
 pub(crate) struct Feed {
     pub(crate) path: String,
-    /// The events after the one with this number, which becomes that of the last. It must return only a bounded number.
+    /// Returns the events behind the one with this number, and sets it to the number of the last event. It must return a bounded number of them.
     pub(crate) next: NextEvents,
 }
 
@@ -82,7 +82,7 @@ impl Endpoint {
 
     fn within(bounds: Bounds, option: &str, address: &str, site: Site) -> Result<Endpoint, Failure> {
         let fault = |error| Failure::Input(format!("{option} {address}: {error}"));
-        // The timer is for pauses when no descriptor is left.
+        // The timer is for the time limits of connections, for events, and for pauses when no descriptor is left.
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
         let asked = address;
@@ -105,7 +105,7 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The panic hook has reported a panic of the thread.
+            // If the thread panicked, the panic hook has reported that.
             let _ = thread.join();
         }
     }
@@ -159,7 +159,7 @@ impl Connected<IncomingStream<'_, Door>> for VisitKind {
     }
 }
 
-/// A connection that fails after its time, unless it carries events.
+/// A connection that fails after its time limit, unless it carries events.
 struct Visit {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
@@ -206,7 +206,7 @@ fn list(pages: &[Page]) -> Page {
     Page { path: "/", kind: "text/plain; charset=utf-8", text: Box::new(move || Ok(text.clone())) }
 }
 
-/// Whether a page of another origin asks.
+/// Whether the request comes from a page of another origin.
 fn is_foreign(headers: &HeaderMap, hosts: &Hosts) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return false };
     let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
@@ -217,14 +217,14 @@ type Reply = (StatusCode, [(HeaderName, &'static str); 2], String);
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Why a request is refused, if it is: for its `Host` or its `Origin`.
+/// The reason to refuse a request for its `Host` or its `Origin`, if there is one.
 fn refusal(headers: &HeaderMap, hosts: &Hosts) -> Option<(StatusCode, &'static str)> {
     let host = headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
     if host.is_some_and(|host| !hosts.allow(host)) {
         let text = "this is not the host that was asked for: ask by its address\n";
         return Some((StatusCode::MISDIRECTED_REQUEST, text));
     }
-    // A page of another site may ask, although it cannot read the answer: nothing is computed for it.
+    // A page of another site can send requests, although it cannot read the replies. So none is computed for it.
     is_foreign(headers, hosts).then_some((StatusCode::FORBIDDEN, "a page of another origin asked\n"))
 }
 
@@ -301,7 +301,7 @@ fn serve(runtime: &Runtime, door: Door, site: Site, hosts: Arc<Hosts>, stopped: 
     });
     runtime.block_on(async {
         tokio::select! {
-            // It ends by itself only if the socket fails permanently.
+            // The server ends without a stop only if the socket fails permanently.
             _ = axum::serve(door, router.into_make_service_with_connect_info::<VisitKind>()) => {}
             _ = stopped => {}
         }
@@ -338,7 +338,7 @@ mod tests {
     fn ask_with(mut client: Client, headers: &str) -> String {
         let mut heard = String::new();
         let asked = client.write_all(format!("GET / HTTP/1.1\r\n{headers}\r\n").as_bytes());
-        // Each step may fail for a client that was refused.
+        // Each step may fail for a refused client.
         let _ = asked.and_then(|()| client.read_to_string(&mut heard));
         heard
     }
@@ -401,7 +401,7 @@ mod tests {
             let mut client = connect(&endpoint);
             client.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is connected");
             let mut first = [0; 12];
-            // A connection too many is closed without an answer.
+            // A connection beyond the limit is closed without an answer.
             let is_answered = client.read_exact(&mut first).is_ok();
             (client, if is_answered { String::from_utf8_lossy(&first).into_owned() } else { String::new() })
         };

@@ -1,4 +1,4 @@
-//! Events that a command waits for while disks run.
+//! The events that a command waits for while disks run.
 
 use crate::failure::Failure;
 use crate::files;
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The user requests the end, or the time is over.
+    /// A signal requested the end, or `--duration` is over.
     End,
-    /// The user cuts the power, or the time of a power cut has come.
+    /// A signal requested a power cut, or the time of one has come.
     PowerCut,
     /// The child command ended with this code.
     Ended(u8),
@@ -41,8 +41,8 @@ fn now() -> Instant {
 }
 
 impl Events {
-    /// Begins to watch for signals; SIGUSR1 if there is power to cut, and SIGHUP as a request to reload if there are files. `patience`
-    /// signals that request the end become events; any further one ends the process at once, without its temporary files.
+    /// Begins to watch for signals: SIGUSR1 only with `has_power`; with `has_files`, SIGHUP requests a reload. The first `patience` signals
+    /// that request the end become events. Any further one removes the temporary files and ends the process at once.
     pub(crate) fn watch(patience: usize, has_power: bool, has_files: bool) -> Result<Events, Failure> {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
@@ -53,7 +53,7 @@ impl Events {
             let mut asked = 0;
             for signal in signals.forever() {
                 if signal == SIGUSR1 {
-                    // Fails only after the end.
+                    // Sending fails only after the end.
                     let _ = tell.send(Event::PowerCut);
                     continue;
                 }
@@ -64,12 +64,12 @@ impl Events {
                 stop_signal.store(signal as u8, Ordering::Relaxed);
                 let is_heard = tell.send(Event::End).is_ok();
                 if signal == SIGHUP && asked > 0 {
-                    // A terminal that closes sends it more than once.
+                    // A closing terminal sends SIGHUP more than once.
                     continue;
                 }
                 if asked >= patience || (asked > 0 && !is_heard) {
                     let _locked = temporary::remove_all();
-                    // It returns only if the system does not let a process end.
+                    // This returns only if the system does not end the process.
                     let _ = emulate_default_handler(signal);
                 }
                 asked += 1;
@@ -96,7 +96,7 @@ impl Events {
         self.plan(time, Event::PowerCut);
     }
 
-    /// A time beyond the machine's clock never comes.
+    /// Plans an event after this time. A time beyond the range of the machine's clock never comes.
     fn plan(&mut self, time: Option<Duration>, event: Event) {
         self.planned.extend(time.and_then(|time| now().checked_add(time)).map(|at| (at, event)));
     }
@@ -122,7 +122,7 @@ impl Events {
 fn watched(has_power: bool, has_files: bool) -> Vec<i32> {
     let mut watched = unless_ignored(&[SIGINT, SIGTERM, SIGHUP]);
     if has_files && !watched.contains(&SIGHUP) {
-        // Without files it requests the end.
+        // With files it requests a reload, even if the process ignores it. Without files it would request the end.
         watched.push(SIGHUP);
     }
     watched.extend(has_power.then_some(SIGUSR1));

@@ -5,7 +5,7 @@ use crate::files;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// An address with its host; this machine if there is none.
+/// An address with a host. An address without one gets the host 127.0.0.1.
 pub(crate) fn with_host(address: &str) -> String {
     if address.starts_with(':') { format!("127.0.0.1{address}") } else { address.to_string() }
 }
@@ -16,7 +16,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// For an endpoint requested at one address and bound to another.
+    /// The host names of an endpoint that was requested at the address `asked` and is bound to `bound`.
     pub(super) fn new(asked: &str, bound: IpAddr) -> Hosts {
         let mut names = vec!["localhost".to_string(), without_port(asked).to_lowercase()];
         if !bound.is_loopback() {

@@ -38,7 +38,7 @@ impl Lines {
 
     fn show(&mut self, place: usize, line: String) {
         if !self.is_terminal {
-            // The reader may have gone; the disks continue.
+            // The reader of standard error may have gone. Then the disks continue without lines.
             return drop(writeln!(Plain(stderr(), Letters::Unicode), "{line}"));
         }
         while self.bars.len() <= place {

@@ -19,7 +19,7 @@ pub(crate) const STREAMS: &str = "streams";
 /// The command itself.
 pub(crate) const SERVICE: &str = "service";
 
-/// Targets whose lines are written; those of libraries are not for users.
+/// Targets whose lines are written. Lines of libraries are not for users.
 const PARTS: [&str; 4] =
     [headstack_host::log_parts::CLIENT, headstack_host::log_parts::DISK, STREAMS, SERVICE];
 
@@ -75,7 +75,7 @@ impl LogArgs {
         let fault = |error| Failure::Input(format!("log: {error}"));
         thread::Builder::new().name("log".to_string()).spawn(write).map_err(fault)?;
         let sink = Sink { sender, left_out: AtomicU64::new(0) };
-        // It stays until the process ends.
+        // The log exists until the process ends.
         if log::set_logger(Box::leak(Box::new(sink))).is_ok() {
             log::set_max_level(level);
         }
@@ -88,7 +88,7 @@ struct Line {
     level: Level,
     part: String,
     message: String,
-    /// Number of lines dropped before it.
+    /// Number of lines that were dropped before this one.
     left_out: u64,
 }
 

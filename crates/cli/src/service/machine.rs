@@ -1,5 +1,5 @@
-//! Other load of the machine, which delays answers: stolen time (the share of processor time that a virtual machine's host gave to others),
-//! and the share of the time in which a program waited for a processor.
+//! Measures other load of the machine, which delays answers: stolen time (the share of processor time that a virtual machine's host gave to
+//! others), and the share of the time in which a program waited for a processor.
 //!
 //! *Source:* `man 5 proc_stat`; the kernel's "PSI - Pressure Stall Information".
 
@@ -9,9 +9,9 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Waited share from which on a machine counts as busy. *Source:* assumption.
+/// Minimum share of waiting time at which a machine counts as busy. *Source:* assumption.
 const BUSY_WAITED: f64 = 0.25;
-/// Stolen share from which on a machine counts as busy. *Source:* assumption.
+/// Minimum share of stolen time at which a machine counts as busy. *Source:* assumption.
 const BUSY_STOLEN: f64 = 0.05;
 /// A smaller share of stolen time is not reported.
 const WORTH_NAMING: f64 = 0.005;

@@ -26,7 +26,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Contains only the version; all names begin with the project's.
+    /// Metrics that contain only the version so far. All their names begin with `headstack`.
     pub(crate) fn new() -> Metrics {
         let mut metrics = Metrics { registry: Registry::with_prefix("headstack") };
         let version = vec![("version", env!("CARGO_PKG_VERSION").to_string())];
@@ -63,17 +63,17 @@ impl Metrics {
     }
 }
 
-/// Upper ends of the buckets of times in seconds: from a hit in a cache to a disk that does not answer.
+/// Upper bounds of the buckets of times in seconds. They extend from a cache hit to a disk that does not answer.
 const TIME_BOUNDS_S: [f64; 15] =
     [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
-/// Times by size.
+/// A cumulative histogram of times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimeCounts {
-    /// How many there are, and their sum in seconds.
+    /// Number of times, and their sum in seconds.
     pub(crate) count: u64,
     pub(crate) sum_s: f64,
-    /// Bounds in seconds, each with the number of times up to it.
+    /// Bounds in seconds, each with the number of times that do not exceed it.
     pub(crate) up_to_s: Vec<(f64, u64)>,
 }
 
@@ -89,7 +89,7 @@ impl From<&TimeHistogram> for TimeCounts {
 }
 
 impl TimeCounts {
-    /// The times of each bucket, as Prometheus's client wants them: the last bucket ends at infinity.
+    /// The number of times in each bucket, in the form that Prometheus's client library takes. The last bucket ends at infinity.
     fn buckets(&self) -> Vec<(f64, u64)> {
         let ends = || self.up_to_s.iter().copied().chain([(f64::INFINITY, self.count)]);
         let before = std::iter::once(0).chain(ends().map(|(_, up_to)| up_to));

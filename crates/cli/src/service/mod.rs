@@ -1,5 +1,5 @@
-//! The common parts of commands that run until a signal: signals, a child command, figures over HTTP, lines on a terminal, the load of the
-//! machine, and the summary.
+//! The common parts of commands that run until a signal ends them: signals, a child command, figures over HTTP, lines on a terminal, the
+//! load of the machine, and the summary.
 
 pub(crate) mod child;
 pub(crate) mod daemon;
@@ -24,7 +24,7 @@ pub(crate) fn private_folder() -> Result<tempfile::TempDir, Failure> {
     folder.map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
 }
 
-/// A name as part of an environment variable's.
+/// A name in the form that the name of an environment variable can contain: capitals, digits and underscores.
 pub(crate) fn variable(name: &str) -> String {
     let letter =
         |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
@@ -39,7 +39,8 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The gravest result: of the disks' end, the exit code of a child command, if there is one, and the printing of figures.
+/// The result of a command: the first failure among the disks' end, the exit code of a child command, if there is one, and the printing of
+/// figures.
 pub(crate) fn outcome(
     ended: Result<(), Failure>,
     code: Option<u8>,
@@ -47,7 +48,7 @@ pub(crate) fn outcome(
 ) -> Result<(), Failure> {
     match code {
         None => ended.and(reported.map_err(Failure::Output)),
-        // With a child command the figures go to standard error; if that fails, there is no other place to report it.
+        // With a child command the figures go to standard error. If that fails, there is no other place to report it.
         Some(0) => ended,
         Some(code) => ended.and(Err(Failure::Command(code))),
     }

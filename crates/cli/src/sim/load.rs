@@ -1,4 +1,4 @@
-//! The load on the command line: a fio job file, a load file or a trace, and the options of traces.
+//! The load as a command-line argument: a fio job file, a load file or a trace, and the options of traces.
 
 use crate::failure::Failure;
 use crate::files::SystemFiles;
@@ -55,7 +55,7 @@ impl LoadArgs {
         Ok((kind, options))
     }
 
-    /// The options of traces, for a page.
+    /// The options of traces, in the form that a page contains.
     pub(crate) fn keys(&self) -> PageTraceKeys {
         PageTraceKeys {
             format: self.format.clone(),
@@ -66,7 +66,7 @@ impl LoadArgs {
         }
     }
 
-    /// Refuses the options of traces for a load that is none.
+    /// Refuses the options of traces for a load that is not a trace.
     fn refuse_for(&self, name: &str, kind: &str) -> Result<(), Failure> {
         let given = [
             ("--format", self.format.is_some()),

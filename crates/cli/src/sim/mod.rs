@@ -104,7 +104,7 @@ impl JsonOutput {
         })
     }
 
-    /// Writes it; returns whether it was printed, so that nothing else should be.
+    /// Writes the text. Returns whether it went to standard output, where nothing else may be printed then.
     pub(crate) fn write(self, text: impl FnOnce() -> String, out: &mut dyn Write) -> Result<bool, Failure> {
         match self {
             JsonOutput::Nowhere => {}
@@ -130,7 +130,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs the load on the rig, all idle at first, until it is done or `interrupt` stops it; returns the signal that did.
+    /// Runs the load on the rig, which is idle at first, until the load is done or a signal stops it. Returns the signal.
     pub(crate) fn simulate(
         &self,
         interrupt: &Interrupt,
@@ -155,7 +155,7 @@ impl Run<'_> {
     }
 }
 
-/// Runs a simulation until it is done or `interrupt` stops it; returns the signal that did.
+/// Runs a simulation until it is done or a signal stops it. Returns the signal.
 pub(crate) fn run_watched(
     simulation: &mut Simulation<'_>,
     interrupt: &Interrupt,

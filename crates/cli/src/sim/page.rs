@@ -12,7 +12,7 @@ use headstack_sim::TimeSplit;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Bin, Sampled, TimeHistogram, Totals};
 
-/// Points of a distribution: enough for any screen.
+/// Number of points of a drawn distribution: enough for any screen.
 const STEPS: u32 = 500;
 
 /// Maximum devices and volumes in charts.
@@ -54,7 +54,7 @@ pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
 
 fn summary(results: &Results) -> Section {
     let mut table = Table::new("Figures", &["", ""]).with_words(2);
-    // The parts of the response time have a chart.
+    // The parts of the response time are left out, because they have a chart.
     for (name, value) in text::lines(results).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
         table.row([name, value]);
     }
@@ -72,21 +72,22 @@ fn summary(results: &Results) -> Section {
     Section::new("Summary").with_tables(tables)
 }
 
-/// The directions that occurred, with their colour.
+/// The kinds of requests that occurred (reads, writes, flushes), each with its colour.
 fn directions(results: &Results) -> Vec<(&'static str, usize, Box<Totals>)> {
     let total = results.statistics.total();
     let each = [("reads", 0, total.reads), ("writes", 1, total.writes), ("flushes", 2, total.flushes)];
     each.into_iter().filter_map(|(name, hue, totals)| Some((name, hue, totals?))).collect()
 }
 
-/// The share of requests that took no longer than a time.
+/// The distribution of response times: for each time, the percentage of requests that took no longer.
 pub(crate) fn distribution(name: &str, hue: usize, times: &TimeHistogram) -> Series {
     let mut points = vec![(times.min().as_ms(), 0.0)];
     points.extend(times.points(STEPS).map(|(share, time)| (time.as_ms(), 100.0 * share)));
     line(name, hue, points)
 }
 
-/// The time that the slowest share of requests exceeded, for shares that decrease by powers of ten.
+/// The tail of the response times: the time that a share of the requests exceeded. The shares fall from 1 to one request, each by a factor of
+/// 1.2.
 pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
     let smallest = 1.0 / times.count().max(1) as f64;
     let mut points = Vec::new();
@@ -99,7 +100,7 @@ pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
     line(name, hue, points)
 }
 
-/// A line, every other one dashed, so that lines differ without colour.
+/// A line of a chart. Every other line is dashed, so that lines differ without colour.
 fn line(name: &str, hue: usize, points: Vec<(f64, f64)>) -> Series {
     let dashed = hue % 2 == 1;
     Series::new(name, hue, points).with_draw(Draw::Line).with_dashes(dashed)
@@ -156,7 +157,7 @@ fn by_job(results: &Results) -> Option<Section> {
     Some(Section::new("Response times by job").with_texts(shown).with_charts(charts))
 }
 
-/// Maximum points of a line over time: more hide each other.
+/// Maximum number of points of a line over time. More would hide each other.
 const POINTS: usize = 150;
 
 fn over_time(results: &Results) -> Section {
@@ -234,7 +235,7 @@ fn is_anything(series: &Series) -> bool {
     series.points.iter().any(|point| point.1 > 0.0)
 }
 
-/// Use of the arms' time, as stacked shares over the devices.
+/// The use of each arm's time, as stacked shares with a bar per device.
 fn arm_time(results: &Results) -> Chart {
     let shares = |device: &DeviceResult| {
         let activity = &device.activity;
@@ -252,7 +253,7 @@ fn arm_time(results: &Results) -> Chart {
     };
     let names =
         ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration", "cleaning"];
-    // The colours of the parts of a response time that have one.
+    // Uses of the arm that are also parts of a response time have the colour of that part.
     let hues = [2, 3, 5, 1, 7, 0, 4];
     let series = names.iter().enumerate().map(|(kind, name)| {
         Series::new(

@@ -1,4 +1,4 @@
-//! What the rearrangers of a run's volumes did, as lines, table and charts.
+//! The activity of the rearrangers of a run's volumes, as lines, a table and charts.
 
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::units::{grouped, significant};
@@ -35,7 +35,7 @@ pub(super) fn lines(results: &Results) -> Vec<(String, String)> {
     rearranged(results).map(line).collect()
 }
 
-/// Mean seeks of accesses, and what they would be at home.
+/// The mean seek time of an access, and the mean without copies.
 fn seeks(times: &RearrangeTimes) -> String {
     let Some(saved) = times.saved_share() else { return String::new() };
     let mean = |time: headstack_model::Nanos| figure(time.as_ms() / times.accesses.max(1) as f64);

@@ -10,17 +10,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Columns before the parts of the response time: those of Headstack's own traces, then what only a simulation knows.
+/// Columns before the parts of the response time: those of Headstack's trace format, then those that only a simulation knows.
 const COLUMNS: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process,completed_ns,cache,from_cylinder,to_cylinder,outcome";
 
 /// The file, under a temporary name until the run is over; or standard output.
 pub(crate) struct Requests {
     file: BufWriter<Output>,
-    /// Per volume.
+    /// Bytes in a sector of each volume.
     sector_bytes: Vec<u64>,
-    /// Requests from the oldest outstanding one on, in the order of issue: a completed one is held until all before it have completed.
+    /// Requests from the oldest outstanding one on, in the order of issue; none for an outstanding one. A completed request is held until all
+    /// before it have completed.
     held: VecDeque<Option<Finished>>,
-    /// Index of the first of them, and indices by the load's number.
+    /// Index, in the order of issue, of the first request in `held`; and the index of each outstanding request by the number that the load gave it.
     first: u64,
     numbers: BTreeMap<u64, u64>,
     error: Option<io::Error>,

@@ -17,7 +17,7 @@ pub(crate) fn figure(value: f64) -> String {
     significant(value, 4)
 }
 
-/// The half width of a mean's interval. Less than a hundred-thousandth of the mean counts as none.
+/// The half width of a mean's interval. A half width below a hundred-thousandth of the mean is shown as 0.
 pub(crate) fn half_width(interval: &Interval) -> String {
     let width = interval.half_width;
     if width < 1e-5 * interval.mean.abs() { "0".to_string() } else { significant(width, 2) }
@@ -112,7 +112,7 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     lines
 }
 
-/// Accesses that slow periods delayed, over all devices; none if none were.
+/// A line on the accesses that slow periods delayed, over all devices; none if no access was delayed.
 fn late_line(results: &Results) -> Option<String> {
     let slowed = || results.devices.iter().map(|device| device.activity.slowed);
     let count: u64 = slowed().map(|slowed| slowed.count).sum();
@@ -120,7 +120,7 @@ fn late_line(results: &Results) -> Option<String> {
     (count > 0).then(|| format!("{} accesses lost {} s to slow periods", grouped(count), figure(lost)))
 }
 
-/// Share of the tail due to turns lost to these causes; none if none were lost.
+/// A line on requests that lost turns to these causes: their shares of all requests and of the slowest ones. None if no turn was lost.
 fn tail_line(totals: &Totals, causes: &str) -> Option<String> {
     let retried = totals.retried.as_ref()?;
     let percent = |share: f64| significant(100.0 * share, 3);
@@ -215,7 +215,7 @@ fn priority_name(Priority { class, hint }: Priority) -> String {
     }
 }
 
-/// A row per job, kind of request and priority, if there are several. Jobs that report as a group are one.
+/// A row per job, kind of request and priority, if there are several. Jobs that report as a group share a row.
 pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
     let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("Jobs", &columns);
@@ -283,7 +283,7 @@ fn several(table: Table) -> Option<(Table, usize)> {
     (rows > 1).then_some((table, rows))
 }
 
-/// A row per part of the links that devices share.
+/// A row for each part of each link that devices share.
 pub(crate) fn link_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Links", &["link", "part", "busy s", "busy"]);
     for link in &results.links {

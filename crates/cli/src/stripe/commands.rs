@@ -70,7 +70,7 @@ impl LinuxCommands {
         }
     }
 
-    /// Prints the commands. `advisor`: whose unit they have.
+    /// Prints the commands. `advisor` names who advised the unit in them.
     pub(super) fn print(&self, advisor: &str, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "\nOn Linux, with the unit of {advisor} ({} KiB), one of:", self.chunk_kib)?;
         let commands = [Some(&self.mdadm), self.lvm.as_ref(), self.dm_stripe.as_ref()];
@@ -84,7 +84,7 @@ impl LinuxCommands {
 /// The command for the device mapper's target `striped`.
 fn dm_stripe(chunk_kib: u64, names: &[String], spec: &DriveSpec) -> String {
     let disks = names.len() as u64;
-    // Device mapper counts in 512 B whatever the disk's sector, and takes whole chunks only.
+    // Device mapper counts in units of 512 B whatever the disk's sector size, and accepts only whole chunks.
     let chunk = 2 * chunk_kib;
     let of_disk = spec.capacity_sectors * u64::from(spec.sector_bytes) / 512 / chunk * chunk;
     let parts: Vec<String> = names.iter().map(|name| format!("{name} 0")).collect();

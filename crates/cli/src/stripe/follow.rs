@@ -76,7 +76,8 @@ struct UnitInForce {
 struct InArray(BinaryHeap<Reverse<Instant>>);
 
 impl InArray {
-    /// How many earlier requests a request meets. None if the trace does not have its response time.
+    /// Adds a request, and returns the number of earlier requests that are still in the array when it arrives. None if the trace does not have
+    /// its response time.
     fn meet(&mut self, record: &Record) -> Option<u32> {
         while self.0.peek().is_some_and(|Reverse(ends)| *ends <= record.time) {
             self.0.pop();

@@ -1,4 +1,4 @@
-//! `headstack top`: what a storage node does, in the terminal.
+//! `headstack top`: shows the activity of a storage node in the terminal.
 
 mod rows;
 mod screen;

@@ -155,7 +155,7 @@ fn time(ms: f64) -> String {
     }
 }
 
-/// A part of a size whose unit follows.
+/// A size without a space and without the `iB` of its unit, such as `8M`.
 fn short(bytes: u64) -> String {
     memory(bytes).replace(' ', "").replace("iB", "")
 }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::serve::state::{MemoryState, SchedulerState};
 
-    /// A busy disk, and streams of it with these rates.
+    /// A node with a busy disk, whose streams have these rates.
     fn node(rates: &[f64]) -> NodeState {
         let stream = |(id, mb_s): (usize, &f64)| StreamState {
             id: id as u32,

@@ -38,7 +38,7 @@ pub(super) fn run(node: &Node, state: NodeState, every: Duration, order: Order) 
 struct Screen {
     address: String,
     state: NodeState,
-    /// Why the last update failed.
+    /// The reason why the last update failed, if it did.
     trouble: Option<String>,
     order: Order,
     is_turned: bool,

@@ -26,19 +26,19 @@ pub(crate) struct Cut {
     /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
-    /// Requests issued this long after the first one, or later (such as 90s, 2h 30m, 1500us).
+    /// Keep only requests issued at least this long after the first one (such as 90s, 2h 30m, 1500us).
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Nanos>,
-    /// Requests issued less than this long after the first one.
+    /// Keep only requests issued less than this long after the first one.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Nanos>,
-    /// Requests that reach beyond this byte (such as 4K, 10G).
+    /// Keep only requests that reach beyond this byte (such as 4K, 10G).
     #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
     from_offset: Option<u64>,
-    /// Requests that begin before this byte.
+    /// Keep only requests that begin before this byte.
     #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
     to_offset: Option<u64>,
-    /// Requests to this device, as the trace calls it.
+    /// Keep only requests to this device, by its name in the trace.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Keep each request with this probability, up to 1.
@@ -75,7 +75,7 @@ impl Cut {
                 return Ok(());
             }
             if format.carries.tick == 0 {
-                // The time to the next kept request replaces it.
+                // The time between two kept requests replaces the think time.
                 record.think = None;
             }
             output.write(&record, header)

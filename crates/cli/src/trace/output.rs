@@ -13,7 +13,7 @@ pub(super) struct TraceOutput {
 }
 
 impl TraceOutput {
-    /// Opens the file at `path`, compressed as its ending says, or standard output.
+    /// Opens the file at `path`, or standard output. The ending of the file's name determines its compression.
     pub(super) fn create(path: &Path, format: &'static Format) -> Result<TraceOutput, Failure> {
         let output = Output::create(path)?;
         let name = output.name();
@@ -60,7 +60,7 @@ fn lost(losses: &Losses) -> impl Iterator<Item = String> {
     losses.iter().map(|(loss, count)| format!("  {} {}", grouped(count), loss.words()))
 }
 
-/// The format of a file's ending.
+/// The format that a file name's ending stands for.
 ///
 /// *Errors:* none matches, or several do.
 pub(super) fn format_of(path: &Path) -> Result<&'static Format, Failure> {

@@ -13,11 +13,11 @@ use headstack_workload::trace::{Header, Kind};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Maximum requests drawn, a random sample of more.
+/// Maximum number of requests drawn. From a longer trace, a random sample is drawn.
 const DRAWN: usize = 20_000;
 /// Maximum devices drawn separately.
 const DEVICES: usize = 6;
-/// Steps of a distribution.
+/// Number of steps of a drawn distribution.
 const STEPS: usize = 500;
 /// Seed of the sample, so that it is the same each time.
 const SEED: u64 = 1;
@@ -155,7 +155,7 @@ fn distributions(stat: &Stat) -> Vec<Chart> {
     charts.into_iter().filter(|chart| !chart.series.is_empty()).collect()
 }
 
-/// Requests, data and queue depth in each tenth of the time.
+/// Requests, data and queue depth over time, in the fine intervals of the summary.
 fn over_time(summary: &Summary) -> Section {
     let chart = |title: &str, y: &str, value: &dyn Fn(usize) -> Option<f64>| {
         let mut points: Vec<(f64, f64)> = Vec::new();

@@ -26,9 +26,9 @@ use verify::{Verified, VerifyArgs};
 
 /// Find the settings of a Linux system (scheduler, queue depth, read-ahead and others) that serve a load best.
 ///
-/// The rig says what is set now: a workstation with its page cache and scheduler, or a drive alone. Each value of each setting is simulated alone
-/// on short runs, then the best together, then those against the rig as it is on seeds that chose nothing. What chance explains is not
-/// advised.
+/// The rig gives the present settings: a workstation with its page cache and scheduler, or a drive alone. Each value of each setting is
+/// simulated alone on short runs, then the best values together. The result is compared with the unchanged rig on seeds that the search did
+/// not use. Changes that chance explains are not advised.
 #[derive(clap::Args)]
 pub(crate) struct Tune {
     /// The rig: a file, a shipped rig or a drive.
@@ -76,13 +76,13 @@ pub(crate) struct Tune {
     verify: VerifyArgs,
 }
 
-/// No system has an array of this name, so that a command that is run without a change fails.
+/// The default name of the array in commands. No system has an array of this name, so that a command fails if it is run without a change.
 const ARRAY_PLACEHOLDER: &str = "mdX";
 
 /// Seconds of the fio job of `--fio`.
 const FIO_SECONDS: u64 = 60;
 
-/// What was wanted and what came out.
+/// The request and the outcome of a search.
 struct Tuned<'a> {
     command: &'a Tune,
     rig: Rig,
@@ -186,7 +186,7 @@ impl Tune {
     }
 }
 
-/// The search has no partial result: what the runs so far seem to say was not judged yet.
+/// The failure of a search that a signal stopped. It has no partial result, because the search has not yet judged the runs so far.
 fn stop(signal: Option<Signal>) -> Failure {
     match signal {
         Some(signal) => Failure::StoppedWithoutResult(signal),

@@ -53,7 +53,7 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     text
 }
 
-/// How the advised settings are set.
+/// The commands that apply the advised settings.
 fn commands(tuned: &Tuned<'_>) -> String {
     let outcome = &tuned.outcome;
     let mut text = String::new();
@@ -132,7 +132,7 @@ fn figures(tuned: &Tuned<'_>) -> String {
     table.to_text()
 }
 
-/// Whether a change is beyond chance, and which way.
+/// Whether a change exceeds chance, and whether it is a gain or a loss.
 fn verdict(gain: &Gain) -> &'static str {
     match gain {
         gain if gain.is_loss() => "worse",

@@ -10,8 +10,8 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-/// Compares the schema of a command with that of its type, and brings it up to date where `HEADSTACK_UPDATE` or `HEADSTACK_SCHEMA=new`
-/// asks for that.
+/// Compares the published schema of a command with that of its type. Updates the published one if `HEADSTACK_UPDATE` or
+/// `HEADSTACK_SCHEMA=new` requests that.
 ///
 /// # Panics
 ///
@@ -51,7 +51,7 @@ fn published<T: JsonSchema>(command: &str, version: u32) -> Value {
     let settings = settings.with_transform(RecursiveTransform(simplify));
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut own = schema.as_object().expect("types have keys or items").clone();
-    // The title says it, and the type's comment is for readers of the code.
+    // The title of the whole schema replaces the type's title. The type's comment is for readers of the code.
     for key in ["title", "description"] {
         own.remove(key);
     }
@@ -73,7 +73,7 @@ fn published<T: JsonSchema>(command: &str, version: u32) -> Value {
     all
 }
 
-/// Writes what may be null as a list of types, and a choice of words as `enum`, as the collected schemas have it.
+/// Simplifies a schema to the form of the published ones: a value that may be null has a list of types, and a choice of words is an `enum`.
 fn simplify(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let mut may_be_null = false;
@@ -101,7 +101,7 @@ fn simplify(schema: &mut Schema) {
     }
 }
 
-/// All words of a choice; none if it has something else.
+/// All words of a choice; none if a choice is not a word.
 fn words(choices: &[Value]) -> Option<Vec<Value>> {
     let of_choice = |choice: &Value| match (choice.get("const"), choice.get("enum")) {
         (Some(word), _) => Some(vec![word.clone()]),
@@ -111,7 +111,7 @@ fn words(choices: &[Value]) -> Option<Vec<Value>> {
     Some(choices.iter().map(of_choice).collect::<Option<Vec<_>>>()?.concat())
 }
 
-/// What an output with the new schema would lack, or have of another type, that the old one promises.
+/// The first key that the old schema promises and that the new one lacks or has with another type; none if the new one keeps all promises.
 fn broken_promise(old: &Value, new: &Value, at: &str) -> Option<String> {
     let (was, is) = (types(old), types(new));
     let fits = |kind: &&str| was.contains(kind) || *kind == "integer" && was.contains(&"number");

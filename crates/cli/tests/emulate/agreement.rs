@@ -1,9 +1,9 @@
 //! Whether a client of the emulated disk measures the response times that `headstack sim` computes for the same requests.
 //!
-//! fio draws each job's requests once, into a log. fio then replays that log on the emulated disk at real speed, as fast as the job's depth
-//! allows, and so does `headstack sim` in virtual time. The two distributions differ by the path to the disk, the machine's lateness, and
-//! chance: a client that is slightly later meets the platter at another angle, and with a queue or a write cache everything after differs.
-//! Simulations with a few requests before the others measure the effect of chance.
+//! fio draws each job's requests once, into a log. It then replays that log on the emulated disk at real speed, as fast as the job's depth
+//! allows; `headstack sim` replays it in virtual time. The two distributions differ by the path to the disk, the machine's lateness, and
+//! chance. A client that is slightly later meets the platter at another angle, and with a queue or a write cache every later response
+//! differs. Simulations with a few requests in front measure the effect of chance.
 
 use crate::device::Loop;
 use crate::emulator::{Emulator, Setup};
@@ -18,14 +18,14 @@ use std::process::Command;
 /// A fio job.
 struct Job {
     name: &'static str,
-    /// What it asks, as fio says it.
+    /// The requests, as fio's keys.
     asks: &'static str,
     /// Requests outstanding.
     depth: usize,
 }
 
-/// Sizes are such that the disk's work outweighs the way to it also where most requests end in the drive's cache, and that the
-/// kernel hands them to a loop device whole: it splits 1 MiB, and the disk is asked for something else then.
+/// The sizes are chosen so that the disk's work outweighs the path to it even where most requests end in the drive's cache, and so that the
+/// kernel passes them to a loop device whole. It splits 1 MiB, and the disk would get other requests.
 const JOBS: [Job; 5] = [
     Job { name: "random reads 4k", asks: "rw=randread\nbs=4k", depth: 1 },
     Job { name: "random writes 16k", asks: "rw=randwrite\nbs=16k", depth: 4 },
@@ -79,7 +79,7 @@ impl Job {
         path
     }
 
-    /// What the simulator computes for a log, request by request as they were asked; with when each was.
+    /// The simulated response times for a log, in the order of its requests, each with its time of issue.
     fn simulated(&self, folder: &Path, lines: &[Line], drive: &str) -> Vec<(Instant, Response)> {
         let table = folder.join("simulated.csv");
         let path = self.replay(folder, lines, "filename=/dev/disk\nioengine=libaio\ndirect=1");
@@ -132,11 +132,11 @@ fn mean_ms(times: &[Nanos]) -> f64 {
     times.iter().map(|time| time.as_ms()).sum::<f64>() / times.len() as f64
 }
 
-/// What both sides say of the same requests.
+/// The results of both sides for the same requests.
 struct Comparison {
     simulated: Vec<Nanos>,
     measured: Vec<Nanos>,
-    /// What the simulator says where other requests came before, a few times.
+    /// The simulator's results after a few other requests, several times.
     disturbed: Vec<Vec<Nanos>>,
     /// How late the emulator says that its answers were.
     lateness: String,
@@ -208,7 +208,7 @@ fn reported(said: &str, of: &str) -> String {
 /// Requests that are drawn at most.
 const MOST: usize = 100_000;
 
-/// The disk's own books tell how long requests took in its time, which a busy machine does not change.
+/// The disk's own counters state how long requests took in its time, which a busy machine does not change.
 #[test]
 fn emulated_mean_response_agrees_with_the_simulator() {
     if !have(&["fio"]) {
@@ -229,8 +229,8 @@ fn emulated_mean_response_agrees_with_the_simulator() {
     assert!((mean / expected - 1.0).abs() < 0.03, "{mean} ms in the disk's time, {expected} ms simulated");
 }
 
-/// Drives without a queue of their own, whose times hang little on chance; one with a queue and a write cache; and one of
-/// today, whose slowest hundredth in a deep queue is another one each time.
+/// Drives without a queue, whose times depend little on chance; one with a queue and a write cache; and one of today, whose slowest
+/// hundredth in a deep queue differs from run to run.
 const DRIVES: [&str; 4] = ["atlas-10k", "hp-c2247a", "samsung-hd400ld", "exos-x16"];
 
 #[test]

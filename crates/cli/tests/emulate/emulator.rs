@@ -1,4 +1,4 @@
-//! An emulator that runs for a test: started, waited for, cut off its power, and ended whatever becomes of the test.
+//! An emulator that runs for a test: started, waited for, cut off from power, and ended however the test ends.
 
 use crate::nbd::Client;
 use crate::tools::{attempt, folder, run, text, wait_for};

@@ -27,8 +27,8 @@ impl KernelDisk {
         disk
     }
 
-    /// Sets what the rig `workstation` has, and that the kernel sees a rotating disk with NCQ, as it does in place of a real one: a loop device
-    /// over a file is one without arms, on which BFQ never waits, and takes 128 requests at a time.
+    /// Sets the values of the rig `workstation`, and makes the kernel see a rotating disk with NCQ, as it would see a real one. By default
+    /// a loop device over a file is non-rotational, so that BFQ never waits, and takes 128 requests at a time.
     fn reset(&self) {
         self.set("scheduler", "none");
         // The kernel ignores a number that is set already.
@@ -121,8 +121,8 @@ fn verification_refuses_a_load_that_writes_and_what_is_no_disk() {
 /// By how much a predicted ratio may be off.
 const OFF_MOST: f64 = 0.10;
 
-/// The disk of the comparison is this many times slower than a real one. Loop device, mount and emulator take up to 0.3 ms for a request, which
-/// no cable takes: in the time of a slow disk it is little.
+/// The disk of the comparison is this many times slower than a real one. Loop device, mount and emulator add up to 0.3 ms to a request,
+/// which no cable does; relative to the time of a slow disk this is little.
 const SLOWER: u32 = 5;
 
 /// Times of the schedulers that matter here. They are as much longer as the disk is slower.
@@ -188,7 +188,7 @@ impl PredictedCase {
         }
     }
 
-    /// Compares the advice with what happens when its commands are run. Returns the line, and by which share the prediction is off.
+    /// Compares the prediction with the effect of running the advised commands. Returns the line, and the relative error of the prediction.
     fn compare(&self, found: &Value, disk: &KernelDisk, folder: &Path) -> (String, f64) {
         disk.reset();
         let now = self.measure(disk, folder);
@@ -206,7 +206,7 @@ impl PredictedCase {
         (line, off.abs())
     }
 
-    /// Compares that nothing is advised with what other values change. Returns a line for each, and what it gains.
+    /// Where no change is advised, measures the effect of other values. Returns a line for each, and its gain.
     fn compare_others(&self, disk: &KernelDisk, folder: &Path) -> Vec<(String, f64)> {
         disk.reset();
         let now = self.measure(disk, folder);

@@ -1,4 +1,4 @@
-//! The effect of a hostile client on another one of the same disk: no client waits for long, whatever another does.
+//! The effect of a hostile client on another client of the same disk: no client waits long, whatever another does.
 //!
 //! Each kind of mischief is limited in number. A polite client reads 4 KiB at a time during it and after it, over an earlier connection and
 //! over new ones, and its longest wait is compared with the bound. The machine may be busy: a wait that is too long counts if it occurs in
@@ -89,7 +89,7 @@ impl Victim {
     }
 }
 
-/// A server that does not read must not hold the mischief up.
+/// A server that does not read must not block the mischief.
 fn patient(stream: UnixStream) -> UnixStream {
     let time = Some(Duration::from_millis(100));
     stream.set_write_timeout(time).and_then(|()| stream.set_read_timeout(time)).expect("it is no zero");

@@ -1,5 +1,5 @@
-//! Who asks, drawn: readers and writers that go forward, nearly forward, by strides, backward or anywhere, with several
-//! requests outstanding and pauses between.
+//! The drawn clients: readers and writers that proceed forward, nearly forward, in strides, backward or at random, with several requests
+//! outstanding and pauses between them.
 
 use crate::expected_data::BLOCK;
 use headstack_model::{Instant, Nanos};
@@ -10,14 +10,14 @@ use rand_pcg::Pcg64Mcg;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
     Forward,
-    /// Forward, now and then past something or back to it.
+    /// Forward, with occasional skips ahead or back.
     Nearly,
     Strided(u64),
     Backward,
     Anywhere,
 }
 
-/// What a client asks for, in blocks of the disk.
+/// A client's access, in blocks of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
     Read {
@@ -49,20 +49,20 @@ pub(crate) enum Want {
         blocks: u64,
     },
     Flush,
-    /// What no disk does: beyond its end, or not in blocks.
+    /// Requests that no disk executes: beyond its end, or not in whole blocks.
     Nonsense(u32),
 }
 
 /// One of a simulation's clients.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// By which the node knows it; one that comes again has another.
+    /// The id by which the node knows it; a client that returns has another.
     pub(crate) number: u64,
     /// Requests that it waits for.
     pub(crate) waits: u32,
-    /// When it asks again, if it has fewer outstanding than it may.
+    /// When it issues its next request, if its queue depth allows.
     pub(crate) ready: Instant,
-    /// Requests that it still has to ask.
+    /// Requests that it has yet to issue.
     pub(crate) left: u32,
     area: (u64, u64),
     walk: Walk,
@@ -104,17 +104,17 @@ impl Client {
         }
     }
 
-    /// Whether it asks for something now.
+    /// Whether it issues a request now.
     pub(crate) fn asks(&self, now: Instant) -> bool {
         self.is_ready() && self.ready <= now
     }
 
-    /// Whether it asks for something at its time, whatever comes of what it waits for.
+    /// Whether it issues a request when it is due, even if none of its outstanding ones completes.
     pub(crate) fn is_ready(&self) -> bool {
         self.left > 0 && self.waits < self.depth
     }
 
-    /// What it asks for next.
+    /// Its next request.
     pub(crate) fn want(&mut self, random: &mut Pcg64Mcg, now: Instant) -> Want {
         self.left -= 1;
         self.waits += 1;
@@ -142,7 +142,7 @@ impl Client {
         }
     }
 
-    /// The blocks of the next request; past the end of its area it begins again.
+    /// The blocks of the next request; past the end of its area it starts again at the beginning.
     fn place(&mut self, random: &mut Pcg64Mcg) -> (u64, u64) {
         let (first, length) = self.area;
         let blocks = self.blocks.min(length);
@@ -165,7 +165,7 @@ impl Client {
     }
 }
 
-/// Draws where clients are: runs of blocks apart from each other, the first and the last of the disk among them.
+/// Draws the clients' areas: separate runs of blocks, including the first and the last of the disk.
 pub(crate) fn draw_areas(random: &mut Pcg64Mcg, disk_bytes: u64) -> Vec<(u64, u64)> {
     let disk = disk_bytes / BLOCK;
     let count = random.random_range(1..=6);

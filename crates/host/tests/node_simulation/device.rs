@@ -1,5 +1,5 @@
-//! The disk of a node: an emulated one whose commands begin in any order and whose ends are reported late, as those of a device behind
-//! queues and threads.
+//! The disk of a node: an emulated disk that starts commands in any order and reports their ends late, like a device behind queues and
+//! threads.
 //!
 //! Memory that a command reads into is garbage from its start until its end; bytes that a command writes must be the same at its end.
 
@@ -70,19 +70,19 @@ impl Device {
         assert!(self.in_flight.insert(command.id, in_flight).is_none(), "{command:?} has not ended");
     }
 
-    /// Whether a command has not ended.
+    /// Whether a command is still in progress.
     pub(crate) fn is_busy(&self) -> bool {
         !self.in_flight.is_empty()
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     pub(crate) fn next(&self) -> Option<Instant> {
         let own =
             self.in_flight.values().filter(|u| u.operation.is_some() || u.result.is_some()).map(|u| u.at);
         own.chain(self.emulator.poll_timeout()).min()
     }
 
-    /// Begins what is due, and takes what is over.
+    /// Starts due commands, and collects ended ones.
     pub(crate) fn turn(
         &mut self,
         now: Instant,
@@ -127,7 +127,7 @@ impl Device {
         Some((command, result?))
     }
 
-    /// Continues without a node: commands at the disk are done, others are not.
+    /// Continues without a node: commands that have reached the disk take effect, others do not.
     pub(crate) fn run_out(&mut self, now: Instant) {
         let mut now = now;
         while self.emulator.outstanding() > 0 {

@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// Drives with a write-back cache, with another order, and without any.
 const DRIVES: [&str; 4] = ["wd800jd", "st2000dm006", "atlas-10k", "eagle-m2361a"];
 
-/// How late things happen.
+/// The delays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ways {
     start: Nanos,
     tell: Nanos,
     wake: Nanos,
-    /// Whether bytes of requests are left with the disk until they are sent.
+    /// Whether the bytes of a request stay with the disk until they are sent.
     pub(crate) leaves: bool,
 }
 
@@ -74,7 +74,7 @@ impl End {
         }
     }
 
-    /// When it comes, if it does not wait for the clients.
+    /// The time of the end, if it does not wait for the clients.
     pub(crate) fn at(self) -> Option<Instant> {
         match self {
             End::Quiet | End::DiskDead(_) => None,
@@ -83,7 +83,7 @@ impl End {
     }
 }
 
-/// Draws a node's configuration: little memory, quick to find streams and to give them up.
+/// Draws a node's configuration: little memory, and a classifier that quickly detects streams and quickly drops them.
 pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
     let mut one_of = |values: &[u64]| values[random.random_range(0..values.len())];
     let memory_bytes = one_of(&[256 << 10, 320 << 10, 1 << 20, 4 << 20]);
@@ -168,7 +168,7 @@ pub(crate) fn node(seed: u64, drives: &[Drawable], config: Config, shape: Shape)
     core
 }
 
-/// Draws an order of the disk's commands for two simulations in five, one of them by the drive file of another disk.
+/// Draws an order of the disk's commands for two simulations in five; one of these two uses the drive file of another disk.
 fn order(seed: u64, drives: &[Drawable]) -> Option<PositionQueue> {
     // Draws of its own, so that the others of a seed stay the same.
     let mut random = Pcg64Mcg::seed_from_u64(seed ^ 0x006f_7264_6572);
@@ -184,7 +184,7 @@ fn order(seed: u64, drives: &[Drawable]) -> Option<PositionQueue> {
     Some(PositionQueue::new(model.clone(), order))
 }
 
-/// Has blocks of a disk be bad until they are written.
+/// Makes blocks of a disk unreadable until they are written.
 pub(crate) fn spoil(engine: &mut Engine, (first, blocks): (u64, u64)) {
     let fault = Fault::Medium { start: Lbn(first), end: Lbn(first + blocks), turns: Some(1), stays: false };
     engine.inject(0, fault).expect("the blocks are the disk's");

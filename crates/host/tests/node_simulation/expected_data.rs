@@ -1,14 +1,14 @@
-//! What each block of a disk may hold, by what was asked of it and what was answered: the judge of reads and of what is left.
+//! What each block of a disk may hold, given the requests and answers so far: it judges reads, and the data that remain at the end.
 //!
-//! Each write makes a version of its blocks, which says in every word whose it is and where it belongs. A read may find any
-//! version that no other has overruled: one that was begun after this one was over, and was over before the read began.
-//! What is left after a crash may be any version that no *safe* one has overruled: one that was forced and is done, or was
-//! done before a flush began that is done.
+//! Each write makes a version of its blocks; every word of them has the version and the position. A read may return any version that no
+//! other has overruled. Version B overrules version A if B began after A had ended, and ended before the read began. After a crash, any
+//! version may remain that no *safe* one has overruled. A version is safe if it was forced and has completed, or if it had completed before
+//! a flush began that has completed.
 
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 512;
 
-/// A write, by the count of what happened.
+/// A write, with its times as counts of events.
 #[derive(Clone, Copy, Debug)]
 struct Version {
     begun: u64,
@@ -32,12 +32,12 @@ pub(crate) struct Truth {
     happened: u64,
     areas: Vec<Area>,
     versions: Vec<Version>,
-    /// When the last flush that is done began.
+    /// When the last completed flush began.
     flushed: u64,
 }
 
 impl Truth {
-    /// Nothing was asked yet, and zeros are everywhere. Areas are given by their first blocks and lengths.
+    /// The state before any request: all blocks are zero. Areas are given by their first blocks and lengths.
     pub(crate) fn new(areas: &[(u64, u64)]) -> Truth {
         let area =
             |&(first, blocks): &(u64, u64)| Area { first, versions: vec![Vec::new(); blocks as usize] };
@@ -45,7 +45,7 @@ impl Truth {
         Truth { happened: 1, areas: areas.iter().map(area).collect(), versions: vec![zeros], flushed: 0 }
     }
 
-    /// Something begins; the count at which it does.
+    /// Something begins; returns its event count.
     pub(crate) fn begin(&mut self) -> u64 {
         self.happened += 1;
         self.happened
@@ -82,7 +82,7 @@ impl Truth {
         words.flat_map(|word| word.repeat(BLOCK as usize / 8)).collect()
     }
 
-    /// Judges what a read that began then has found.
+    /// Judges the result of a read that began at this count.
     ///
     /// *Errors:* what is wrong with it.
     pub(crate) fn check_read(&self, first: u64, bytes: &[u8], begun: u64) -> Result<(), String> {
@@ -90,7 +90,7 @@ impl Truth {
         self.check(first, bytes, rules)
     }
 
-    /// Judges what is left of all areas after a crash.
+    /// Judges the data of all areas after a crash.
     ///
     /// *Errors:* what is wrong with it.
     pub(crate) fn check_left(&self, mut read: impl FnMut(u64, &mut [u8])) -> Result<(), String> {
@@ -106,7 +106,7 @@ impl Truth {
         Ok(())
     }
 
-    /// Whether of each block a version is found that none which `rules` has overruled.
+    /// Checks for each block that its version was overruled by none for which `rules` returns true.
     fn check(&self, first: u64, bytes: &[u8], rules: impl Fn(&Version) -> bool) -> Result<(), String> {
         for (block, found) in (first..).zip(bytes.chunks_exact(BLOCK as usize)) {
             let version = version_in(found, block)?;

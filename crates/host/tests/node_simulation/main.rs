@@ -1,9 +1,12 @@
-//! Simulation of a node from a seed: drawn clients, the node's core with its real bytes, and an emulated disk, in virtual time.
+//! Simulation of a node from a seed, in virtual time: drawn clients, the node's core with its real bytes, and an emulated disk.
 //!
-//! A seed draws a disk, a configuration, perhaps an order of the disk's commands by its drive file or by that of another disk, clients, bad blocks, how late everybody is, clients that go away with requests in
-//! flight, and an end: quiet, a power cut in the middle of writes, a killed node, a disk that dies. After every step the
-//! node keeps to its memory; every request is answered once; no read finds what it must not; what was flushed is there in the
-//! end; and nothing waits for ever. A failure names its seed, and `HEADSTACK_SEED=n` runs that one and prints what happens.
+//! A seed draws a disk, a configuration, perhaps an order of the disk's commands (by its own drive file or by that of another disk),
+//! clients, bad blocks, all delays, and clients that disconnect with requests in flight. It also draws an end: quiet, a power cut in the
+//! middle of writes, a killed node, or a disk that dies.
+//!
+//! After every step the node stays within its memory. Every request is answered once; no read returns data that it must not; flushed data
+//! are there in the end; and no request waits forever. A failure names its seed, and `HEADSTACK_SEED=n` runs that seed alone and prints its
+//! events.
 
 #![allow(
     clippy::disallowed_methods,

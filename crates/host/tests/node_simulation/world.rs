@@ -1,4 +1,4 @@
-//! A simulation: who asks, the node, its disk, and what is known of the truth, turned together by virtual time.
+//! A simulation: clients, the node, its disk and the expected data, advanced together in virtual time.
 
 use crate::clients::{Client, Want, draw_areas};
 use crate::device::Device;
@@ -11,12 +11,12 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// Longest that a request may wait, whatever is late.
+/// Maximum wait of a request, whatever the delays.
 const TIME_LIMIT: Nanos = Nanos(300_000_000_000);
-/// Maximum steps of a simulation: far more than any needs that makes progress.
+/// Maximum steps of a simulation: far more than any simulation needs that makes progress.
 const STEPS: u32 = 200_000;
 
-/// What happened, to see that a simulation comes to what it is for.
+/// Counts of events, to check that simulations cover the cases that they are for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Books {
     requests: u64,
@@ -47,7 +47,7 @@ impl Books {
         self.ends.iter_mut().zip(other.ends).for_each(|(own, other)| *own += other);
     }
 
-    /// Whether a simulation that finds nothing could have found something.
+    /// Panics unless every kind of event occurred often enough for an error to show.
     pub(crate) fn assert_all_was_met(&self) {
         let of_disk = [self.streams, self.hits, self.turns, self.direct, self.written, self.ordered];
         let met = [self.requests, self.bad_reads, self.flushes, self.gone].into_iter().chain(of_disk);
@@ -60,7 +60,7 @@ impl Books {
 struct PendingRequest {
     client: u64,
     want: Want,
-    /// The version of a write, or when by the count of what happened anything else began.
+    /// The version of a write; for any other request, the event count at which it began.
     mark: u64,
     at: Instant,
 }
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// Turns it to its end.
+    /// Runs it to its end.
     pub(crate) fn run(mut self) -> Books {
         for steps in 0.. {
             assert!(steps < STEPS, "it does not end: {:?} are not answered", self.pending);
@@ -175,7 +175,7 @@ impl World {
         self.books()
     }
 
-    /// When something happens next; nothing once all clients have what they asked for.
+    /// The time of the next event; `None` once all clients have finished.
     fn next(&self) -> Option<Instant> {
         let asks = self.clients.iter().filter(|client| client.is_ready()).map(|client| client.ready);
         let wakes = self.core.poll_timeout().map(|at| at + self.late);
@@ -250,7 +250,7 @@ impl World {
         self.carry_out();
     }
 
-    /// What the node is asked for; a write's bytes are not there yet.
+    /// Converts a client's request for the node; the bytes of a write are added later.
     fn operation(&self, want: Want) -> Operation {
         let beyond = self.core.shape().bytes;
         match want {
@@ -280,7 +280,7 @@ impl World {
         }
     }
 
-    /// Does what the node wants done, and looks at it.
+    /// Executes the node's outputs, and checks them.
     fn carry_out(&mut self) {
         while let Some(action) = self.core.poll_action() {
             match action {
@@ -389,7 +389,7 @@ impl World {
         assert!(is_due, "{want:?} fails: {error}");
     }
 
-    /// A client goes away, whatever it waits for; another comes in its place.
+    /// A client disconnects, whatever it waits for; another takes its place.
     fn depart(&mut self) {
         let place = self.random.random_range(0..self.clients.len());
         let area = self.areas[self.random.random_range(0..self.areas.len())];
@@ -455,7 +455,7 @@ impl World {
         }
     }
 
-    /// Asks for one thing more, and turns until it is done.
+    /// Submits one more request, and runs until it has completed.
     fn settle(&mut self, want: Want) {
         self.submit(self.numbers, want);
         while !self.pending.is_empty() {

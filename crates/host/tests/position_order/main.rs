@@ -1,8 +1,8 @@
-//! A node that orders its disk's commands by position, in virtual time: what it gains, and what it does once the drive file is
-//! that of another disk.
+//! A node that orders its disk's commands by position, in virtual time: its gain, and its behaviour once the drive file is that of another
+//! disk.
 //!
-//! Clients with one random read each keep the node's core busy. Its disk is an emulated one whose commands start late and whose ends
-//! are reported late, by drawn times. The same load on the same disk behind the simulator's own queue says what the order should gain.
+//! Clients with one random read each keep the node's core busy. Its disk is an emulated one that starts commands late and reports their
+//! ends late, by drawn times. The same load on the same disk behind the simulator's own queue gives the gain to expect.
 
 mod bench;
 

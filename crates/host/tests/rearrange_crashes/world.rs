@@ -23,7 +23,7 @@ const VISIBLE_SECTORS: u64 = 80 * 8;
 /// Sectors behind the last whole page of the disk.
 const TAIL_SECTORS: u64 = 3;
 
-/// What happened, so that a test can say that its worlds meet what they are for.
+/// Counts of events, so that a test can assert that its worlds cover the intended cases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Events {
     pub(crate) crashes: u64,
@@ -381,7 +381,7 @@ impl World {
         }
     }
 
-    /// Dissolving the region now would leave every home with what was written last.
+    /// Asserts that dissolving the region now would leave in every home the data that were written last.
     fn check_homes(&self, table: &RecoveredTable) {
         let dirty = table.copies().filter(|(_, _, is_dirty)| *is_dirty);
         let dirty: BTreeMap<u64, u32> = dirty.map(|(slot, block, _)| (block, slot)).collect();

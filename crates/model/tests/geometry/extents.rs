@@ -1,4 +1,4 @@
-//! Layouts read off real drives, against the grammar expanded track by track.
+//! Layouts extracted from real drives, compared with the grammar expanded track by track.
 
 use crate::laws::{self, Block};
 use headstack_model::spec::{

@@ -1,4 +1,4 @@
-//! TOML files spoilt in one place, key by key, and what an error must then tell: one line, the key, its line.
+//! TOML files with one error each, made key by key, and what the error message must contain: one line, with the key and its line.
 //!
 //! Drive files and rigs are both spoilt so.
 
@@ -181,7 +181,7 @@ impl Spoilt {
         assert_eq!(self.complaint(read), None);
     }
 
-    /// What has a default may be missed by what depends on it, and that is named then.
+    /// A missing key with a default may be reported by the key that depends on it; then that one is named.
     #[track_caller]
     pub(crate) fn may_be_missed<T>(&self, read: Result<T, SpecError>) {
         let Err(error) = read else { return };

@@ -1,4 +1,4 @@
-//! Whatever is asked, and in whatever pieces it comes: what must hold of every conversation.
+//! What must hold of every conversation, whatever the client requests and however its bytes are split.
 
 use headstack_model::Instant;
 use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};

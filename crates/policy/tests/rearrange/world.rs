@@ -1,8 +1,8 @@
-//! A disk that serves commands in any order, clients, and a rearranger between them. Each sector has the number of the write that it is
-//! of; a plain array has the number that a read may return.
+//! A disk that serves commands in any order, clients, and a rearranger between them. Each sector holds the number of the write that wrote
+//! it; a plain array has the number that a read may return.
 //!
-//! A command has its effect at some time between its start and its end. Clients do not write to sectors while another write of theirs
-//! to them is in flight, so that every sector has one right content once all writes have ended.
+//! A command takes effect at some time between its start and its end. A client does not write to sectors that another of its writes in
+//! flight covers, so that every sector has one correct content once all writes have ended.
 
 use headstack_model::{BlockError, Instant, Lbn, Nanos};
 use headstack_policy::rearrange::{

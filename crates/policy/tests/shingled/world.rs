@@ -1,7 +1,7 @@
-//! The media of a small shingled disk, a host that writes and reads, and power cuts between any two sectors. Each sector has the number
-//! of the write that it is of; a plain array has the number that a read must return.
+//! The media of a small shingled disk, a host that writes and reads, and power cuts between any two sectors. Each sector holds the number
+//! of the write that wrote it; a plain array has the number that a read must return.
 //!
-//! A write to a sector of a band damages the sectors behind it in the band. Headers have checksums: a torn record is none.
+//! A write to a sector of a band damages the sectors behind it in the band. Headers have checksums, so that a torn record is not valid.
 
 use headstack_policy::shingled::{
     CleaningStep, LoggedExtent, MediaPlace, ScratchHeader, ShingleAnchor, ShingleLayout, ShingleMedia,

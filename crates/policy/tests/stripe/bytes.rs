@@ -1,7 +1,7 @@
 //! Drives with a byte in each block, and the executor of an array's plans on them.
 //!
-//! It knows of the parity's arithmetic only what the books say: the first parity is the sum of the data in GF(2⁸), the
-//! second the sum of each times a power of 2. What a plan writes as parity must follow from what the plan read.
+//! Its parity arithmetic is the textbook's: the first parity is the sum of the data in GF(2⁸), the second the sum of each times a power of
+//! 2. What a plan writes as parity must follow from the data that the plan has read.
 
 use headstack_model::{Lbn, Op, Request};
 use headstack_policy::stripe::{Access, Array, Members, Organisation, Plan, Shape};

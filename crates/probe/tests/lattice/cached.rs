@@ -1,4 +1,4 @@
-//! Is a drive found whose cache answers what was read before?
+//! Disks whose cache answers repeated reads: is the map still found?
 
 use super::*;
 use headstack_model::{Instant, Nanos, drives};
@@ -6,7 +6,7 @@ use headstack_probe::drive::ProbeTarget;
 use headstack_probe::{Answer, DiskInfo, Probe, ProbeCommand};
 use std::convert::Infallible;
 
-/// A disk on the way to which nothing says that reads are to come from the media, as most ways are.
+/// A disk behind a path that cannot request reads from the media, as most paths cannot.
 pub(super) struct Cached(pub(super) SimulatedDisk);
 
 impl ProbeTarget for Cached {
@@ -29,7 +29,7 @@ impl ProbeTarget for Cached {
     }
 }
 
-/// A host so busy that answers of the cache come as late as the media's.
+/// A host so busy that answers from the cache arrive as late as those from the media.
 struct Busy(Cached, Instant);
 
 impl ProbeTarget for Busy {
@@ -64,8 +64,8 @@ fn found(name: &str) -> Agreement {
     compare(&lattice.map, &truth)
 }
 
-/// Between two reads of a block others are read, on some drives enough that reads of the block are about equally far apart: then wrong
-/// speeds nearly fit.
+/// Other blocks are read between two reads of a block. On some drives there are enough of them that the reads of the block are about
+/// equally far apart; then wrong speeds nearly fit.
 #[test]
 fn tracks_are_mapped_behind_cache() {
     for name in ["cheetah-x15", "samsung-hd400ld", "toshiba-x300", "wd800jd"] {

@@ -76,7 +76,7 @@ fn coinciding_late_answers_do_not_hide_sectors() {
     }
 }
 
-/// Before doubtful tracks were relearned, two readings that were late by the same time left the maps of these runs wrong.
+/// Before doubtful tracks were probed again, two readings that were late by the same time made the maps of these runs wrong.
 #[test]
 fn tracks_that_late_answers_hid_are_relearned() {
     let truth = TrackMap::of_geometry(&Geometry::new(&small()).expect("it holds"));
@@ -116,7 +116,7 @@ fn lost_disks_are_printed_by_noise_and_cache() {
     }
 }
 
-/// A disk seen by a clock that goes wrong: it gains 50 millionths in an hour, and the spindle is up to 20 millionths faster and slower.
+/// A disk measured by a drifting clock: it gains 50 millionths in an hour, and the spindle is up to 20 millionths faster and slower.
 struct Wandering(SimulatedDisk, f64);
 
 impl Wandering {

@@ -1,8 +1,8 @@
 //! What a FLUSH may do to reads, by the kind of tags.
 //!
-//! *Source:* ACS-3, FLUSH CACHE EXT: a command that is not queued, so that the host lets all queued ones end before it
-//! sends it, and sends none until it has ended. SBC-3, SYNCHRONIZE CACHE, with SAM-5, task attributes: a queued command;
-//! with SIMPLE it may be served before and after any other and excludes none, with HEAD OF QUEUE it goes first.
+//! *Source:* ACS-3, FLUSH CACHE EXT: the command is not queued, so the host waits for all queued commands before it sends it, and sends no
+//! other until it has ended. SBC-3, SYNCHRONIZE CACHE, with SAM-5, task attributes: the command is queued. With SIMPLE it may be served
+//! before or after any other and excludes none; with HEAD OF QUEUE it is served first.
 
 use crate::support::*;
 use headstack_model::spec::{Tagging, WriteCache};

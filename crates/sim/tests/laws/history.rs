@@ -1,8 +1,8 @@
-//! What a disk may hold after its power went, by what was submitted to it and what it completed: the judge of power cuts.
+//! What a disk may hold after a power cut, given the operations submitted to it and those it completed: the judge of power cuts.
 //!
-//! It knows nothing of drives: it can judge anything that stores blocks and reports when they are safe. Each write makes a
-//! version of its blocks, and is *safe* once it was forced and is done, or once a flush is done that came after it was done.
-//! A block may hold any version that is not older than a safe one.
+//! It knows nothing of drives: it can judge anything that stores blocks and reports when they are safe. Each write makes a version of its
+//! blocks. A version is *safe* once it was forced and has completed, or once a flush has completed that was submitted after the write had
+//! completed. A block may hold any version that is not older than a safe one.
 
 use std::collections::BTreeMap;
 use std::fmt;

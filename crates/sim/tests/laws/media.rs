@@ -1,5 +1,5 @@
-//! What is on the media and since when, as the device reports it. The data of a completed forced write or flush are there, the
-//! device reports only what was written, and a power cut tears at most one access.
+//! The content of the media and the time since it is there, as the device reports it. The data of a completed forced write or flush are on
+//! the media. The device reports only data that were written, and a power cut tears at most one access.
 
 use crate::history::{DiskOperation, History};
 use crate::support::*;

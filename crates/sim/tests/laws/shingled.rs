@@ -1,5 +1,5 @@
-//! Drive-managed shingled disks: reads cost what the map asks for, streams run at the media's rate, scattered writes are quick until the
-//! cache is full, and an idle drive cleans everything.
+//! Drive-managed shingled disks: the cost of reads follows the map of extents, sequential writes run at the media's rate, scattered writes
+//! are quick until the cache is full, and an idle drive cleans everything.
 
 use crate::media::Run;
 use crate::support::*;

@@ -95,8 +95,8 @@ fn run(rig: &Rig, case: Case) -> Outcome {
 
 /// What is wrong with what the scheduler makes of a load, if anything.
 ///
-/// Where sequential readers get less than three quarters of the disk without it, the disk's cache does not carry them. Turns are
-/// for those, and have them wait for each other.
+/// Where sequential readers get less than three quarters of the disk without the scheduler, the disk's cache does not support them. Turns
+/// are meant for such readers, and make them wait for each other.
 fn complaint([without, with]: &[Rig; 2], case: Case) -> Option<String> {
     let (plain, node) = (run(without, case), run(with, case));
     let is_random = matches!(case.pattern, Pattern::Random(_));

@@ -1,13 +1,13 @@
-//! The study's machine in its three forms, and its loads.
+//! The study's machine with each of its three interfaces, and its loads.
 
 use crate::study::{Length, StudyError};
 use headstack::{PhaseResult, Rig, Simulation, Workload};
 use headstack_model::drives;
 
-/// Seed of the places that Bonnie seeks to.
+/// Seed of the offsets to which Bonnie seeks.
 const SEED: u64 = 1;
 
-/// Megabytes of the page cache in the study's rigs, and bytes of its files.
+/// Megabytes of the page cache in the study's rigs, and the total bytes of the benchmark's files.
 const MEMORY: &str = "memory_mb = 240";
 const FILE_BYTES: u64 = 1 << 30;
 

@@ -1,11 +1,11 @@
-//! What the study prints without an experiment: rates of protocols, rotational latency, the layout of a file system.
+//! What the study prints without an experiment: protocol rates, rotational latency, and the layout of a file system.
 
 use crate::judge::Measured;
 use crate::study::Findings;
 use headstack_sim::os::InterfaceKind;
 use headstack_workload::personality::ext2::Ext2Shape;
 
-/// Protocols of Tables 1 and 2, by the keys of their rows. Multiword DMA mode 3, as the study prints it, is Ultra DMA mode 2.
+/// Protocols of Tables 1 and 2, by the keys of their rows. What the study prints as multiword DMA mode 3 is Ultra DMA mode 2.
 const PROTOCOLS: [(&str, InterfaceKind); 17] = [
     ("pio-0", InterfaceKind::Pio0),
     ("pio-1", InterfaceKind::Pio1),
@@ -33,7 +33,7 @@ const SPEEDS: [u32; 5] = [3600, 4500, 5400, 6300, 7200];
 const FIGURE_8: Ext2Shape =
     Ext2Shape { block_bytes: 1024, blocks: 102_816, bytes_per_inode: 4096, reserved_percent: 5 };
 
-/// Half a turn in ms.
+/// Half a revolution in ms.
 fn latency_ms(rpm: u32) -> f64 {
     30_000.0 / f64::from(rpm)
 }

@@ -26,7 +26,7 @@ const COUNT: u64 = 20_000;
 /// Pairs of blocks for a mean seek.
 const PAIRS: u64 = 200_000;
 
-/// Places over the disk for an average rate.
+/// Places, spread over the disk, from which an average rate is taken.
 const PLACES: u64 = 32;
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
@@ -41,7 +41,7 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings { measured, sections: vec![section] })
 }
 
-/// The figure of this name; none where it says nothing.
+/// The figure with this name; `None` where the name is unknown.
 fn measure_one(spec: &DriveSpec, figure: &str, count: u64) -> Result<Option<f64>, StudyError> {
     let last = spec.geometry.cylinders - 1;
     let stretch = runs::stretch(spec);
@@ -74,7 +74,7 @@ fn seek_ms(mechanics: &Mechanics, from: u32, to: u32) -> f64 {
 /// Mean time of a seek over pairs of blocks below `sectors`, all pairs equally likely.
 pub(crate) fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, StudyError> {
     let (geometry, mechanics) = (Geometry::new(spec)?, Mechanics::new(spec));
-    // Additive sequences of the plastic number's powers fill the square evenly: no generator, less scatter than one.
+    // Additive sequences of powers of the plastic number cover the square evenly. They need no random generator and scatter less than one.
     let cylinder = |index: u64, step: u64| {
         let share = index.wrapping_mul(step);
         geometry.extent_at(Lbn(((u128::from(share) * u128::from(sectors)) >> 64) as u64)).cylinder
@@ -90,7 +90,7 @@ fn first_zone_sectors(spec: &DriveSpec) -> Result<u64, StudyError> {
     Ok(first.map_or(spec.capacity_sectors, |lbn| lbn.0))
 }
 
-/// Physical sectors of the kinds of track.
+/// Physical sectors per track, by kind of track.
 fn track_sizes(spec: &DriveSpec) -> impl Iterator<Item = u32> {
     let geometry = &spec.geometry;
     assert_ne!(geometry.layout, Layout::Extents, "an extent list has no zones");

@@ -1,4 +1,4 @@
-//! A drive of today over queue depth: what its firmware's order costs against SPTF, and what the slowest requests gain.
+//! A drive of today by queue depth: what its firmware's order loses against SPTF, and by how much it shortens the slowest responses.
 //!
 //! Modelled: random reads of 128 KiB over the whole disk, a fixed number outstanding, by the drive file's order, by SPTF and by
 //! FCFS. Not modelled: the kernel between the program and the drive.
@@ -15,14 +15,14 @@ const DRIVE: &str = "ultrastar-hc570";
 
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Depths at which the growth of the rate was published, and the slow responses.
+/// Depths at which the growth of the rate and the slow responses were published.
 const GROWTH_AT: [u32; 2] = [2, 32];
 const TAIL_AT: [u32; 4] = [4, 8, 16, 32];
 
 /// Blocks of 512 B in 128 KiB.
 const SECTORS: u64 = 256;
 
-/// An order and what the figures call it; none is the drive file's own.
+/// An order, and its name in the figures; `None` is the drive file's own order.
 const ORDERS: [(&str, Option<&str>); 3] =
     [("the drive file's order", None), ("sptf", Some("sptf")), ("fcfs", Some("fcfs"))];
 

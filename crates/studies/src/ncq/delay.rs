@@ -1,7 +1,7 @@
-//! Who waits how long, over the depth of the drive's queue.
+//! How long requests wait, by the depth of the drive's queue.
 //!
-//! Thirty-two random readers; those for whom the drive has no tag wait at the host in order of arrival. The study's curves
-//! are lost, so that nothing here is judged.
+//! The load is thirty-two random readers. A request for which the drive has no free tag waits at the host, in order of arrival. The study's
+//! curves are lost, so nothing here is judged.
 
 use super::{HostRun, SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
@@ -58,13 +58,13 @@ fn figure(title: &str, y: &str, outcomes: &[HostRun], points: fn(&HostRun) -> Ve
     Chart::new(title, Axis::log("response time (ms)"), Axis::linear(y), outcomes.iter().enumerate().map(line))
 }
 
-/// Share of the requests that took no longer than a time.
+/// The distribution of response times: the share of the requests in percent that took no longer than each time.
 fn distribution(outcome: &HostRun) -> Vec<(f64, f64)> {
     let share = |step: u32| f64::from(step) / f64::from(STEPS);
     (1..=STEPS).map(|step| (outcome.responses.quantile_ms(share(step)), 100.0 * share(step))).collect()
 }
 
-/// Share of the requests that took longer than a time, down to a thousandth.
+/// The share of the requests in percent that took longer than each time, down to a thousandth of them.
 fn slowest(outcome: &HostRun) -> Vec<(f64, f64)> {
     let shares = std::iter::successors(Some(1.0f64), |share| Some(share / 1.1));
     let shares = shares.take_while(|share| *share >= 1e-3);

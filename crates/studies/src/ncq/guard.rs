@@ -1,7 +1,7 @@
-//! What a guard against starvation at the host does to the longest response, and what it costs.
+//! What a starvation guard at the host does to the longest response, and what it costs.
 //!
-//! The load keeps 32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk, in any case:
-//! the requests are the same with and without a guard, so that the rates compare the same work.
+//! The load always keeps 32 reads of 4 KiB outstanding, nine in ten of them in the first tenth of the disk. The requests are the same with
+//! and without a guard, so that the rates compare the same work.
 
 use super::{HostRun, SMALL, first, play, rig, with_ncq};
 use crate::judge::Measured;
@@ -10,15 +10,15 @@ use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Request, drives};
 use headstack_workload::{Closed, Pattern, Pick, Region, Requests, Shape, ShapeError};
 
-/// The study's disk with NCQ first.
+/// The study's disk (with NCQ) comes first.
 const DRIVES: [&str; 3] = ["samsung-hd400ld", "exos-x16", "atlas-10k-ii"];
 
-/// Orders that starve.
+/// Orders that can starve a request.
 const ORDERS: [&str; 2] = ["sptf", "sstf"];
 
 const DEPTH: u32 = 32;
 
-/// Overtakings that the counting guard lets pass: four full queues.
+/// The number of times that the counting guard lets a command be overtaken: four full queues.
 const THRESHOLD: u32 = 128;
 
 /// Thresholds of the trade-off.
@@ -27,7 +27,7 @@ const THRESHOLDS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Costs of the trade-off, as shares of the throughput.
 const COSTS: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
 
-/// Nine requests in a corner of the disk, then one anywhere.
+/// Nine requests in the first tenth of the disk, then one anywhere.
 struct Corner {
     corner: Requests,
     anywhere: Requests,
@@ -59,7 +59,7 @@ enum Guarded {
     Adaptive(f64),
 }
 
-/// A drive with an order and a guard before it.
+/// A drive with an order, and a guard before it.
 struct Case {
     drive: &'static str,
     order: &'static str,
@@ -116,7 +116,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings::new(measured, [section]))
 }
 
-/// A figure of a run, as a share of that of another.
+/// A figure of one run, as a share of the same figure of another run.
 fn left(outcome: &HostRun, of: &HostRun, figure: fn(&HostRun) -> f64) -> f64 {
     figure(outcome) / figure(of)
 }
@@ -159,7 +159,7 @@ impl Case {
         spec.queue.depth = DEPTH;
         spec.queue.window = None;
         let guard = self.guarded.keys();
-        // The kind of guard goes before its numbers.
+        // The row has the kind of guard in words before its numbers.
         let keys: Vec<(&str, &str)> = guard.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let mut load = Closed::from_pick(Corner::new(&spec)?, DEPTH, count)?;
         play(&rig(&spec, &keys)?, &mut load)
@@ -221,7 +221,7 @@ mod tests {
         let corner = first(&spec, 0.1).sectors;
         let mut picks = Corner::new(&spec).expect("it fits");
         let far = (0..10_000).filter(|_| picks.pick(Instant::ZERO).lbn.0 >= corner).count();
-        // A tenth of the tenth falls into the corner as well.
+        // One in ten of the requests sent anywhere falls into the first tenth as well.
         assert!((870..930).contains(&far), "{far}");
     }
 }

@@ -1,9 +1,9 @@
-//! The order of LBNs against the order of true cylinders, at a host that keeps ten requests waiting.
+//! Ordering by LBN against ordering by true cylinder, at a host with ten outstanding requests.
 //!
-//! The study's trace, a thousand requests of Filebench, is not to be had. In its place stand random reads of 128 KiB, the
-//! size to which Linux's read-ahead cuts the reads of a file, and which the study's loads for elevators have, over a file that
-//! takes the first quarter of the disk: by cylinder the study's arm went 3,148 cylinders a request, which with ten waiting and a
-//! one-way sweep is a tenth of what the file spans, and that is a quarter of the HD400LD.
+//! The study's trace, a thousand requests of Filebench, cannot be obtained. It is replaced by random reads of 128 KiB over a file in the
+//! first quarter of the disk. Linux's read-ahead splits the reads of a file into this size, and the study's loads for elevators have it.
+//! The size of the file follows from the study's arm movement: by cylinder the arm moved 3,148 cylinders per request. With ten waiting
+//! requests and a one-way sweep, that is a tenth of the file's cylinders, which makes the file a quarter of the HD400LD.
 
 use super::{first, play, random, rig};
 use crate::judge::Measured;
@@ -14,7 +14,7 @@ use headstack_model::{DriveSpec, drives};
 
 const DRIVES: [&str; 4] = ["samsung-hd400ld", "wd2500jb", "st3300007lw", "st3146707lw"];
 
-/// Requests that the host keeps, of them one in the drive.
+/// Requests outstanding at the host, one of them in the drive.
 const QUEUE: u32 = 10;
 
 /// Requests of a run, as in the study.
@@ -24,10 +24,10 @@ const REQUESTS: u64 = 1000;
 /// 2 ms less than published.
 const SECTORS: u32 = 256;
 
-/// Share of the disk that the file takes.
+/// Share of the disk that the file occupies.
 const SHARE: f64 = 0.25;
 
-/// Parts of equal cylinders into which a disk is divided for another layout.
+/// Parts with equal numbers of cylinders, into which a disk is divided to give it another layout.
 const QUARTERS: u32 = 4;
 
 const COLUMNS: [&str; 8] = [
@@ -41,7 +41,7 @@ const COLUMNS: [&str; 8] = [
     "by position",
 ];
 
-/// Tracks of a surface in a row, for the figure.
+/// Band widths for the figure: consecutive tracks on one surface.
 const WIDTHS: [u32; 8] = [32, 100, 320, 1000, 3200, 6400, 12_800, 30_000];
 
 /// A host's order and what it knows.
@@ -63,7 +63,7 @@ struct Found {
     wait_ms: f64,
 }
 
-/// The same load by three orders.
+/// The same load under three orders.
 #[derive(Clone, Copy)]
 struct Three {
     lbn: Found,
@@ -80,7 +80,7 @@ impl Three {
         100.0 * self.cylinder.service_ms / self.lbn.service_ms
     }
 
-    /// The numbers of a row of the tables.
+    /// The numbers of a table row.
     fn numbers(&self) -> [f64; 7] {
         let Three { lbn, cylinder, position } = self;
         [
@@ -150,7 +150,7 @@ fn found(spec: &DriveSpec, by: By, runs: u64) -> Result<Found, StudyError> {
     Ok(Found { cylinders: mean(sum.cylinders), service_ms: mean(sum.service_ms), wait_ms: mean(sum.wait_ms) })
 }
 
-/// What is left of the distance by cylinder, over how many tracks of a surface follow each other.
+/// The remaining arm movement of ordering by cylinder, in percent of that by LBN, over the number of consecutive tracks on one surface.
 fn widths(setting: &Setting<'_>) -> Result<Chart, StudyError> {
     let mut lines = Vec::new();
     for (family, drive) in [DRIVES[3], DRIVES[0], DRIVES[2]].into_iter().enumerate() {
@@ -169,7 +169,7 @@ fn widths(setting: &Setting<'_>) -> Result<Chart, StudyError> {
     ))
 }
 
-/// The HD400LD laid out in other ways, also with surfaces of different density.
+/// The HD400LD with other layouts, some of them with surfaces of different density.
 fn layouts(setting: &Setting<'_>) -> Result<Table, StudyError> {
     let spec = drives::load(DRIVES[0])?;
     let ways = [
@@ -192,12 +192,12 @@ fn layouts(setting: &Setting<'_>) -> Result<Table, StudyError> {
     Ok(table)
 }
 
-/// The same disk in bands of `tracks` tracks, at most a quarter of the cylinders.
+/// The same disk in bands of `tracks` tracks. A band is at most a quarter of the cylinders.
 fn banded(spec: &DriveSpec, tracks: u32) -> DriveSpec {
     by_surface(spec, spec.geometry.layout, tracks)
 }
 
-/// The quarters of a disk: first and last cylinder, and the mean sectors a track there.
+/// The quarters of a disk: first and last cylinder, and mean sectors per track.
 fn quarters(spec: &DriveSpec) -> Vec<(u32, u32, u32)> {
     let cylinders = spec.geometry.cylinders;
     let edge = |quarter: u32| (u64::from(cylinders) * u64::from(quarter) / u64::from(QUARTERS)) as u32;
@@ -233,7 +233,7 @@ fn by_surface(spec: &DriveSpec, layout: Layout, tracks: u32) -> DriveSpec {
     spec
 }
 
-/// The same with every other surface 5 % denser than the mean and the rest 5 % less dense.
+/// The same disk with every other surface 5 % denser than the mean, and the rest 5 % less dense.
 fn dense(mut spec: DriveSpec) -> DriveSpec {
     let heads = spec.geometry.heads;
     for zone in &mut spec.geometry.band_zones {

@@ -1,10 +1,9 @@
-//! New (old) problems of disks: what a host's order gains that knows the tracks, what is left of an elevator before a drive
-//! that reorders by itself, who starves there, and what a guard at the host can do about it.
+//! The study "New (old) problems in HDDs": what a host gains if its order knows the tracks, what an elevator still gains before a drive
+//! that reorders its queue, which requests such a drive starves, and what a guard at the host does about it.
 //!
-//! Modelled: ordering by LBN and by true position on four drives, elevators with the drive's queue off and on under the
-//! study's two loads, response times over queue depth, the counting guard of the study and the adaptive one of ours, and
-//! predicted times after a probe. Not modelled: the study's trace, which is not to be had, and the file system below which it
-//! was taken.
+//! Modelled: ordering by LBN and by true position on four drives; elevators with the drive's queue off and on under the study's two loads;
+//! response times by queue depth; the study's counting guard and our adaptive one; and predicted times after a probe. Not modelled: the
+//! study's trace, which cannot be obtained, and the file system through which it was recorded.
 //! *Source:* H. Y. Yeom, "New (old) problems in HDDs: how to cope with them?" (slides).
 
 mod delay;
@@ -42,8 +41,8 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
 /// Blocks of a read of 4 KiB.
 const SMALL: u32 = 8;
 
-/// The study's own disk as the sibling with SATA and NCQ, the HD400LJ, would be: the same mechanics behind 32 tags, and
-/// firmware that takes the shortest positioning first.
+/// The study's own disk as the HD400LJ, its sibling with SATA and NCQ, would be: the same mechanics with 32 tags, and firmware that orders
+/// by SPTF.
 fn with_ncq() -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load("samsung-hd400ld")?;
     spec.queue.depth = Tagging::NCQ_TAGS;
@@ -52,14 +51,14 @@ fn with_ncq() -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// A drive as a rig, with keys set.
+/// A rig of one drive, with keys set.
 fn rig(spec: &DriveSpec, keys: &[(&str, &str)]) -> Result<Rig, StudyError> {
     let mut rig = Rig::from_drive(spec.clone());
     keys.iter().try_for_each(|(key, value)| rig.set(key, value))?;
     Ok(rig)
 }
 
-/// Random reads of one size over a region, `depth` of them outstanding.
+/// Random reads of one size in a region, `depth` of them outstanding.
 fn random(region: Region, sectors: u32, depth: u32, count: u64, seed: u64) -> Result<Closed, ShapeError> {
     let shape = Shape { region, pattern: Pattern::Random, sectors, alignment: sectors, read_share: 1.0 };
     Closed::new(shape, depth, count, seed)
@@ -72,9 +71,9 @@ fn first(spec: &DriveSpec, share: f64) -> Region {
 struct HostRun {
     responses: Responses,
     bytes: u64,
-    /// Cylinders that the arm went over.
+    /// Cylinders that the arm crossed.
     cylinders: u64,
-    /// The most often that the guard saw a command overtaken.
+    /// The highest number of times that the guard saw one command overtaken.
     worst_overtaken: Option<u32>,
 }
 
@@ -95,7 +94,7 @@ impl Observer for Watch {
     }
 }
 
-/// Runs a load on a rig of one drive, idle at the start.
+/// Runs a load on a rig of one drive that is idle at the start.
 fn play(rig: &Rig, load: &mut dyn Load) -> Result<HostRun, StudyError> {
     let mut watch = Watch::default();
     let simulation = Simulation::new(rig, Workload::from_load("load", load), 1)?;

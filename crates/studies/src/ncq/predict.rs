@@ -1,8 +1,8 @@
-//! How exactly a host predicts the times of a disk that it has probed.
+//! How precisely a host predicts the completion times of a disk that it has probed.
 //!
-//! A simulated disk is learned from outside through a noisy clock. Then the host reads random blocks from the media, one at a time,
-//! and predicts each read's end when it sends it, from the probed drive file and the phase of the spindle, which it follows by the
-//! ends of the reads before. All reads count, those whose answers are late, too.
+//! The prober learns a simulated disk from outside, through a noisy clock. The host then reads random blocks from the media, one at a time.
+//! When it sends a read, it predicts its end from the probed drive file and from the phase of the spindle, which it tracks by the ends of
+//! earlier reads. All reads count, including those whose answers are late.
 
 use crate::judge::Measured;
 use crate::report::{Section, Table};
@@ -16,22 +16,22 @@ use headstack_probe::{Disk, Extraction, lattice, spec};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A disk without a queue, one of 15,000 rpm, and one with NCQ that loses turns now and then.
+/// A disk without a queue, one of 15,000 rpm, and one with NCQ that occasionally loses turns.
 const DRIVES: [&str; 3] = ["wd800jd", "cheetah-x15", "st2000dm006"];
 
 /// Blocks of a read.
 const SECTORS: u32 = 8;
 
-/// Reads before those that count, in which the phase is found.
+/// Reads that do not count, in which the host finds the phase.
 const WARM_UP: usize = 200;
 
-/// Seed of the noise and of the blocks that are read.
+/// Seed of the noise and of the blocks read.
 const SEED: u64 = 11;
 
 /// Errors of predictions, in turns.
 struct PredictionErrors {
     name: &'static str,
-    /// Their sizes, in ascending order.
+    /// Absolute errors, ascending.
     sorted: Vec<f64>,
     period: Nanos,
 }
@@ -78,7 +78,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings::new(found.iter().flat_map(PredictionErrors::rows).collect(), [section]))
 }
 
-/// Probes a drive and predicts `reads` random reads.
+/// Probes a drive, then predicts `reads` random reads.
 fn errors(name: &'static str, reads: usize) -> Result<PredictionErrors, StudyError> {
     let mut disk = SimulatedDisk::new(&drives::load(name)?, Noise::USUAL, SEED)?;
     let file = probed(name, &mut disk)?;
@@ -92,7 +92,7 @@ fn errors(name: &'static str, reads: usize) -> Result<PredictionErrors, StudyErr
     Ok(PredictionErrors { name, sorted, period })
 }
 
-/// The drive file that a probe without writes gives.
+/// The drive file that the prober makes without writing to the disk.
 fn probed(name: &str, disk: &mut SimulatedDisk) -> Result<DriveSpec, StudyError> {
     let info = disk.info();
     let named = name.to_string();
@@ -107,7 +107,7 @@ fn probed(name: &str, disk: &mut SimulatedDisk) -> Result<DriveSpec, StudyError>
     found.expect("the callback never stops it").map_err(|error| StudyError::Input(format!("{name}: {error}")))
 }
 
-/// Errors of the predicted ends of random reads.
+/// Prediction errors for the ends of random reads.
 async fn predict(disk: Disk, mut estimator: PositionEstimator, reads: usize) -> Vec<Nanos> {
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
     let sectors = disk.info().sectors;
@@ -116,7 +116,7 @@ async fn predict(disk: Disk, mut estimator: PositionEstimator, reads: usize) -> 
         let block = random.random_range(0..sectors / u64::from(SECTORS));
         let request = Request::read(Lbn(block * u64::from(SECTORS)), SECTORS);
         let answer = disk.read(request.lbn, SECTORS).await;
-        // The prediction depends on the time of sending alone.
+        // The prediction uses the time of sending only.
         let predicted = estimator.predict(answer.issued, &request);
         estimator.issued(answer.issued, 0, &request);
         estimator.completed(answer.ended, 0, answer.is_done());

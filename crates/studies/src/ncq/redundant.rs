@@ -1,11 +1,11 @@
-//! Two schedulers in a row: elevators with the drive's own queue off and on.
+//! Two schedulers in series: elevators with the drive's own queue off and on.
 //!
-//! The loads are the study's: p = 16 processes read s bytes in a row, r times, at random places. The drive is the study's
-//! HD400LD behind NCQ; on which drive the study measured is not said. A process reads 128 KiB at a time, as Linux's read-ahead
-//! requests from a disk. A third load is 32 random readers, as in a published measurement of a 500 GB disk of 7,200 rpm.
+//! The loads are the study's: p = 16 processes read s bytes in sequence, r times, each time at a random place. The study does not say which
+//! drive it measured; here it is the study's HD400LD with NCQ. A process reads 128 KiB at a time, the size of the requests that Linux's
+//! read-ahead sends to a disk. A third load is 32 random readers, as in a published measurement of a 500 GB disk of 7,200 rpm.
 //!
-//! The firmware is that of the ST2000DM006, whose order was measured, and it does not read ahead after queued reads, as some drives of the
-//! time (WD Raptor, about 2007). NCQ off is a queue depth of 1, at which Linux sends commands that are not queued.
+//! The firmware is that of the ST2000DM006, whose order was measured. It does not read ahead after queued reads, as some drives of the time
+//! did not (WD Raptor, about 2007). NCQ off is a queue depth of 1, at which Linux sends unqueued commands.
 //! *Source:* `drives/st2000dm006.toml`; Wikipedia, "Native Command Queuing", performance; libata FAQ, disabling NCQ.
 
 use super::{SMALL, play, random, rig, with_ncq};
@@ -19,7 +19,7 @@ use headstack_workload::{Load, Region};
 
 const ELEVATORS: [&str; 5] = ["noop", "deadline", "anticipatory", "cfq", "bfq"];
 
-/// Those that the study tried.
+/// The elevators that the study tried.
 const JUDGED: [&str; 2] = ["deadline", "anticipatory"];
 
 const PROCESSES: u32 = 16;
@@ -66,7 +66,7 @@ impl Which {
     }
 }
 
-/// An elevator before the drive, which gets one command at a time or fills its tags.
+/// An elevator before the drive. It sends one command at a time, or fills the drive's tags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Case {
     which: Which,

@@ -1,7 +1,8 @@
-//! Cylinders arranged by annealing over a Markov chain, against the organ pipe.
+//! Cylinders placed by simulated annealing over a Markov chain, against the organ pipe.
 //!
-//! Modelled: references to cylinders, independent of each other or each drawn by the one before, and a drive that serves one at a time. An
-//! arrangement is made from the transitions of one period and measured on another one's references. Not modelled: the time of the moves.
+//! Modelled: references to cylinders, either independent or each drawn from the transitions of the one before, and a drive that serves one
+//! at a time. A placement is computed from the transitions of one period and measured on the references of another. Not modelled: the time
+//! of the moves.
 
 use super::loads::{LoadCase, RearrangedLoad};
 use super::seeks::DISK;
@@ -17,15 +18,15 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// Share of the chain's references that go to a cylinder's own successor. *Source:* assumption, chosen before the first run.
+/// Share of the chain's references that go to the preceding cylinder's successor. *Source:* assumption, chosen before the first run.
 const FOLLOWING: f64 = 0.7;
 
-/// Zipf's exponent of the independent references, the one that fits the week.
+/// Zipf's exponent of the independent references, the one that fits the week's trace.
 const EXPONENT: f64 = 0.98;
 
 const SECTORS: u32 = 16;
 
-/// References of a period.
+/// References per period.
 const REFERENCES: usize = 100_000;
 
 /// Where the references come from.
@@ -33,7 +34,7 @@ const REFERENCES: usize = 100_000;
 enum ReferenceSource<'a> {
     /// Each independent of the others.
     Independent,
-    /// Most of them to the successor of the cylinder before.
+    /// Most of them go to the successor of the preceding cylinder.
     Chain,
     /// The Markov chain whose transitions are those of a trace.
     Trace(&'a [u8]),
@@ -49,13 +50,13 @@ impl ReferenceSource<'_> {
     }
 }
 
-/// The references from which arrangements are made, and those that are served.
+/// The references from which placements are computed, and those that are served.
 struct ReferencePeriods {
     counted: TransitionCounts,
     served: Vec<u32>,
 }
 
-/// All cylinders in an order that a seed draws.
+/// All cylinders in a random order, drawn from a seed.
 fn shuffled_cylinders(seed: u64) -> Vec<u32> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut cylinders: Vec<u32> = (0..CYLINDERS).collect();
@@ -65,7 +66,7 @@ fn shuffled_cylinders(seed: u64) -> Vec<u32> {
     cylinders
 }
 
-/// References of which a share goes to the successor of the one before, and the others by Zipf's law.
+/// References, a share of which goes to the successor of the preceding cylinder. The others are drawn by Zipf's law.
 fn drawn(following: f64, count: usize, seed: u64) -> Result<Vec<u32>, StudyError> {
     let popularity = Popularity::Zipf { exponent: EXPONENT };
     let ranks =
@@ -106,9 +107,9 @@ fn cylinders_of(trace: &[u8], length: Length) -> Result<Vec<u32>, StudyError> {
     }
 }
 
-/// References drawn from a chain: each by the transitions from the one before.
+/// References drawn from a Markov chain, each by the transitions from the preceding cylinder.
 fn generated(chain: &TransitionCounts, count: usize, random: &mut impl Rng) -> Vec<u32> {
-    // Of each cylinder the ones that follow it, with the sum of the counts so far.
+    // For each cylinder, the cylinders that follow it with their cumulative counts.
     let mut next: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
     for ((before, cylinder), times) in chain.pairs() {
         let row = next.entry(before).or_default();
@@ -142,7 +143,7 @@ fn periods(source: ReferenceSource<'_>, length: Length) -> Result<ReferencePerio
     Ok(ReferencePeriods { counted: counted(&first), served })
 }
 
-/// Reads of the references' cylinders at their places.
+/// One read per reference, from the cylinder on which the referenced one was placed.
 struct PlacedReads<'a> {
     references: std::slice::Iter<'a, u32>,
     places: &'a [u32],
@@ -158,7 +159,7 @@ impl Pick for PlacedReads<'_> {
     }
 }
 
-/// Mean times of a reference.
+/// Mean times per reference.
 #[derive(Clone, Copy)]
 struct ArrangedTimes {
     service_ms: f64,
@@ -178,7 +179,7 @@ fn serve(drive: &DriveSpec, references: &[u32], places: &[u32]) -> Result<Arrang
     Ok(ArrangedTimes { service_ms: mean(service), seek_ms: mean(seek) })
 }
 
-/// The times at home, by the organ pipe, and annealed.
+/// The times with all cylinders at home, placed by the organ pipe, and placed by annealing.
 fn arranged(source: ReferenceSource<'_>, length: Length) -> Result<[ArrangedTimes; 3], StudyError> {
     let drive = DriveSpec::parse(DISK, "studies/rearrangement/disk.toml")?;
     let curve = SeekCurve::for_reads(&drive.mechanics.seek, CYLINDERS);
@@ -194,7 +195,7 @@ fn arranged(source: ReferenceSource<'_>, length: Length) -> Result<[ArrangedTime
     ])
 }
 
-/// Runs the sources of references that are at hand.
+/// Runs the available sources of references.
 ///
 /// *Errors:* as of a run.
 pub(super) fn run(setting: &Setting<'_>, trace: Option<&[u8]>) -> Result<Findings, StudyError> {

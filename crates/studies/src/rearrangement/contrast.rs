@@ -1,7 +1,7 @@
 //! s5fs against ext2: how far the arm travels while the files of an aged file system are read.
 //!
-//! Modelled: both on the same disk with the same files, of which some were deleted and others made since; one program that reads the inode
-//! and then the data of each file, a run of adjacent blocks at a time. Not modelled: directories, caches and writes.
+//! Modelled: both file systems on the same disk with the same files, some of which were deleted and replaced by new ones. One program reads
+//! the inode and then the data of each file, one run of adjacent blocks at a time. Not modelled: directories, caches and writes.
 //!
 //! *Source:* R. S. Gray's thesis of 2000, chapter 3 and its Fig. 9.
 
@@ -19,7 +19,7 @@ use headstack_workload::{Closed, Pick};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Bytes of a block, blocks of either file system and bytes of it for each inode. *Source:* the default of ext2; the disk less a margin.
+/// Bytes per block, blocks in each file system, and bytes of disk per inode. *Source:* the default of ext2; the disk less a margin.
 const BLOCK_BYTES: u32 = 1024;
 const BLOCKS: u32 = 640_000;
 const BYTES_PER_INODE: u32 = 4096;
@@ -27,20 +27,20 @@ const BYTES_PER_INODE: u32 = 4096;
 /// Sectors of a block.
 const SECTORS: u64 = 2;
 
-/// Most blocks of a read. *Source:* assumption.
+/// Maximum blocks per read. *Source:* assumption.
 const READ_BLOCKS: usize = 64;
 
 const FILES: u32 = 18_000;
 const DIRECTORIES: u32 = 180;
 
-/// Files deleted and made since the file system was new, for each file that it holds.
+/// Files deleted and created since the file system was new, per file that it holds.
 const AGES: [f64; 5] = [0.0, 1.0, 2.0, 4.0, 8.0];
 
-/// A file system whose files come and go.
+/// A file system in which files are created and deleted.
 trait AgingVolume {
     fn make(&mut self, file: u32, bytes: u64) -> Result<(), StudyError>;
     fn remove(&mut self, file: u32);
-    /// The blocks that reading a file needs, its inode's first.
+    /// The blocks that reading a file needs, starting with the block of its inode.
     fn read_blocks(&self, file: u32) -> Vec<u32>;
 }
 
@@ -122,7 +122,7 @@ fn aged(kind: AgedFileSystem, age: f64) -> Result<Vec<Vec<u32>>, StudyError> {
     let (mut volume, files) = (kind.volume()?, FILES);
     (0..files).try_for_each(|file| volume.make(file, sizes.draw(&mut random) as u64))?;
     for _ in 0..(f64::from(files) * age / 2.0) as u64 {
-        // Two files go before two come, so that the list of free blocks is not a stack with one file on it.
+        // Two files are deleted before two are created, so that the list of free blocks does not act as a stack with one file on it.
         let gone = [(); 2].map(|()| random.random_range(0..files));
         gone.into_iter().for_each(|file| volume.remove(file));
         volume.make(gone[0], sizes.draw(&mut random) as u64)?;
@@ -142,7 +142,7 @@ impl Pick for RunReads {
     }
 }
 
-/// The reads of a file: its inode, then each run of its data.
+/// The reads of one file: its inode, then each run of its data.
 fn reads(blocks: &[u32]) -> Vec<Request> {
     let request = |first: u32, blocks: usize| {
         let sectors = blocks as u32 * SECTORS as u32;
@@ -161,9 +161,9 @@ fn reads(blocks: &[u32]) -> Vec<Request> {
 /// Means over the files of a file system.
 #[derive(Clone, Copy)]
 struct FileTravel {
-    /// Cylinders from the inode to the first block of data.
+    /// Cylinders from the inode to the first data block.
     to_data: f64,
-    /// Cylinders from each block of data to the next, summed over a file.
+    /// Cylinders from each data block to the next, summed over a file.
     within_data: f64,
     reads: f64,
     read_ms: f64,
@@ -194,7 +194,7 @@ fn measure(kind: AgedFileSystem, age: f64) -> Result<FileTravel, StudyError> {
     })
 }
 
-/// Ages both file systems.
+/// Ages both file systems, and measures the reads.
 ///
 /// *Errors:* as of a run.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {

@@ -1,4 +1,4 @@
-//! Copies chosen by a forecast, against the study's method and against an oracle that knows each period in advance and copies in no time.
+//! Copies chosen by a forecast, against the study's method, and against an oracle that knows each period in advance and copies in no time.
 
 use super::loads::{LoadCase, RearrangedLoad, ServerShape};
 use super::seeks::{DISK, SavedSeeks, measure, saved};
@@ -15,7 +15,7 @@ use headstack_sim::Rig;
 use headstack_workload::{Issue, Load, Poll};
 use std::collections::BTreeMap;
 
-/// Periods of a day. *Source:* assumption, chosen before the first run.
+/// Periods per day. *Source:* assumption, chosen before the first run.
 const PERIODS_PER_DAY: f64 = 8.0;
 
 /// Sectors of a block, a track and a cylinder of the study's disk.
@@ -23,7 +23,7 @@ const BLOCK_SECTORS: u64 = 16;
 const TRACK_SECTORS: u64 = 113;
 const CYLINDER_SECTORS: u64 = 904;
 
-/// The variants that a rig knows; the first copies nothing. The last two have short periods.
+/// The variants, as keys of the rig; the first copies nothing. The last two have short periods.
 const VARIANTS: [(&str, &[Key], f64); 5] = [
     ("without", &[("rearrange.least_references", "1000000000")], 1.0),
     ("last day", &[], 1.0),
@@ -32,7 +32,7 @@ const VARIANTS: [(&str, &[Key], f64); 5] = [
     ("forecast by eighth", &[("rearrange.selection", "forecast")], PERIODS_PER_DAY),
 ];
 
-/// A disk whose region holds the hottest blocks of each period from its start on.
+/// The oracle: a disk whose region holds the hottest blocks of each period from the period's start.
 struct PerfectRegion<'a> {
     load: Box<dyn Load + 'a>,
     region: ReservedRegion,
@@ -103,7 +103,7 @@ fn hot_lists(load: &mut dyn Load, period: Nanos) -> Vec<Vec<HotBlock>> {
     lists
 }
 
-/// Mean seek of a request after the first day, and the share of requests that the region served.
+/// Mean seek per request after the first day, and the share of requests served from the region.
 fn oracle(case: &LoadCase, length: Length) -> Result<(f64, f64), StudyError> {
     let drive = DriveSpec::parse(DISK, "studies/rearrangement/disk.toml")?;
     let whole = Rig::from_drive(drive.clone());
@@ -137,7 +137,7 @@ fn oracle(case: &LoadCase, length: Length) -> Result<(f64, f64), StudyError> {
     Ok((seek.as_ms() / f64::from(requests.max(1)), perfect.hits as f64 / perfect.requests.max(1) as f64))
 }
 
-/// The servers that drift, and one whose blocks are all alike.
+/// The servers whose ranks drift, and one whose blocks are all equally popular.
 fn cases() -> [(&'static str, LoadCase); 4] {
     let [steady, slow, quick] =
         [RearrangedLoad::Steady, RearrangedLoad::Slow, RearrangedLoad::Quick].map(LoadCase::study);
@@ -146,7 +146,7 @@ fn cases() -> [(&'static str, LoadCase); 4] {
     [("steady", steady), ("slow", slow), ("quick", quick), ("without skew", even)]
 }
 
-/// A case under each variant, and under the oracle.
+/// A load under each variant, and under the oracle.
 struct ForecastRuns {
     variants: Vec<SavedSeeks>,
     oracle: (f64, f64),

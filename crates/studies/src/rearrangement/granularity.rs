@@ -1,7 +1,7 @@
-//! What is moved: cylinders, files or blocks. The same file server, with the same share of the disk moved by each.
+//! The unit of rearrangement: cylinders, files or blocks. The same file server runs with the same share of the disk moved by each.
 //!
-//! Cylinders are shuffled and files moved (iPcress) at the end of a period, blocks are copied. The time of all moves counts: the server
-//! makes those of files itself, the disk those of blocks between its requests, and those of cylinders are timed alone and added.
+//! At the end of a period, cylinders are shuffled, files are moved (iPcress), or blocks are copied. The time of all moves counts. The
+//! server moves files itself, and the disk copies blocks between its requests; the moves of cylinders are timed separately and added.
 
 use super::Key;
 use super::seeks::DISK;
@@ -18,13 +18,13 @@ use headstack_workload::{Distribution, Issue, Load, Poll, Popularity};
 /// Bytes of a block of the file system, which is also what block rearrangement copies.
 const BLOCK_BYTES: u32 = 4096;
 
-/// Blocks of the file system: the disk less the largest region of block rearrangement.
+/// Blocks of the file system: the disk without the largest region of block rearrangement.
 const FILE_SYSTEM_BLOCKS: u64 = 156_000;
 
 /// Blocks of the disk.
 const DISK_BLOCKS: u64 = CYLINDERS as u64 * CYLINDER_SECTORS / 8;
 
-/// Shares of the disk that are moved, in parts per thousand; rows are judged at one of them.
+/// Shares of the disk that are moved, per thousand; rows are judged at one of them.
 const SHARES: [u64; 4] = [5, 10, 20, 40];
 const JUDGED_SHARE: u64 = 20;
 
@@ -39,7 +39,7 @@ const FILE_SIZES: [(f64, f64); 7] = [
     (1_048_576.0, 0.3),
 ];
 
-/// What is moved.
+/// The unit of rearrangement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MovedUnit {
     Cylinder,
@@ -59,7 +59,7 @@ impl MovedUnit {
     }
 }
 
-/// A unit and the share of the disk, or nothing moved.
+/// A unit and the share of the disk, or `None` where nothing is moved.
 type MovedShare = Option<(MovedUnit, u64)>;
 
 /// The sizes of files.
@@ -67,8 +67,8 @@ pub(super) fn file_sizes() -> Distribution<f64> {
     Distribution::Empirical(FILE_SIZES.to_vec())
 }
 
-/// The server: all but what is moved. *Source:* the exponent is the one that fits the week; the others are assumptions, chosen before the
-/// first run.
+/// The server, without the unit that is moved. *Source:* the exponent is the one that fits the week's trace; the others are assumptions,
+/// chosen before the first run.
 fn server() -> FileServerShape {
     FileServerShape {
         files: 18_000,
@@ -88,7 +88,7 @@ fn server() -> FileServerShape {
     }
 }
 
-/// The server behind cylinders of which the hottest are shuffled at the end of each period.
+/// The server on a disk whose hottest cylinders are shuffled at the end of each period.
 struct ShuffledServer {
     server: FileServer,
     shuffle: CylinderShuffle,
@@ -105,7 +105,7 @@ impl ShuffledServer {
         let home = (request.lbn.0 / CYLINDER_SECTORS) as u32;
         self.shuffle.observe(home);
         let lbn = cylinder_start(self.shuffle.place_of(home)) + request.lbn.0 % CYLINDER_SECTORS;
-        // A request that crosses the end of its cylinder is served in one piece at the place of its first sector.
+        // A request that crosses the end of its cylinder is served in one piece at the new place of its first sector.
         let last = cylinder_start(CYLINDERS).0 - u64::from(request.sectors);
         Request { lbn: Lbn(lbn.0.min(last)), ..request }
     }
@@ -128,11 +128,11 @@ impl Load for ShuffledServer {
 #[derive(Clone, Copy, Debug)]
 struct ServedFiles {
     per_second: f64,
-    /// Seek time of an access, without those of moves.
+    /// Seek time per access, without that of moves.
     seek_ms: f64,
-    /// Requests of an access.
+    /// Requests per access.
     requests: f64,
-    /// Share of the time that moves take.
+    /// Share of the time spent on moves.
     moving: f64,
 }
 
@@ -195,7 +195,7 @@ fn measure(moved: MovedShare, mut shape: FileServerShape) -> Result<ServedFiles,
     })
 }
 
-/// Seconds that all moves take.
+/// Seconds for all moves.
 fn moving_s(
     unit: Option<MovedUnit>,
     load: &ShuffledServer,
@@ -205,7 +205,7 @@ fn moving_s(
     match unit {
         None => Ok(0.0),
         Some(MovedUnit::Cylinder) => {
-            // A last shuffle at the end of the run serves no request.
+            // A shuffle at the end of the run would serve no request.
             load.moves.iter().take(periods as usize - 1).map(|moves| time_of_moves(moves)).sum()
         }
         Some(MovedUnit::File) => Ok(load.server.relocations().iter().map(|moved| moved.time.as_secs()).sum()),
@@ -213,7 +213,7 @@ fn moving_s(
     }
 }
 
-/// Runs the server with each unit and share.
+/// Runs the server with each unit and each share.
 ///
 /// *Errors:* as of a run.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
@@ -250,7 +250,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings::new(measured, [section]))
 }
 
-/// Servers with something changed. Nothing here is judged.
+/// Servers with one parameter changed. None of these is judged.
 fn changed_servers() -> [(&'static str, FileServerShape); 6] {
     let study = server();
     let in_memory = FileServerShape { holds_metadata: true, ..study.clone() };
@@ -272,7 +272,7 @@ fn changed_servers() -> [(&'static str, FileServerShape); 6] {
     ]
 }
 
-/// What each unit gains at the share of the rows on servers with something changed.
+/// What each unit gains on the changed servers, at the share at which rows are judged.
 fn trials(setting: &Setting<'_>) -> Result<Table, StudyError> {
     let units = [None].into_iter().chain(MovedUnit::ALL.map(|unit| Some((unit, JUDGED_SHARE))));
     let servers = changed_servers();

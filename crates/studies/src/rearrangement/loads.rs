@@ -10,7 +10,7 @@ use headstack_workload::{
 /// The trace of the week: HP workstation, part of DiskSim's examples.
 pub(super) const WEEK_FILE: &str = "ajw.1week.srt";
 
-/// The drives of the week's rig: one for each device of the trace. The first is device 0, which has 95 % of the requests.
+/// The drives of the week's rig, one per device of the trace. The first is device 0, which receives 95 % of the requests.
 pub(super) const WEEK_DRIVES: u32 = 2;
 
 /// Sectors of a block of 8 KiB.
@@ -41,7 +41,7 @@ impl RearrangedLoad {
         self == RearrangedLoad::Week
     }
 
-    /// The file of the load's trace, if it has one and that was handed in.
+    /// The name of the load's trace file, if the load has one and the file was handed in.
     pub(super) fn trace(self, setting: &Setting<'_>) -> Result<Option<Vec<u8>>, StudyError> {
         if !self.is_trace() {
             return Ok(None);
@@ -55,7 +55,8 @@ impl RearrangedLoad {
         Ok(Some(bytes))
     }
 
-    /// Rate at which ranks change, per day, and share of reads. After a day the share exp(-rate) still has its rank: 98, 80 and 30 %.
+    /// Rate at which ranks change, per day, and the share of reads. After a day, the share exp(-rate) of the blocks still has its rank: 98,
+    /// 80 and 30 %.
     fn change_and_reads(self) -> (f64, f64) {
         match self {
             RearrangedLoad::Steady => (0.0202, 0.9),
@@ -68,9 +69,9 @@ impl RearrangedLoad {
 /// What the file servers have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServerShape {
-    /// Zipf's exponent; 0 for blocks that are all alike.
+    /// Zipf's exponent; 0 makes all blocks equally popular.
     pub(super) exponent: f64,
-    /// One block in this many is used; the used ones are evenly spread over the disk.
+    /// One block in this many is in use; the used blocks are evenly spread over the disk.
     pub(super) spread: u64,
     /// Mean time between requests.
     pub(super) gap_ms: f64,
@@ -84,7 +85,7 @@ impl ServerShape {
         ServerShape { exponent: 0.98, spread: 1, gap_ms: 32.0, day_requests: 100_000 };
 }
 
-/// A load with the shape of its requests, if it has no trace.
+/// A load, with the shape of its requests if it has no trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadCase {
     pub(super) load: RearrangedLoad,
@@ -96,7 +97,7 @@ impl LoadCase {
         LoadCase { load, shape: ServerShape::STUDY }
     }
 
-    /// Length of a day in seconds of the load's time.
+    /// Length of a day, in seconds of the load's time.
     pub(super) fn day_s(&self) -> f64 {
         if self.load.is_trace() {
             return 86_400.0;
@@ -128,7 +129,7 @@ impl LoadCase {
         Ok(Box::new(Open::from_pick(self.blocks(volumes)?, &gaps, requests, 2)?))
     }
 
-    /// The requests of a server from this many clients, each of which waits for its answer.
+    /// The requests of a server with this many clients, each of which waits for its answer.
     pub(super) fn closed(
         &self,
         volumes: &[VolumeInfo],
@@ -156,7 +157,7 @@ impl LoadCase {
     }
 }
 
-/// Requests to blocks at the start of a disk, moved apart so that they cover it evenly.
+/// Requests to blocks at the start of a disk, spread out so that they cover the disk evenly.
 pub(super) struct SpreadBlocks {
     blocks: Drifting,
     spread: u64,

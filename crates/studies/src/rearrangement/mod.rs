@@ -1,7 +1,7 @@
 //! Adaptive block rearrangement: seek time saved by load, placement, counters and order.
 //!
-//! Modelled: analyzer, arranger, hot block table and region in the middle of a disk without zones, on a week of an HP workstation and on
-//! loads that drift; the place of the region on a disk with zones; orders on long queues; a drive of 2020, alone and behind RAID-5. Not
+//! Modelled: analyzer, arranger, hot block table and region in the middle of a disk without zones, under a week of an HP workstation and
+//! under loads that drift; the place of the region on a zoned disk; orders on long queues; a drive of 2020, alone and behind RAID-5. Not
 //! modelled: the study's four traces, which cannot be obtained, and its file systems.
 //! *Source:* R. S. Gray, "A study of disk performance optimization" (thesis, 2000), chapter 4, on S. Akyürek, K. Salem, "Adaptive block
 //! rearrangement" (ACM TOCS 13(2), 1995).
@@ -36,10 +36,10 @@ pub(crate) const STUDY: Study = Study {
 /// Blocks of the region: 1.2 % of the disk. *Source:* assumption; the study says "a small percentage".
 pub(super) const BLOCKS: u32 = 1000;
 
-/// A key of a rig and its value.
+/// A key of a rig, and its value.
 pub(super) type Key = (&'static str, &'static str);
 
-/// The variants of each load; the first copies nothing.
+/// The variants of each load, as keys of the rig; the first copies nothing.
 const VARIANTS: [(&str, &[Key]); 5] = [
     ("without", &[("rearrange.least_references", "1000000000")]),
     ("organ pipe", &[]),
@@ -50,8 +50,8 @@ const VARIANTS: [(&str, &[Key]); 5] = [
 
 const EXACT: (&str, &[Key]) = ("exact counters", &[("rearrange.replacement", "exact")]);
 
-/// The study's orders degrade to FCFS where one request waits, so their arm does not go to the edges of the disk without a request. The
-/// last two go there and are not judged.
+/// The orders. The study's orders degrade to FCFS where one request waits, so its SCAN does not move the arm to the edges of the disk
+/// without a request. The last two here do, and are not judged.
 const ORDERS: [(&str, &[Key]); 4] = [
     ("scan", &[("drive.queue.order", "look")]),
     ("c-scan", &[("drive.queue.order", "c-look")]),
@@ -59,7 +59,7 @@ const ORDERS: [(&str, &[Key]); 4] = [
     ("c-scan to the edges", &[("drive.queue.order", "c-scan")]),
 ];
 
-/// Of these, the orders that are judged.
+/// The number of orders that are judged: the first ones of the list.
 const JUDGED_ORDERS: usize = 2;
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {

@@ -1,7 +1,8 @@
-//! Rearrangement on a drive of 2020, with a cache of 512 MB and a media cache, and behind RAID-5 of five such drives: what is left of the gain?
+//! Rearrangement on a drive of 2020 with a cache of 512 MB and a media cache, alone and behind RAID-5 of five such drives: how much of the
+//! gain remains?
 //!
-//! The blocks of the load `steady`, as many as on the study's disk, spread evenly over the whole volume. All requests that are measured come
-//! after the copies of the first period and before those of the second.
+//! The load uses as many blocks as `steady` does on the study's disk, spread evenly over the whole volume. All measured requests come after
+//! the copies of the first period and before those of the second.
 //! *Assumption:* 80,000 blocks in use, as on the study's disk, so that only the drive differs.
 
 use super::BLOCKS;
@@ -14,7 +15,8 @@ use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::{Nanos, drives};
 use headstack_sim::Rig;
 
-/// Western Digital Ultrastar DC HC570, 22 TB: 512 MB of cache, writes in it, a media cache, NCQ of 32 with an order that knows rotation.
+/// Western Digital Ultrastar DC HC570, 22 TB: a cache of 512 MB that also holds writes, a media cache, and 32 tags of NCQ with an order
+/// that knows rotation.
 const DRIVE: &str = "ultrastar-hc570";
 
 /// Blocks in use.
@@ -23,7 +25,7 @@ const USED_BLOCKS: u64 = 80_000;
 /// Requests outstanding.
 const QUEUES: [u32; 4] = [1, 4, 16, 64];
 
-/// Those of the short form, at which the rows are judged.
+/// The queue depths of the short form, at which the rows are judged.
 const JUDGED_QUEUES: [u32; 2] = [1, 64];
 
 /// A volume and the share of reads.
@@ -76,13 +78,13 @@ struct ModernTimes {
     /// Time from one completion to the next.
     io_ms: f64,
     response_ms: f64,
-    /// Share of the requests after the copies that only copies served.
+    /// Share of the requests after the copies that were served from copies alone.
     hits: f64,
     /// When the last of the requests that the analyzer counts completed.
     counted_s: f64,
 }
 
-/// Runs a volume at a queue: without copies if there is no period.
+/// Runs a volume at a queue depth; without a period, nothing is copied.
 fn times(
     volume: &ModernVolume,
     queue: u32,
@@ -109,7 +111,7 @@ fn times(
     })
 }
 
-/// A volume at a queue without copies and with them.
+/// A volume at a queue depth, without copies and with them.
 struct ModernRuns {
     volume: &'static ModernVolume,
     queue: u32,
@@ -118,7 +120,7 @@ struct ModernRuns {
 }
 
 impl ModernRuns {
-    /// Share of the time of a request that copies save, in percent.
+    /// The time per request that copies save, in percent.
     fn saved(&self) -> f64 {
         share_saved(self.copied.io_ms, self.plain.io_ms)
     }
@@ -126,12 +128,12 @@ impl ModernRuns {
 
 fn pair(volume: &'static ModernVolume, queue: u32, counted: u64) -> Result<ModernRuns, StudyError> {
     let plain = times(volume, queue, None, counted)?;
-    // The period ends with the last counted request, as the runs are the same until then.
+    // The period ends with the last counted request: until then both runs are the same.
     let copied = times(volume, queue, Some(plain.counted_s.max(1.0)), counted)?;
     Ok(ModernRuns { volume, queue, plain, copied })
 }
 
-/// Runs all volumes at all queues.
+/// Runs all volumes at all queue depths.
 ///
 /// *Errors:* as of a run.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {

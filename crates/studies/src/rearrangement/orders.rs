@@ -1,6 +1,6 @@
-//! Rearrangement under orders that know LBNs, and under orders that know rotation, on queues of constant length: are their gains additive?
+//! Rearrangement under orders that know LBNs and orders that know rotation, on queues of constant length: do their gains add up?
 //!
-//! All requests that are measured come after the copies of the first period and before those of the second.
+//! All measured requests come after the copies of the first period and before those of the second.
 
 use super::loads::{LoadCase, RearrangedLoad};
 use super::seeks::DISK;
@@ -12,19 +12,19 @@ use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Nanos};
 use headstack_sim::Rig;
 
-/// WSTF's longest response is what the study `scheduling` has: max(4 s, 60 ms for each request), which is 4 s here.
+/// WSTF with the longest response of the study `scheduling`: max(4 s, 60 ms per request), which is 4 s here.
 const QUEUE_ORDERS: [&str; 4] = ["fcfs", "c-look", "sptf", "wstf(4000)"];
 
 /// Requests outstanding.
 const QUEUES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Those of the short form.
+/// The queue lengths of the short form.
 const QUICK_QUEUES: [u32; 3] = [1, 8, 64];
 
 /// The longest queue, at which the rows are judged.
 const LONGEST: u32 = 64;
 
-/// Copies in flight, so that a long queue does not draw the copying out.
+/// Copies in flight: enough that copying ends soon on a long queue, too.
 const PARALLEL_COPIES: Key = ("rearrange.parallel_copies", "64");
 
 /// Means of the measured requests.
@@ -41,7 +41,7 @@ struct QueueTimes {
 /// An order on a queue.
 type QueueCase = (&'static str, u32);
 
-/// Runs a case: without copies if there is no period.
+/// Runs a case; without a period, nothing is copied.
 fn queue_times(
     (order, queue): QueueCase,
     period_s: Option<f64>,
@@ -90,7 +90,7 @@ impl QueueRuns {
 
 fn pair(case: QueueCase, counted: u64) -> Result<QueueRuns, StudyError> {
     let plain = queue_times(case, None, counted)?;
-    // The period ends with the last counted request, as the runs are the same until then.
+    // The period ends with the last counted request: until then both runs are the same.
     Ok(QueueRuns { case, plain, copied: queue_times(case, Some(plain.counted_s), counted)? })
 }
 

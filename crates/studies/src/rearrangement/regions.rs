@@ -1,4 +1,4 @@
-//! Where the region of hot blocks belongs on a zoned disk: toward the middle seeks are shorter, toward the outer edge transfers are.
+//! Where the region of hot blocks should lie on a zoned disk: near the middle, seeks are shorter; near the outer edge, transfers are.
 //!
 //! Modelled: one request at a time; a share of the requests goes to the region, the others evenly over the disk. Not modelled: counting
 //! and copying.
@@ -15,14 +15,15 @@ use rand_pcg::Pcg64Mcg;
 
 const ZONED_DISK: &str = include_str!("../../studies/rearrangement/zoned.toml");
 
-/// Centres of the region in percent of the stroke from the outer edge. The edges are as near as the region permits.
+/// Centres of the region, in percent of the stroke from the outer edge. At both ends the region lies as near to the edge as its size
+/// permits.
 const CENTRES: [f64; 15] =
     [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 80.0, 100.0];
 
 /// The middle cylinder among the centres.
 const MIDDLE: usize = 10;
 
-/// Centres on either side of the lowest one to which the parabola is fitted.
+/// Number of centres on either side of the lowest one to which the parabola is fitted.
 const FITTED: usize = 3;
 
 /// Sizes of requests, in sectors, with their names.
@@ -31,13 +32,13 @@ const SIZES: [(&str, u32); 4] = [("4 KiB", 8), ("64 KiB", 128), ("256 KiB", 512)
 /// Shares of the requests that go to the region, in percent. Rows are judged at the first. *Source:* assumption, near the week's 63 %.
 const HOT_PERCENT: [u32; 3] = [71, 50, 90];
 
-/// The region is one part in this many of the disk's sectors. *Source:* assumption; the study's is 1.2 %.
+/// The region is the disk's sectors divided by this. *Source:* assumption; the study's is 1.2 %.
 const REGION_PART: u64 = 100;
 
-/// Requests begin at multiples of these sectors.
+/// Requests begin at multiples of this number of sectors.
 const ALIGNMENT: u64 = 8;
 
-/// Requests of which a share goes to the region.
+/// Requests, a share of which goes to the region.
 struct HotMix {
     random: Pcg64Mcg,
     hot: Region,
@@ -48,7 +49,7 @@ struct HotMix {
 
 impl Pick for HotMix {
     fn pick(&mut self, _now: Instant) -> Request {
-        // The same two draws whatever the region, so that runs differ by its place alone.
+        // Each request draws the same two numbers wherever the region is, so that runs differ by its place alone.
         let is_hot = self.random.random_range(0.0..1.0) < self.hot_share;
         let place = self.random.random_range(0.0..1.0);
         let region = if is_hot { self.hot } else { self.disk };
@@ -72,7 +73,7 @@ fn first_of(geometry: &Geometry, sectors: u64, cylinder: u32) -> u64 {
     low
 }
 
-/// The region around a place of the stroke, as near as the disk's edges permit.
+/// The region with its centre at a place of the stroke, moved as far as the disk's edges require.
 fn region_around(spec: &DriveSpec, geometry: &Geometry, percent: f64) -> Region {
     let sectors = spec.capacity_sectors;
     let cylinder = (f64::from(spec.geometry.cylinders - 1) * percent / 100.0) as u32;
@@ -81,7 +82,7 @@ fn region_around(spec: &DriveSpec, geometry: &Geometry, percent: f64) -> Region 
     Region { first: Lbn(first / ALIGNMENT * ALIGNMENT), sectors: length }
 }
 
-/// A share of hot requests, the index of a size and that of a centre.
+/// A share of hot requests, the index of a size, and the index of a centre.
 type RegionCase = (u32, usize, usize);
 
 /// Mean service time of a request.
@@ -127,19 +128,19 @@ impl RegionSweep {
         CENTRES[lowest] + vertex(&points).unwrap_or(0.0)
     }
 
-    /// What a centre costs more than the lowest one, in percent.
+    /// By how much a centre is slower than the best one, in percent.
     fn more_percent(&self, centre: usize) -> f64 {
         100.0 * (self.service_ms[centre] / self.service_ms[self.lowest()] - 1.0)
     }
 }
 
-/// Where the least-squares parabola through points is lowest; `None` where it has no lowest point.
+/// The minimum of the least-squares parabola through points; `None` where it has no minimum.
 fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     let sum = |power: i32| points.iter().map(|(x, _)| x.powi(power)).sum::<f64>();
     let with_y = |power: i32| points.iter().map(|(x, y)| x.powi(power) * y).sum::<f64>();
     let [n, s1, s2, s3, s4] = [0, 1, 2, 3, 4].map(sum);
     let [t0, t1, t2] = [0, 1, 2].map(with_y);
-    // Cramer's rule; the common determinant drops out of the ratio, but for its sign.
+    // Cramer's rule. The common determinant cancels in the ratio; only its sign matters.
     let determinant = n * (s2 * s4 - s3 * s3) - s1 * (s1 * s4 - s3 * s2) + s2 * (s1 * s3 - s2 * s2);
     let linear = n * (t1 * s4 - s3 * t2) - t0 * (s1 * s4 - s3 * s2) + s2 * (s1 * t2 - t1 * s2);
     let square = n * (s2 * t2 - t1 * s3) - s1 * (s1 * t2 - t1 * s2) + t0 * (s1 * s3 - s2 * s2);

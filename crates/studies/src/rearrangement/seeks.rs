@@ -1,4 +1,4 @@
-//! A run with rearrangement, and what it shows of seeks.
+//! A run with rearrangement, and its seek times.
 
 use super::BLOCKS;
 use super::loads::{LoadCase, WEEK_DRIVES};
@@ -19,21 +19,21 @@ const BLOCK_SECTORS: u64 = 16;
 /// Figures of the days after the first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SavedSeeks {
-    /// Mean seek of a request.
+    /// Mean seek per request.
     pub(super) seek_ms: f64,
     /// Share of the requests that copies served.
     pub(super) hits: f64,
     /// Mean response.
     pub(super) response_ms: f64,
-    /// Share of the run in which the arm copied.
+    /// Share of the run in which the arm was busy with copies.
     pub(super) copying: f64,
-    /// Requests that wait or are served, averaged over time.
+    /// Mean number of requests waiting or in service.
     pub(super) mean_queue: f64,
-    /// Mean share of the references of a day's hot list that the last day's lacks.
+    /// Mean share of the references of a day's hot list that go to blocks missing from the previous day's list.
     pub(super) drift: f64,
 }
 
-/// Seek time that a run saves against another, in percent.
+/// Seek time that one run saves against another, in percent.
 pub(super) fn saved(of: &SavedSeeks, plain: &SavedSeeks) -> f64 {
     100.0 * (1.0 - of.seek_ms / plain.seek_ms)
 }
@@ -48,7 +48,7 @@ struct VolumeWatch {
     drifts: Vec<f64>,
 }
 
-/// Runs a load with these keys of the rig set.
+/// Runs a load on the rig with these keys set.
 ///
 /// *Errors:* the rig or the load is invalid.
 pub(super) fn measure(
@@ -63,7 +63,7 @@ pub(super) fn measure(
     }
     rig.set("rearrange.blocks", &BLOCKS.to_string())?;
     rig.set("rearrange.period_s", &case.day_s().to_string())?;
-    // A loaded file server has no idle time, and the study's copies were made at once at the end of a day.
+    // A loaded file server has no idle time, and the study made its copies at once at the end of a day.
     rig.set("rearrange.when", "at-once")?;
     keys.iter().try_for_each(|(key, value)| rig.set(key, value))?;
     let (mut engine, volumes) = (rig.build(1)?, rig.volumes());
@@ -123,7 +123,7 @@ fn figures(activity: &RearrangeActivity, watch: VolumeWatch, end: Instant) -> Sa
     }
 }
 
-/// Spearman's rank correlation of pairs; `None` of fewer than two.
+/// Spearman's rank correlation of pairs; `None` for fewer than two pairs.
 pub(super) fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let ranks = |pick: fn(&(f64, f64)) -> f64| -> Vec<f64> {
         let rank = |pair: &(f64, f64)| pairs.iter().filter(|other| pick(other) < pick(pair)).count() as f64;

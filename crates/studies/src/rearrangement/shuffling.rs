@@ -1,7 +1,7 @@
 //! Cylinder shuffling on the same loads: whole cylinders in the order of the organ pipe, and what moving them costs.
 //!
-//! A request that crosses the end of its cylinder is served in one piece at the place of its first sector. Requests during a move are not
-//! modelled: a move is timed alone.
+//! A request that crosses the end of its cylinder is served in one piece at the new place of its first sector. Requests during a move are
+//! not modelled: the moves are timed on a disk without other requests.
 
 use super::loads::{LoadCase, RearrangedLoad, WEEK_DRIVES};
 use super::seeks::{DISK, LEAST_REQUESTS};
@@ -19,14 +19,14 @@ const TRACK_SECTORS: u64 = 113;
 pub(super) const CYLINDERS: u32 = 1449;
 pub(super) const CYLINDER_SECTORS: u64 = TRACKS * TRACK_SECTORS;
 
-/// The counts by which cylinders are shuffled at the end of a day.
+/// The reference counts by which cylinders are shuffled at the end of a day.
 #[derive(Clone, Copy)]
 enum ShuffleCounts<'a> {
-    /// None: nothing moves.
+    /// None: no cylinder moves.
     Never,
-    /// Those of the day.
+    /// The counts of the day that ends.
     Past,
-    /// Those of the next day, which only this study can know.
+    /// The counts of the next day, which only a simulation can know in advance.
     Next(&'a [Vec<u64>]),
 }
 
@@ -115,9 +115,9 @@ struct ShuffledSeeks {
     seek_ms: f64,
     service_ms: f64,
     zero_share: f64,
-    /// Cylinders that are moved at the end of a day.
+    /// Cylinders moved at the end of a day.
     moved: f64,
-    /// Time of these moves.
+    /// Time of these moves, in seconds.
     move_s: f64,
     requests_per_day: f64,
     days: Vec<Vec<u64>>,
@@ -187,7 +187,7 @@ fn means(days: &[DaySums], load: ShuffledLoad<'_>) -> Result<ShuffledSeeks, Stud
     })
 }
 
-/// Seconds that a disk without other requests needs for some moves, a track at a time.
+/// Seconds that a disk without other requests needs for a number of moves, one track at a time.
 pub(super) fn time_of_moves(moves: &[CylinderMove]) -> Result<f64, StudyError> {
     let mut engine = rig(RearrangedLoad::Steady)?.build(1)?;
     let mut inbox = Inbox::default();
@@ -206,7 +206,7 @@ pub(super) fn time_of_moves(moves: &[CylinderMove]) -> Result<f64, StudyError> {
     Ok(engine.now().as_secs())
 }
 
-/// Runs the loads that are at hand: each with its trace, and with the seek time that block rearrangement saves.
+/// Runs the available loads, each with its trace and with the seek time that block rearrangement saves.
 ///
 /// *Errors:* as of a run.
 pub(super) fn run(
@@ -242,7 +242,7 @@ pub(super) fn run(
     Ok(Findings::new(measured, [Section::new("Cylinder shuffling").with_table(table)]))
 }
 
-/// What a run saves of a time without moves, in percent.
+/// The time that a run saves against a time without moves, in percent.
 pub(super) fn share_saved(run: f64, plain: f64) -> f64 {
     100.0 * (1.0 - run / plain)
 }

@@ -1,4 +1,4 @@
-//! What moves the rows that are off: the same loads with one thing changed. Nothing here is judged.
+//! The rows that are off, run again with one parameter changed, to find what they depend on. Nothing here is judged.
 
 use super::loads::{LoadCase, RearrangedLoad, ServerShape};
 use super::seeks::{SavedSeeks, measure, saved};
@@ -95,7 +95,7 @@ pub(super) fn section(setting: &Setting<'_>) -> Result<Section, StudyError> {
     }
     let seeks = setting.map(&runs, |(case, keys)| {
         let keys: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        // Half as many days: their first is the only one that differs.
+        // The quick form has half as many days. Only the first day differs from the others.
         measure(case, None, &keys, Length::Quick)
     })?;
     let columns = [

@@ -1,8 +1,8 @@
-//! The requests that are measured: after the copies of the first period, and before those of the second.
+//! The window of measured requests: after the copies of the first period, and before those of the second.
 
 use headstack_model::{Instant, Nanos};
 
-/// Counts completions, and says which are measured.
+/// Counts completions and tells which of them are measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MeasuredWindow {
     /// Requests that the analyzer counts.
@@ -20,7 +20,7 @@ pub(super) struct MeasuredWindow {
 
 impl MeasuredWindow {
     pub(super) fn new(counted: u64) -> MeasuredWindow {
-        // Copying takes fewer requests than a third of those counted.
+        // Three tenths of the counted number of requests are left for copying.
         let (from, to) = (counted * 13 / 10, counted * 18 / 10);
         let (begin, end) = (Instant::ZERO, Instant::ZERO);
         MeasuredWindow { counted, from, to, met: 0, begin, end, counted_s: 0.0 }
@@ -42,7 +42,7 @@ impl MeasuredWindow {
         is_measured
     }
 
-    /// A sum over the measured requests as the mean of one.
+    /// A sum over the measured requests, divided by their number.
     pub(super) fn mean_ms(&self, sum: Nanos) -> f64 {
         sum.as_ms() / (self.to - self.from) as f64
     }

@@ -1,7 +1,7 @@
 //! The Fujitsu Eagle: every order on queues of 1 to 1,000.
 //!
-//! The shipped drive is the studies' drive: 840 cylinders of 20 tracks of 67 sectors, 3,600 rpm and the seek curve of the
-//! check. The check has no overheads, so that the head switch, which the drive file assumes to take 0.2 ms, takes none here.
+//! The shipped drive is that of the studies: 840 cylinders of 20 tracks of 67 sectors, 3,600 rpm, and the seek curve of the check. The
+//! check has no overheads. The drive file assumes a head switch of 0.2 ms, which is therefore set to zero here.
 
 use super::queue::{self, Case, Grid, OrderTimes, PUBLISHED};
 use super::show;
@@ -10,16 +10,16 @@ use crate::report::{Axis, Chart, Draw, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, drives};
 
-/// What FCFS takes for a request, rounded; the unit in which WSTF's longest allowed response is varied.
+/// Time per request under FCFS, rounded; WSTF's longest allowed response is varied in multiples of it.
 const TURN_MS: u32 = 30;
 
-/// Queues of the check's table.
+/// Queue lengths of the check's table.
 const CHECKED: [u32; 4] = [1, 10, 100, 500];
 
-/// Queues over which the longest response allowed by WSTF is varied; the short form has only the first.
+/// Queue lengths at which the longest response allowed by WSTF is varied; the short form has only the first.
 const WEIGHED: [u32; 3] = [100, 10, 1000];
 
-/// The longest response allowed, in eighths of the time that FCFS takes for the queue.
+/// The longest allowed response, in eighths of the time in which FCFS serves the whole queue.
 const ALLOWED: [u32; 15] = [1, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 64, 128, 256];
 
 /// Mean seek and mean latency of the Seagate Medalist Pro in ms, from the thesis's table 3.
@@ -33,7 +33,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings { measured: measure(&grid), sections: vec![orders(setting, &grid), weights.section()] })
 }
 
-/// The longest response that the check's WSTF allows on a queue of this length, in ms: 60 for each request, and no less than 4,000.
+/// The longest response that the check's WSTF allows on a queue of this length, in ms: 60 per request, and at least 4,000.
 fn checked_weight_ms(length: u32) -> u32 {
     (60 * length).max(4000)
 }
@@ -101,7 +101,7 @@ fn orders(setting: &Setting<'_>, grid: &Grid) -> Section {
         .with_tables(show::tables(grid, queue::lengths(setting)))
 }
 
-/// How far our mean times are off those of the check.
+/// Difference between our mean times and those of the check, in percent.
 fn differences(setting: &Setting<'_>, grid: &Grid) -> Chart {
     let lines = PUBLISHED.iter().enumerate().map(|(family, (order, _))| {
         let point = |length: &u32| {
@@ -121,7 +121,7 @@ fn differences(setting: &Setting<'_>, grid: &Grid) -> Chart {
     Chart::new("Mean time an I/O, off the check's", show::queue_axis(), Axis::linear("%"), lines)
 }
 
-/// A longest response allowed by WSTF, and what came of it.
+/// A longest response allowed to WSTF, and the results.
 struct Weight {
     length: u32,
     allowed_s: f64,
@@ -129,7 +129,7 @@ struct Weight {
     loss_percent: f64,
 }
 
-/// What WSTF loses, and which response it then keeps to, over the longest response allowed.
+/// The throughput that WSTF loses and the longest response that results, over the longest response allowed.
 struct Weights(Vec<Weight>);
 
 impl Weights {

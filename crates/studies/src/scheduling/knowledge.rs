@@ -1,7 +1,7 @@
-//! What knowledge of the mapping and of the cache is worth, on the drive of 1994 on which it was asked.
+//! The value of knowing the mapping and the cache, on the drive of the 1994 study that asked this.
 //!
-//! The traces that Worthington, Ganger and Patt took are not public; their findings are held against random reads and
-//! against readers of short runs, whose requests come without waiting for each other.
+//! The traces of Worthington, Ganger and Patt are not public. Their findings are compared with random reads and with readers of short runs,
+//! whose requests arrive without waiting for each other.
 
 use super::queue::{Case, Grid};
 use super::zoned::{MAPPED, saved};
@@ -14,38 +14,38 @@ use headstack_sim::DeviceOptions;
 use headstack_workload::process::{Processes, SyntheticSpec};
 use headstack_workload::{Distribution, VolumeInfo};
 
-/// The drive of the study, and of the validation of its simulator.
+/// The drive of the study, with which its authors also validated their simulator.
 const DRIVE: &str = "hp-c2247a";
 
-/// Queues over which the mapping is judged.
+/// Queue lengths at which knowledge of the mapping is judged.
 const LENGTHS: [u32; 2] = [10, 100];
 
-/// The orders that only reduce seeks, as that study compares them: by LBN, C-LOOK first, and by cylinder.
+/// The orders that only reduce seeks, as that study compares them: by LBN, starting with C-LOOK, and by cylinder.
 const BY_LBN: [&str; 3] = ["c-look", "look-lbn", "sstf-lbn"];
 const BY_CYLINDER: [&str; 1] = ["vr"];
 
-/// Those that know more.
+/// The orders that know more.
 const BY_POSITION: [&str; 3] = ["sptf", "spctf", "aspctf"];
 
-/// All that are run.
+/// All orders that are run.
 fn orders() -> impl Iterator<Item = &'static str> {
     ["fcfs"].into_iter().chain(BY_LBN).chain(BY_CYLINDER).chain(BY_POSITION)
 }
 
-/// Requests a second, and the rate that is judged.
+/// Arrival rates in requests per second, and the one that is judged.
 const RATES: [u32; 5] = [20, 40, 60, 80, 100];
 const JUDGED: u32 = 60;
 
-/// Requests of a run that count, and those before.
+/// Requests of a run that count, and warm-up requests before them.
 const COUNT: u64 = 100_000;
 const WARM_UP: u64 = 2_000;
 
-/// How many read, in requests of how many blocks, and which share of these continues the last.
+/// Number of readers, blocks per request, and the share of the requests that continue the reader's last one.
 const READERS: u32 = 8;
 const SECTORS: u32 = 16;
 const SEQUENTIAL: f64 = 0.75;
 
-/// From a request to the one that continues it.
+/// Time from a request to the one that continues it.
 const STEP: Nanos = Nanos(1_000_000);
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
@@ -116,7 +116,7 @@ impl Readers {
     }
 }
 
-/// Readers that ask `rate` times a second together.
+/// Readers that together issue `rate` requests per second.
 fn readers(rate: u32) -> SyntheticSpec {
     let each = f64::from(READERS) * 1e3 / f64::from(rate);
     let gap_ms = (each - SEQUENTIAL * STEP.as_ms()) / (1.0 - SEQUENTIAL);

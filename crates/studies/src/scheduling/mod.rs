@@ -1,4 +1,4 @@
-//! The order of requests: what it is worth over the length of the queue, on a drive of 1985 and on one of 2020.
+//! The order of requests: its gain by queue length, on a drive of 1985 and on one of 2020.
 //!
 //! Three parts: every order on the Fujitsu Eagle, compared with Gray's study, Seltzer, Chen and Ousterhout (USENIX 1990) and an
 //! independent check of both; the same on an Exos X16; and what Worthington, Ganger and Patt (SIGMETRICS 1994) found about

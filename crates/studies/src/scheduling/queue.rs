@@ -1,8 +1,8 @@
-//! A queue that is always as long: random 4 KiB reads, and what an order makes of them.
+//! A queue of constant length: random 4 KiB reads, under each order.
 //!
-//! A queue of Q is what the order chooses from: whatever it takes is replaced at once, so that Q requests wait while one
-//! is served, and Q + 1 are outstanding. That is how the studies have it, whose orders are the host's and whose drive takes
-//! one command at a time.
+//! On a queue of length Q the order chooses among Q requests. Each chosen request is replaced at once: Q requests wait while one is served,
+//! so Q + 1 are outstanding. This is the set-up of the studies, in which the host orders the requests and the drive takes one command at a
+//! time.
 
 use crate::runs;
 use crate::study::{Setting, StudyError};
@@ -14,7 +14,7 @@ use headstack_workload::{Closed, Pattern, Region, Shape};
 
 pub(super) const LENGTHS: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/// Those of the short form.
+/// The queue lengths of the short form.
 const QUICK_LENGTHS: [u32; 3] = [1, 10, 100];
 
 /// The orders that the publications name, by our names and theirs.
@@ -30,13 +30,14 @@ pub(super) const PUBLISHED: [(&str, &str); 7] = [
 
 const SECTORS: u32 = 8;
 
-/// Requests of a run that count.
+/// Measured requests of a run.
 const COUNT: u64 = 100_000;
 
-/// Requests over which the longest response is taken: an extreme grows with the run, and the check's are about so long.
+/// Block of requests from which the longest response is taken. The maximum grows with the length of a run, and the check's runs are about
+/// this long.
 ///
-/// Its seven values for a queue of 1, where all orders are the same, have a standard deviation of 0.08 ms, and a single I/O
-/// one of 7.4 ms: (7.4 / 0.08)² is 9 thousand.
+/// On a queue of 1 all orders are the same. The check's seven mean times for it have a standard deviation of 0.08 ms, and the time of a
+/// single I/O one of 7.4 ms. They are therefore means over (7.4 / 0.08)², 9 thousand, requests.
 const BLOCK: u64 = 10_000;
 
 /// A run: an order on a queue.
@@ -46,7 +47,7 @@ pub(super) struct Case {
     pub order: &'static str,
     /// Its form, with parameters.
     pub form: String,
-    /// How many requests it chooses from.
+    /// The number of requests among which it chooses.
     pub length: u32,
 }
 
@@ -55,15 +56,15 @@ pub(super) struct Case {
 pub(super) struct OrderTimes {
     /// Time from one completion to the next.
     pub mean_io_ms: f64,
-    /// How far it may be off by chance, at 95 %.
+    /// Half-width of its 95 % confidence interval.
     pub half_width_ms: f64,
     /// Share of the time in which data pass under the head.
     pub utilisation: f64,
-    /// Means of a request.
+    /// Means per request.
     pub seek_ms: f64,
     pub rotation_ms: f64,
     pub response_ms: f64,
-    /// Longest response in 10,000 requests, a mean over such blocks.
+    /// Longest response in 10,000 requests, averaged over such blocks.
     pub longest_ms: f64,
 }
 
@@ -76,7 +77,7 @@ impl Grid {
         Ok(Grid(cases.into_iter().zip(outcomes).collect()))
     }
 
-    /// What came of an order on a queue of this length, if it was run.
+    /// The times of an order on a queue of this length, if it was run.
     pub(super) fn get(&self, order: &str, length: u32) -> Option<&OrderTimes> {
         let found = self.0.iter().find(|(case, _)| case.order == order && case.length == length);
         found.map(|(_, outcome)| outcome)
@@ -96,8 +97,8 @@ pub(super) fn lengths(setting: &Setting<'_>) -> &'static [u32] {
     setting.length.pick(&LENGTHS[..], &QUICK_LENGTHS[..])
 }
 
-/// Every order on every length of the queue; in the short form, the orders that the publications name. `weight_ms` gives the
-/// longest response in ms that WSTF allows on a queue of a length.
+/// Every order at every queue length; in the short form, the orders that the publications name. `weight_ms` returns the longest response in
+/// ms that WSTF allows on a queue of a given length.
 pub(super) fn every(setting: &Setting<'_>, weight_ms: fn(u32) -> u32) -> Vec<Case> {
     let named = |order: &str| PUBLISHED.iter().any(|(known, _)| *known == order);
     let orders = order::all().iter().filter(|entry| setting.length.pick(true, named(entry.name)));
@@ -114,7 +115,7 @@ pub(super) fn every(setting: &Setting<'_>, weight_ms: fn(u32) -> u32) -> Vec<Cas
 }
 
 impl Case {
-    /// Runs the case until `count` requests counted, in addition to those of the warm-up.
+    /// Runs the case until `count` requests were measured, in addition to those of the warm-up.
     fn run(&self, spec: &DriveSpec, count: u64) -> Result<OrderTimes, StudyError> {
         let outstanding = self.length + 1;
         let options = DeviceOptions { seed: 1, depth: Some(outstanding), order: Some(self.form.clone()) };
@@ -122,7 +123,7 @@ impl Case {
         let shape =
             Shape { region, pattern: Pattern::Random, sectors: SECTORS, alignment: SECTORS, read_share: 1.0 };
         let warm_up = 1000 + 10 * u64::from(self.length);
-        // Until the last that counts is back, the queue must not shrink.
+        // The queue must not shrink before the last measured request has completed.
         let mut load = Closed::new(shape, outstanding, warm_up + count + u64::from(outstanding), 1)?;
         let mut sums = Sums::new(warm_up, count);
         runs::run_load(spec, &options, &mut load, |finished| sums.record(finished))?;
@@ -141,7 +142,7 @@ struct Sums {
     rotation: Nanos,
     media: Nanos,
     response: Nanos,
-    /// The longest of the current block, and the sum over the earlier ones.
+    /// The longest response of the current block, and the sum of those of earlier blocks.
     longest: Nanos,
     longest_sum: Nanos,
     batches: Batches,

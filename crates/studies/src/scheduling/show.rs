@@ -1,4 +1,4 @@
-//! What a grid of orders and queues shows: its figures, and tables of all orders.
+//! Charts and tables of a grid of orders and queue lengths.
 
 use super::queue::{Grid, LENGTHS, OrderTimes, PUBLISHED};
 use crate::report::{Axis, Chart, Series, Table};
@@ -42,7 +42,7 @@ pub(super) fn queue_axis() -> Axis {
     Axis::log("queue (requests)").with_ticks(LENGTHS.map(f64::from))
 }
 
-/// The orders that the publications name, over the queue.
+/// The orders that the publications name, over the queue length.
 pub(super) fn figures(grid: &Grid) -> Vec<Chart> {
     let figure = |measure: &Measure| {
         let lines = PUBLISHED.iter().enumerate().map(|(family, (order, _))| {
@@ -54,14 +54,14 @@ pub(super) fn figures(grid: &Grid) -> Vec<Chart> {
     MEASURES.iter().map(figure).collect()
 }
 
-/// What the publications call the orders that are drawn, where it is another name.
+/// The publications' names for the drawn orders, where they differ from ours.
 pub(super) fn other_names() -> String {
     let names = PUBLISHED.iter().filter(|(order, theirs)| *order != theirs.to_lowercase());
     let said: Vec<String> = names.map(|(order, theirs)| format!("{order} is {theirs}")).collect();
     format!("In the publications {}.", said.join(", "))
 }
 
-/// Every order over the queue.
+/// Every order over the queue length.
 pub(super) fn tables(grid: &Grid, lengths: &[u32]) -> Vec<Table> {
     let headings = lengths.iter().map(|length| format!("queue {length}"));
     let columns: Vec<String> = std::iter::once("order".to_string()).chain(headings).collect();

@@ -1,4 +1,4 @@
-//! The same on a zoned drive of 2020, whose LBNs run over bands of tracks: what an order gains by knowing more.
+//! The same on a zoned drive of 2020 whose LBNs run over bands of tracks: what an order gains by knowing more.
 
 use super::queue::{self, Grid};
 use super::show;
@@ -9,16 +9,16 @@ use headstack_model::drives;
 
 const DRIVE: &str = "exos-x16";
 
-/// What FCFS takes for a request, rounded.
+/// Time per request under FCFS, rounded.
 const TURN_MS: u32 = 13;
 
-/// An order by LBN and the same by cylinder.
+/// An order by LBN, and the same order by cylinder.
 pub(super) const MAPPED: [(&str, &str, &str); 3] =
     [("sstf", "sstf-lbn", "sstf"), ("look", "look-lbn", "look"), ("c-look", "c-look", "c-look-cylinder")];
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    // The question is what an order makes of a queue; how much of it this drive's firmware looks at, up to what age of a
-    // command, and how many tags its interface has, is another.
+    // The question is how well an order uses a queue. The limits of this drive's firmware and interface are a different question: the
+    // window and the age limit are removed, and SAS has more tags.
     let mut spec = drives::load(DRIVE)?.on_sas();
     (spec.queue.window, spec.queue.age_limit_ms) = (None, None);
     let grid = Grid::run(setting, &spec, queue::every(setting, |length| TURN_MS * length))?;
@@ -43,7 +43,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings { measured, sections: vec![section] })
 }
 
-/// How much less an order takes than another, in percent.
+/// The time that an order saves against another, in percent.
 pub(super) fn saved(grid: &Grid, order: &str, by: &str, length: u32) -> Option<f64> {
     grid.gain(by, order, length).map(|gain| 100.0 * (1.0 - 1.0 / gain))
 }

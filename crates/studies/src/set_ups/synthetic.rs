@@ -1,7 +1,7 @@
 //! DiskSim's synthetic set-ups: its own parameter files with its own kind of load, imported.
 //!
-//! The parameter files are not part of Headstack. Their loads draw random numbers of DiskSim's own, so only means can agree: DiskSim prints that
-//! of one run, and a set-up here is run with several seeds.
+//! The parameter files are not part of Headstack. DiskSim generates these loads from its own random numbers, so only means can agree.
+//! DiskSim prints the mean of one run; here a set-up is run with several seeds.
 
 use crate::study::StudyError;
 use headstack_disksim::rig::import;
@@ -10,7 +10,7 @@ use headstack_sim::rig::Rig;
 use headstack_sim::{Completion, Finished, Observer};
 use headstack_workload::LoadFile;
 
-/// What DiskSim prints the mean response time of.
+/// The requests over which DiskSim prints a mean response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeanOf {
     /// The load's requests.
@@ -19,7 +19,7 @@ pub enum MeanOf {
     Commands,
 }
 
-/// A parameter file, and what DiskSim prints for it.
+/// A parameter file, and the result that DiskSim prints for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SyntheticSetUp {
     /// Name of the parameter file, without `.parv`.
@@ -28,13 +28,14 @@ pub struct SyntheticSetUp {
     pub title: &'static str,
     /// What the mean is of.
     pub mean_of: MeanOf,
-    /// Runs, each with a seed of its own from 0 on.
+    /// Number of runs; their seeds are 0, 1, 2 and so on.
     pub seeds: u64,
     /// DiskSim's mean response time in ms.
     pub disksim_ms: f64,
 }
 
-/// The set-ups with a synthetic load. Every one but `synthmixed` agrees within 3 %; of that one, DiskSim's run is one of many different ones.
+/// The set-ups with a synthetic load. All but `synthmixed` agree within 3 %. The runs of `synthmixed` differ widely, and DiskSim's is one
+/// of them.
 pub const SYNTHETIC: [SyntheticSetUp; 10] = [
     requests("synthclosed", "five processes that wait for everything", 87.819),
     requests("synthopen", "processes that wait for nothing", 10.937),

@@ -44,7 +44,7 @@ fn run(setting: &Setting<'_>, keys: &[(&str, &str)], writes: bool) -> Result<Str
     plan.play(&rig, &mut Mix::new(members, u64::MAX, plan.counted_window().end)?)
 }
 
-/// The bandwidth of both arms together where the streams begin, each place read for itself.
+/// The bandwidth of both arms together where the streams begin, each place measured alone.
 fn own_mb_s(setting: &Setting<'_>) -> Result<f64, StudyError> {
     let rig = shipped::load(RIG)?;
     let sectors = rig.volumes()[0].sectors;
@@ -57,7 +57,7 @@ fn own_mb_s(setting: &Setting<'_>) -> Result<f64, StudyError> {
         let mut readers = Streams::new(StreamShape::reads(region, 1, large as u32), requests)?;
         rig.build(1)?.run(&mut readers, &mut |finished| {
             ended = finished.completion.completed;
-            // What comes before the end of the first request is positioning.
+            // The time before the end of the first request is positioning.
             begun.get_or_insert(ended);
         });
         bytes += ((requests - 1) * MIB) as f64;

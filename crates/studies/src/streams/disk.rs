@@ -7,7 +7,7 @@ use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::drives;
 
-/// Places at which streams begin, over which the bandwidth is taken.
+/// Number of places where streams begin, over which the bandwidth is averaged.
 const PLACES: u32 = 100;
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {

@@ -1,4 +1,4 @@
-//! The classifier in both forms: regions at fixed places, and the study's own around requests.
+//! The classifier in both forms: with regions at fixed places, and, as in the study, with regions around requests.
 
 use super::play::{KIB, MIB, Plan};
 use crate::judge::Measured;
@@ -12,7 +12,8 @@ const FORMS: [&str; 2] = ["fixed", "around"];
 const AREA_MIB: u64 = 10;
 const DEPTH: u32 = 4;
 
-/// What the form of the classifier changes: hardly anything for streams, and whether random reads of a small area are taken for one.
+/// Compares the two forms. For streams they hardly differ; random reads in a small area may be taken for a stream by one and not by the
+/// other.
 pub(super) fn compared(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let with =
         |plan: Plan, form: &str| plan.with("node.memory_bytes", 8 * MIB).with("node.classifier.form", form);

@@ -1,4 +1,4 @@
-//! A disk with command duration limits: what they do for clients with a guarantee, together with random reads of clients without one.
+//! A disk with command duration limits: their effect on clients with a guarantee, while other clients read at random.
 //!
 //! *Source:* the disk's behaviour is calibrated to one published run (`today`); the load and the guarantees are assumptions.
 
@@ -21,11 +21,11 @@ const LIMITS: &str = "[{ guideline_ms = 50 }, { guideline_ms = 100 }, { guidelin
 const STREAMS: u32 = 10;
 const RATE: f64 = 4e6;
 
-/// The guaranteed response of a stream, and of the client that reads at random.
+/// The guaranteed response of a stream, and that of the random client.
 const STREAM_RESPONSE: Nanos = Nanos(200_000_000);
 const RANDOM_RESPONSE: Nanos = Nanos(100_000_000);
 
-/// Random reads of 128 KiB outstanding, of clients without a guarantee.
+/// Random reads of 128 KiB outstanding, from clients without a guarantee.
 const OTHERS: u32 = 32;
 
 /// Keys of the node.
@@ -48,7 +48,7 @@ fn rig_with(keys: &[(&str, &str)]) -> Result<Rig, StudyError> {
     Ok(rig)
 }
 
-/// Sources 0 to 9 are the streams, 10 is the random client with a guarantee, and 11 stands for all others.
+/// Sources 0 to 9 are the streams, 10 is the random client with a guarantee, and 11 is all others.
 fn members(sectors: u64) -> Result<Vec<Member>, StudyError> {
     let streams = Paced::new(play::shuffled_parts(sectors, STREAMS), RATE, (64 * KIB / 512) as u32);
     let random = |bytes: u64, depth, seed| -> Result<Box<dyn Load>, StudyError> {

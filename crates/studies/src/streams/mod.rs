@@ -1,9 +1,8 @@
-//! Large numbers of sequential streams: what they do to disks and controllers, and what a storage node before them gains.
+//! Large numbers of sequential streams: their effect on disks and controllers, and what a storage node in front of them gains.
 //!
-//! Modelled: the study's simulated path (readers, a controller with a queue, a sweep and a cache, drives with segmented
-//! caches), its node with given R, D, N and M, and its disk. Then what the study left undone: values that the node chooses by
-//! itself, little memory, writers, a random reader together with streams, slow consumers. Not modelled: the study's network, its
-//! host's processor and Linux.
+//! Modelled: the study's simulated path (readers, a controller with a queue, a sweep and a cache, drives with segmented caches), its node
+//! with given R, D, N and M, and its disk. In addition, what the study left open: values that the node chooses by itself, little memory,
+//! writers, a random reader together with streams, slow consumers. Not modelled: the study's network, its host's processor and Linux.
 //!
 //! *Source:* I. Panagiotakis, "Reducing disk I/O performance sensitivity for large numbers of sequential streams" (thesis,
 //! University of Crete, 2006). Most of its curves are lost; what its prose says of them is in `expect.tsv`.

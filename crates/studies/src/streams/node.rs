@@ -1,5 +1,5 @@
-//! Chapters 4 and 5: the study's node, configured with how far to read ahead (R), for how many streams at a time (D), how often a
-//! turn (N) and in how much memory (M).
+//! Chapters 4 and 5: the study's node. Its parameters are the read-ahead (R), the number of streams that share the disk (D), the requests
+//! per turn (N), and the memory (M).
 
 use super::path::{Sweep, at, size};
 use super::play::{self, KIB, MIB, Plan, STREAMS, StreamsRun};
@@ -7,7 +7,7 @@ use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 
-/// What the study's controller carries at most, and its disks together at most.
+/// Bandwidth of the study's controller, and of its disks together.
 const CONTROLLER_MB_S: u64 = 450;
 
 /// Random orders of starts over which Fig 5.1 is averaged: ten places in one order are too few for a mean.
@@ -15,23 +15,23 @@ const ORDERS: u64 = 4;
 
 const AHEAD: [u64; 6] = [256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB];
 
-/// Streams that begin in no order: the study's clients start where they are placed, in whatever order they connect.
+/// Streams that begin in random order, because the study's clients connect in any order, whatever their places on the disk.
 fn begun(setting: &Setting<'_>, streams: u32) -> Plan {
     Plan { order: Some(1), ..Plan::new(setting, streams) }
 }
 
-/// All streams have the disk at a time, and memory for all of them: S = D, M = S·R·N.
+/// All streams share the disk, with memory for all of them: D is their number S, and M = S·R·N.
 fn all(setting: &Setting<'_>, streams: u32, ahead: u64) -> Plan {
     begun(setting, streams).reported(ahead, streams, 1, u64::from(streams) * ahead)
 }
 
-/// As many streams at a time as there is memory for: D = M/(R·N).
+/// As many streams share the disk as the memory holds: D = M/(R·N).
 fn limited(setting: &Setting<'_>, streams: u32, ahead: u64, memory: u64) -> Plan {
     let set = (memory / ahead).clamp(1, u64::from(streams)) as u32;
     begun(setting, streams).reported(ahead, set, 1, memory)
 }
 
-/// The study's best: a few streams at a time, each for long.
+/// The study's best setting: few streams share the disk, each for a long turn.
 fn long_turns(setting: &Setting<'_>, streams: u32) -> Plan {
     begun(setting, streams).reported(512 * KIB, 1, 128, 64 * MIB).long(setting)
 }
@@ -44,7 +44,7 @@ fn streams(count: u32) -> String {
     if count == 1 { "1 stream".to_string() } else { format!("{count} streams") }
 }
 
-/// Fig 5.1: how far to read ahead, with memory for all.
+/// Fig 5.1: read-ahead, with memory for all streams.
 pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let in_order = |ahead: u64| (kib(ahead), Plan { order: None, ..all(setting, 100, ahead) });
     let one_order = |order: u64| {
@@ -69,7 +69,7 @@ pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Findings, StudyError> 
     let one = &figure.series[0].points;
     let most = one.iter().map(|point| point.1).fold(0.0, f64::max);
     measured.push(Measured::new("node.r.1_stream_most_over_least", most / at_least(one)));
-    // A host's elevator sorts the requests of the hundred streams by place, in whatever order they began.
+    // A host's elevator sorts the requests of the hundred streams by place, whatever order they began in.
     let without = begun(setting, 100).with("host.queue.order", "c-look").run()?.mb_s();
     measured.push(Measured::new("node.headline_100_streams", at(&figure, 4, 8192.0) / without));
     Ok(Findings::new(measured, [Section::new("How far to read ahead (Fig 5.1)")
@@ -94,7 +94,7 @@ fn at_least(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min)
 }
 
-/// Fig 5.2: how much memory.
+/// Fig 5.2: memory.
 pub(super) fn memory(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     const MEMORY: [u64; 5] = [8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB];
     let figure = |count: u32| {
@@ -205,7 +205,7 @@ pub(super) fn response(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     }
     let last = AHEAD.len() - 1;
     let (near, far) = (&outcomes[AHEAD.len()], &outcomes[AHEAD.len() + last]);
-    // A request takes no time from memory. Between the two classes: up to a tenth of the longest response.
+    // A hit takes no time, and a miss at least a tenth of the longest response. A response in between belongs to neither class.
     let between = |run: &StreamsRun| run.share_within(run.worst_ms() as f32 / 10.0) - run.share_within(0.1);
     let between = outcomes.iter().map(between).fold(0.0, f64::max);
     let measured = vec![

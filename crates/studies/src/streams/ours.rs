@@ -1,5 +1,5 @@
-//! What the study left undone: values that the node chooses by itself, in 8 MiB a disk; more disks, writers, a random reader
-//! together with streams, slow readers.
+//! What the study left open: R, D and N chosen by the node itself, in 8 MiB per disk; more disks, writers, a random reader together with
+//! streams, slow readers.
 
 use super::path::size;
 use super::play::{self, KIB, MIB, Plan, StreamsRun};
@@ -11,7 +11,7 @@ use headstack_workload::dist::Distribution;
 use headstack_workload::process::{Processes, ThinkShape};
 use headstack_workload::{Member, Mix, Pattern, Region, Shape};
 
-/// Streams and memory of the goal.
+/// Number of streams, and memory, in the project's goal.
 const MANY: u32 = 100;
 const MEMORY: u64 = 8 * MIB;
 
@@ -31,7 +31,7 @@ fn add_run(table: &mut Table, name: String, outcome: &StreamsRun, own_mb_s: f64)
 const COLUMNS: [&str; 7] =
     ["", "MB/s", "% of the disk's own", "slowest over mean", "mean ms", "longest ms", "memory MiB"];
 
-/// R, D and N of the node's own choice.
+/// R, D and N chosen by the node.
 pub(super) fn chosen(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let counts: &[u32] = setting.length.pick(&[1, 2, 5, 10, 20, 30, 60, 100], &[10, 100]);
     let own = setting.map(counts, |count| play::own_mb_s(*count, setting.length))?;
@@ -77,7 +77,7 @@ pub(super) fn chosen(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         Measured::new("goal.100_streams.memory", node.memory_bytes as f64 / MEMORY as f64),
     ];
     if setting.length == Length::Full {
-        // Over a round or two each has had one turn more, or one less, than another.
+        // In a run of one or two rounds, some streams have had one turn more than others.
         measured.push(Measured::new("goal.100_streams.slowest", node.slowest()));
     }
     Ok(Findings::new(measured, [Section::new("What was left undone: R, D and N by itself, in 8 MiB")
@@ -172,9 +172,9 @@ pub(super) fn random_reader(setting: &Setting<'_>) -> Result<Findings, StudyErro
     ))
 }
 
-/// Readers that take their bytes slowly.
+/// Readers that consume their data slowly.
 pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    // Half of the streams ask for 64 KiB every 300 ms, which is less than their share.
+    // Half of the streams issue a read of 64 KiB every 300 ms, which is less than their share of the disk.
     const PAUSE_MS: f64 = 300.0;
     const HALF: u32 = MANY / 2;
     let run = |scheduling: bool, memory: u64| {
@@ -224,7 +224,7 @@ pub(super) fn slow(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         let ((quick, quick_least), (slow, slow_least)) = (half(outcome, false), half(outcome, true));
         table.named_row([*name], [quick, slow, quick_least, slow_least]);
     }
-    // What the slow ask for at most: a request every pause.
+    // The most that the slow readers can request: one request per pause.
     let wanted = f64::from(HALF) * 65_536.0 / (PAUSE_MS * 1e3);
     let measured = vec![Measured::new("goal.slow_consumers.share", half(&outcomes[1], true).0 / wanted)];
     Ok(Findings::new(measured, [Section::new("What was left undone: slow consumers")

@@ -5,8 +5,8 @@ use headstack_workload::{Issue, Load, Poll, Region};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One reader a region, each with one request outstanding: a request is issued at its time, or when the one before it completes if that is
-/// later. So a reader that was delayed catches up.
+/// One reader per region, each with one request outstanding. A request is issued at its due time, or when the previous one completes if
+/// that is later, so that a delayed reader catches up.
 #[derive(Clone)]
 pub(super) struct Paced {
     readers: Vec<PacedReader>,

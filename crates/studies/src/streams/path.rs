@@ -6,7 +6,7 @@ use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::Nanos;
 
-/// A line of runs: its name, and each of them with its place along the axis.
+/// A line of a figure: its name, and its runs with their x values.
 pub(super) type Runs = (String, Vec<(f64, Plan)>);
 
 /// A figure whose points are runs.
@@ -17,12 +17,12 @@ pub(super) struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Runs it; the figure of the throughputs.
+    /// Runs all plans; returns the figure of their throughput.
     pub(super) fn run(self, setting: &Setting<'_>) -> Result<Chart, StudyError> {
         self.run_for(setting, "MB/s", |outcome| outcome.mb_s())
     }
 
-    /// Runs it; the figure of what is read off each run.
+    /// Runs all plans; returns the figure of a value that `read` takes from each run.
     pub(super) fn run_for(
         self,
         setting: &Setting<'_>,
@@ -50,8 +50,8 @@ pub(super) fn size(bytes: u64) -> String {
     if bytes < MIB { format!("{}K", bytes / KIB) } else { format!("{}M", bytes / MIB) }
 }
 
-/// Size of the requests of Fig 3.6, which the thesis does not state. *Source:* with 128 KiB ten streams without read-ahead come nearest to
-/// the 10 MB/s of that figure: 8.2, with 64 KiB 6.0 and with 256 KiB 15.1.
+/// Size of the requests of Fig 3.6, which the thesis does not state. *Source:* with 128 KiB, ten streams without read-ahead come closest to
+/// the 10 MB/s of that figure: 8.2 MB/s. With 64 KiB they reach 6.0 and with 256 KiB 15.1.
 const REQUEST: u64 = 128 * KIB;
 
 /// Fig 1.1: more disks, more streams on each.
@@ -95,7 +95,7 @@ pub(super) fn scale(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings::new(measured, [section]))
 }
 
-/// Fig 3.2: commands that the controller holds.
+/// Fig 3.2: the number of commands that the controller holds.
 pub(super) fn queue(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     // More segments than streams, and fewer.
     const CASES: [(u32, u64); 2] = [(20, 32), (30, 16)];
@@ -103,7 +103,7 @@ pub(super) fn queue(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let line = |(streams, segments): (u32, u64)| {
         let plan = |depth: u32| {
             let plan = swept(setting, streams).with_segments(segments, 8 * MIB / segments);
-            // In DiskSim a stream's next request is in the queue before the next choice.
+            // In DiskSim, a stream's next request is already in the queue when the controller chooses.
             let plan = plan.with("controller.late_choice", true);
             (f64::from(depth), plan.with("controller.queue_depth", depth))
         };
@@ -136,7 +136,7 @@ fn swept(setting: &Setting<'_>, readers: u32) -> Plan {
 /// Memory of the simulated disk's cache.
 const CACHE: u64 = 8 * MIB;
 
-/// Readers of requests as large as the cache's segments, where nothing is read ahead.
+/// Readers whose requests are as large as the cache's segments, so that nothing is read ahead.
 fn bare(setting: &Setting<'_>, readers: u32, bytes: u64) -> Plan {
     let plan = swept(setting, readers).of(bytes).with_segments(CACHE / bytes, bytes);
     plan.with("drive.cache.read_ahead", "none")
@@ -199,11 +199,11 @@ pub(super) fn segments(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings::new(measured, [section]))
 }
 
-/// Sectors that the drive of Fig 3.7 reads ahead after a miss, whatever waits. *Source:* inferred from the figure's small requests; section
-/// 2.1.1 of the thesis names such a least read-ahead without a value.
+/// Sectors that the drive of Fig 3.7 reads ahead after a miss, even while requests wait. *Source:* inferred from the figure's small
+/// requests; section 2.1.1 of the thesis names such a minimum read-ahead without a value.
 const LEAST_AHEAD_SECTORS: u32 = 64;
 
-/// Fig 3.7: the node's disk without a node.
+/// Fig 3.7: the node's disk, accessed without a node.
 pub(super) fn xdd(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let xdd = |bytes: u64| {
         let plan = |streams: u32| {
@@ -233,7 +233,7 @@ pub(super) fn xdd(setting: &Setting<'_>) -> Result<Findings, StudyError> {
 
 /// Fig 3.6: the controller reads ahead.
 pub(super) fn controller(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    // In a sweep a stream that is read ahead never ends, and the others never get the disk; therefore FCFS.
+    // FCFS, because in a sweep a stream that is read ahead keeps the disk and starves the others.
     // About ten times a drive's cache.
     const MEMORY: u64 = 80 * MIB;
     const COUNTS: [u32; 4] = [1, 10, 60, 100];

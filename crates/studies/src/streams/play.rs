@@ -1,4 +1,4 @@
-//! One run: streams on a rig of the study's disks, over the time that counts.
+//! One run: streams on a rig of the study's disks, and the measurement of its counted time.
 
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, SpecError, drives};
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The node's disk.
 pub(super) const DRIVE: &str = "wd800jd";
 
-/// The simulated disk of chapters 1 and 3. It is not shipped, because it is no product.
+/// The simulated disk of chapters 1 and 3. It is not a shipped drive, because it is no product.
 pub(super) const CHAPTER_3: &str = "streams-chapter-3";
 const CHAPTER_3_FILE: &str = include_str!("../../studies/streams/chapter-3.toml");
 
@@ -23,30 +23,31 @@ pub(super) const MIB: u64 = 1 << 20;
 
 const SECTOR: u64 = 512;
 
-/// Streams of the figures whose curves are lost.
+/// Numbers of streams in the figures whose curves are lost.
 pub(super) const STREAMS: [u32; 4] = [10, 30, 60, 100];
 
-/// Streams, and where they are.
+/// The streams of a run, and the rig that serves them.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Keys of drives, buses, controllers and of the node, each with its value in TOML.
     pub(super) keys: Vec<(String, String)>,
     pub(super) has_node: bool,
     pub(super) drive: &'static str,
-    /// Disks, each with as many streams.
+    /// Number of disks; each serves the given number of readers and writers.
     pub(super) disks: u32,
-    /// Controllers that share the disks out, each with a queue that is served in a sweep unless a key says otherwise.
+    /// Number of controllers, which share the disks equally. Each has a queue that is served in a sweep, unless a key says otherwise.
     pub(super) controllers: u32,
     pub(super) readers: u32,
     pub(super) writers: u32,
     pub(super) bytes: u64,
-    /// Bytes between two streams; evenly over the disk, where it is not given.
+    /// Bytes between the starts of two streams; `None` spreads them evenly over the disk.
     pub(super) apart: Option<u64>,
-    /// The random order in which they begin, so that turns in the order of arrival do not follow the disk; `None` for that of their places.
+    /// Seed of the random order in which streams begin, so that turns in order of arrival do not follow the disk; `None` is the order of
+    /// their places.
     pub(super) order: Option<u64>,
     /// Whether each disk has a random reader of 4 KiB, too.
     pub(super) random: bool,
-    /// Time that does not count, and time that does.
+    /// Warm-up time, and the time that counts.
     pub(super) warm: Nanos,
     pub(super) counted: Nanos,
 }
@@ -72,7 +73,7 @@ impl Plan {
         }
     }
 
-    /// The same with a key of the rig, whose value is a number, a truth or a word.
+    /// The same with a key of the rig, whose value is a number, a boolean or a word.
     pub(super) fn with(mut self, key: &str, value: impl ToString) -> Plan {
         let value = value.to_string();
         let is_word = value.parse::<f64>().is_err() && value.parse::<bool>().is_err();
@@ -81,7 +82,7 @@ impl Plan {
         self
     }
 
-    /// The same, looked at for so long that rounds of a minute and more hardly show.
+    /// The same for a longer time, so that rounds of a minute and more hardly affect the means.
     pub(super) fn long(self, setting: &Setting<'_>) -> Plan {
         let times = setting.length.pick(4, 1);
         Plan { warm: Nanos(self.warm.0 * times), counted: Nanos(self.counted.0 * times), ..self }
@@ -92,7 +93,7 @@ impl Plan {
         Plan { bytes, ..self }
     }
 
-    /// The same with the disk's cache divided into `segments` of `bytes`, each read ahead to its end in any case.
+    /// The same with the disk's cache divided into `segments` of `bytes`, each of which is always filled to its end by read-ahead.
     pub(super) fn with_segments(self, segments: u64, bytes: u64) -> Plan {
         let sectors = bytes / SECTOR;
         self.with("drive.cache.segments", segments)
@@ -115,7 +116,7 @@ impl Plan {
             .with("node.turns", "round-robin")
     }
 
-    /// The keys that stand in tables of this name, line by line.
+    /// The keys of this table, one per line.
     fn keys_of(&self, table: &str) -> String {
         let own = self.keys.iter().filter_map(|(key, value)| Some((key.strip_prefix(table)?, value)));
         own.map(|(key, value)| format!("{key} = {value}\n")).collect()
@@ -202,7 +203,7 @@ impl Plan {
         self.play(&rig, &mut Mix::new(members, u64::MAX, end)?)
     }
 
-    /// Runs a load of as many sources a disk as the plan has.
+    /// Runs a load that has the plan's number of sources on each disk.
     pub(super) fn play(&self, rig: &Rig, load: &mut dyn Load) -> Result<StreamsRun, StudyError> {
         let streams = self.readers.max(self.writers);
         let a_disk = (streams + u32::from(self.random)) as usize;
@@ -236,7 +237,7 @@ fn load_drive(name: &str) -> Result<DriveSpec, SpecError> {
     }
 }
 
-/// Evenly spaced streams, each at the place of another.
+/// Evenly spaced streams, each at a place that a random order assigns to it.
 struct Scattered {
     streams: Streams,
     /// Sectors from one place to the next.
@@ -261,7 +262,7 @@ impl Load for Scattered {
     }
 }
 
-/// The numbers below `count` in a random order.
+/// The numbers below `count`, in a random order.
 fn shuffled(count: u32, order: u64) -> Vec<u64> {
     let mut places: Vec<u64> = (0..u64::from(count)).collect();
     let mut random = Pcg64Mcg::seed_from_u64(order);
@@ -271,7 +272,7 @@ fn shuffled(count: u32, order: u64) -> Vec<u64> {
     places
 }
 
-/// The parts of a disk that this number of streams share out among them, in a random order.
+/// The disk divided into this number of equal parts, one per stream, in a random order.
 pub(super) fn shuffled_parts(sectors: u64, streams: u32) -> Vec<Region> {
     let part = sectors / u64::from(streams).max(1) / 8 * 8;
     shuffled(streams, 1).into_iter().map(|place| Region { first: Lbn(place * part), sectors: part }).collect()
@@ -323,7 +324,7 @@ pub(super) struct StreamsRun {
     /// Response times, ascending.
     pub(super) streams_ms: Vec<f32>,
     pub(super) random_ms: Vec<f32>,
-    /// The most memory that the nodes had in use.
+    /// The most memory that the nodes used.
     pub(super) memory_bytes: u64,
 }
 
@@ -332,7 +333,7 @@ impl StreamsRun {
         self.streams_mb_s.iter().sum()
     }
 
-    /// What the slowest stream got, of the mean.
+    /// The slowest stream's throughput as a share of the mean.
     pub(super) fn slowest(&self) -> f64 {
         let least = self.streams_mb_s.iter().copied().fold(f64::INFINITY, f64::min);
         least * self.streams_mb_s.len() as f64 / self.mb_s()
@@ -342,7 +343,7 @@ impl StreamsRun {
         self.streams_ms.iter().map(|ms| f64::from(*ms)).sum::<f64>() / self.streams_ms.len().max(1) as f64
     }
 
-    /// The longest mean response time of a stream over the shortest.
+    /// The longest mean response time of a stream, divided by the shortest.
     pub(super) fn longest_over_shortest_mean(&self) -> f64 {
         let means = self.stream_means_ms.iter().copied();
         means.clone().fold(0.0, f64::max) / means.fold(f64::INFINITY, f64::min)
@@ -379,8 +380,8 @@ pub(super) fn quantile(sorted_ms: &[f32], share: f64) -> f64 {
     sorted_ms.get(place).map_or(0.0, |ms| f64::from(*ms))
 }
 
-/// The disk's own bandwidth where this number of streams begins: 32 MiB read at each place in requests of 1 MiB, without the time to
-/// get there.
+/// The disk's own bandwidth where this number of streams begins: 32 MiB are read at each place in requests of 1 MiB, without the
+/// positioning before them.
 pub(super) fn own_mb_s(streams: u32, length: Length) -> Result<f64, StudyError> {
     rate_at((0..u64::from(streams)).map(|stream| (stream, u64::from(streams))), length)
 }
@@ -403,7 +404,7 @@ fn rate_at(places: impl IntoIterator<Item = (u64, u64)>, length: Length) -> Resu
         let mut engine = rig.build(1)?;
         let mut begun = None;
         engine.run(&mut Streams::new(shape, requests)?, &mut |finished| {
-            // What comes before the end of the first request is positioning.
+            // The time before the end of the first request is positioning.
             begun.get_or_insert(finished.completion.completed);
         });
         bytes += ((requests - 1) * MIB) as f64;

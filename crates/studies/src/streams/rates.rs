@@ -1,4 +1,4 @@
-//! Streams at a fixed rate: how many a disk carries, what small reads wait for together with long ones, and what a guarantee is worth.
+//! Streams at a fixed rate: how many a disk carries, how long small reads wait together with long ones, and what a guarantee achieves.
 
 use super::paced::Paced;
 use super::play::{self, KIB, MIB, Plan};
@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 /// The rate of a stream in the study's own example. *Source:* the thesis, chapter 1: streams of 1 MB/s on a disk of 50 MB/s.
 const RATE: f64 = 1e6;
 
-/// The latest that a request of a stream may be for the disk to carry it: a player's buffer. *Source:* assumption, with the length of a
-/// run it tells 98 % of the rate from all of it.
+/// Maximum lateness of a stream's request; the disk carries a number of streams if none is later. It stands for a player's buffer.
+/// *Source:* assumption; over the length of a run it distinguishes 98 % of the rate from the full rate.
 const LATE: Nanos = Nanos(5_000_000_000);
 
 /// Sectors of a request of a stream: 64 KiB.
@@ -26,7 +26,7 @@ fn run_end(setting: &Setting<'_>) -> Instant {
     Instant::from_secs(setting.length.pick(300, 60))
 }
 
-/// Whether no request of this number of streams of [`RATE`] is later than [`LATE`].
+/// Whether every request of this number of streams of [`RATE`] is at most [`LATE`] late.
 fn carries(setting: &Setting<'_>, plan: &Plan, streams: u32) -> Result<bool, StudyError> {
     let rig = plan.rig()?;
     let mut load = Paced::new(play::shuffled_parts(rig.volumes()[0].sectors, streams), RATE, SECTORS);
@@ -40,9 +40,9 @@ fn carries(setting: &Setting<'_>, plan: &Plan, streams: u32) -> Result<bool, Stu
     Ok(!is_late)
 }
 
-/// The most streams of [`RATE`] that a rig carries, if it carries any smaller number.
+/// The most streams of [`RATE`] that a rig carries, by bisection, which assumes that a rig that carries a number carries every smaller one.
 fn most_carried(setting: &Setting<'_>, plan: &Plan, own_mb_s: f64) -> Result<f64, StudyError> {
-    // At its own bandwidth the disk would have no time to move the arm.
+    // At the disk's own bandwidth no time would be left to move the arm.
     let (mut carried, mut too_many) = (0, own_mb_s.ceil() as u32 + 1);
     while too_many - carried > 1 {
         let streams = (carried + too_many) / 2;
@@ -117,10 +117,10 @@ const OTHERS: u32 = 50;
 /// The guaranteed response.
 const RESPONSE: Nanos = Nanos(2_000_000_000);
 
-/// The longest time to a place. *Source:* the drive file: a full stroke of 21 ms, a turn of 8.3 ms, 0.3 ms of overhead.
+/// The longest positioning time. *Source:* the drive file: a full stroke of 21 ms, a turn of 8.3 ms, 0.3 ms of overhead.
 const POSITIONING: Nanos = Nanos(29_633_333);
 
-/// What clients with a guarantee, and the others, had.
+/// The service that clients with a guarantee, and the others, received.
 #[derive(Default)]
 struct GuaranteedRun {
     requests: u64,
@@ -129,7 +129,7 @@ struct GuaranteedRun {
     others: u64,
 }
 
-/// Streams with a guarantee, as many as admission accepts, together with readers without.
+/// Streams with a guarantee, as many as admission accepts, together with readers without one.
 pub(super) fn guaranteed(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     const MEMORY: u64 = 64 * MIB;
     let bandwidth = (play::innermost_mb_s(setting.length)? * 1e6) as u64;

@@ -10,18 +10,18 @@ use headstack_sim::{Device, DeviceOptions, Engine};
 use headstack_workload::Distribution;
 use headstack_workload::process::{ForkJoin, ForkJoinShape, Joined, Spread, ThreadCosts};
 
-/// The most blocks of a SCSI command in the study: 128 KB.
+/// Maximum blocks per SCSI command in the study: 128 KB.
 pub(super) const COMMAND: u32 = 256;
 
-/// The speeds of a drive's copies lie within this many per cent, so that their spindles are not in step. An assumption.
+/// Spread of the drives' speeds in percent, so that their spindles are not in step. *Source:* assumption.
 const SPEEDS: f64 = 0.5;
 
-/// What the drives keep.
+/// The use of the drives' buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Buffer {
-    /// Nothing, as in the study.
+    /// No read-ahead and no write cache, as in the study.
     None,
-    /// They read ahead, and report writes that are in the buffer.
+    /// The drives read ahead, and report a write as soon as the buffer holds it.
     Both,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Point {
     /// Mean think time.
     pub think: Nanos,
     pub mpl: u32,
-    /// Blocks a request, and over how many disks it goes.
+    /// Blocks per request, and the number of disks over which it is spread.
     pub request: u64,
     pub across: u32,
 }
@@ -51,7 +51,7 @@ impl Point {
 pub(super) struct StripedRun {
     pub point: Point,
     pub response_ms: f64,
-    /// How far that may be off, at 95 %.
+    /// Half-width of its 95 % confidence interval.
     pub half_width_ms: f64,
     pub others: Others,
 }
@@ -68,7 +68,7 @@ pub(super) fn drive(buffer: Buffer) -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// Its times, as input of the advisors.
+/// The drive's times, as input of the advisors.
 pub(super) fn times(buffer: Buffer) -> Result<DiskTimes, StudyError> {
     Ok(DiskTimes::from_spec(&drive(buffer)?)?.with_commands_of(COMMAND))
 }
@@ -84,7 +84,7 @@ pub(super) fn devices(spec: &DriveSpec, disks: u32) -> Result<Vec<Device>, Study
     Ok((0..disks).map(device).collect::<Result<_, _>>()?)
 }
 
-/// Disks by themselves: the study's four on their loop, or more, each with a way of its own.
+/// The disks alone: the study's four on their loop, or more, each with its own link to the host.
 pub(super) fn array(buffer: Buffer, disks: u32) -> Result<Engine, StudyError> {
     if disks != super::grid::DISKS {
         return Ok(Engine::new(devices(&drive(buffer)?, disks)?));
@@ -100,7 +100,7 @@ pub(super) fn array(buffer: Buffer, disks: u32) -> Result<Engine, StudyError> {
 /// The host's processor time for threads, and its adapter's for commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostCosts {
-    /// To create a thread; to join one that has ended takes nothing.
+    /// To create a thread; joining a thread that has ended takes no time.
     pub thread: Nanos,
     pub command_us: u32,
 }
@@ -150,7 +150,7 @@ fn run_threads<S: Spread>(
         threads,
     };
     let each = requests.div_ceil(u64::from(point.mpl));
-    // The same seed for every number of disks: then the same places are asked, and less is left to chance.
+    // The seed is the same for every number of disks, so that all runs access the same places and differ less by chance.
     let mut load = ForkJoin::new(shape, spread, each, 1)?;
     engine.run(&mut load, &mut |_| ());
     Ok(load)
@@ -185,7 +185,7 @@ fn summary(point: &Point, load: &ForkJoin<u32>, requests: u64) -> Result<Striped
     })
 }
 
-/// Whom requests met, the first tenth of them left out.
+/// Mean and variance of the number of other requests that each request met, without the first tenth of the requests.
 fn others(joined: &[Joined]) -> Others {
     let met = &joined[joined.len() / 10..];
     let (count, number) = (met.len() as f64, |request: &Joined| f64::from(request.others));

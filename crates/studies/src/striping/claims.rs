@@ -42,7 +42,7 @@ fn ratio(rows: &[Row], kib: u64, mpl: u32, [first, second]: [u32; 2]) -> Option<
     Some(ms(first)? / ms(second)?)
 }
 
-/// The share of rows that have the same best unit in both.
+/// The share of the rows for which both have the same best unit.
 fn same_best<'a>(
     ours: impl Iterator<Item = &'a Row>,
     theirs: impl Fn(&Row) -> Option<&'a Row>,
@@ -53,7 +53,7 @@ fn same_best<'a>(
     (!pairs.is_empty()).then(|| same / pairs.len() as f64)
 }
 
-/// Mean response of one as a share of the other's, over all rows and numbers of disks.
+/// Mean response of one grid relative to the other, over all rows and numbers of disks.
 fn mean_ratio(ours: &[Row], theirs: &[Row]) -> f64 {
     let runs = |rows: &[Row]| rows.iter().flat_map(|row| row.runs.clone()).collect::<Vec<_>>();
     let (ours, theirs) = (runs(ours), runs(theirs));
@@ -82,7 +82,7 @@ fn best_units(grid: &Grid) -> Vec<Measured> {
     TABLE.iter().flat_map(|(kib, high)| [(*kib, 1), (*kib, *high)]).filter_map(one).collect()
 }
 
-/// How responses go over disks.
+/// How the response depends on the number of disks.
 fn shapes(grid: &Grid) -> Vec<Measured> {
     let reads = &grid.reads;
     let gain = |mpl| ratio(reads, 4096, mpl, [4, 1]).map(|ratio| 100.0 * (1.0 - ratio));
@@ -103,12 +103,12 @@ fn shapes(grid: &Grid) -> Vec<Measured> {
     values.into_iter().filter_map(|(metric, value)| Some(Measured::new(metric, value?))).collect()
 }
 
-/// The response to requests of 2 KB over four disks of eight as a share of that over two.
+/// The response to requests of 2 KB over four disks of eight, divided by that over two.
 pub(super) fn more_disks(eight: &[Row]) -> Option<Measured> {
     Some(Measured::new("eight_disks_2K_mpl1", ratio(eight, 2, 1, [4, 2])?))
 }
 
-/// What makes no difference.
+/// Parameters that make no difference in the study.
 fn likenesses(grid: &Grid) -> Vec<Measured> {
     let reads = |of: &Row| row(&grid.reads, of.request / 2, of.mpl);
     let alone = |of: &Row| row(&grid.reads, of.request / 2, 1);
@@ -122,7 +122,7 @@ fn likenesses(grid: &Grid) -> Vec<Measured> {
     values.into_iter().filter_map(|(metric, value)| Some(Measured::new(metric, value?))).collect()
 }
 
-/// Lee and Katz's units in KiB, and in what share of the cells they lie below the best.
+/// Lee and Katz's units in KiB, and the share of the cells in which they are below the best unit.
 fn lee_katz(grid: &Grid, disk: &DiskTimes) -> Vec<Measured> {
     let cells = LEE_KATZ.iter().flat_map(|kib| [2, 8].map(|mpl| (*kib, mpl)));
     let rows: Vec<&Row> = cells.filter_map(|(kib, mpl)| row(&grid.reads, kib, mpl)).collect();

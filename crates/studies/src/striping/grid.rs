@@ -1,17 +1,17 @@
-//! The study's grid: what is run, and what is read off it.
+//! The study's grid: its runs, and the values derived from them.
 
 use super::cell::{Buffer, Point, StripedRun};
 use crate::study::Length;
 use headstack_model::Nanos;
 use headstack_policy::stripe::advise::{self, DiskTimes, ForkJoin, Observed, Question, Size};
 
-/// Responses that differ by no more than this share are alike: the larger unit is then called best, as in the study, which
-/// does not say how near is near. Chosen before the first run.
+/// Responses within this share of the least count as equal. The largest of their units is then called best, as in the study, which does not
+/// define how close is equal. Chosen before the first run.
 pub(super) const ALIKE: f64 = 0.02;
 
 pub(super) const DISKS: u32 = 4;
 
-/// A kind of load: everything but the request and how many ask.
+/// A kind of load, without request size and MPL.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kind {
     pub name: &'static str,
@@ -101,7 +101,7 @@ pub(super) fn points(kind: &Kind, length: Length) -> Vec<Point> {
     all
 }
 
-/// The runs of one request size and MPL, over ever more disks.
+/// The runs of one request size and MPL, over increasing numbers of disks.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub request: u64,
@@ -131,19 +131,19 @@ impl Row {
         self.runs.iter().map(|run| run.response_ms).fold(f64::INFINITY, f64::min)
     }
 
-    /// The best run; of those alike the one with the largest unit.
+    /// The best run; among equal ones, the one with the largest unit.
     pub(super) fn best(&self) -> &StripedRun {
         let least = self.least_ms();
         let alike = self.runs.iter().find(|run| run.response_ms <= least * (1.0 + ALIKE));
         alike.expect("the least is alike itself")
     }
 
-    /// By what share the response over `across` disks is longer than the shortest.
+    /// By what share the response over `across` disks exceeds the shortest.
     pub(super) fn regret(&self, across: u32) -> f64 {
         self.over(across).map_or(f64::NAN, |run| run.response_ms / self.least_ms() - 1.0)
     }
 
-    /// Over how many disks a request goes with a unit of `unit` blocks, rounded to the nearest power of two.
+    /// The number of disks of a request when the unit is `unit` blocks, rounded to the nearest power of two.
     pub(super) fn across(&self, unit: f64) -> u32 {
         let unit = 2f64.powf(unit.log2().round());
         let wanted = (self.request as f64 / unit).ceil();
@@ -151,7 +151,7 @@ impl Row {
         (wanted as u32).clamp(1, most)
     }
 
-    /// What a published rule says, in blocks.
+    /// The unit by a published rule, in blocks.
     pub(super) fn rule(&self, name: &str, disk: &DiskTimes) -> f64 {
         let entry = advise::by_name(name).expect("the rule is listed");
         let question = Question {
@@ -164,7 +164,7 @@ impl Row {
         entry.unit(&question)
     }
 
-    /// Over how many disks our advisor sends requests, from its observation of a run.
+    /// The number of disks over which our advisor spreads requests, from its observation of a run.
     pub(super) fn ours(&self, advisor: &ForkJoin, seen: &StripedRun) -> u32 {
         let sizes = [Size { sectors: self.request as f64, share: 1.0 }];
         let load = Observed { sizes: &sizes, others: seen.others, unit: seen.point.unit() };
@@ -172,8 +172,8 @@ impl Row {
         (self.request / unit) as u32
     }
 
-    /// The largest regret of our advisor over all units that it may begin with: at once, and after it has observed
-    /// what it changed to.
+    /// The largest regret of our advisor over all units with which it may start: after its first choice, and after it has observed its own
+    /// choices and settled.
     pub(super) fn our_regret(&self, advisor: &ForkJoin) -> [f64; 2] {
         let mut worst = [0.0f64; 2];
         for start in &self.runs {

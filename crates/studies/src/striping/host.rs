@@ -1,4 +1,4 @@
-//! The host's time for threads and commands, tried on the units that are best here and not in the study.
+//! The host's time for threads and commands, varied on the cells whose best unit differs from the study's.
 //!
 //! *Source:* the kernel threads of Topaz took 948 µs from creation to end on a CVAX (T. E. Anderson et al., Scheduler activations, ACM
 //! TOCS 10(1), 1992, table I). The study's host is a later and quicker RS/6000 with AIX, for which no time is known: that, a third and a
@@ -11,7 +11,7 @@ use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::Nanos;
 
-/// What is tried: a name, and the costs.
+/// The variants: a name, and the costs.
 const COSTS: [(&str, HostCosts); 5] = [
     ("none", HostCosts::NONE),
     ("0.1 ms a thread", HostCosts { thread: Nanos(95_000), ..HostCosts::NONE }),
@@ -20,11 +20,11 @@ const COSTS: [(&str, HostCosts); 5] = [
     ("0.95 ms a thread, adapter 0.5 ms a command", HostCosts { thread: Nanos(948_000), command_us: 500 }),
 ];
 
-/// Requests in KiB with their MPLs, and the unit that is best in the study, in KiB.
+/// Requests in KiB with their MPLs, and the study's best unit in KiB.
 const CELLS: [(u64, u32, u64); 6] =
     [(32, 1, 32), (128, 1, 128), (512, 1, 256), (512, 20, 512), (1024, 20, 512), (2048, 20, 1024)];
 
-/// The best unit of each cell by cost.
+/// The best unit of each cell, for each cost.
 pub(super) fn section(setting: &Setting<'_>, requests: u64) -> Result<Section, StudyError> {
     let cells: Vec<_> = COSTS.iter().flat_map(|(_, cost)| CELLS.map(|cell| (cell, *cost))).collect();
     let best = setting.map(&cells, |((kib, mpl, _), cost)| best_unit(*kib, *mpl, cost, requests))?;
@@ -40,7 +40,7 @@ pub(super) fn section(setting: &Setting<'_>, requests: u64) -> Result<Section, S
         .with_table(table))
 }
 
-/// The best unit for random reads, in KiB: of those alike the largest.
+/// The best unit for random reads, in KiB; the largest of equal ones.
 fn best_unit(kib: u64, mpl: u32, host: &HostCosts, requests: u64) -> Result<f64, StudyError> {
     let run = |across: u32| {
         let point = Point {

@@ -1,8 +1,8 @@
-//! What the study left undone: RAID-5. The same drives as an array without parity and as one with it, over stripe units.
+//! What the study left open: RAID-5. The same drives as an array without parity and with it, by stripe unit.
 //!
-//! Modelled: a volume striped over sixteen drives, random requests at multiples of 4 KiB, so that most begin within a unit;
-//! parity on each drive in turn, small writes with the fewest reads. Sixteen drives, because the published rule for writes
-//! was made for them.
+//! Modelled: a volume striped over sixteen drives; random requests at multiples of 4 KiB, so that most begin inside a unit; parity that
+//! rotates over the drives; small writes with the fewest reads. There are sixteen drives because the published rule for writes was made for
+//! that number.
 
 use super::cell::{self, Buffer};
 use super::claims::KIB;
@@ -48,7 +48,7 @@ struct Point {
 /// Runs of one load, over units.
 type Line = Vec<(u64, f64)>;
 
-/// What RAID-5 changes.
+/// What RAID-5 changes compared with an array without parity.
 ///
 /// *Errors:* a run that cannot be made.
 pub(super) fn section(setting: &Setting<'_>, disk: &DiskTimes) -> Result<Section, StudyError> {
@@ -114,7 +114,7 @@ fn at(line: &Line, unit: f64) -> f64 {
     nearest.map_or(f64::NAN, |(_, ms)| *ms)
 }
 
-/// The largest unit whose response is like the least.
+/// The largest unit whose response counts as equal to the least.
 fn best(line: &Line) -> u64 {
     let least = line.iter().map(|(_, ms)| *ms).fold(f64::INFINITY, f64::min);
     let alike = line.iter().filter(|(_, ms)| *ms <= least * (1.0 + super::grid::ALIKE));
@@ -167,7 +167,7 @@ mod tests {
             measure(&point).expect("the point can be run")
         };
         let [plain, parity] = ORGANISATIONS.map(|organisation| ms(organisation, 0.0));
-        // Old data and parity are read, and both come round again a turn later.
+        // The old data and parity are read first, and their sectors pass again a revolution later.
         let turn = 60e3 / 7200.0;
         assert!(parity > plain + 0.9 * turn, "{plain} and {parity} ms");
         let [plain, parity] = ORGANISATIONS.map(|organisation| ms(organisation, 1.0));

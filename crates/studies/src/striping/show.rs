@@ -27,7 +27,7 @@ fn find(rows: &[Row], request: u64, mpl: u32) -> Option<&Row> {
     rows.iter().find(|row| row.request == request && row.mpl == mpl)
 }
 
-/// Response over the unit, a line a size.
+/// Response over the unit, one line per size.
 fn over_unit(title: String, rows: &[&Row], name: impl Fn(&Row) -> String) -> Chart {
     let line = |(family, row): (usize, &&Row)| {
         let mut runs: Vec<&StripedRun> = row.runs.iter().collect();
@@ -117,7 +117,7 @@ pub(super) fn advisors(kinds: &[Kind], grid: &Grid, disk: &DiskTimes, advisor: &
         .with_table(table)
 }
 
-/// The largest regret over all sizes, over MPL.
+/// The largest regret over all sizes, by MPL.
 fn regrets_over_mpl(rows: &[Row], disk: &DiskTimes, advisor: &ForkJoin) -> Chart {
     let worst = |mpl: &u32, regret: &dyn Fn(&Row) -> f64| {
         let these = rows.iter().filter(|row| row.mpl == *mpl);
@@ -138,7 +138,7 @@ fn regrets_over_mpl(rows: &[Row], disk: &DiskTimes, advisor: &ForkJoin) -> Chart
     )
 }
 
-/// Largest and mean regret, kind by kind.
+/// Largest and mean regret of each kind of load.
 fn regret_table<'a>(
     kinds: impl Iterator<Item = (&'a str, &'a [Row], &'a ForkJoin)>,
     disk: &DiskTimes,
@@ -161,7 +161,7 @@ fn regret_table<'a>(
     table
 }
 
-/// How think times act.
+/// The effect of think times.
 pub(super) fn thinking(grid: &Grid) -> Section {
     let request = 2048;
     let top = mpls(&grid.reads).last().copied().unwrap_or(1).min(8);
@@ -177,9 +177,9 @@ pub(super) fn thinking(grid: &Grid) -> Section {
         .with_chart(over_unit(format!("Random reads of {}", size(request)), &rows, name))
 }
 
-/// What the drives' buffers change.
+/// The effect of the drives' buffers.
 pub(super) fn buffered(buffered: &[Vec<Row>], grid: &Grid, advisor: &ForkJoin) -> Section {
-    // Without buffers a sequential read is as a random one but for the seek; the study has sequential writes only.
+    // Without buffers, a sequential read differs from a random one only by the seek; the study has sequential writes only.
     let without = [&grid.reads, &grid.writes, &grid.reads, &grid.sequential];
     let columns = ["load", "same best unit %", "response, % of that without", "fork-join: worst %"];
     let mut table = Table::new("Read-ahead and write buffering on", columns);

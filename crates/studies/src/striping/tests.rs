@@ -1,4 +1,4 @@
-//! The advisor against the simulator, on a coarse grid; and on line, while the load changes.
+//! The advisor against the simulator, on a coarse grid and, on line, under a load that changes.
 
 use super::cell::{self, Buffer, Point};
 use super::grid::{self, DISKS, READS, Row, THINKING};
@@ -6,7 +6,7 @@ use headstack_model::Nanos;
 use headstack_policy::stripe::advise::{ForkJoin, OnLine};
 use headstack_workload::process::Spread;
 
-/// Requests a run: responses are then known to about two per cent.
+/// Requests per run: enough to know responses to about two per cent.
 const REQUESTS: u64 = 1200;
 
 fn row(kind: &grid::Kind, request: u64, mpl: u32) -> Row {
@@ -58,7 +58,8 @@ impl Spread for Advised<'_> {
 fn online_unit_adapts_after_each_change_of_load() {
     let times = cell::times(Buffer::None).expect("the drive is shipped");
     let mut on_line = OnLine::new(times, DISKS, 4096, Nanos::from_secs(2));
-    // Alone 128 KB want all four disks; in a crowd one; and 2 MB all four again, which they get with any of these units.
+    // At low load, 128 KB is best over all four disks, and at high load over one. 2 MB is best over all four, which any of these units
+    // gives.
     for (request, mpl) in [(256, 1), (256, 12), (256, 1), (4096, 2)] {
         let mut engine = cell::array(Buffer::None, DISKS).expect("the drive holds");
         let point = Point { request, mpl, ..grid::points(&READS, crate::study::Length::Quick)[0] };

@@ -1,4 +1,4 @@
-//! What one slow disk of five does to a RAID-5.
+//! The effect of one slow disk of five on a RAID-5.
 //!
 //! Modelled: five `exos-x18` of the shipped rig `raid5`, one of which is slow all the time in one of several ways; reads of 64 KiB at random,
 //! each of one disk. Not modelled: an array that reads around a slow disk.
@@ -13,7 +13,7 @@ use headstack::{NoFiles, Simulation, Workload};
 use headstack_model::drives;
 use headstack_sim::rig::Rig;
 
-/// What the figures call it, and the keys that make a disk slow.
+/// A way to be slow: its name in the figures, and the keys that cause it.
 const WAYS: [(&str, &str); 7] = [
     ("none", ""),
     ("twice as slow", "mechanics.slow_periods = [{ factor = 2 }]"),
@@ -31,7 +31,7 @@ const DEPTHS: [u32; 2] = [1, 16];
 
 const COUNT: u64 = 40_000;
 
-/// Four sound disks and one that is slow by these keys.
+/// Four sound disks, and one that these keys make slow.
 fn rig(keys: &str) -> Result<Rig, StudyError> {
     let text = format!(
         "title = \"RAID-5 with a slow disk\"\n[[drive]]\npreset = \"exos-x18\"\ncount = 4\nvolume = \"sound\"\n\

@@ -1,4 +1,4 @@
-//! Command duration limits: what a guideline buys the limited reads, and what it costs the others.
+//! Command duration limits: what a guideline gains for the limited reads, and what it costs the others.
 //!
 //! Modelled: random reads of 128 KiB on the Ultrastar HC570, 32 outstanding, a fifth of them with a guideline, policy complete-earliest,
 //! performance against duration 20 %.
@@ -26,7 +26,7 @@ struct LimitedRun {
     classes: [TimeHistogram; 2],
 }
 
-/// A run with a guideline of this many milliseconds; without limits for none.
+/// A run with a guideline of this many milliseconds; `None` runs without limits.
 fn run(guideline_ms: Option<u32>, count: u64) -> Result<LimitedRun, StudyError> {
     let hint = u8::from(guideline_ms.is_some());
     let job = format!(

@@ -1,8 +1,8 @@
-//! Drives of today that are more than one arm over plain tracks and one order.
+//! Drives of today that differ from one arm over plain tracks.
 //!
-//! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits; shingled disks whose
-//! zones the host writes in sequence, and such that manage their bands themselves; disks that fail slowly. Not modelled: what one arm's movement
-//! does to the other's.
+//! Modelled: disks with two arms, as two logical units or as one unit with one tag space; command duration limits; shingled disks,
+//! host-managed (the host writes zones in sequence) and drive-managed; disks that fail slowly. Not modelled: the effect of one arm's
+//! movement on the other.
 //! *Source:* each row of `studies/today/expect.tsv` names its own.
 
 mod fail_slow;

@@ -1,7 +1,7 @@
-//! Drive-managed shingled disks: scattered writes before, while and after the persistent cache is full, and streams.
+//! Drive-managed shingled disks: scattered writes before, while and after the persistent cache is full, and sequential writes.
 //!
-//! Modelled: 4 KiB writes over the whole disk, one after the other, until the map of extents is full, and 600 more; then ten minutes without
-//! a command, and writes again. Writes of 1 MiB in order, at both ends of the disk.
+//! Modelled: 4 KiB writes over the whole disk, one after the other, until the map of extents is full, and 600 more; then ten minutes
+//! without a command, and more such writes. Also sequential writes of 1 MiB at both ends of the disk.
 //! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015, and the sheets that the rows of `studies/today/expect.tsv` name.
 
 use crate::judge::Measured;
@@ -27,7 +27,7 @@ const INTERVAL: Nanos = Nanos::from_secs(10);
 const SMALL: u64 = 8;
 const LARGE: u64 = 2048;
 
-/// By interval, writes that ended in it, and the longest response in seconds.
+/// The number of writes that ended in each interval, and the longest response of each in seconds.
 type Intervals = Vec<(u64, f64)>;
 
 /// A drive with one command at a time.
@@ -59,7 +59,7 @@ impl OneByOne {
         Ok(OneByOne { device, now, random, intervals, count: 0, from: now, longest: Nanos::ZERO })
     }
 
-    /// Submits a command when the last has ended, and waits for it.
+    /// Submits a command when the last one has ended, and waits for it.
     fn serve(&mut self, request: Request) {
         let submitted = self.now;
         self.device.submit(submitted, request).expect("no other command is outstanding");
@@ -86,7 +86,7 @@ impl OneByOne {
         self.serve(Request::write(Lbn(lbn), SMALL as u32));
     }
 
-    /// The part since the last call.
+    /// The results since the last call.
     fn take_pace(&mut self) -> Pace {
         let seconds = (self.now - self.from).as_secs();
         let shingled = self.device.activity().shingled;
@@ -101,7 +101,7 @@ impl OneByOne {
     }
 }
 
-/// Writes before the cache is full, while it is, and after a pause.
+/// Writes before the cache is full, while it is full, and after a pause.
 fn scattered() -> Result<(Vec<Pace>, Intervals), StudyError> {
     let mut disk = OneByOne::new(ARCHIVE)?;
     let mut paces = Vec::new();
@@ -119,7 +119,7 @@ fn scattered() -> Result<(Vec<Pace>, Intervals), StudyError> {
     Ok((paces, disk.intervals))
 }
 
-/// MB/s of writes of 1 MiB in order, from `first` on; the last of them are on the media.
+/// MB/s of sequential 1 MiB writes from `first` on, including the time until the last of them is on the media.
 fn stream_mb_s(drive: &str, is_inner: bool, count: u64) -> Result<f64, StudyError> {
     let mut disk = OneByOne::new(drive)?;
     let keys = drives::load(drive)?.shingled.expect("the drive is shingled");
@@ -155,7 +155,7 @@ pub(super) fn measure(setting: &Setting<'_>) -> Result<(Vec<Measured>, Section),
 
 fn section(paces: &[Pace], intervals: &[(u64, f64)]) -> Section {
     let minutes = |interval: usize| (interval as f64 + 0.5) * INTERVAL.as_secs() / 60.0;
-    // A rate of 0 has no place on a logarithmic axis.
+    // A logarithmic axis cannot show a rate of 0.
     let shown = intervals.iter().enumerate().filter(|(_, (count, _))| *count > 0);
     let rates = shown.clone().map(|(at, (count, _))| (minutes(at), *count as f64 / INTERVAL.as_secs()));
     let longest = shown.map(|(at, (_, longest))| (minutes(at), *longest));

@@ -1,4 +1,4 @@
-//! Disks with two arms: what the second arm gains by queue depth and by where the load lies.
+//! Disks with two arms: what the second arm gains, by queue depth and by where the load lies.
 //!
 //! Modelled: the Exos 2X14 as two logical units, and the Exos 2X18 SATA as one unit whose halves have an arm each, behind one tag space
 //! of 32. Random reads of 4 KiB, a fixed number outstanding; reads in sequence from the start of both halves.

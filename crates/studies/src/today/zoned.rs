@@ -1,6 +1,6 @@
 //! A host-managed shingled disk: zones written and read in sequence.
 //!
-//! Modelled: the Ultrastar HC620, requests of 1 MiB, four outstanding, from the start of its first zone that is written in sequence.
+//! Modelled: the Ultrastar HC620; requests of 1 MiB, four outstanding, from the start of its first sequential zone.
 //! *Source:* westerndigitalcorporation/zonedstorage.io, docs/benchmarking/fio/smr-fio.md.
 
 use super::run_job;

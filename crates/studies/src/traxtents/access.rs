@@ -1,4 +1,4 @@
-//! Random requests in one region of a disk, one outstanding or two, aligned to tracks or not: what of its time each takes.
+//! Random requests in one region of a disk, one outstanding or two, aligned to tracks or not, and the parts of their time.
 
 use crate::runs;
 use crate::study::StudyError;
@@ -6,7 +6,7 @@ use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, Op, Request};
 use headstack_sim::{Completion, DeviceOptions, Finished, Observer, TimeSplit};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape, TrackLoad, TrackShape};
 
-/// A disk and the blocks in which requests begin.
+/// A region of a disk, in which requests begin.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) spec: DriveSpec,
@@ -17,13 +17,13 @@ pub(super) struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
-    /// A number of eighths of the track in which they begin.
+    /// A number of eighths of the track in which the request begins.
     Eighths(u32),
     /// A number of blocks.
     Sectors(u32),
 }
 
-/// The track in which a request begins, whole.
+/// The whole track in which a request begins.
 pub(super) const TRACK: Size = Size::Eighths(8);
 
 #[derive(Clone, Copy, Debug)]
@@ -42,19 +42,19 @@ impl Access {
     }
 }
 
-/// What came of a run, in means over its requests.
+/// The results of a run, as means over its requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccessTimes {
-    /// The time of all requests over their number.
+    /// The time of the whole run, divided by the number of requests.
     pub(super) head_ms: f64,
     pub(super) response_ms: f64,
     pub(super) deviation_ms: f64,
-    /// Mean and standard deviation of seeks, switches of head within a request included.
+    /// Mean and standard deviation of seeks, including head switches within a request.
     pub(super) seek_ms: (f64, f64),
     pub(super) latency_ms: f64,
-    /// What the media do not hide of the bus.
+    /// The part of the bus transfer that does not overlap with the media transfer.
     pub(super) bus_ms: f64,
-    /// Sectors of a request, as turns of the disk.
+    /// Sectors per request, as revolutions of the disk.
     pub(super) turns: f64,
     pub(super) kib: f64,
     /// Share of the requests that lie on more than one track.
@@ -81,7 +81,7 @@ impl Observer for Watch {
     }
 }
 
-/// The outermost tracks of a disk, which are equally long, or nearly where surfaces differ.
+/// The outermost tracks of a disk. They are equally long, or nearly so where surfaces differ in density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FirstZone {
     pub(super) cylinders: u32,
@@ -91,7 +91,7 @@ pub(super) struct FirstZone {
 
 impl FirstZone {
     pub(super) fn of(spec: &DriveSpec, geometry: &Geometry) -> FirstZone {
-        // A gap before the next zone's first block is none of its sectors.
+        // The zone ends behind the front gap of the next one.
         let zone = spec.geometry.zones.get(1).map(|zone| (zone.first_cylinder, zone.front_gap_sectors));
         let band_zone = spec.geometry.band_zones.get(1).map(|zone| (zone.first_cylinder, 0));
         let next = zone.or(band_zone);
@@ -103,7 +103,7 @@ impl FirstZone {
     }
 }
 
-/// Where tracks begin from a block on, itself the first, up to the first boundary at `end` or behind it.
+/// The starts of tracks from a block on: that block first, then each boundary up to the first one at or behind `end`.
 pub(super) fn boundaries(geometry: &Geometry, from: Lbn, end: Lbn) -> Vec<Lbn> {
     let mut boundaries = vec![from];
     let mut last = from;
@@ -116,12 +116,12 @@ pub(super) fn boundaries(geometry: &Geometry, from: Lbn, end: Lbn) -> Vec<Lbn> {
 }
 
 impl AccessTimes {
-    /// What is left out of the other's head time, in percent.
+    /// The time by which this head time is shorter than the other, in percent of the other.
     pub(super) fn reduction_of(&self, other: &AccessTimes) -> f64 {
         100.0 * (1.0 - self.head_ms / other.head_ms)
     }
 
-    /// Share of the time in which wanted data pass, in percent.
+    /// Share of the time in which wanted data pass under the head, in percent.
     pub(super) fn efficiency(&self, turn_ms: f64) -> f64 {
         100.0 * self.turns * turn_ms / self.head_ms
     }
@@ -144,7 +144,7 @@ impl Place {
         Ok(Place { spec, geometry, region, turn_ms })
     }
 
-    /// The same on a drive that differs from it.
+    /// The same region on a changed drive.
     pub(super) fn with(&self, change: impl FnOnce(&mut DriveSpec)) -> Place {
         let mut place = self.clone();
         change(&mut place.spec);
@@ -161,7 +161,7 @@ impl Place {
                 Size::Eighths(eighths) => (track.sectors * eighths / 8).max(1),
                 Size::Sectors(sectors) => sectors,
             };
-            // A long request may not end beyond the disk.
+            // A long request may not extend beyond the end of the disk.
             let left = self.geometry.sectors() - track.first.0;
             track.sectors = track.sectors.min(u32::try_from(left).unwrap_or(u32::MAX));
             track
@@ -171,7 +171,7 @@ impl Place {
         Ok(self.outcome(&watch, took_ms))
     }
 
-    /// Share of the time in which wanted data pass when the region's first thousand tracks or so are read in order.
+    /// Share of the time in which wanted data pass under the head while about the first thousand tracks of the region are read in order.
     pub(super) fn streaming(&self) -> Result<f64, StudyError> {
         let track = u64::from(self.geometry.track_at(self.region.first).sectors);
         let region = Region { sectors: (1000 * track).min(self.region.sectors) / 128 * 128, ..self.region };

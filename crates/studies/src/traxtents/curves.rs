@@ -2,7 +2,7 @@
 
 use crate::report::{Axis, Chart, Series};
 
-/// What eighths of a track are in tracks.
+/// A number of eighths of a track, in tracks.
 pub(super) fn in_tracks(eighths: u32) -> f64 {
     f64::from(eighths) / 8.0
 }

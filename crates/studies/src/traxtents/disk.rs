@@ -8,7 +8,7 @@ use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{Delivery, WriteCache};
 use headstack_model::{DriveSpec, Op, drives};
 
-/// Requests of a run: as many as the study's, and enough for the short form.
+/// Requests per run: as many as in the study; the short form has fewer.
 const REQUESTS: [u64; 2] = [5000, 2000];
 
 const MAIN: &str = "atlas-10k-ii";
@@ -57,11 +57,11 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
 
 fn disk(name: &str) -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load(name)?;
-    // Drive files of traces have the slow adapters of those; the study's was of 80 MB/s for these two.
+    // The drive files that were made for traces have slow adapters. The study's adapter had 80 MB/s for these two disks.
     if ["atlas-10k", "ultrastar-18es"].contains(&name) {
         (spec.bus.read_us_per_sector, spec.bus.write_us_per_sector) = (6.4, 6.4);
     }
-    // Said of the Atlas 10K II, and taken for its predecessor too.
+    // The study states this for the Atlas 10K II; it is assumed for the predecessor, too.
     if name == "atlas-10k" {
         spec.bus.delivery = Delivery::InOrderWhole;
     }
@@ -74,7 +74,7 @@ fn name_of(op: Op, depth: u32) -> String {
     format!("{op}.{}", if depth == 1 { "onereq" } else { "tworeq" })
 }
 
-/// Whole tracks on each disk: the metrics that have a row, and a table of all.
+/// Reads of whole tracks on each disk: the metrics that have a row, and a table of all.
 fn whole_tracks(setting: &Setting<'_>, requests: u64) -> Result<(Vec<Measured>, Table), StudyError> {
     let mut cases = Vec::new();
     for name in DISKS {
@@ -107,7 +107,7 @@ fn whole_tracks(setting: &Setting<'_>, requests: u64) -> Result<(Vec<Measured>, 
             ("seek_deviation", aligned.seek_ms.1),
         ];
         let named = values.map(|(what, value)| Measured::new(format!("{name}.{kind}.{what}"), value));
-        // Not all of it was published.
+        // The study did not publish all of these.
         measured.extend(
             named.into_iter().filter(|found| setting.rows.iter().any(|row| row.metric == found.metric)),
         );
@@ -115,7 +115,7 @@ fn whole_tracks(setting: &Setting<'_>, requests: u64) -> Result<(Vec<Measured>, 
     Ok((measured, table))
 }
 
-/// Shares of the maximum, which is what reading the zone in order comes to; of a MiB the share of all time.
+/// Efficiencies as shares of the maximum, which is that of reading the zone in order. The efficiency of 1 MiB is a share of the whole time.
 fn efficiency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     let most = place.streaming()?;
     let share = |aligned, size| -> Result<f64, StudyError> {
@@ -130,7 +130,7 @@ fn efficiency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError>
     ])
 }
 
-/// How much of the bus transfer the media hide, and what a bus in any order would gain.
+/// How much of the bus transfer overlaps with the media transfer, and what out-of-order delivery would gain.
 fn delivery(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     let one = place.run(Access::reads(true, 1), requests)?;
     let two = place.run(Access::reads(true, 2), requests)?;
@@ -171,7 +171,7 @@ fn deviation(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> 
     Ok(measured)
 }
 
-/// Rotational latency over the share of a track that is read.
+/// Rotational latency by the share of a track that is read.
 fn latency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     let mut measured = Vec::new();
     for eighths in [2, 4, 6, 8] {
@@ -183,11 +183,11 @@ fn latency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     Ok(measured)
 }
 
-/// What long requests take, and how often short ones lie on two tracks.
+/// The response to long requests, and how often short ones lie on two tracks.
 fn long_and_short(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     let anywhere = Place::part(disk(MAIN)?, 0.0, 1.0)?;
     let mib = anywhere.run(Access { size: Size::Sectors(MIB), ..Access::reads(false, 1) }, requests)?;
-    // 64 KiB where a track holds 192, as the study's example.
+    // A third of a track, as in the study's example of 64 KiB on a track of 192 KiB.
     let third = place.run(Access { size: Size::Sectors(528 / 3), ..Access::reads(false, 1) }, requests)?;
     Ok(vec![
         Measured::new(format!("{MAIN}.response.1_mib"), mib.response_ms),
@@ -195,8 +195,8 @@ fn long_and_short(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyEr
     ])
 }
 
-/// What the study predicts for FFS on the Atlas 10K from requests to the disk alone: the first blocks of files against their first
-/// tracks, and whole tracks against the 256 KiB of unmodified FFS.
+/// What the study predicts for FFS on the Atlas 10K from requests to the disk alone. It compares the first blocks of files with their first
+/// tracks, and whole tracks with the 256 KiB of unmodified FFS.
 fn predicted(requests: u64) -> Result<Vec<Measured>, StudyError> {
     let name = "atlas-10k";
     let place = Place::first_zone(disk(name)?)?;
@@ -211,7 +211,7 @@ fn predicted(requests: u64) -> Result<Vec<Measured>, StudyError> {
     ])
 }
 
-/// What was measured at each size.
+/// The results at each size.
 struct Curves<'a> {
     place: &'a Place,
     setting: &'a Setting<'a>,
@@ -310,7 +310,7 @@ impl<'a> Curves<'a> {
     }
 }
 
-/// Kinds of reads of the curves: dashed with one outstanding.
+/// The four kinds of reads in the curves; those with one outstanding are dashed.
 const LINES: [(&str, bool, u32); 4] = [
     ("aligned, onereq", true, 1),
     ("aligned, tworeq", true, 2),

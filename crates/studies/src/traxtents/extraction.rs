@@ -1,4 +1,4 @@
-//! What it takes to find a disk's tracks: questions, reads and hours, by each way.
+//! The cost of finding a disk's tracks, by each method: address translations, reads and hours.
 
 use crate::judge::Measured;
 use crate::report::{Section, Table};
@@ -18,11 +18,11 @@ const MEASURED: &str = "atlas-10k";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// By asking where blocks lie, block after block.
+    /// By address translation, block after block.
     Query,
-    /// By the five steps of SCSI disks.
+    /// By the five steps for SCSI disks.
     Scsi,
-    /// By the jump in the time of reads.
+    /// By jumps in the time of reads.
     Timing,
     /// By the angles at which reads end.
     Lattice,
@@ -30,9 +30,9 @@ enum Way {
 
 struct Cost {
     tracks: u64,
-    /// Boundaries missed, and found where there are none.
+    /// Boundaries that were missed, and boundaries that do not exist but were reported.
     wrong: (u64, u64),
-    /// Reads and questions.
+    /// Reads and address translations.
     probes: u64,
     /// By the disk's clock.
     minutes: f64,
@@ -47,11 +47,11 @@ impl Cost {
 /// Bytes of a block of FFS.
 const BLOCK_BYTES: u64 = 8192;
 
-/// First sector of a PC's first partition, behind the boot record's track of the BIOS. Without it no block of the Atlas 10K II's first
-/// zone, whose tracks hold 33 whole blocks, would span a boundary.
+/// First sector of the first partition of a PC: the BIOS reserves a track for the boot record. The first zone of the Atlas 10K II has
+/// tracks of 33 whole blocks, so that without this offset no block in it would span a boundary.
 const PARTITION: u64 = 63;
 
-/// How many blocks of FFS there are to one that spans a track boundary, and the share of these in percent.
+/// The number of FFS blocks per block that spans a track boundary, and the share of spanning blocks in percent.
 fn excluded() -> Result<Vec<Measured>, StudyError> {
     let mut measured = Vec::new();
     for name in [MEASURED, "atlas-10k-ii"] {
@@ -110,7 +110,7 @@ impl Way {
         }
     }
 
-    /// What was published of it, and how much of the map is wrong.
+    /// The published metric of this method, and the number of wrong boundaries in the map.
     fn metrics(self, cost: &Cost) -> Vec<Measured> {
         let metric = |what: &str, value| Measured::new(format!("extraction.{}.{what}", self.name()), value);
         let wrong = metric("wrong", (cost.wrong.0 + cost.wrong.1) as f64);
@@ -124,7 +124,7 @@ impl Way {
     }
 }
 
-/// Has a disk's tracks found, and compares them with the truth.
+/// Extracts a disk's tracks by one method, and compares them with the geometry.
 fn cost(spec: &DriveSpec, way: Way) -> Result<Cost, StudyError> {
     let noise = if matches!(way, Way::Query | Way::Scsi) { Noise::NONE } else { Noise::USUAL };
     let mut disk = SimulatedDisk::new(spec, noise, 1)?;
@@ -145,9 +145,9 @@ fn cost(spec: &DriveSpec, way: Way) -> Result<Cost, StudyError> {
     })
 }
 
-/// The map in what an extractor finds of a disk that always answers.
+/// The map that an extractor finds on a disk that always answers.
 ///
-/// *Errors:* the extractor's own, in words.
+/// *Errors:* the extractor's own, as text.
 fn found<T, E: Display, F>(
     disk: &mut SimulatedDisk,
     extractor: impl FnOnce(Disk) -> F,

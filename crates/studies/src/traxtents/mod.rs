@@ -1,4 +1,4 @@
-//! Track-aligned extents: what requests gain that begin where a track does and are as long.
+//! Track-aligned extents: what requests gain that begin and end at track boundaries.
 //!
 //! Modelled: the study's disks under random requests of a track's length, one outstanding and two, and the same on drives of
 //! today; what it takes to find the tracks; programs over FFS; a video server's disk in rounds; the segments of a log-structured file

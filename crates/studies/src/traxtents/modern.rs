@@ -10,13 +10,13 @@ use headstack_model::spec::{DriveSpec, ZeroLatency};
 
 const DRIVES: [&str; 4] = ["exos-x16", "exos-x18", "toshiba-x300", "st2000dm006"];
 
-/// How far into the disk, and how much of it is read there.
+/// Positions on the disk, and the share of the disk that is read there.
 const PLACES: [(&str, f64); 3] = [("outer", 0.0), ("middle", 0.5), ("inner", 0.95)];
 const SHARE: f64 = 0.05;
 
 const EIGHTHS: [u32; 8] = [1, 2, 4, 6, 8, 12, 16, 32];
 
-/// A drive as its file has it, or as if it had access on arrival within a track.
+/// A drive as its file describes it, or with access on arrival within a track.
 pub(super) const RULES: [(&str, ZeroLatency); 2] =
     [("as-is", ZeroLatency::None), ("on-arrival", ZeroLatency::WithinTrack)];
 
@@ -87,7 +87,7 @@ fn place(drive: &str, from: f64, rule: ZeroLatency) -> Result<Place, StudyError>
     Place::part(spec, from, SHARE)
 }
 
-/// One drive's curves at its start, one outstanding.
+/// One drive's curves at its start, with one request outstanding.
 fn curves(
     setting: &Setting<'_>,
     requests: u64,

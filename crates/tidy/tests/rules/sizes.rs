@@ -1,4 +1,4 @@
-//! Functions, files and structs that fit a reader's head.
+//! Limits on the size of functions, files and structs, so that a reader can follow them.
 
 use headstack_tidy::ratchet::{Counts, check};
 use headstack_tidy::{Code, all_code, program_code, scan};

@@ -1,4 +1,4 @@
-//! Words of a private dialect, which readers have to translate: in names, keys, comments, messages and documents.
+//! Non-standard words that readers would have to translate: in names, keys, comments, messages and documents.
 
 use headstack_tidy::ratchet::{Counts, check, count};
 use headstack_tidy::{Code, all_code, all_files, pages, prose, read, root, scan};

@@ -1,6 +1,7 @@
-//! Every job in `jobs/` by fio and here: the same sequence, counts and mix.
+//! Every job in `jobs/`, run by fio and by this crate: both issue the same sequence, counts and mix.
 //!
-//! What is a disk's goes to a file of a terabyte without content, what is in files to fio's null engine. The run is bounded by requests and not by time, and has no pauses: neither changes what is asked.
+//! fio runs a job on a disk against a sparse file of a terabyte, and a job on files with its null engine. The run is bounded by requests
+//! instead of time, and has no pauses: neither changes the requests.
 
 use crate::ours::{Access, Kind, SECTOR, run};
 use crate::real::{assert_same_shares, clones_of, has_fio};
@@ -18,7 +19,7 @@ const REQUESTS: u64 = 60;
 /// Keys that bound or stretch time.
 const TIMES: [&str; 7] = ["time_based", "runtime", "ramp_time", "startdelay", "thinktime", "rate", "thread"];
 
-/// The job bounded by requests; with `disk` as fio is to run it, on a file of that name.
+/// The job, bounded by requests; with `disk`, as fio runs it on a file of that name.
 fn bounded(text: &str, disk: Option<&str>) -> String {
     let is_on_disk = text.contains("filename=/dev/") || text.contains("uri=");
     let engine = if is_on_disk { "libaio" } else { "null" };
@@ -42,7 +43,7 @@ fn bounded(text: &str, disk: Option<&str>) -> String {
     all
 }
 
-/// What fio asks for, clone by clone.
+/// The requests that fio issues, clone by clone.
 fn theirs(text: &str) -> Vec<Vec<Access>> {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let disk = folder.path().join("disk");
@@ -60,7 +61,7 @@ fn theirs(text: &str) -> Vec<Vec<Access>> {
     clones_of(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// What our load asks for, clone by clone, with the section of each.
+/// The requests that our load issues, clone by clone, with the section of each.
 fn ours(path: &Path, text: &str) -> Vec<(u32, Vec<Access>)> {
     let name = path.display().to_string();
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
@@ -93,7 +94,7 @@ fn ours(path: &Path, text: &str) -> Vec<(u32, Vec<Access>)> {
     clones
 }
 
-/// The accesses without what the two sides call differently.
+/// The accesses without the parts that the two sides name differently.
 fn nameless(all: Vec<Access>) -> Vec<Access> {
     let plain = |access: Access| match access.op {
         Kind::Sync => Access { file: String::new(), op: Kind::Sync, offset: 0, bytes: 0 },

@@ -233,7 +233,7 @@ fn malformed_log_is_rejected_with_its_place() {
     assert!(said.starts_with("a.log: line 4: "), "{said}");
 }
 
-/// The share that is done once `requests` requests were issued, each taking 10 ms.
+/// The share that is done when `requests` requests have been issued, each of which takes 10 ms.
 fn share(text: &str, requests: usize) -> Option<f64> {
     let mut load = build(text, 1);
     let all = run(&mut load, Nanos(10 * MS), requests);

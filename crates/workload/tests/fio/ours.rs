@@ -1,4 +1,4 @@
-//! A load turned without a disk: every request is back at once, or after a given time.
+//! A load driven without a disk: every request completes at once, or after a given time.
 
 use headstack_model::SpecError;
 use headstack_model::{Instant, Nanos, Op};

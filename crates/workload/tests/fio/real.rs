@@ -1,7 +1,7 @@
-//! The same job files under fio itself, with its null engine, and here. The witness is fio's log of what it asked for.
+//! The same job files run by fio itself, with its null engine, and by this crate. They are compared with fio's log of its requests.
 //!
-//! `rw=read` and `rw=write` must agree request by request. Where the draw decides, shares must agree to four standard
-//! deviations of the difference of two samples, and what does not depend on the draw exactly.
+//! `rw=read` and `rw=write` must agree request by request. Where requests are drawn, shares must agree to four standard deviations of the
+//! difference of two samples. Whatever does not depend on the draw must agree exactly.
 
 use crate::ours::{Access, Kind, accesses, accesses_on};
 use headstack_workload::VolumeInfo;
@@ -63,7 +63,7 @@ fn read_log(path: &Path) -> Vec<Access> {
     text.lines().skip(1).filter_map(access).collect()
 }
 
-/// What fio says of each request of each clone: `io PID fill: io_u ADDRESS: off=0x…,len=0x…,ddir=…,file=…`.
+/// fio's debug output for each request of each clone: `io PID fill: io_u ADDRESS: off=0x…,len=0x…,ddir=…,file=…`.
 pub(crate) fn clones_of(reported: &str) -> Vec<Vec<Access>> {
     let mut clones: BTreeMap<u64, Vec<Access>> = BTreeMap::new();
     for line in reported.lines().filter(|line| line.contains(" fill: io_u ")) {
@@ -155,11 +155,11 @@ pub(crate) fn assert_same_requests(text: &str) {
     }
 }
 
-/// Sectors of a device whose last request of most sizes is cut short.
+/// Sectors of a device whose last request is cut short for most request sizes.
 const DEVICE_SECTORS: u64 = 2055;
 
-/// Jobs on a device that is there before them, where sizes and offsets may be shares of it. None goes beyond its end:
-/// fio would make the file longer, which it cannot do with a device.
+/// Jobs on an existing device, where sizes and offsets may be shares of it. None extends beyond its end: fio would make the file longer,
+/// which it cannot do with a device.
 const ON_DEVICE: [&str; 11] = [
     "bs=4k",
     "bs=64k",
@@ -225,7 +225,7 @@ const DRAWN: [&str; 19] = [
     "[j]\nrw=randread\nbs=8k\nsize=16m\nio_size=64m\nnrfiles=4\nfile_service_type=random",
 ];
 
-/// Job files with uneven places: how often the most popular ones are met must agree, wherever they lie.
+/// Job files with uneven popularity: the frequencies of the most popular places must agree, wherever the places lie.
 const UNEVEN: [&str; 6] = [
     "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zipf:1.2",
     "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zipf:0.8:0.25",
@@ -235,7 +235,7 @@ const UNEVEN: [&str; 6] = [
     "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zoned_abs:60/4m:40/44m",
 ];
 
-/// That a count of one sample and that of another are those of one share, to four standard deviations.
+/// Asserts that two counts, one per sample, are of one share, to four standard deviations.
 fn assert_alike(what: &str, (ours, all_ours): (usize, usize), (theirs, all_theirs): (usize, usize)) {
     let share = (ours + theirs) as f64 / (all_ours + all_theirs) as f64;
     let spread = share * (1.0 - share) * (1.0 / all_ours as f64 + 1.0 / all_theirs as f64);
@@ -250,7 +250,7 @@ fn counts<K: Ord>(all: &[Access], of: impl Fn(&Access) -> K) -> BTreeMap<K, usiz
     counts
 }
 
-/// That the values of two samples are of one distribution, value by value.
+/// Asserts that the values of two samples have one distribution, value by value.
 pub(crate) fn assert_same_shares<K: Ord + Copy + std::fmt::Debug>(
     what: &str,
     (ours, theirs): (&[Access], &[Access]),

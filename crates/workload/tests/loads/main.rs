@@ -1,4 +1,4 @@
-//! What every generator keeps, whatever device answers it.
+//! What every generator guarantees, on any device.
 
 mod drift;
 mod mix;
@@ -15,8 +15,8 @@ use proptest::prelude::*;
 /// A request with the time of its issue.
 type Seen = (Instant, Issue);
 
-/// Runs a load against a made-up device that serves one request at a time, each `service` long, the oldest or the
-/// youngest first. Returns what was issued, and the most that was ever out.
+/// Runs a load against a made-up device that serves one request at a time, each for `service`, the oldest or the youngest first. Returns
+/// the issued requests, and the maximum number outstanding.
 fn run(load: &mut dyn Load, service: Nanos, youngest: bool) -> (Vec<Seen>, usize) {
     let (mut seen, mut out, mut most) = (Vec::new(), Vec::new(), 0);
     let (mut now, mut busy_until) = (Instant::ZERO, Instant::ZERO);
@@ -58,7 +58,7 @@ fn shape() -> Shape {
     }
 }
 
-/// Ten tracks of 100 sectors, then ever more of 70.
+/// Ten tracks of 100 sectors, then tracks of 70.
 fn track_of(lbn: Lbn) -> Track {
     let (base, length) = if lbn.0 < 1000 { (0, 100) } else { (1000, 70) };
     let first = Lbn(base + (lbn.0 - base) / length * length);
@@ -71,7 +71,7 @@ fn tracks(aligned: bool, depth: u32, seed: u64) -> TrackLoad<fn(Lbn) -> Track> {
     TrackLoad::new(shape, 500, seed, track_of as fn(Lbn) -> Track).expect("the shape is good")
 }
 
-/// One load of each kind, with the requests it is to have out.
+/// One load of each kind, with the number of requests that it should have outstanding.
 fn loads(seed: u64) -> Vec<(Box<dyn Load>, usize)> {
     let stream = StreamShape { depth: 2, alignment: 8, ..StreamShape::reads(shape().region, 7, 100) };
     let closed =

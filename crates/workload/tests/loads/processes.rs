@@ -1,4 +1,4 @@
-//! Processes: what each asks, and what it waits for.
+//! Processes: the requests of each, and what it waits for.
 
 use headstack_workload::VolumeInfo;
 use headstack_workload::process::{BurstShape, Processes, SyntheticSpec, ThinkShape};
@@ -59,7 +59,7 @@ pub(super) fn assert_share(name: &str, found: usize, of: usize, expected: f64) {
     assert!((found - expected).abs() <= 4.0 * sigma, "{name}: {found}, where {expected} is expected");
 }
 
-/// The most that each source ever had out, when each request takes `service` on its own.
+/// The maximum number outstanding for each source, when each request takes `service`, independently of others.
 fn most_out(load: &mut dyn Load, service: Nanos, sources: usize) -> Vec<usize> {
     let (mut out, mut most) = (vec![0usize; sources], vec![0usize; sources]);
     let mut busy: Vec<(Instant, u64, u32)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What each table is computed from.
+//! The functions that compute the tables.
 
 mod speed;
 mod studies;
@@ -8,13 +8,13 @@ mod traces;
 
 use crate::Inputs;
 
-/// A table, and the line below it that says where its figures come from; without that line they come from this run.
+/// A table, and the line below it that names the source of its figures. Without such a line the source is this run.
 pub(crate) struct EvidenceTable {
     pub(crate) table: String,
     pub(crate) record: Option<String>,
 }
 
-/// Computes a table; none where the folder that it needs was not given.
+/// Computes a table; none if the folder that it needs was not given.
 type Generate = fn(&Inputs) -> Result<Option<EvidenceTable>, String>;
 
 /// The tables by name.

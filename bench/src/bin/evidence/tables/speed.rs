@@ -1,4 +1,4 @@
-//! The table of speed, from the newest record of `make speed`: it depends on the machine, so that this program does not measure it.
+//! The table of speed, from the newest record of `make speed`. This program does not measure speed, because that depends on the machine.
 
 use super::EvidenceTable;
 use headstack_studies::report::Table;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The folder of records, from the repository's root.
 const RECORDS: &str = "bench/runs";
 
-/// The newest record of this name: folders are named by their dates.
+/// The newest record of this name. The names of the folders are their dates.
 #[allow(clippy::disallowed_methods, reason = "the records are files")]
 fn newest_record(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

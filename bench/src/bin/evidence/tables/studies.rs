@@ -3,7 +3,7 @@
 use headstack_studies::report::Table;
 use headstack_studies::study::{self, Alone, Length, Reproduction};
 
-/// `published / simulated` of this metric, with four digits of ours.
+/// The text `published / simulated` for this metric. The simulated value has four significant digits, and at most three decimals.
 fn compared(done: &Reproduction, metric: &str) -> Result<String, String> {
     let row = done.rows.iter().find(|row| row.expected.metric == metric);
     let values = row.and_then(|row| row.expected.value.zip(row.ours));
@@ -42,7 +42,7 @@ fn reproduced(name: &str) -> Result<Reproduction, String> {
     study.reproduce(Length::Full, &Alone).map_err(|error| error.to_string())
 }
 
-/// Random reads of the Ultrastar HC570 over the depth of its queue.
+/// Random reads of the Ultrastar HC570 at several queue depths.
 pub(super) fn hc570() -> Result<String, String> {
     let done = reproduced("modern-drives")?;
     let mut table = Table::new("Ultrastar HC570", ["measured / simulated", ""]);

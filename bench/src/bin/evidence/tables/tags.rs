@@ -1,4 +1,4 @@
-//! The table of a log that is flushed after each write, by the kind of the drive's tags.
+//! The table of a log that is flushed after each write, with a row for each kind of tags.
 
 use headstack::{KindResult, NoFiles, Results, Simulation, Workload, load_rig, significant};
 use headstack_studies::report::Table;
@@ -6,7 +6,7 @@ use headstack_studies::report::Table;
 /// 16 random reads and writes, and a log that is flushed after each write.
 const JOB: &str = include_str!("../../../../../jobs/mixed-oltp.fio");
 
-/// What a row is called, and the keys that it sets on the drive.
+/// The name of each row, and the drive keys that it sets.
 const ROWS: [(&str, &[(&str, &str)]); 3] = [
     ("`\"ncq\"`, as the drive is", &[]),
     ("`\"tcq\"` (`drive.bus.interface=sas`)", &[("drive.bus.interface", "sas")]),

@@ -9,7 +9,7 @@ use headstack_studies::{study, validation};
 use std::fs;
 use std::path::Path;
 
-/// A drive of [`validation::TRACES`] as the table names it, and the demerits of DiskSim 4.0 of reads and writes apart, in ms.
+/// Each drive of [`validation::TRACES`] by its name in the table, and the demerits of DiskSim 4.0 for reads and for writes, in ms.
 ///
 /// *Source:* DiskSim's own run of `valid/runvalid`, recomputed request by request. It aborts on the ST41601N.
 const DRIVES: [(&str, &str); 7] = [

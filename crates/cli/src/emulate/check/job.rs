@@ -16,8 +16,8 @@ const fn job(name: &'static str, pattern: Pattern, bytes: u32, read_share: f64, 
     Job { name, pattern, bytes, read_share, depth }
 }
 
-/// All jobs. Each takes the disk long enough to outweigh a machine's lateness: with requests of a third of a millisecond, a few late ones
-/// would dominate the distance.
+/// All jobs. Their requests take long compared with a machine's lateness. With requests of a third of a millisecond, a few late ones would
+/// dominate the distance between the distributions.
 pub(super) const ALL: [Job; 6] = [
     job("random read, depth 1", Pattern::Random, 4096, 1.0, 1),
     job("random read, depth 8", Pattern::Random, 4096, 1.0, 8),
@@ -28,7 +28,8 @@ pub(super) const ALL: [Job; 6] = [
 ];
 
 impl Job {
-    /// The times that count: without the first requests, which find the platter at any angle and would dominate a comparison of quick ones.
+    /// The response times without those of the first `depth` requests. These find the platter at an arbitrary angle, which would dominate a
+    /// comparison of short requests.
     pub(super) fn counted(&self, mut times: Vec<Nanos>) -> Vec<Nanos> {
         times.drain(..times.len().min(self.depth as usize));
         times

@@ -1,8 +1,8 @@
-//! `headstack emulate --check`: the same jobs in virtual and in real time, to measure whether a machine can be trusted.
+//! `headstack emulate --check`: runs the same jobs in virtual and in real time, to measure whether real time is accurate on a machine.
 //!
-//! Both run the same requests. In real time a client within the process submits each to a running disk when an earlier one is answered, so
-//! that the difference is the emulator's own: the lateness of its wake-ups, and the model's reaction to it. A client's path to the disk (a
-//! socket, the kernel) is not included.
+//! Both run the same requests. In real time, a client within the process submits each request to a running disk when an earlier one is
+//! answered. So the difference is due to the emulator alone: the lateness of its wake-ups, and the model's reaction to that. A client's path
+//! to the disk (a socket, the kernel) is not included.
 
 mod job;
 mod real;
@@ -47,7 +47,7 @@ struct Compared {
     real: Vec<Nanos>,
     /// Rms distance between the two distributions as a share of the simulated mean.
     demerit: f64,
-    /// The same between two simulated runs whose clients submit at slightly different times.
+    /// The same distance between two simulated runs whose clients submit at slightly different times.
     by_chance: f64,
     lateness: Lateness,
 }
@@ -117,7 +117,7 @@ impl Bench<'_> {
         Ok(Comparison { drive, seconds: self.seconds, speed: self.speed, is_real_time, jobs, stolen })
     }
 
-    /// Runs a job in both times; also returns whether the disk's thread had real-time priority.
+    /// Runs a job in virtual and in real time. Also returns whether the disk's thread had real-time priority.
     fn job(&self, job: &'static Job, bar: &ProgressBar) -> Result<(Compared, bool), Failure> {
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let end = Instant((self.seconds as f64 * self.speed * 1e9) as u64);
@@ -141,8 +141,8 @@ impl Bench<'_> {
     }
 }
 
-/// Start of a simulated run's client, and its lateness for each request, to measure the effect of chance: a real client starts at any angle
-/// of the platter, and always needs some time.
+/// Start of the client of the second simulated run, and its lateness for each request. This run measures the effect of chance, because a real
+/// client starts at an arbitrary angle of the platter and always needs some time.
 const OTHER_CLIENT: [Duration; 2] = [Duration::from_micros(3100), Duration::from_micros(10)];
 
 fn mean_ms(times: &[Nanos]) -> f64 {

@@ -58,13 +58,13 @@ impl Bench<'_> {
         bar.set_position(begun + self.seconds);
         let times = std::mem::take(&mut client.lock().times);
         let (handle, is_real_time) = (disk.handle(), disk.is_real_time());
-        // The lateness of the last answer is recorded after the answer.
+        // The disk records the lateness of an answer after it, so stop the disk before reading the lateness.
         disk.stop().map_err(|error| Failure::Input(format!("{}: {error}", self.info.name)))?;
         Ok(Ran { times, lateness: handle.lateness(), is_real_time })
     }
 }
 
-/// The client: submits the next request on the thread of each answer.
+/// The client. The thread that delivers an answer submits the next request.
 struct Client {
     disk: DiskHandle,
     block: u32,
@@ -95,7 +95,7 @@ impl Client {
             let now = self.disk.clock().now();
             let mut in_flight = self.lock();
             let Poll::Issue(issue) = in_flight.load.poll(now) else {
-                // A closed load issues nothing before a completion; without any outstanding it is over.
+                // A closed load issues a request only after a completion. So it is over once none is outstanding.
                 if in_flight.outstanding == 0 {
                     // Sent once.
                     let _ = in_flight.over.send(());

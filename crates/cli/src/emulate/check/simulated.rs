@@ -8,7 +8,7 @@ use headstack_workload::{Load, Poll};
 use std::collections::VecDeque;
 
 impl Bench<'_> {
-    /// Response times of a job, whose client begins at a time and learns of each completion with a delay.
+    /// Response times of a job whose client starts at a given time and learns of each completion after a delay.
     pub(super) fn simulate(
         &self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! Whether a machine can be trusted, in words.
+//! The verdict on whether real time on a machine can be trusted, in words.
 
 use super::{Compared, Comparison};
 use std::time::Duration;
@@ -16,11 +16,11 @@ pub(super) struct Verdict {
     pub(super) reasons: Vec<String>,
 }
 
-/// Distance from the simulated distribution, beyond that of chance, up to which a job can be trusted.
+/// Maximum distance from the simulated distribution, beyond that of chance, at which all of a job's figures can be trusted.
 const NEAR: f64 = 0.02;
-/// The distance up to which its mean can be trusted.
+/// Maximum distance, beyond that of chance, at which a job's mean can be trusted.
 const FAR: f64 = 0.10;
-/// Lateness up to which a machine is punctual: median, and 99th percentile.
+/// Maximum lateness of a punctual machine: median, and 99th percentile.
 const IN_TIME: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(150)];
 
 impl Verdict {

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files that one donor serves: each is open meanwhile.
+/// Maximum number of files that one donor serves. Each stays open during that.
 const OPEN_FILES: usize = 256;
 
 /// Move those extents of files that cross track boundaries onto whole tracks, on a mounted ext4.
@@ -168,7 +168,7 @@ impl<'a> TrackedVolume<'a> {
     }
 }
 
-/// Plans with the free space of the file system.
+/// Plans the moves from the free space of the file system, and records their results without moving anything.
 fn plan_moves(
     records: &mut [FileRecord],
     crossing: &[CrossingFile],
@@ -191,7 +191,7 @@ fn plan_moves(
     Ok(())
 }
 
-/// Moves files, some at a time.
+/// Moves files batch by batch.
 fn relocate(
     records: &mut [FileRecord],
     crossing: &[CrossingFile],
@@ -228,7 +228,7 @@ fn relocate(
     Ok(())
 }
 
-/// Moves files with one donor after the other, and returns the number of moved blocks.
+/// Moves a batch of files by means of donors, one after the other. Returns the number of moved blocks.
 fn relocate_batch(
     records: &mut [FileRecord],
     batch: &[CrossingFile],

@@ -1,4 +1,4 @@
-//! What was moved, as text and as JSON.
+//! The result of a reorganization, as text and as JSON.
 
 use crate::layout::check::add;
 use crate::layout::partition::Mapped;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What is known of a file.
+/// The result for one file.
 pub(super) struct FileRecord {
     pub(super) path: PathBuf,
     pub(super) before: Crossings,
     pub(super) after: Crossings,
     pub(super) moved_blocks: u64,
-    /// Why it was not moved, or not all of it.
+    /// The reason why it was not moved, or not entirely.
     pub(super) reason: Option<Unmovable>,
 }
 
@@ -28,13 +28,13 @@ impl FileRecord {
         FileRecord { path, before: none, after: none, moved_blocks: 0, reason: Some(reason) }
     }
 
-    /// Whether it still crosses though nothing prevented a move.
+    /// Whether it still crosses boundaries although no reason against a move is recorded.
     fn lacks_tracks(&self) -> bool {
         self.reason.is_none() && self.after.crossings > 0
     }
 }
 
-/// What a run found and did.
+/// The result of a run.
 pub(super) struct Reorganized<'a> {
     pub(super) mapped: &'a Mapped,
     pub(super) source: String,

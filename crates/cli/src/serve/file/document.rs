@@ -23,7 +23,7 @@ pub(crate) struct Overlay {
 /// *Errors:* the first fault found, with its line, its key and what is allowed.
 pub(crate) fn read(file: Option<(&str, &str)>, overlay: &Overlay) -> Result<Plan, Failure> {
     let mut document = match file {
-        // A fault of the file is reported with its line.
+        // The file is checked without the command line's settings first, so that an error in it is reported with its line.
         Some((text, origin)) => checked(text, origin).map_err(Failure::input)?,
         None => Table::new(),
     };
@@ -72,7 +72,7 @@ impl Overlay {
     }
 }
 
-/// Sets the value at a path, in each table of a list on the way; none if there is no table.
+/// Sets the value at a path. Where the path meets a list of tables, sets it in each of them. None if a part of the path is not a table.
 fn put(table: &mut Table, path: &[&str], value: &Value) -> Option<()> {
     let (first, rest) = path.split_first()?;
     if rest.is_empty() {

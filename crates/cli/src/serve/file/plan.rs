@@ -18,12 +18,12 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) listen: Vec<Address>,
-    /// Overrides of the use of TLS, per address.
+    /// For each address, whether clients must use TLS there, if that differs from the default.
     pub(crate) tls_uses: Vec<Option<TlsUse>>,
     pub(crate) metrics: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) tls: Option<TlsSettings>,
-    /// Settings for all clients, without TLS, whose files are not read yet.
+    /// Settings for all clients. Those of TLS are missing, because its files are not read yet.
     pub(crate) rules: Rules,
     pub(crate) disks: Vec<DiskPlan>,
     pub(crate) exports: Vec<ExportPlan>,
@@ -37,9 +37,9 @@ pub(crate) struct DiskPlan {
     pub(crate) streams: Config,
     pub(crate) map: Option<PathBuf>,
     pub(crate) order: Option<OrderPlan>,
-    /// How its hot blocks are copied together, if they are.
+    /// Settings of block rearrangement, if the disk has it.
     pub(crate) rearrange: Option<RearrangeSpec>,
-    /// Ability on which guarantees are based.
+    /// Worst-case ability on which guarantees are based.
     pub(crate) ability: Option<Ability>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Source {
         data: Option<PathBuf>,
         speed: f64,
     },
-    /// This many bytes of memory.
+    /// A disk in memory of this number of bytes.
     Ram(u64),
 }
 
@@ -135,7 +135,7 @@ fn tls_uses(tls: Option<&TlsSettings>, listen: &[Address]) -> Result<Vec<Option<
 }
 
 impl Plan {
-    /// Whether the clients of a listener must use TLS: indices first count those of `listen`, then the others.
+    /// Whether the clients of a listener must use TLS. The listeners of `listen` have the first indices; those passed by systemd follow.
     pub(crate) fn is_secret(&self, listener: usize) -> bool {
         match self.tls_uses.get(listener).copied().flatten() {
             Some(tls_use) => tls_use == TlsUse::Required,
@@ -207,7 +207,7 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, order, rearrange, ability })
 }
 
-/// How a disk's blocks are rearranged, if they are.
+/// The settings of block rearrangement, if the disk has it.
 fn rearrange(spec: &DiskSpec) -> Result<Option<RearrangeSpec>, Fault> {
     let Some(copies) = &spec.rearrange else { return Ok(None) };
     if spec.ram_bytes.is_some() {
@@ -244,7 +244,7 @@ fn order(spec: &DiskSpec) -> Result<Option<OrderPlan>, Fault> {
     Ok(Some(OrderPlan { order, drive }))
 }
 
-/// The ability of a disk with this stream memory.
+/// The ability of a disk with these stream settings.
 fn of_disk(spec: AbilitySpec, streams: &Config) -> Result<Ability, Fault> {
     let AbilitySpec { bandwidth_bytes_per_s, positioning_ms, share } = spec;
     if bandwidth_bytes_per_s == 0 {

@@ -1,6 +1,6 @@
-//! The settings of a disk in sysfs: reads them, changes them for a time, and puts the values back that were there before.
+//! Reads the settings of a disk in sysfs, changes them temporarily, and restores the values from before.
 //!
-//! *Source:* Linux, Documentation/ABI/stable/sysfs-block: an attribute below `/sys/block/DISK` that is written holds at once.
+//! *Source:* Linux, Documentation/ABI/stable/sysfs-block: a value written to an attribute below `/sys/block/DISK` takes effect at once.
 
 #![allow(clippy::disallowed_methods, reason = "the system has the settings of its disks in files")]
 
@@ -12,12 +12,12 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub(super) const SCHEDULER: &str = "queue/scheduler";
-/// The parameters of the scheduler in use, which another one replaces.
+/// The folder with the parameters of the scheduler in use. Another scheduler has other parameters there.
 const SCHEDULER_FOLDER: &str = "queue/iosched";
-/// What the kernel resets with another scheduler.
+/// The attribute that the kernel resets when another scheduler is chosen.
 const SET_BY_SCHEDULER: &str = "queue/nr_requests";
 
-/// A disk, by a device of it.
+/// A disk, named by its device or by one of its partitions.
 pub(super) struct VerifiedDisk {
     /// The device, a disk or a partition.
     device: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct VerifiedDisk {
 impl VerifiedDisk {
     /// The disk of a device.
     ///
-    /// *Errors:* it is no block device.
+    /// *Errors:* it is not a block device, or sysfs does not have it.
     pub(super) fn find(device: &Path) -> Result<VerifiedDisk, Failure> {
         let fault = |what: &str| Failure::Input(format!("--verify {}: {what}", device.display()));
         let found = fs::metadata(device).map_err(|error| fault(&error.to_string()))?;
@@ -59,7 +59,7 @@ impl VerifiedDisk {
         })
     }
 
-    /// The value of an attribute; of the scheduler the chosen one. None if the disk has no such attribute.
+    /// The value of an attribute; of a list of choices, such as the schedulers, the chosen one. None if the disk has no such attribute.
     pub(super) fn value(&self, attribute: &str) -> Option<String> {
         let text = fs::read_to_string(self.folder.join(attribute)).ok()?;
         let text = text.trim();
@@ -69,7 +69,7 @@ impl VerifiedDisk {
 
     /// Sets an attribute.
     ///
-    /// *Errors:* the system does not take the value, or takes another one.
+    /// *Errors:* the system refuses the value, or sets another one.
     pub(super) fn set(&self, attribute: &str, value: &str) -> Result<(), String> {
         let path = self.folder.join(attribute);
         fs::write(&path, value).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -79,7 +79,7 @@ impl VerifiedDisk {
         }
     }
 
-    /// The attributes that a change of these changes, in the order in which they have to be restored.
+    /// All attributes that change when these are set, in the order in which they must be restored.
     fn affected(&self, attributes: &[&str]) -> Vec<String> {
         let mut all: Vec<String> = attributes.iter().map(|attribute| attribute.to_string()).collect();
         if attributes.contains(&SCHEDULER) {
@@ -96,7 +96,8 @@ impl VerifiedDisk {
         all
     }
 
-    /// Keeps the values of what a change of these attributes changes, and puts them back when it is dropped or the process is ended by a signal.
+    /// Records the values of all attributes that change when these are set. The returned value restores them when it is dropped, or when a second
+    /// signal ends the process.
     pub(super) fn keep(&self, attributes: &[&str]) -> RestoredFiles {
         let affected = self.affected(attributes);
         let value = |attribute: &String| Some((self.folder.join(attribute), self.value(attribute)?));

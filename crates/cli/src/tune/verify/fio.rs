@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks at whether fio has ended or a signal arrived.
+/// Time between two checks whether fio has ended or a signal arrived.
 const POLL: Duration = Duration::from_millis(50);
 
 /// A fio job that may run several times.
@@ -64,7 +64,7 @@ impl FioJobRun<'_> {
     }
 }
 
-/// Waits for its end, and ends it when a signal arrives: fio ends its jobs' processes itself.
+/// Waits until fio ends. Terminates it when a signal arrives; fio then ends the processes of its jobs itself.
 fn wait(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus> {
     let mut is_ended = false;
     loop {

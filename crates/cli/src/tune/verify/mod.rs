@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Pairs of runs, one before and one after: the fewest whose interval says something.
+/// Number of pairs of runs, one before the change of settings and one after it: the smallest number that gives a useful confidence interval.
 const PAIRS: usize = 3;
 
 /// The options of a verification.
@@ -39,7 +39,7 @@ pub(super) struct VerifyArgs {
     verify_seconds: u64,
 }
 
-/// A verification that is possible: device, job and fio are there.
+/// A verification that can run: its device, job and fio were found.
 pub(super) struct PreparedVerification {
     disk: VerifiedDisk,
     job: FioVerification,
@@ -49,7 +49,7 @@ pub(super) struct PreparedVerification {
 /// A setting with its values before and after.
 struct LiveSetting {
     knob: &'static Knob,
-    /// None for a parameter of a scheduler that is not chosen yet.
+    /// None for a parameter of a scheduler that is yet to be chosen.
     before: Option<String>,
     after: &'static str,
 }
@@ -66,9 +66,9 @@ pub(super) struct Verified {
 }
 
 impl VerifyArgs {
-    /// Checks all that can be checked before the search.
+    /// Checks everything that can be checked before the search.
     ///
-    /// *Errors:* the device, the load or fio do not allow it.
+    /// *Errors:* the device, the load or fio does not allow a verification.
     pub(super) fn prepare(
         &self,
         load: &str,
@@ -96,7 +96,7 @@ impl VerifyArgs {
 }
 
 impl PreparedVerification {
-    /// Measures in pairs, before and after by turns, so that a slow change of the system disturbs both alike.
+    /// Measures in pairs: runs before and after the change alternate, so that a slow drift of the system affects both equally.
     ///
     /// *Errors:* fio fails, a setting is refused, a signal.
     pub(super) fn run(&self, tuned: &Tuned<'_>, interrupt: &Interrupt) -> Result<Verified, Failure> {
@@ -133,7 +133,7 @@ impl PreparedVerification {
         }
     }
 
-    /// Sets a value, and what belongs to it.
+    /// Sets a value, and the companion attribute that must be set with it, if there is one.
     fn set(&self, knob: &Knob, value: &str) -> Result<(), Failure> {
         let all = [Some((knob.attribute, value)), knob.companion(value)];
         all.into_iter()
@@ -142,7 +142,7 @@ impl PreparedVerification {
             .map_err(Failure::Input)
     }
 
-    /// Says that BFQ will not do what was simulated on a disk that the kernel takes for one without arms.
+    /// Warns that BFQ will differ from the simulation if the kernel takes the disk for a non-rotational one.
     fn warn_of_no_rotation(&self, settings: &[LiveSetting]) {
         let is_bfq =
             settings.iter().any(|setting| setting.knob.attribute == SCHEDULER && setting.after == "bfq");
@@ -154,7 +154,7 @@ impl PreparedVerification {
         }
     }
 
-    /// The advised settings of the disk that it has, in the order in which they must be set, and those that it does not have.
+    /// The advised settings that can be set while the system runs, in the order in which they must be set; and the others, each with the reason.
     fn settings(&self, tuned: &Tuned<'_>) -> (Vec<LiveSetting>, Vec<(&'static str, String)>) {
         let (mut settings, mut left_out) = (Vec::new(), Vec::new());
         let mut choices: Vec<SettingChoice> = tuned.outcome.advised.iter().map(|one| one.choice).collect();

@@ -1,4 +1,4 @@
-//! Real power cuts: what was acknowledged as safe to a client must be there afterwards, and a disk that ignores FLUSH must be detected.
+//! Real power cuts: data that was acknowledged as safe must be there afterwards, and a disk that ignores FLUSH must be detected.
 //!
 //! Each kind of client is a [`Witness`]. One disk is used through all cuts of a test; its data file is what was on the media.
 
@@ -22,7 +22,7 @@ trait Witness {
     const MOUNTED: bool;
     /// Makes a new disk ready.
     fn prepare(&mut self, emulator: &Emulator);
-    /// Writes until the power goes, and tells of everything that is safe from then on.
+    /// Writes until the power fails, and reports everything that is safe from then on.
     fn work(&mut self, emulator: &Emulator, power: &mut Power);
     /// Whether all that is safe is there, or what is not.
     fn check(&mut self, emulator: &Emulator) -> Result<(), String>;
@@ -104,11 +104,11 @@ fn must(outcome: Result<(), String>) {
     outcome.unwrap_or_else(|lost| panic!("{lost}"));
 }
 
-/// Panics where nothing is found lost.
+/// Panics unless a loss is found.
 fn caught(outcome: Result<(), String>) {
     let lost = outcome.expect_err("a disk that ignores FLUSH loses what is safe");
     eprintln!("caught {lost}");
 }
 
-/// What a disk does that does not keep its word.
+/// The fault of a disk that breaks its promise.
 const LIAR: Option<&str> = Some("ignore-flush");

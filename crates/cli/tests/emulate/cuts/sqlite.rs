@@ -1,7 +1,7 @@
 //! SQLite on ext4: what it committed, with a rollback journal and with a write-ahead log.
 //!
-//! A log is as good as its syncs (`synchronous = FULL`). A journal commits by being deleted, which only `EXTRA` syncs: with
-//! `FULL` the last row may be taken back by a power cut, and is.
+//! Write-ahead log: what its syncs reached is kept (`synchronous = FULL`). A rollback journal commits when it is deleted, and only `EXTRA`
+//! syncs the deletion: with `FULL`, a power cut may roll back the last row, and does.
 //!
 //! *Source:* SQLite's documentation of `PRAGMA synchronous`.
 

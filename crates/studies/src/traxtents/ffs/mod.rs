@@ -1,7 +1,7 @@
-//! Programs over FFS: unmodified, with fast start, with traxtents, and with buffers of parts of blocks.
+//! Programs over FFS: unmodified, with fast start, with traxtents, and with buffers that are valid in part.
 //!
-//! The disk is the Atlas 10K, as in the study's section 5.2, through the study's adapter. What the drive file has of DiskSim and the study
-//! says otherwise is replaced: see [`drive`]. The partition is the whole disk and empty; the processor takes no time.
+//! The disk is the Atlas 10K behind the study's adapter, as in the study's section 5.2. Where the study contradicts what the drive file has
+//! from DiskSim, the study is followed: see [`drive`]. The partition is the whole disk and is empty at first; the processor takes no time.
 
 mod modern;
 
@@ -22,7 +22,7 @@ const MB: u64 = 1 << 20;
 /// Bytes of a file of head*.
 const HEAD_BYTES: u64 = 200 << 10;
 
-/// Seed of the load that is like SSH-build.
+/// Seed of the load that resembles SSH-build.
 const SEED: u64 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Program {
         }
     }
 
-    /// Bytes of the files that are there before it; those of head* have `head_bytes`.
+    /// Bytes of the files that exist before the program starts; those of head* have `head_bytes`.
     fn files(self, length: Length, head_bytes: u64) -> Vec<u64> {
         let pick = |full: u64, quick: u64| length.pick(full, quick) * MB;
         match self {
@@ -88,10 +88,10 @@ impl Program {
 
 #[derive(Clone, Debug)]
 struct ProgramRun {
-    /// To its end; of PostMark, its transactions alone.
+    /// Time until the program ends; for PostMark, the time of its transactions alone.
     seconds: f64,
     counts: Counts,
-    /// What the sectors of its first files take to go by under a head.
+    /// Time in which the sectors of its first files pass under a head.
     media_s: f64,
 }
 
@@ -100,7 +100,7 @@ impl ProgramRun {
         self.counts.read_sectors as f64 / 2.0 / self.counts.reads as f64
     }
 
-    /// Time of a read without its transfer, in ms.
+    /// Time per read without the media transfer, in ms.
     fn overhead_ms(&self) -> f64 {
         (self.seconds - self.media_s) / self.counts.reads as f64 * 1e3
     }
@@ -108,9 +108,9 @@ impl ProgramRun {
 
 /// The Atlas 10K on the study's host.
 ///
-/// *Source:* the study for the adapter (80 MB/s), for writes that wait for the media (its head times of writes hardly differ with one
-/// outstanding and with two), for tags, and for the time of a head switch: it gives 0.6 to 1.1 ms, and this disk's skew leaves 1.13.
-/// DiskSim's 0.176 ms is no time in which the next track can be read.
+/// *Source:* the study. It names the adapter (80 MB/s) and tags. Its head times of writes hardly differ between one outstanding and two, so
+/// that writes wait for the media. It gives 0.6 to 1.1 ms for a head switch, and this disk's skew leaves 1.13 ms; in DiskSim's 0.176 ms no
+/// drive could read the next track.
 pub(super) fn drive() -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load("atlas-10k")?;
     let us_per_sector = 512.0 / 80.0;
@@ -121,7 +121,7 @@ pub(super) fn drive() -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// The tracks of a partition at a disk's start.
+/// The tracks of a partition at the start of a disk.
 pub(super) fn tracks_of(geometry: &Geometry, sectors: u64) -> TrackList {
     let starts = boundaries(geometry, Lbn(0), Lbn(sectors)).into_iter().map(|lbn| lbn.0);
     TrackList::new(starts.filter(|first| *first < sectors), sectors)
@@ -156,7 +156,7 @@ fn play(
     Ok(ProgramRun { seconds, counts: session.counts(), media_s: blocks.map(media_of).sum() })
 }
 
-/// The outcomes of all programs, in their order, and in each those of the variants in theirs.
+/// The outcomes of all programs, in their order; for each program, those of the variants in their order.
 type ProgramRuns = Vec<(Program, [ProgramRun; 4])>;
 
 fn play_all(setting: &Setting<'_>, spec: &DriveSpec, rule: NextGroup) -> Result<ProgramRuns, StudyError> {
@@ -185,7 +185,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     Ok(Findings::join([Findings::new(measured, sections), modern::run(setting)?]))
 }
 
-/// The rows of a program. What depends on how much is read is left out of the short form.
+/// The rows of a program. The short form leaves out those that depend on the amount of data read.
 fn rows(program: Program, four: &[ProgramRun; 4], length: Length) -> Vec<Measured> {
     let name = program.name();
     let [plain, _, _, ours] = four;

@@ -1,8 +1,8 @@
 //! The same programs over the same file systems on a drive of 2019, without published figures.
 //!
-//! The partition is the drive's first 16 GiB, empty; writes wait for the media, as in the study; the rest is as on the disk of 2000. Clusters are as
-//! long as a track, so that requests of all variants are about as long and alignment alone differs; the comparison includes unmodified FFS
-//! with its own clusters of 256 KB. Files of head* are 1.2 tracks long, as the study's were.
+//! The partition is the drive's first 16 GiB, empty at first. Writes wait for the media, as in the study; the rest is as on the disk of
+//! 2000. Clusters are as long as a track, so that the requests of all variants are about equally long and only alignment differs. The
+//! comparison includes unmodified FFS with its own clusters of 256 KB. Files of head* are 1.2 tracks long, as in the study.
 
 use super::super::modern::RULES;
 use super::{Program, ProgramRun, play, tracks_of};
@@ -23,7 +23,7 @@ const PROGRAMS: [Program; 5] =
 /// Unmodified FFS with clusters of 256 KB.
 const SHORT: &str = "short-clusters";
 
-/// A file system: its name, and where its blocks go.
+/// A file system: its name, and the placement of its blocks.
 type Kind = (&'static str, Layout);
 
 fn drive(rule: ZeroLatency) -> Result<DriveSpec, StudyError> {
@@ -41,7 +41,7 @@ fn kinds(geometry: &Geometry, cluster: u32) -> Vec<Kind> {
     std::iter::once((SHORT, layout(Variant::Unmodified))).chain(long).collect()
 }
 
-/// What came of one program under one rule: first of unmodified FFS with short clusters, then of the variants in their order.
+/// The results of one program under one rule: unmodified FFS with short clusters first, then the variants in their order.
 struct Played {
     rule: &'static str,
     program: Program,
@@ -49,7 +49,7 @@ struct Played {
 }
 
 impl Played {
-    /// Seconds of each over those of unmodified FFS with long clusters.
+    /// Seconds of each file system, divided by those of unmodified FFS with long clusters.
     fn ratios(&self) -> impl Iterator<Item = f64> {
         let plain = self.outcomes[1].seconds;
         self.outcomes.iter().map(move |outcome| outcome.seconds / plain)
@@ -118,7 +118,7 @@ fn section(names: &[&str], played: &[Played], cluster: u32) -> Section {
         .with_table(table)
 }
 
-/// Marks of the programs under one rule: bars of several variants would be stacked.
+/// The results of the programs under one rule, as marks: bars of several variants would be stacked.
 fn figure(names: &[&str], played: &[Played], rule: &str) -> Chart {
     let mut lines: Vec<Series> = names
         .iter()

@@ -1,8 +1,8 @@
-//! Aged file systems: what age takes from the gain of traxtents, and what preallocation and reorganisation bring back.
+//! Aged file systems: how much of the gain of traxtents is lost with age, and how much preallocation and reorganisation restore.
 //!
-//! A partition at the start of the Atlas 10K, as in the study's section 5.2, is aged at a utilisation. Pairs of files of 2 MB, written
-//! last, are then compared block by block as the study's diff does: written whole, or grown in turn. The gain is the time of unmodified
-//! FFS, aged alike, over that of the other.
+//! A partition at the start of the Atlas 10K, as in the study's section 5.2, is aged at a constant utilisation. Then pairs of files of 2 MB
+//! are written, each file whole or both in turn, and compared block by block like the study's diff. The gain is the time of equally aged
+//! unmodified FFS divided by the time of the other.
 
 use super::super::ffs::{drive, tracks_of};
 use crate::judge::Measured;
@@ -19,27 +19,27 @@ use headstack_workload::personality::ffs::{
 /// Bytes of each file that is compared. *Source:* assumption.
 const BYTES: u64 = 2 << 20;
 
-/// Handles of the files that age; those below are compared.
+/// First handle of the files that age; the compared files have lower ones.
 const FIRST_AGED: Handle = 1 << 16;
 
-/// How often the blocks in use are written again until the file system is aged, and the ages of the curve.
+/// How often the blocks in use are rewritten until the file system counts as aged, and the ages of the curve.
 const AGED: f64 = 2.0;
 const TURNOVERS: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
 const UTILISATIONS: [u32; 4] = [50, 70, 80, 90];
 
-/// Share of the disk that on-line reorganisation has. *Source:* assumption.
+/// Share of the disk time given to on-line reorganisation. *Source:* assumption.
 const SHARE: f64 = 0.1;
 
-/// How long a program pauses so that on-line reorganisation comes to its end.
+/// The program's pause in which on-line reorganisation completes.
 const PAUSE: Nanos = Nanos::from_secs(24 * 3600);
 
 type Programs = std::vec::IntoIter<Call>;
 
-/// The size of everything.
+/// The sizes of the experiment.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
-    /// Groups of the partition, 32 MB each.
+    /// Block groups of the partition, 32 MB each.
     groups: u64,
     pairs: u32,
 }
@@ -54,11 +54,11 @@ impl Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writing {
     Whole,
-    /// The two of a pair in turn, 64 KB each.
+    /// The two files of a pair in turn, 64 KB each.
     InTurn,
 }
 
-/// What is done against age.
+/// The remedy against age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
     None,
@@ -75,7 +75,7 @@ struct AgedCase {
     turnovers: f64,
     writing: Writing,
     remedy: Remedy,
-    /// Whether traxtents came after the ageing.
+    /// Whether traxtents were introduced after the ageing.
     retrofit: bool,
 }
 
@@ -93,7 +93,7 @@ impl AgedCase {
         AgedCase { utilisation, turnovers: AGED, ..AgedCase::FRESH }
     }
 
-    /// Unmodified FFS that went through the same.
+    /// Unmodified FFS after the same ageing.
     fn unmodified(self) -> AgedCase {
         AgedCase { variant: Variant::Unmodified, remedy: Remedy::None, retrofit: false, ..self }
     }
@@ -106,7 +106,7 @@ struct CaseRun {
     reads: f64,
     /// Share of the partition's blocks that is reserved.
     reserved: f64,
-    /// Time of the reorganisation off line, of its transfers, and blocks that were moved.
+    /// Time of the off-line reorganisation, the time of its transfers, and the number of blocks moved.
     moving_s: f64,
     moved_mb: f64,
 }
@@ -143,7 +143,7 @@ impl Partition {
         calls.into_iter()
     }
 
-    /// A file system after all that a case says, but for on-line reorganisation.
+    /// The file system of a case after everything but on-line reorganisation.
     fn session(&self, case: &AgedCase, pause: Nanos) -> (Session<Programs>, Option<Vec<MoveBatch>>) {
         let before = if case.retrofit { Variant::Unmodified } else { case.variant };
         let layout = self.layout(before, case.remedy == Remedy::Preallocated);
@@ -206,7 +206,7 @@ impl Partition {
         Ok(run)
     }
 
-    /// Time of the comparison with on-line reorganisation over that without.
+    /// Time of the comparison with on-line reorganisation, divided by that without.
     fn on_line_cost(&self, case: &AgedCase) -> Result<f64, StudyError> {
         let (mut alone, _) = self.session(case, Nanos(1));
         let (session, _) = self.session(case, Nanos(1));
@@ -218,7 +218,7 @@ impl Partition {
         Ok(seconds(&mut moving)? / seconds(&mut alone)?)
     }
 
-    /// Time of reading and writing this much once, in order.
+    /// Time to read and write this amount once, in order.
     fn in_order_s(&self, mb: f64) -> Result<f64, StudyError> {
         let step = 2048;
         let count = (mb * 1e6 / 512.0 / f64::from(step)) as u64;
@@ -233,7 +233,7 @@ fn mb(batches: &[MoveBatch]) -> f64 {
     batches.iter().map(Vec::len).sum::<usize>() as f64 * BLOCK_BYTES as f64 / 1e6
 }
 
-/// A case with its gain over unmodified FFS aged alike.
+/// A case, with its gain over equally aged unmodified FFS.
 struct Gained {
     name: &'static str,
     case: AgedCase,
@@ -241,7 +241,7 @@ struct Gained {
     gain: f64,
 }
 
-/// The remedies at a utilisation, and what they are compared with.
+/// The remedies at one utilisation, and the file systems with which they are compared.
 fn remedies() -> Vec<(&'static str, AgedCase)> {
     let aged = AgedCase::aged(80);
     let retrofit = AgedCase { retrofit: true, ..aged };

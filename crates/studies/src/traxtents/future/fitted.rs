@@ -1,6 +1,6 @@
-//! Blocks that vary in size so that each track holds a whole number of them, against excluded blocks and blocks on two tracks.
+//! Blocks of variable size, a whole number of which fits each track, against excluded blocks and against blocks that span two tracks.
 //!
-//! The programs of the study's section 5.2 that read or copy files which are there before, on the Atlas 10K.
+//! The programs of the study's section 5.2 that read or copy existing files, on the Atlas 10K.
 
 use super::super::ffs::{drive, tracks_of};
 use crate::judge::Measured;
@@ -60,7 +60,7 @@ fn play(
     layout: &Layout,
 ) -> Result<FittedRun, StudyError> {
     let files = files(setting, program);
-    // Programs count blocks of 8 KB; with smaller blocks a file has more of them.
+    // Programs count blocks of 8 KB; a file system with smaller blocks has more of them per file.
     let empty = Session::new(layout.clone(), Lbn(0), std::iter::empty());
     let bytes = with_files(empty, &files[..1]).blocks_of(0).len() as u64 * BLOCK_BYTES;
     let calls: Box<dyn Iterator<Item = Call>> = match program {

@@ -1,9 +1,9 @@
 //! Small files in groups that are read whole, on the Atlas 10K as in the study's section 5.2.
 //!
-//! All files are there before the load, and none of them is in memory. A tree of sources is read once, directory by directory; a web
-//! server reads all files of a directory drawn at random for a page, two pages at a time, because the gain of traxtents that the study
-//! expects is that of two requests outstanding; 10,000 files of 1 KB in 100 directories are the benchmark of C-FFS. The directories are
-//! spread over the disk as FFS spreads them.
+//! All files exist before the load starts, and none is in memory. The first load reads a source tree once, directory by directory. The
+//! second is a web server, which for each page reads all files of a random directory. It reads two pages at a time, because the study
+//! expects the gain of traxtents with two requests outstanding. The third is the benchmark of C-FFS: 10,000 files of 1 KB in 100
+//! directories. The directories are spread over the disk as FFS spreads them.
 
 use super::super::ffs::{drive, tracks_of};
 use crate::judge::Measured;
@@ -16,7 +16,7 @@ use headstack_workload::personality::ffs::{
     BLOCK_SECTORS, Call, Counts, FileGrouping, GroupExtent, Layout, NextGroup, Session, SmallFiles, Variant,
 };
 
-/// Programs of the web server that read pages at the same time.
+/// Programs of the web server, each of which reads one page at a time.
 const READERS: u64 = 2;
 
 /// Blocks of the largest file in a group: 64 KB, the length of a group of C-FFS.
@@ -40,8 +40,8 @@ impl SmallLoad {
         }
     }
 
-    /// Its files. Ten of 1 to 16 KB are about as much as a track; more than the memory in the full form. *Source:* assumptions, but for the
-    /// sizes of the last load, which are those of C-FFS's benchmark.
+    /// The files of the load. Ten of 1 to 16 KB fill about a track, and in the full form all together exceed the memory. *Source:*
+    /// assumptions, except the sizes of the last load, which are those of C-FFS's benchmark.
     fn files(self, setting: &Setting<'_>) -> SmallFiles {
         let some = SmallFiles {
             directories: 0,
@@ -76,14 +76,14 @@ impl SmallLoad {
     }
 }
 
-/// A file system: its name, where its blocks go, and whether inodes lie in directories.
+/// A file system: its name, the placement of its blocks, and whether inodes lie in directories.
 struct FileSystemKind {
     name: &'static str,
     layout: Layout,
     embedded: bool,
 }
 
-/// Where each kind is in the list.
+/// The index of each kind in the list.
 const PLAIN: usize = 0;
 const CFFS: usize = 2;
 const TRACK: usize = 3;

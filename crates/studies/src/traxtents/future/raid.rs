@@ -1,7 +1,7 @@
-//! Stripes of a RAID-5 in place of tracks: what a file system gains that writes whole stripes.
+//! Stripes of a RAID-5 in place of tracks: what a file system gains by writing whole stripes.
 //!
-//! Five Atlas 10K II, 64 KB on each disk: a stripe holds 256 KB of data. Unmodified FFS writes clusters of 256 KB, wherever they begin;
-//! the other one has the stripes' boundaries as its tracks. No block lies on two stripes, so that none is excluded.
+//! Five Atlas 10K II with 64 KB on each disk: a stripe holds 256 KB of data. Unmodified FFS writes clusters of 256 KB, wherever they begin.
+//! The other file system uses the stripe boundaries as track boundaries. No block spans two stripes, so that none is excluded.
 
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
@@ -18,7 +18,7 @@ const DRIVE: &str = "atlas-10k-ii";
 
 const DISKS: u32 = 5;
 
-/// Sectors of a stripe's part on a disk. *Source:* assumption, 64 KiB, as in the shipped rig `raid5`.
+/// Sectors of a stripe on each disk. *Source:* assumption, 64 KiB, as in the shipped rig `raid5`.
 const UNIT: u64 = 128;
 
 /// Sectors of data in a stripe.
@@ -57,7 +57,7 @@ impl ArrayLoad {
 #[derive(Clone, Copy, Debug)]
 struct ArrayRun {
     seconds: f64,
-    /// Sectors written, all and in whole stripes.
+    /// Sectors written: all of them, and those in whole stripes.
     written: u64,
     in_stripes: u64,
     writes: u64,
@@ -91,7 +91,7 @@ fn array() -> Result<Engine, StudyError> {
     Engine::with_arrays(devices, arrays, &HostSpec::default()).map_err(|error| input(&error))
 }
 
-/// Unmodified FFS, and one with stripes for tracks; small files in groups of a stripe in both.
+/// Unmodified FFS, and FFS with stripes for tracks. Both keep small files in groups of one stripe.
 fn layouts() -> [Layout; 2] {
     let stripes = (0..PARTITION / STRIPE).map(|stripe| stripe * STRIPE);
     let tracks = TrackList::new(stripes, PARTITION).expect("stripes are equal and longer than a block");
@@ -106,7 +106,7 @@ fn layouts() -> [Layout; 2] {
 
 const NAMES: [&str; 2] = ["unmatched", "matched"];
 
-/// Sectors of a write that are whole stripes.
+/// Sectors of a write that belong to whole stripes.
 fn in_stripes(request: &Request) -> u64 {
     let first = request.lbn.0.div_ceil(STRIPE);
     let end = request.end().0 / STRIPE;
@@ -138,7 +138,7 @@ fn play(setting: &Setting<'_>, load: ArrayLoad, layout: &Layout) -> Result<Array
     let mut run = ArrayRun { seconds: 0.0, written: 0, in_stripes: 0, writes: 0 };
     engine.run(&mut session, &mut |finished| {
         let request = finished.completion.request;
-        // Writes of single blocks are of names, inodes and indirect blocks.
+        // Writes of single blocks carry names, inodes and indirect blocks.
         if request.op == Op::Write && request.sectors > 16 {
             run.written += u64::from(request.sectors);
             run.in_stripes += in_stripes(&request);

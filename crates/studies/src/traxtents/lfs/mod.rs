@@ -1,10 +1,12 @@
-//! A log-structured file system: what a write costs with segments of each size, aligned to tracks and not.
+//! A log-structured file system: the cost of writes by segment size, aligned to tracks or not.
 //!
-//! Overall write cost is write cost, blocks moved for each that was written, times transfer inefficiency, time of a segment's write over that
-//! of its media transfer alone. Write cost comes from the simulated log and its cleaner, transfer inefficiency from the simulated drive.
-//! Not to be had: the write costs of the Auspex trace, which the study took from Matthews et al. (1997), and the trace. Whole files that
-//! are written again stand in, of 24 KB on average, a tenth of them hot with nine tenths of the updates, on a disk that is 75 % full:
-//! mean size and fullness are those of a file system that Rosenblum and Ousterhout watched, the rest is their test load.
+//! Overall write cost is write cost times transfer inefficiency. Write cost is the number of blocks moved per block written; it comes from
+//! the simulated log and its cleaner. Transfer inefficiency is the time of a segment's write over that of its media transfer; it comes from
+//! the simulated drive.
+//!
+//! The study took its write costs from Matthews et al. (1997), for the Auspex trace; neither these nor the trace can be obtained. The load
+//! here rewrites whole files of 24 KB on average. A tenth of them are hot and get nine tenths of the updates, and the disk is 75 % full.
+//! Mean size and fullness are those of a file system that Rosenblum and Ousterhout measured; the rest is their test load.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.4; M. Rosenblum and J. Ousterhout, "The design and implementation of a
 //! log-structured file system" (1992).
@@ -27,13 +29,13 @@ use rand_pcg::Pcg64Mcg;
 const BLOCK: u32 = 8;
 const TRACK: u32 = 528;
 
-/// Sectors of a segment: 32 KB to 4 MB, whole tracks from a track on.
+/// Sectors of a segment: 32 KB to 4 MB; from one track on, whole tracks.
 const SIZES: [u32; 8] = [64, 128, 264, TRACK, 2 * TRACK, 4 * TRACK, 8 * TRACK, 16 * TRACK];
 
-/// Where a partition begins that knows nothing of tracks.
+/// Start of a partition that ignores tracks.
 const PARTITION: Lbn = Lbn(63);
 
-/// Cylinders on either side of the end of the first zone on which the log is played: half of its tracks are shorter.
+/// Cylinders on either side of the end of the first zone that the log uses: half of its tracks are shorter.
 const AROUND: u32 = 400;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,14 +52,14 @@ const LOADS: [Files; 3] = [
     Files { name: "blocks of 4 KB, uniform", mean_blocks: 1.0, hot: 0.5, to_hot: 0.5 },
 ];
 
-/// Share of the segments that is live data.
+/// Share of the segments' blocks that are live.
 const FULL: f64 = 0.75;
 
-/// Runs the log until it is in its steady state and then some; what it cost then, and its transfers.
+/// Runs the log into its steady state and beyond; returns the write cost of the steady state, and the transfers.
 fn log(table: SegmentTable, files: Files, setting: &Setting<'_>) -> Result<(f64, Vec<Request>), StudyError> {
     let blocks = (table.blocks() as f64 * FULL) as u32;
     let segments = table.segments().len() as u32;
-    // As many clean segments as are a fiftieth to a twenty-fifth of the disk, whatever their size.
+    // A fiftieth to a twenty-fifth of the disk is kept as clean segments, whatever their size.
     let cleaning =
         Cleaning { choice: Choice::CostBenefit, low: (segments / 50).max(2), high: (segments / 25).max(4) };
     let shape = UpdateShape { blocks, file_blocks: files.mean_blocks, hot: files.hot, to_hot: files.to_hot };
@@ -92,7 +94,7 @@ enum Lie {
 
 const LIES: [(&str, Lie); 2] = [("aligned", Lie::Aligned), ("unaligned", Lie::Anywhere)];
 
-/// Time of a segment's write over that of its media transfer: random segments of the first zone, `depth` of them outstanding.
+/// Time of a segment's write divided by that of its media transfer, for random segments of the first zone with `depth` outstanding.
 fn inefficiency(spec: &DriveSpec, sectors: u32, lie: Lie, depth: u32, count: u32) -> Result<f64, StudyError> {
     let tracks = FirstZone::of(spec, &Geometry::new(spec)?).cylinders * spec.geometry.heads;
     let mut random = Pcg64Mcg::seed_from_u64(1);
@@ -124,14 +126,15 @@ fn tracks(spec: &DriveSpec) -> Result<Vec<Lbn>, StudyError> {
     Ok(boundaries(&geometry, at(border - AROUND), at(border + AROUND)))
 }
 
-/// Time on the drive of all that the log did, over that of the media transfer of what was new: overall write cost itself.
+/// Time of all the log's transfers on the drive, divided by the media transfer time of the new data: the overall write cost, measured
+/// directly.
 fn played(spec: &DriveSpec, transfers: Vec<Request>, write_cost: f64) -> Result<f64, StudyError> {
     let moved: f64 = transfers.iter().map(|transfer| media_ms(spec, transfer.sectors)).sum();
     let time = time_of(spec, &mut Script::with_depth(transfers, 2))?;
     Ok(time.as_ms() / (moved / write_cost))
 }
 
-/// Of a size of segments: write cost for each load, and inefficiency for each lie at depths 2 and 1.
+/// For one segment size: the write cost of each load, and the inefficiency of each alignment at depths 2 and 1.
 struct Found {
     costs: [f64; LOADS.len()],
     inefficiency: [[f64; 2]; LIES.len()],

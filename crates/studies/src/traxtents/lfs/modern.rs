@@ -1,4 +1,4 @@
-//! The same on a drive of 2019, without published figures: segments of parts of a track and of several, at the drive's start.
+//! The same on a drive of 2019, without published figures: segments from parts of a track to several tracks, at the start of the drive.
 
 use super::super::access::{Access, Place, Size};
 use super::super::curves::{figure, in_tracks, line};
@@ -14,13 +14,13 @@ use headstack_workload::personality::lfs::SegmentTable;
 
 const DRIVE: &str = "exos-x16";
 
-/// How much of the drive segments are written in, from its start.
+/// The part of the drive, from its start, in which segments are written.
 const SHARE: f64 = 0.05;
 
 /// Sizes of a segment, in eighths of a track.
 const EIGHTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Of a size: write cost, KB, and inefficiency of aligned and of unaligned segments.
+/// For one size: write cost, KB, and the inefficiency of aligned and of unaligned segments.
 struct Found {
     cost: f64,
     kb: f64,
@@ -37,7 +37,7 @@ fn find(setting: &Setting<'_>, rule: ZeroLatency, eighths: u32) -> Result<Found,
     let mut spec = drives::load(DRIVE)?;
     spec.cache.write_cache = WriteCache::None;
     spec.mechanics.zero_latency_write = rule;
-    // A log writes blocks of 4 KB: no segment begins inside a physical sector, which the drive would have to read before.
+    // A log writes blocks of 4 KB. No segment begins inside a physical sector, which the drive would have to read first.
     spec.physical_sector_bytes = spec.sector_bytes;
     let place = Place::part(spec, 0.0, SHARE)?;
     let run = |aligned| {

@@ -1,9 +1,9 @@
 //! Hard real time: the most streams with which a round ends in time in the worst case.
 //!
-//! A request takes its overhead, its transfer, a revolution where it begins anywhere, and a switch for each track end in it. The seeks
-//! of a round take what a sweep over the disk does at worst. Which seek the study took for the worst is lost with its footnote; its
-//! four numbers leave 1.95 to 2.07 ms for seek and overhead of an aligned request of a track, and a sweep over the whole disk is what
-//! takes so long. A sweep of the first zone, where the requests of this study lie, is shown for comparison.
+//! A request takes its overhead, its transfer, a revolution if it begins anywhere, and a switch for each track end in it. The seeks of a
+//! round take as long as the worst sweep over the disk. The footnote in which the study defines its worst seek is lost. Its four numbers
+//! leave 1.95 to 2.07 ms for the seek and overhead of an aligned request of one track, which matches a sweep over the whole disk. A sweep
+//! of the first zone, where the requests of this study lie, is shown for comparison.
 
 use super::Server;
 use super::soft::Reads;
@@ -15,24 +15,25 @@ use headstack_model::{Mechanics, Nanos, TrackPlace};
 use headstack_policy::rounds::{Sweep, most_streams};
 use std::convert::Infallible;
 
-/// Bytes of 264 KB and 528 KB, the study's requests: a track and two.
+/// Bytes of the study's requests, 264 KB and 528 KB: one track and two.
 const TRACK: f64 = 264.0 * 1024.0;
 
-/// What is counted for the worst.
+/// The worst-case times that are added up.
 pub(super) struct Worst {
     sweep: Sweep,
     overhead: Nanos,
     turn: Nanos,
     sectors: f64,
-    /// The longest wait at a track that is read whole: for the end of the sector that passes, or for the track's first.
+    /// The longest wait at a track that is read whole: until the sector under the head has passed, or until the track's first sector
+    /// arrives.
     at_track: Nanos,
     switch: Nanos,
-    /// For the data of the last request to cross the bus.
+    /// Time for the data of the last request to cross the bus.
     last: Nanos,
 }
 
 impl Worst {
-    /// As the study counts: a head switch for each track end, over `cylinders` cylinders.
+    /// As the study counts: a head switch for each track end, and seeks over `cylinders` cylinders.
     pub(super) fn study(server: &Server, cylinders: u32) -> Worst {
         let turn = Nanos::from_ms(60e3 / server.spec.mechanics.rpm);
         let skew = longest_skew(&server.spec, false);
@@ -52,7 +53,7 @@ impl Worst {
         }
     }
 
-    /// With all that a drive may need: switches to the next cylinder, and the last request's way over the bus.
+    /// All that a drive may need: switches to the next cylinder, and the bus transfer of the last request.
     pub(super) fn complete(server: &Server, cylinders: u32, sectors: f64) -> Worst {
         let study = Worst::study(server, cylinders);
         let skew = longest_skew(&server.spec, true);
@@ -75,7 +76,7 @@ impl Worst {
         self.sweep.longest(streams) + Nanos::from_ms(each * f64::from(streams)) + self.last
     }
 
-    /// The most streams with requests of `bytes`.
+    /// The most streams whose rounds end in time with requests of `bytes`.
     pub(super) fn most(&self, server: &Server, reads: Reads, bytes: f64) -> u32 {
         let sectors = bytes / f64::from(server.spec.sector_bytes);
         let period = Nanos::from_ms(bytes / server.rate * 1e3);
@@ -83,7 +84,7 @@ impl Worst {
         most_streams(server.limit, period, round).unwrap_or_else(|never| match never {})
     }
 
-    /// The least request, in bytes, with which unaligned reads serve `streams` streams. None below 64 MiB.
+    /// The smallest request in bytes with which unaligned reads serve `streams` streams; `None` if 64 MiB are not enough.
     fn least(&self, server: &Server, streams: u32) -> Option<f64> {
         let kib = (1..=64 * 1024)
             .find(|kib| self.most(server, Reads::Anywhere, f64::from(*kib) * 1024.0) >= streams)?;
@@ -98,7 +99,7 @@ fn sweep(spec: &DriveSpec, cylinders: u32) -> Sweep {
     Sweep::new(cylinders, |distance| mechanics.reposition(TrackPlace::default(), to(distance), false))
 }
 
-/// The longest switch at a track's end, in turns: to the next head, or to whatever track comes next.
+/// The longest switch at the end of a track, in revolutions: to the next head, or, if `any`, to whichever track comes next.
 fn longest_skew(spec: &DriveSpec, any: bool) -> f64 {
     let zones = spec.geometry.zones.iter().map(|zone| {
         let sectors = if any {
@@ -147,7 +148,7 @@ pub(super) fn run(server: &Server) -> Findings {
     Findings::new(measured, [section(server, &worst, matching)])
 }
 
-/// Streams a disk of aligned and unaligned requests of one track and of two, as published.
+/// Streams per disk with aligned and with unaligned requests of one track and of two, as published.
 const PUBLISHED: [[f64; 2]; 2] = [[67.0, 36.0], [75.0, 52.0]];
 
 fn streams_table(server: &Server, worst: &Worst) -> Table {

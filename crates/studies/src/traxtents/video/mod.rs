@@ -1,7 +1,7 @@
-//! A video server: how many streams a disk holds where deadlines are met nearly always, and where they always are.
+//! A video server: the number of streams per disk when deadlines are met nearly always, and when they are always met.
 //!
-//! Modelled: one of ten disks of a server, all alike, each with its share of the streams; reads from the first zone. Soft admission is drawn
-//! from rounds on the simulated drive, hard admission counts the worst of each request. Not modelled: clients, network, host.
+//! Modelled: one of a server's ten equal disks, with its share of the streams, which it reads from the first zone. Soft admission follows
+//! from rounds on the simulated drive; hard admission adds up the worst case of each request. Not modelled: clients, network, host.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.3.
 
@@ -18,15 +18,15 @@ use headstack_model::{Geometry, Lbn, drives};
 
 const DISKS: u32 = 10;
 
-/// What one disk of a server is to do.
+/// The task of one disk of the server.
 struct Server {
     spec: DriveSpec,
-    /// Where the tracks of the first zone begin, and where the last one ends.
+    /// The starts of the tracks in the first zone, and the end of the last one.
     tracks: Vec<Lbn>,
     zone: FirstZone,
-    /// Bytes a second of a stream.
+    /// Bytes per second of a stream.
     rate: f64,
-    /// More streams than that the media never hold.
+    /// A number of streams that exceeds the media rate.
     limit: u32,
 }
 
@@ -50,19 +50,19 @@ impl Server {
         tracks * self.track_sectors() * f64::from(self.spec.sector_bytes)
     }
 
-    /// Seconds in which a stream uses up this number of tracks.
+    /// Seconds in which a stream consumes this number of tracks.
     fn period(&self, tracks: f64) -> f64 {
         self.bytes(tracks) / self.rate
     }
 
-    /// The longest time until a new stream's first data are there, for rounds of `round` seconds: its first disk has just begun a
-    /// round, and each disk in turn may be full.
+    /// The longest time until a new stream's first data arrive, for rounds of `round` seconds. In the worst case its first disk has just
+    /// begun a round, and each disk in turn is full.
     fn start_up(&self, round: f64) -> f64 {
         round * f64::from(DISKS + 1)
     }
 }
 
-/// The study's server: streams of 4 Mb/s, of which 40 MB/s are 80.
+/// The study's server: streams of 4 Mb/s, 80 of which fill 40 MB/s.
 fn published() -> Result<Server, StudyError> {
     Server::new("atlas-10k-ii", 4e6 / 8.0, 80)
 }

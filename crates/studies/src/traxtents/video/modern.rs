@@ -7,10 +7,10 @@ use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::ZeroLatency;
 
-/// Bytes a second of 4K video.
+/// Bytes per second of 4K video.
 const RATE: f64 = 25e6 / 8.0;
 
-/// What the media hold at most at their rate in the outermost zone.
+/// Upper bound of the number of streams, from the media rate of the outermost zone.
 const LIMIT: u32 = 90;
 
 /// Rounds of each kind.

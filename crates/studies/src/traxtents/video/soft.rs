@@ -13,7 +13,7 @@ use headstack_workload::personality::video::{Chunk, Rounds, VideoServer};
 /// Rounds of each kind that are played.
 const TRIALS: u32 = 10_000;
 
-/// Share of them that must be over in time.
+/// Share of the rounds that must end in time.
 const SHARE: f64 = 0.9999;
 
 const ROUND_S: f64 = 0.5;
@@ -21,7 +21,7 @@ const ROUND_S: f64 = 0.5;
 /// Streams of the row for start-up.
 const MANY: u32 = 70;
 
-/// A server that reads whole tracks, or does not know of them.
+/// A server that reads whole tracks, or one that ignores tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     Tracks,
@@ -39,34 +39,34 @@ impl Reads {
     }
 }
 
-/// How a number of streams is served.
+/// The service of a number of streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served {
-    /// Tracks' worth of data that each stream gets in a round.
+    /// Data that each stream gets in a round, in tracks.
     pub tracks: f64,
     /// Seconds of a round.
     pub round: f64,
 }
 
-/// What must end within a round.
+/// What must end within the length of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// Each round.
     Rounds,
-    /// Each request, from its round's beginning on.
+    /// Each request, counted from the beginning of its round.
     Requests,
 }
 
-/// How many requests of a round, which the server sorted, the drive has at a time; among them it takes its own order.
+/// How many requests of a round, which the server has sorted, the drive holds at a time; it reorders among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
     Of(u32),
-    /// As many as there are.
+    /// All requests of the round.
     All,
 }
 
 impl Depth {
-    /// The drive always has the next request, and the server's order decides.
+    /// The drive always holds the next request, and serves in the server's order.
     pub(super) const TWO: Depth = Depth::Of(2);
 
     fn of(self, requests: u64) -> u32 {
@@ -85,7 +85,7 @@ impl Depth {
     }
 }
 
-/// What a disk is to do in time: reads of `tracks` tracks' worth of data, each round or each request.
+/// A task with a deadline: reads of `tracks` tracks' worth of data; either each round or each request must be in time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) reading: Reading,
@@ -96,7 +96,7 @@ pub(super) struct Task {
 }
 
 impl Server {
-    /// Seconds in which all but one of ten thousand rounds are over.
+    /// Seconds within which all but one of ten thousand rounds end.
     pub(super) fn round(
         &self,
         depth: Depth,
@@ -107,7 +107,7 @@ impl Server {
         self.nearly_all(Reading::Rounds, depth, chunk, streams, trials)
     }
 
-    /// Seconds in which all but one of ten thousand are over.
+    /// Seconds within which all but one of ten thousand end.
     fn nearly_all(
         &self,
         reading: Reading,
@@ -152,8 +152,8 @@ impl Server {
         })
     }
 
-    /// The least data for each of `streams` streams with which the disk keeps up, and the round that it takes. None where
-    /// no size up to `most` tracks will do.
+    /// The least data per round for each of `streams` streams with which the disk keeps up, and the length of the round. `None` if no size
+    /// up to `most` tracks is enough.
     pub(super) fn least(
         &self,
         reads: Reads,
@@ -192,7 +192,7 @@ impl Server {
     }
 }
 
-/// How much larger the least request that will do is at most than one that will not.
+/// Precision of the search: the least sufficient request is at most this factor above an insufficient one.
 const CLOSE: f64 = 1.02;
 
 pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Findings, StudyError> {
@@ -285,7 +285,8 @@ type Both = [u32; 2];
 /// How many requests a drive may have at a time.
 const DEPTHS: [Depth; 6] = [Depth::TWO, Depth::Of(4), Depth::Of(8), Depth::Of(16), Depth::Of(32), Depth::All];
 
-/// For each kind the depth that admits most streams, the smallest of equals, as an operator would set it; and a table of all depths.
+/// For each kind of read, the depth that admits the most streams (the smallest of equal ones, as an operator would choose), and a table of
+/// all depths.
 fn depths(setting: &Setting<'_>, server: &Server, trials: u32) -> Result<([Depth; 2], Table), StudyError> {
     let cases: Vec<_> = DEPTHS.iter().flat_map(|depth| Reads::BOTH.map(|reads| (*depth, reads))).collect();
     let most = setting.map(&cases, |(depth, reads)| {
@@ -309,7 +310,8 @@ fn depths(setting: &Setting<'_>, server: &Server, trials: u32) -> Result<([Depth
     Ok((best.map(|(depth, _)| depth), table))
 }
 
-/// The streams that are on time with requests of a track, counted by rounds and by requests, and a table of each way to read the study's limit.
+/// The numbers of streams that are on time with requests of one track, by rounds and by requests; and a table with each interpretation of
+/// the study's limit.
 fn streams(
     setting: &Setting<'_>,
     server: &Server,

@@ -26,13 +26,13 @@ fn simulated_round_never_exceeds_the_worst_case() {
             [(Reads::Tracks, 1.0), (Reads::Tracks, 2.0), (Reads::Anywhere, 1.0), (Reads::Anywhere, 1.7)]
         {
             let sectors = tracks * server.track_sectors();
-            // Requests lie in the first zone, whose sweep is shorter than that of the disk.
+            // Requests lie in the first zone, and a sweep of it is shorter than one of the disk.
             let bound = Worst::complete(&server, 2023, sectors).round(reads, sectors, streams).as_secs();
             let round = server
                 .round(Depth::TWO, server.chunk(reads, tracks), streams, 200)
                 .expect("the server is good");
             assert!(round <= bound, "{streams} {reads:?} {tracks}: {round} s of {bound}");
-            // A bound far off would hold whatever the drive did.
+            // A loose bound would hold whatever the drive did.
             assert!(
                 streams == 1 || round > 0.6 * bound,
                 "{streams} {reads:?} {tracks}: {round} s of {bound}"
