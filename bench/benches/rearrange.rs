@@ -1,54 +1,43 @@
-//! The cost of simulated requests without and with block rearrangement in front of the drive. Random requests are one case. Skewed ones, most
-//! of which copies serve, are the other. A period has 100,000 requests or more, as a day of the study `rearrangement` has, so that the copying
-//! takes only a few percent of the disk's accesses.
+//! The cost of simulated requests without and with block rearrangement in front of the drive, with the statistics that `headstack sim`
+//! makes. Random requests are one case. Skewed ones, most of which copies serve, are the other. The period ends once, after about half of
+//! the requests, as after a day with 160,000 requests.
 
 #![allow(missing_docs, reason = "the macros of criterion make public items without")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use headstack_model::{Instant, drives};
+use headstack::{NoFiles, Results, Simulation, Workload, load_rig};
 use headstack_sim::Rig;
-use headstack_workload::{Closed, DriftShape, Drifting, Popularity, Region};
 use std::hint::black_box;
 
 /// Requests of one measurement.
-const REQUESTS: u64 = 200_000;
+const REQUESTS: u64 = 300_000;
+
+/// Drives, and the period for the random and for the skewed load.
+const DRIVES: [(&str, [&str; 2]); 2] = [("hp-c2247a", ["3300", "3200"]), ("atlas-10k", ["1500", "1300"])];
 
 /// Requests of 8 KiB to blocks with popularity by Zipf's law, eight outstanding.
-fn load(sectors: u64, exponent: f64) -> Closed<Drifting> {
-    let shape = DriftShape {
-        region: Region::whole(sectors),
-        group: 16,
-        popularity: Popularity::Zipf { exponent },
-        sectors: 16,
-        alignment: 16,
-        read_share: 0.5,
-        drift_per_hour: 0.0,
-    };
-    let pick = Drifting::new(shape, 1).expect("the load fits the drive");
-    Closed::from_pick(pick, 8, REQUESTS).expect("the load fits the drive")
+fn run(rig: &Rig, exponent: &str) -> Results {
+    let load = format!(
+        "requests = {REQUESTS}\n[[blocks]]\ndepth = 8\nrequest_bytes = 8192\ngroup_bytes = 8192\nread_share = 0.5\n\
+         popularity = \"zipf({exponent})\"\n"
+    );
+    let load = Workload::load_file(&load, "load.toml").expect("the load is right");
+    Simulation::new(rig, load, 1).and_then(Simulation::run).expect("the load fits the drive")
 }
 
 fn simulate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("simulated requests");
     group.throughput(Throughput::Elements(REQUESTS)).sample_size(10);
-    for drive in ["hp-c2247a", "atlas-10k"] {
-        let plain = Rig::from_drive(drives::load(drive).expect("the drive ships"));
-        let mut with = plain.clone();
-        with.set("rearrange.period_s", "1000").expect("it is a key");
-        with.set("rearrange.when", "at-once").expect("it is a key");
-        for (name, rig) in [("without", &plain), ("with", &with)] {
-            for (kind, exponent) in [("random", 0.01), ("skewed", 1.2)] {
-                let sectors = with.volumes()[0].sectors;
+    for (drive, periods_s) in DRIVES {
+        for ((kind, exponent), period_s) in [("random", "0.01"), ("skewed", "1.2")].into_iter().zip(periods_s)
+        {
+            let plain = load_rig(drive, &NoFiles).expect("the drive ships");
+            let mut with = plain.clone();
+            with.set("rearrange.period_s", period_s).expect("it is a key");
+            with.set("rearrange.when", "at-once").expect("it is a key");
+            for (name, rig) in [("without", &plain), ("with", &with)] {
                 let id = BenchmarkId::new(format!("{drive}, {kind}"), name);
-                group.bench_function(id, |bencher| {
-                    bencher.iter(|| {
-                        let mut engine = rig.build(1).expect("the rig is right");
-                        let mut last = Instant::ZERO;
-                        let mut load = load(sectors, exponent);
-                        engine.run(&mut load, &mut |finished| last = finished.completion.completed);
-                        black_box(last)
-                    });
-                });
+                group.bench_function(id, |bencher| bencher.iter(|| black_box(run(rig, exponent))));
             }
         }
     }

@@ -10,8 +10,8 @@ use crate::home_seeks::HomeSeeks;
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, PassedRequest, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::rearrange::{
-    BlockAccess, BlockCommand, BlockRequest, CommandBuffer, PeriodRecord, RearrangeAction, RearrangeView,
-    Rearranger, TableChange,
+    BlockAccess, BlockCommand, BlockRequest, CommandBuffer, DirectEnded, PeriodRecord, RearrangeAction,
+    RearrangeView, Rearranger, TableChange,
 };
 use headstack_policy::rearrange_table::PlacementCopies;
 use slab::Slab;
@@ -124,7 +124,7 @@ impl RearrangeLayer {
 
     /// The arm's time since the start.
     fn times(&self) -> RearrangeTimes {
-        RearrangeTimes { home_seek: self.home_seeks.total(self.rearranger.region()), ..self.times }
+        RearrangeTimes { home_seek: self.home_seeks.total(), ..self.times }
     }
 
     pub(crate) fn activity(&self) -> RearrangeActivity {
@@ -249,11 +249,10 @@ impl RearrangeLayer {
         self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
     }
 
-    /// Records a request for the seeks at home, if it needed the arm.
-    #[inline]
+    /// Adds a request to the seeks at home, if it needed the arm.
     fn note_answer(&mut self, request: &Request, completion: &Completion) {
         if completion.travel.is_some() && request.op != Op::Flush {
-            self.home_seeks.note(request.lbn, request.op == Op::Write, self.rearranger.region());
+            self.home_seeks.add_sector(request.lbn, request.op == Op::Write, self.rearranger.region());
         }
     }
 
@@ -300,12 +299,20 @@ impl Layer for RearrangeLayer {
 
     fn passed_up(&mut self, now: Instant, key: u32, request: &Request, completion: &Completion) -> bool {
         self.note_command(false, completion);
-        let may_copy = self.rearranger.end_direct(now, key);
-        self.note_answer(request, completion);
-        if may_copy {
+        let DirectEnded { slot, may_act } = self.rearranger.end_direct(now, key);
+        if let Some(travel) = completion.travel {
+            let is_write = request.op == Op::Write;
+            match slot {
+                None => self.home_seeks.add_track(travel.track(), is_write),
+                Some(slot) => {
+                    self.home_seeks.add_slot(slot, request.lbn, is_write, self.rearranger.region());
+                }
+            }
+        }
+        if may_act {
             self.act(now, None, None);
         }
-        may_copy
+        may_act
     }
 
     fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {

@@ -23,6 +23,7 @@ pub(super) struct ActiveCopy {
 
 impl Rearranger {
     /// Marks the copies of these blocks in flight as spoiled.
+    #[cold]
     pub(super) fn spoil_copies(&mut self, (first, last): (u64, u64)) {
         for (_, copy) in &mut self.copies {
             copy.is_spoiled |= (first..=last).contains(&copy.planned.block);
@@ -78,20 +79,11 @@ impl Rearranger {
         }
         let is_free = slot.state == CopyState::Free && slot.reads == 0;
         let is_elsewhere = self.table.slot_of(copy.block).is_some() || self.has_copy_of(copy.block);
-        ready(is_free && !is_elsewhere && !self.is_written_at_home(copy.block))
+        ready(is_free && !is_elsewhere && !self.in_flight.writes_home_of(copy.block))
     }
 
     fn has_copy_of(&self, block: u64) -> bool {
         self.copies.iter().any(|(_, copy)| copy.planned.block == block)
-    }
-
-    /// Whether a request's write to the home of a block is in flight.
-    fn is_written_at_home(&self, block: u64) -> bool {
-        let writes = |command: &InFlightCommand| {
-            let (first, last) = command.blocks;
-            command.is_write && command.slots.is_none() && (first..=last).contains(&block)
-        };
-        self.commands.iter().any(|(_, command)| writes(command))
     }
 
     fn begin_copy(&mut self, planned: PlannedCopy) {

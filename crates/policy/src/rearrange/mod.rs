@@ -46,6 +46,7 @@ pub use messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, Rearr
 pub use placement::{HotPlacement, organ_pipe};
 pub use region::{RegionSlot, ReservedRegion, ReservedRun};
 pub use replacement::CounterReplacement;
+pub use requests::DirectEnded;
 pub use shuffle::{CylinderMove, CylinderShuffle};
 pub use space_saving::SpaceSaving;
 pub use view::{PeriodRecord, RearrangeCounters, RearrangeView};
@@ -68,8 +69,6 @@ enum CommandPurpose {
     Whole(u64),
     /// It is a part of a request, with this key.
     Part(u32),
-    /// It is a whole request, which its owner answers: a write to homes.
-    Direct,
     CopyRead(u32),
     CopyWrite(u32),
 }
@@ -84,6 +83,29 @@ struct InFlightCommand {
     blocks: (u64, u64),
     /// The first and last slot, if a request uses the region.
     slots: Option<(u32, u32)>,
+}
+
+/// What has begun and not ended.
+#[derive(Debug, Default)]
+struct CommandsInFlight {
+    commands: Slab<InFlightCommand>,
+    /// The first and last blocks of the writes to homes that the owner answers itself.
+    direct_home_writes: Slab<(u64, u64)>,
+}
+
+impl CommandsInFlight {
+    fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.direct_home_writes.is_empty()
+    }
+
+    /// Whether a request's write to the home of a block is in flight.
+    fn writes_home_of(&self, block: u64) -> bool {
+        let covers = |(first, last): (u64, u64)| (first..=last).contains(&block);
+        let writes =
+            |command: &InFlightCommand| command.is_write && command.slots.is_none() && covers(command.blocks);
+        self.commands.iter().any(|(_, command)| writes(command))
+            || self.direct_home_writes.iter().any(|(_, blocks)| covers(*blocks))
+    }
 }
 
 /// The rearranger of one disk.
@@ -102,7 +124,7 @@ pub struct Rearranger {
     plan: CopyPlan,
     copies: Slab<ActiveCopy>,
     pace: CopyPace,
-    commands: Slab<InFlightCommand>,
+    in_flight: CommandsInFlight,
     split: Slab<DividedRequest>,
     /// Requests that wait until a change of the table is recorded.
     held: VecDeque<BlockRequest>,
@@ -141,7 +163,7 @@ impl Rearranger {
             plan: CopyPlan::default(),
             copies: Slab::new(),
             pace: CopyPace::new(&spec),
-            commands: Slab::new(),
+            in_flight: CommandsInFlight::default(),
             split: Slab::new(),
             held: VecDeque::new(),
             pieces: Vec::new(),
@@ -257,11 +279,11 @@ impl Rearranger {
     /// Reports the end of a command of the disk.
     pub fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
         self.now = now;
-        let command = self.commands.remove(id as usize);
+        let command = self.in_flight.commands.remove(id as usize);
         match command.purpose {
             CommandPurpose::CopyRead(copy) => self.end_copy_read(copy, result),
             CommandPurpose::CopyWrite(copy) => self.end_copy_write(copy, result),
-            CommandPurpose::Whole(_) | CommandPurpose::Part(_) | CommandPurpose::Direct => {
+            CommandPurpose::Whole(_) | CommandPurpose::Part(_) => {
                 self.end_request_command(command, result);
             }
         }
@@ -380,7 +402,7 @@ impl Rearranger {
             let uses = |command: &InFlightCommand| {
                 command.slots.is_some_and(|(first, last)| (first..=last).contains(&slot))
             };
-            self.commands.iter().filter(|(_, command)| uses(command)).count() as u32
+            self.in_flight.commands.iter().filter(|(_, command)| uses(command)).count() as u32
         };
         let has_requests = self.pace.requests() > 0;
         for slot in 0..self.slots.len() as u32 {
@@ -389,7 +411,7 @@ impl Rearranger {
             let is_counted = has_requests && holds.reads + holds.writes >= commands;
             assert!(is_counted || holds.reads + holds.writes == commands, "slot {slot} counts its commands");
         }
-        let is_idle = self.commands.is_empty() && self.actions.is_empty();
+        let is_idle = self.in_flight.is_empty() && self.actions.is_empty();
         assert!(
             !is_idle || self.held.is_empty() || self.table.is_changing(),
             "a request is held for nothing"

@@ -118,6 +118,11 @@ impl ReservedRegion {
             let is_whole = is_behind || visible.0 + u64::from(sectors) <= first;
             return is_whole.then_some(if is_behind { visible + hidden } else { visible });
         }
+        self.home_of_run_among_many(visible, sectors)
+    }
+
+    #[inline(never)]
+    fn home_of_run_among_many(&self, visible: Lbn, sectors: u32) -> Option<Lbn> {
         let (home, contiguous) = self.home(visible);
         (contiguous >= u64::from(sectors)).then_some(home)
     }

@@ -57,13 +57,22 @@ impl RequestPiece {
     }
 }
 
-/// What to update when a command that is a whole request ends. Only a write to homes has an entry among the commands in flight, because no
-/// copy of its blocks may begin during it.
+/// What to update when a command that is a whole request ends. Only a write to homes has a record, because no copy of its blocks may begin
+/// during it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectEnd {
     HomeRead,
-    HomeWrite { command: u32 },
+    HomeWrite { write: u32 },
     Slot { slot: u32, is_write: bool },
+}
+
+/// The end of a command that [`Rearranger::submit_direct`] accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectEnded {
+    /// The slot that it accessed; `None` for homes.
+    pub slot: Option<u32>,
+    /// Whether actions or another timeout may follow.
+    pub may_act: bool,
 }
 
 impl DirectEnd {
@@ -72,7 +81,7 @@ impl DirectEnd {
     fn key(self) -> u32 {
         match self {
             DirectEnd::HomeRead => 0,
-            DirectEnd::HomeWrite { command } => command << 2 | 1,
+            DirectEnd::HomeWrite { write } => write << 2 | 1,
             DirectEnd::Slot { slot, is_write } => slot << 2 | 2 | u32::from(is_write),
         }
     }
@@ -81,7 +90,7 @@ impl DirectEnd {
     fn from_key(key: u32) -> DirectEnd {
         match (key & 3, key >> 2) {
             (0, _) => DirectEnd::HomeRead,
-            (1, command) => DirectEnd::HomeWrite { command },
+            (1, write) => DirectEnd::HomeWrite { write },
             (kind, slot) => DirectEnd::Slot { slot, is_write: kind == 3 },
         }
     }
@@ -103,8 +112,13 @@ impl Rearranger {
     fn block_of(&self, lbn: Lbn) -> u64 {
         match self.block_shift {
             Some(shift) => lbn.0 >> shift,
-            None => lbn.0 / self.block_sectors,
+            None => self.divided_by_block(lbn),
         }
+    }
+
+    #[cold]
+    fn divided_by_block(&self, lbn: Lbn) -> u64 {
+        lbn.0 / self.block_sectors
     }
 
     /// Accepts a request in place of [`Rearranger::submit`], if one command serves it, it delays no planned copy, and its owner needs no
@@ -145,25 +159,30 @@ impl Rearranger {
         if !is_write {
             return DirectEnd::HomeRead;
         }
-        let command = InFlightCommand { purpose: CommandPurpose::Direct, is_write, blocks, slots: None };
-        DirectEnd::HomeWrite { command: self.commands.insert(command) as u32 }
+        DirectEnd::HomeWrite { write: self.in_flight.direct_home_writes.insert(blocks) as u32 }
     }
 
-    /// Reports the end of a command of [`Rearranger::submit_direct`], by its key; returns whether actions or another timeout may follow.
+    /// Reports the end of a command of [`Rearranger::submit_direct`], by its key.
     #[inline]
-    pub fn end_direct(&mut self, now: Instant, key: u32) -> bool {
+    pub fn end_direct(&mut self, now: Instant, key: u32) -> DirectEnded {
         self.now = now;
-        match DirectEnd::from_key(key) {
-            DirectEnd::HomeRead => {}
-            DirectEnd::HomeWrite { command } => {
-                self.commands.remove(command as usize);
+        let slot = match DirectEnd::from_key(key) {
+            DirectEnd::HomeRead => None,
+            DirectEnd::HomeWrite { write } => {
+                self.in_flight.direct_home_writes.remove(write as usize);
+                None
             }
-            DirectEnd::Slot { slot, is_write } => self.table.end_use(slot, is_write),
-        }
+            DirectEnd::Slot { slot, is_write } => {
+                self.table.end_use(slot, is_write);
+                Some(slot)
+            }
+        };
         self.pace.request_ends(now);
-        if self.plan.is_empty() {
-            return false;
-        }
+        DirectEnded { slot, may_act: !self.plan.is_empty() && self.pump_after_direct() }
+    }
+
+    /// Begins copies after a direct command's end; returns whether actions or another timeout may follow.
+    fn pump_after_direct(&mut self) -> bool {
         self.pump();
         !(self.pace.ignores_requests() && self.actions.is_empty())
     }
@@ -186,16 +205,30 @@ impl Rearranger {
                     return Some((Some(slot), self.slots[slot as usize].lbn + within));
                 }
             }
-        } else if (first..=last).any(|block| self.table.slot_of(block).is_some()) {
+        } else if self.has_copies_of(first, last) {
             return None;
         }
         Some((None, self.region.home_of_run(lbn, sectors)?))
+    }
+
+    #[inline(never)]
+    fn has_copies_of(&self, first: u64, last: u64) -> bool {
+        (first..=last).any(|block| self.table.slot_of(block).is_some())
     }
 
     /// Counts a request and its references to blocks.
     #[inline]
     pub(super) fn count(&mut self, (first, last): (u64, u64)) {
         self.counters.requests += 1;
+        if first != last {
+            return self.count_many(first, last);
+        }
+        self.counters.references += 1;
+        self.analyzer.observe(first);
+    }
+
+    #[inline(never)]
+    fn count_many(&mut self, first: u64, last: u64) {
         if last - first < u64::from(self.spec.longest_blocks) {
             self.counters.references += last - first + 1;
             (first..=last).for_each(|block| self.analyzer.observe(block));
@@ -310,7 +343,7 @@ impl Rearranger {
         if let Some((first, last)) = slots {
             (first..=last).for_each(|slot| self.table.begin_use(slot, is_write));
         }
-        self.commands.insert(InFlightCommand { purpose, is_write, blocks, slots }) as u32
+        self.in_flight.commands.insert(InFlightCommand { purpose, is_write, blocks, slots }) as u32
     }
 
     #[inline]
@@ -328,7 +361,7 @@ impl Rearranger {
         run: (Lbn, u32),
         buffer: CommandBuffer,
     ) {
-        let id = self.commands.insert(command) as u32;
+        let id = self.in_flight.commands.insert(command) as u32;
         self.push_start(id, access, run, buffer);
     }
 
@@ -339,7 +372,7 @@ impl Rearranger {
         (lbn, sectors): (Lbn, u32),
         buffer: CommandBuffer,
     ) {
-        let other_lbn = self.other_lbn(&self.commands[id as usize], lbn, sectors);
+        let other_lbn = self.other_lbn(&self.in_flight.commands[id as usize], lbn, sectors);
         let command = BlockCommand { id, access, lbn, sectors, buffer, other_lbn };
         self.actions.push_back(RearrangeAction::Start(command));
     }
@@ -373,7 +406,7 @@ impl Rearranger {
                     self.answer(ticket, result);
                 }
             }
-            CommandPurpose::Direct | CommandPurpose::CopyRead(_) | CommandPurpose::CopyWrite(_) => {
+            CommandPurpose::CopyRead(_) | CommandPurpose::CopyWrite(_) => {
                 unreachable!("these end elsewhere")
             }
         }

@@ -76,10 +76,10 @@ impl SpaceSaving {
         (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// The counter of a block, or `NONE`.
+    /// The counter of a block with this hash, or `NONE`.
     #[inline]
-    fn counter_of(&self, block: u64) -> u32 {
-        let mut number = self.hashed[self.hash(block)];
+    fn counter_of(&self, block: u64, hash: usize) -> u32 {
+        let mut number = self.hashed[hash];
         while number != NONE {
             let counter = &self.counters[number as usize];
             if counter.block == block {
@@ -108,15 +108,14 @@ impl SpaceSaving {
 
     /// Assigns a counter to a block, and adds it to the list of the block's hash.
     #[inline]
-    fn link(&mut self, counter: u32, block: u64, error: u64) {
-        let hash = self.hash(block);
+    fn link(&mut self, counter: u32, block: u64, hash: usize, error: u64) {
         let next = std::mem::replace(&mut self.hashed[hash], counter);
         let counter = &mut self.counters[counter as usize];
         *counter = BlockCounter { block, error, next, ..*counter };
     }
 
     /// Moves a counter to the first rank of its count, and adds one to it.
-    #[inline]
+    #[inline(always)]
     fn increment(&mut self, number: u32) {
         let BlockCounter { count, rank, .. } = self.counters[number as usize];
         let first = match self.larger.get_mut(count as usize) {
@@ -152,12 +151,27 @@ impl SpaceSaving {
         }
     }
 
+    /// Counts the first reference to a block that has no counter.
+    #[inline(never)]
+    fn observe_uncounted(&mut self, block: u64, hash: usize) {
+        if self.counters.len() < self.most {
+            // No counter has the count 0 before.
+            self.push(HotBlock { block, count: 0, error: 0 });
+            return self.increment(self.counters.len() as u32 - 1);
+        }
+        let smallest = self.by_rank[self.most - 1];
+        let count = self.counters[smallest as usize].count;
+        self.unlink(smallest);
+        self.link(smallest, block, hash, count);
+        self.increment(smallest);
+    }
+
     /// Adds a counter that is no larger than any other.
     fn push(&mut self, HotBlock { block, count, error }: HotBlock) {
         let number = self.counters.len() as u32;
         self.counters.push(BlockCounter { block, count, error, rank: number, next: NONE });
         self.by_rank.push(number);
-        self.link(number, block, error);
+        self.link(number, block, self.hash(block), error);
     }
 
     fn list(&self) -> Vec<HotBlock> {
@@ -189,20 +203,12 @@ impl SpaceSaving {
 impl ReferenceAnalyzer for SpaceSaving {
     #[inline]
     fn observe(&mut self, block: u64) {
-        let counter = self.counter_of(block);
-        if counter != NONE {
-            return self.increment(counter);
+        let hash = self.hash(block);
+        let counter = self.counter_of(block, hash);
+        if counter == NONE {
+            return self.observe_uncounted(block, hash);
         }
-        if self.counters.len() < self.most {
-            // No counter has the count 0 before.
-            self.push(HotBlock { block, count: 0, error: 0 });
-            return self.increment(self.counters.len() as u32 - 1);
-        }
-        let smallest = self.by_rank[self.most - 1];
-        let count = self.counters[smallest as usize].count;
-        self.unlink(smallest);
-        self.link(smallest, block, count);
-        self.increment(smallest);
+        self.increment(counter);
     }
 
     fn hot_list(&self, most: usize) -> Vec<HotBlock> {

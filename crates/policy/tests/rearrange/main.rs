@@ -1,4 +1,4 @@
-//! The rearranger against a plain array: whatever is copied when, a read returns what was last written.
+//! The rearranger compared with a plain array: whenever blocks are copied, a read returns what was written last.
 
 mod world;
 
@@ -10,12 +10,12 @@ use world::{Fault, World};
 /// Events of a world.
 const STEPS: u32 = 3000;
 
-/// Keys drawn from a seed, with periods so short that copies and requests meet all the time.
+/// Random keys, with periods that are short enough that copies and requests often overlap.
 fn drawn_spec(random: &mut impl Rng) -> RearrangeSpec {
     let counters = Some(random.random_range(1..40));
     let spec =
         RearrangeSpec { block_bytes: 512 * world::BLOCK_SECTORS, counters, ..RearrangeSpec::drawn(random) };
-    // Drawn last, so that the other keys of a seed are as before.
+    // Drawn last, so that the other keys of a seed stay the same.
     match random.random_range(0..3) {
         0 => RearrangeSpec {
             selection: HotSelection::Forecast,
@@ -27,7 +27,7 @@ fn drawn_spec(random: &mut impl Rng) -> RearrangeSpec {
     }
 }
 
-/// Requests, copies and faults in an order drawn from a seed; then all is read, and the region is dissolved.
+/// Runs requests, copies and faults in an order drawn from a seed. Then reads everything and dissolves the region.
 fn play(seed: u64) -> World {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let spec = drawn_spec(&mut random);
@@ -41,7 +41,7 @@ fn play(seed: u64) -> World {
 #[test]
 fn reads_return_what_was_last_written_in_a_hundred_worlds() {
     let worlds: Vec<World> = (0..100).map(play).collect();
-    // The worlds meet what they are for.
+    // Each situation that the test is for has occurred.
     let sum = |count: fn(&World) -> u64| worlds.iter().map(count).sum::<u64>();
     let met = [
         ("hits", sum(|world| world.counters().hits)),

@@ -1,5 +1,5 @@
 //! A disk that serves commands in any order, clients, and a rearranger between them. Each sector holds the number of the write that wrote
-//! it; a plain array has the number that a read may return.
+//! it. A plain array has the number that a read may return.
 //!
 //! A command takes effect at some time between its start and its end. A client does not write to sectors that another of its writes in
 //! flight covers, so that every sector has one correct content once all writes have ended.
@@ -17,13 +17,13 @@ pub(crate) const BLOCK_SECTORS: u64 = 4;
 
 const DISK_SECTORS: u64 = 250;
 
-/// The longest request.
+/// Sectors of the longest request.
 const LONGEST: u64 = 14;
 
-/// The first number that the world gives to a whole request's command.
+/// The first number for commands that are whole requests.
 const FIRST_DIRECT: u32 = 1 << 31;
 
-/// A fault of the owner, which the checks must notice.
+/// A fault of the rearranger's owner that the checks must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A write of a copy to a home has no effect.
@@ -41,9 +41,9 @@ struct RunningCommand {
 #[derive(Debug)]
 struct RunningRequest {
     request: BlockRequest,
-    /// What a write writes, or a read has read.
+    /// The data that a write writes, or that a read has read so far.
     content: Vec<u64>,
-    /// By sector, what a read may return.
+    /// For each sector, the numbers that a read may return.
     allowed: Vec<BTreeSet<u64>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct World {
     random: Pcg64Mcg,
     now: Instant,
     disk: Vec<u64>,
-    /// By visible sector, the write that ended last, or that a read has returned since.
+    /// For each visible sector, the write that ended last, or a later one that a read has returned.
     settled: Vec<u64>,
     commands: BTreeMap<u32, RunningCommand>,
     requests: BTreeMap<u64, RunningRequest>,
@@ -61,19 +61,21 @@ pub(crate) struct World {
     tickets: u64,
     writes: u64,
     copies_fail: bool,
+    /// Whether reads take ten times as long as other commands, so that their slots may change meanwhile.
+    reads_are_slow: bool,
     pub(crate) fault: Option<Fault>,
     pub(crate) held_writes: u64,
-    /// Commands that are whole requests, which the world answers: by its own number, the key of the end and the ticket.
+    /// Commands that are whole requests, which the world answers itself: by the world's number, the key of the end and the ticket.
     direct: BTreeMap<u32, (u32, u64)>,
     pub(crate) direct_requests: u64,
-    /// Of these, the ones that came while copies were planned.
+    /// The number of these that arrived while copies were planned.
     pub(crate) direct_during_copies: u64,
 }
 
 impl World {
     pub(crate) fn new(spec: RearrangeSpec, seed: u64) -> World {
         let mut random = Pcg64Mcg::seed_from_u64(!seed);
-        // Two runs, of which the second may adjoin the first and neither begins at a block.
+        // Two runs, which may be adjacent and need not begin at the start of a block.
         let first = random.random_range(1..100);
         let second = first + 30 + random.random_range(0..60);
         let runs = vec![
@@ -96,6 +98,7 @@ impl World {
             tickets: 0,
             writes: 0,
             copies_fail: true,
+            reads_are_slow: seed % 2 == 1,
             fault: None,
             held_writes: 0,
             direct: BTreeMap::new(),
@@ -108,7 +111,7 @@ impl World {
         self.rearranger.view().counters
     }
 
-    /// One event: a request, a part of a command, a record, or time.
+    /// One event: a request, progress of a command, a record, or the passing of time.
     pub(crate) fn step(&mut self) {
         match self.random.random_range(0..10) {
             0..3 if self.requests.len() < 6 => self.submit_any(),
@@ -127,7 +130,7 @@ impl World {
     fn submit_any(&mut self) {
         let longest = if self.random.random_range(0..3) == 0 { LONGEST } else { BLOCK_SECTORS };
         let sectors = self.random.random_range(1..=longest);
-        // Most requests go to a few blocks, which become hot; those drift.
+        // Most requests go to a few blocks, which become hot. Which ones changes slowly with time.
         let reach = if self.random.random_range(0..4) == 0 { self.visible() } else { 50 };
         let drift = self.now.0 / 5_000_000_000 * 7;
         let lbn = (self.random.random_range(0..reach) + drift) % (self.visible() - sectors + 1);
@@ -179,7 +182,7 @@ impl World {
         self.held_writes += u64::from(is_held);
     }
 
-    /// Submits a request for which the rearranger keeps no answer; returns whether it took it.
+    /// Submits a request that the rearranger may pass through without keeping an answer. Returns whether it accepted it.
     fn submit_direct(&mut self, request: &BlockRequest) -> bool {
         let BlockRequest { ticket, access, lbn, sectors } = *request;
         let timeout = self.rearranger.poll_timeout().filter(|at| *at > self.now);
@@ -214,7 +217,7 @@ impl World {
         }
     }
 
-    /// A command has its effect, or ends.
+    /// Lets one command take effect or end.
     fn move_command(&mut self) {
         if self.commands.is_empty() {
             return;
@@ -223,6 +226,10 @@ impl World {
         let id = *self.commands.keys().nth(place).expect("there are more");
         let running = &self.commands[&id];
         let is_copy = matches!(running.command.buffer, CommandBuffer::Copy(_));
+        let is_read = !is_copy && running.command.access == BlockAccess::Read;
+        if is_read && self.reads_are_slow && self.random.random_range(0..10) > 0 {
+            return;
+        }
         if is_copy && self.copies_fail && self.random.random_range(0..12) == 0 {
             self.commands.remove(&id);
             return self.rearranger.handle_end(self.now, id, Err(BlockError::Medium));
@@ -236,7 +243,7 @@ impl World {
         match self.direct.remove(&id) {
             Some((key, ticket)) => {
                 let timeout = self.rearranger.poll_timeout().filter(|at| *at > self.now);
-                if !self.rearranger.end_direct(self.now, key) {
+                if !self.rearranger.end_direct(self.now, key).may_act {
                     let is_unchanged = timeout.is_none() || self.rearranger.poll_timeout() == timeout;
                     let has_action = self.rearranger.poll_action().is_some();
                     assert!(is_unchanged && !has_action, "the owner need not poll");
@@ -307,7 +314,7 @@ impl World {
                 let allowed = &allowed[offset];
                 assert!(allowed.contains(value), "sector {sector} has {value}, not one of {allowed:?}");
             }
-            // A read that has seen a write in flight shows that it has happened.
+            // If a read returns the data of a write in flight, that write has taken effect.
             self.settled[sector] = self.settled[sector].max(*value);
         }
     }
@@ -329,7 +336,7 @@ impl World {
         }
     }
 
-    /// Dissolves the region while requests continue; then the homes hold all data.
+    /// Dissolves the region while requests continue. Afterwards the homes must hold all data.
     pub(crate) fn dissolve(&mut self) {
         self.copies_fail = false;
         self.rearranger.dissolve(self.now);
@@ -339,7 +346,7 @@ impl World {
         }
         self.drain();
         if !self.rearranger.is_dissolved() {
-            // Copies that writes have spoiled too often.
+            // Some copies remain if writes disturbed their transfer home too often; dissolve again.
             self.rearranger.dissolve(self.now);
             self.carry_out();
             self.drain();

@@ -1,7 +1,7 @@
 //! Counters of what a device has done; they do not affect it.
 
 use super::media::Span;
-use headstack_model::Nanos;
+use headstack_model::{Nanos, TrackPlace};
 
 /// How the cache served a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,9 +41,21 @@ pub struct Travel {
     pub from: u32,
     /// Cylinder of the first block it accessed.
     pub to: u32,
+    /// Head of that block.
+    pub head: u32,
 }
 
 impl Travel {
+    /// From a cylinder to the track of the first block.
+    pub(super) fn to_track(from: u32, track: TrackPlace) -> Travel {
+        Travel { from, to: track.cylinder, head: track.head }
+    }
+
+    /// The track of the first block.
+    pub(crate) fn track(self) -> TrackPlace {
+        TrackPlace { cylinder: self.to, head: self.head }
+    }
+
     /// Cylinders between the two.
     pub fn distance(self) -> u32 {
         self.from.abs_diff(self.to)

@@ -91,7 +91,7 @@ impl ArmLog {
         place: TrackPlace,
         (began, ends): (Instant, Instant),
     ) {
-        let travel = Travel { from: place.cylinder, to: place.cylinder };
+        let travel = Travel::to_track(place.cylinder, place);
         self.push(ArmRecord {
             work: ArmWork::ReadAhead,
             submitted: None,

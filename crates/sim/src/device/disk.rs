@@ -205,7 +205,7 @@ impl DiskArm {
 
     /// Where the arm goes for an access to a track.
     pub(super) fn travel_to(&self, place: TrackPlace) -> Travel {
-        Travel { from: self.arm.place.cylinder, to: place.cylinder }
+        Travel::to_track(self.arm.place.cylinder, place)
     }
 
     pub(super) fn sweep_to_edges(&mut self, edges: &[Edge], now: Instant) {
@@ -215,7 +215,7 @@ impl DiskArm {
             let to = TrackPlace { cylinder, head: from.head };
             let took = self.drive.mechanics.reposition(from, to, false);
             self.arm = Arm { place: to, at: self.arm.at.max(now) + took };
-            self.activity.sweep_to_edge(Travel { from: from.cylinder, to: cylinder }, took);
+            self.activity.sweep_to_edge(Travel::to_track(from.cylinder, to), took);
         }
     }
 

@@ -265,7 +265,7 @@ impl DiskArm {
         span.end += lost;
         self.arm.at += lost;
         job.account(Part::Cache, room);
-        let travel = Travel { from: from.cylinder, to: span.last.place().cylinder };
+        let travel = Travel::to_track(from.cylinder, span.last.place());
         span.rotation += span.end.since(room).saturating_sub(span.seek + span.rotation + span.media);
         self.account(job, &span, travel);
         span.end
@@ -300,7 +300,7 @@ pub(super) fn start_read(device: &mut Device, slot: u32) -> bool {
     let lost = retries + device.disk.slowness_time(access);
     span.delay_media(lost);
     device.disk.arm.at = span.end;
-    let travel = Travel { from: from.cylinder, to: span.last.place().cylinder };
+    let travel = Travel::to_track(from.cylinder, span.last.place());
     device.disk.account(job, &span, travel);
     job.account_retries(lost);
     if job.cache != CacheUse::Part {

@@ -98,11 +98,17 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn submit_to_branch(&mut self, node: NodeId, port: u32, submission: Submission) {
+    fn submit_to_branch(&mut self, node: NodeId, port: u32, mut submission: Submission) {
         let number = node as usize - self.tree.devices.len();
-        if self.pass_down(number, &submission) {
-            return;
+        if let Some(ChildPort { node, port }) = self.pass_down(number, &mut submission) {
+            return self.submit(node, port, submission);
         }
+        self.submit_to_layer(node, port, submission);
+    }
+
+    #[inline(never)]
+    fn submit_to_layer(&mut self, node: NodeId, port: u32, submission: Submission) {
+        let number = node as usize - self.tree.devices.len();
         let branch = &mut self.tree.branches[number];
         let mut layer = branch.layer.take().expect("a layer takes one request at a time");
         let LayerTree { devices, branches, .. } = &self.tree;
@@ -190,25 +196,21 @@ impl Engine {
         true
     }
 
-    /// Counts a request as in flight at a branch, and submits it to the child, if the branch's layer passes it down; returns whether it did. The
+    /// Counts a request as in flight at a branch. If the branch's layer passes it down, sets its first block there and returns the child. The
     /// request keeps its ticket.
     #[inline]
-    fn pass_down(&mut self, number: usize, submission: &Submission) -> bool {
+    fn pass_down(&mut self, number: usize, submission: &mut Submission) -> Option<ChildPort> {
         let branch = &mut self.tree.branches[number];
         branch.in_flight += 1;
         let ticket = &mut self.tickets[submission.id as usize];
         if ticket.passed_by != NOT_PASSED {
-            return false;
+            return None;
         }
         let layer = branch.layer.as_deref_mut().expect("a layer takes one request at a time");
-        let Some(PassedRequest { key, lbn }) = layer.pass_down(self.now, &submission.request) else {
-            return false;
-        };
+        let PassedRequest { key, lbn } = layer.pass_down(self.now, &submission.request)?;
         (ticket.passed_by, ticket.passed_key) = (number as u32, key);
-        let ChildPort { node, port } = branch.children[0];
-        let request = Request { lbn, ..submission.request };
-        self.submit(node, port, Submission { request, ..*submission });
-        true
+        submission.request.lbn = lbn;
+        Some(branch.children[0])
     }
 
     /// Returns the answer to a request that a layer passed down.
@@ -219,11 +221,16 @@ impl Engine {
         let layer = branch.layer.as_deref_mut().expect("the layer is taking no request");
         let completion = &self.answered.completion;
         if layer.passed_up(self.now, key, &completion.request, completion) {
-            // The layer may answer other requests.
-            let answered = self.answered;
-            self.drain(number);
-            self.answered = answered;
+            self.drain_during_answer(number);
         }
+    }
+
+    /// Drains a layer, which may answer other requests, and keeps the answer on its way.
+    #[inline(never)]
+    fn drain_during_answer(&mut self, number: usize) {
+        let answered = self.answered;
+        self.drain(number);
+        self.answered = answered;
     }
 
     #[inline(never)]

@@ -38,7 +38,7 @@ impl Destage {
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         span.delay_media(lost);
         disk.arm.at += lost;
-        let travel = Travel { from: from.cylinder, to: disk.arm.place.cylinder };
+        let travel = Travel::to_track(from.cylinder, disk.arm.place);
         disk.account_destage(&span, travel, oldest.start..oldest.end);
         span.end += self.extra;
         disk.arm.at = span.end;
