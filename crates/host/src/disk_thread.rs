@@ -20,8 +20,8 @@ use std::time::Duration;
 pub struct Timing {
     /// Time before a deadline at which it stops sleeping and polls the clock.
     pub spin: Duration,
-    /// Whether it requests real-time priority and keeps processors from sleeping. The thread of a disk that takes no time never
-    /// does: it would be woken for each request instead of for several.
+    /// Whether the thread requests real-time priority and keeps processors from sleeping. Without effect for a disk that takes no
+    /// time: it has no deadlines, and with priority its thread would wake up for each request instead of once for several.
     pub real_time: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct Request {
     pub lbn: Lbn,
     /// Number of blocks (0 for a flush).
     pub sectors: u32,
-    /// Force unit access: a write completes once it is on the media, a read comes from the media.
+    /// Force unit access (FUA). If set, a write completes once it is on the media, and a read comes from the media.
     pub fua: bool,
 }
 

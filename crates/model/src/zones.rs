@@ -99,7 +99,8 @@ pub struct DiskZone {
     pub sectors: u64,
     /// Its state.
     pub state: ZoneState,
-    /// The block that a write must begin at; of a conventional zone its start, of a full one its end.
+    /// The block at which the next sequential write begins. For a conventional zone it is the zone's start, for a full one the block
+    /// after its last.
     pub write_pointer: Lbn,
 }
 

@@ -41,9 +41,9 @@ pub enum Allow {
     Network(IpNet),
     /// Clients of a Unix socket.
     Unix,
-    /// Processes of a user, at a Unix socket.
+    /// Clients of a Unix socket whose process runs as this user.
     Uid(u32),
-    /// Clients whose certificate has this name: the common name of its subject, or a DNS name or mail address.
+    /// Clients whose certificate has this name as its subject's common name, as a DNS name or as a mail address.
     Certificate(String),
 }
 

@@ -41,7 +41,7 @@ pub struct Exclusion<'a> {
 impl<'a> Exclusion<'a> {
     /// The excluded blocks of a file system with this block size in bytes.
     ///
-    /// *Errors:* the block size is no whole number of sectors.
+    /// *Errors:* the block size is 0 or not a whole number of sectors.
     pub fn new(
         view: View<'a>,
         block_bytes: u64,

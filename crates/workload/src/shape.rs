@@ -114,14 +114,14 @@ pub trait Pick {
     fn pick(&mut self, now: Instant) -> Request;
 }
 
-/// A source of requests of one shape.
+/// A source of requests of one shape: one size, one pattern (random or sequential) and one share of reads.
 #[derive(Clone, Debug)]
 pub struct Requests {
     random: Pcg64Mcg,
     places: Places,
     pattern: Pattern,
     sectors: u32,
-    /// Places from one sequential request to the next.
+    /// Distance from the start of one sequential request to the start of the next, in places.
     step: u64,
     next: u64,
     reads: Reads,

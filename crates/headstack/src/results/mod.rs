@@ -145,7 +145,8 @@ impl Results {
         ratio(self.totals().bytes as f64 / 1e6, self.counted_s())
     }
 
-    /// All requests, including those that did not count, per second of CPU time; none if that was not measured.
+    /// Completed requests per second of CPU time, including requests that the statistics leave out (warm-up). `None` if the CPU time
+    /// was not measured.
     pub fn requests_per_cpu_s(&self) -> Option<f64> {
         Some(ratio(self.statistics.completed() as f64, self.cpu_s?))
     }

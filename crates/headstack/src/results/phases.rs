@@ -17,7 +17,8 @@ pub struct PhaseResult {
     pub bytes: u64,
     /// Operations of its programs.
     pub operations: u64,
-    /// Busy time of the host's processor meanwhile, all lanes and all kinds of work together; none if nothing costs it time.
+    /// Busy time of the host's processor during the phase: the sum over all lanes and kinds of work. `None` if the rig gives no
+    /// work of the host any processor time.
     pub processor_busy: Option<Nanos>,
 }
 
@@ -37,7 +38,8 @@ impl PhaseResult {
         ratio(self.operations as f64, self.seconds())
     }
 
-    /// Share of the time of one lane of the processor that was busy; none if nothing costs it time.
+    /// Busy time of the host's processor over the length of the phase. It can exceed 1 if the processor has several lanes. `None` as for
+    /// `processor_busy`.
     pub fn processor_share(&self) -> Option<f64> {
         Some(ratio(self.processor_busy?.as_secs(), self.seconds()))
     }

@@ -254,14 +254,15 @@ impl<T> NodeCore<T> {
         self.streams.handle_end(now, command.id, result);
     }
 
-    /// Handles what is due at this time.
+    /// Does the work of the scheduler and of the rearranger that is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.streams.handle_timeout(now);
         self.rearranger.iter_mut().for_each(|rearranger| rearranger.handle_timeout(now));
     }
 
-    /// When to call [`handle_timeout`](NodeCore::handle_timeout) if no other call comes before.
+    /// When to call [`handle_timeout`](NodeCore::handle_timeout) next. Any other call can change this time. `None` if nothing is due
+    /// later.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let rearrange = self.rearranger.as_ref().and_then(|rearranger| rearranger.poll_timeout());
         self.streams.poll_timeout().into_iter().chain(rearrange).min()

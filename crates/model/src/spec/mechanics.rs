@@ -135,26 +135,29 @@ pub struct PhysicalSeek {
     pub full_stroke_ms: f64,
 }
 
-/// The seek times of a data sheet, settle included. The curve between them has the shape of measured ones: settling that grows
-/// from a single track to some 200 and no further, a motion at constant acceleration, then at the speed limit.
+/// The seek times of a data sheet, settle included. The simulator computes the seek curve between them, with the shape of measured
+/// curves. The arm accelerates constantly up to its speed limit. The settling time grows with the distance up to some 200 tracks,
+/// and is constant beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SheetSeek {
     /// Time of a seek to the next track, for a read.
     pub single_track_ms: f64,
-    /// Mean time over two cylinders drawn at random, for a read.
+    /// Mean time of a seek between two different cylinders drawn at random, for a read.
     pub average_ms: f64,
-    /// Time of a seek over all cylinders, for a read. Default: computed from the average, about 1.8 times that.
+    /// Time of a seek over all cylinders, for a read. Default: computed from the average, about 1.8 times the average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_stroke_ms: Option<f64>,
-    /// Settling time of the head after a long seek, for a read. Default: computed from the full stroke, or 0.27 of the average as
-    /// on measured drives of 1991 to 2004.
+    /// Settling time of the head after a long seek, for a read. Default: computed from `full_stroke_ms`, or without that, 0.27 of
+    /// `average_ms`, the mean of three measured drives of 7,200 rpm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle_ms: Option<f64>,
-    /// Time of a seek to the next track, for a write; without it, a tenth of the average's extra over a read.
+    /// Time of a seek to the next track, for a write; needs `write_average_ms`. Default: `single_track_ms` and a tenth of the
+    /// difference between `write_average_ms` and `average_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_single_track_ms: Option<f64>,
-    /// Mean time over two cylinders drawn at random, for a write (the write settle is then not added to a seek).
+    /// Mean time of a seek between two different cylinders drawn at random, for a write. It includes the write settle, which the
+    /// simulator then does not add to seeks. Default: seeks for writes take the time of seeks for reads and the write settle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_average_ms: Option<f64>,
 }

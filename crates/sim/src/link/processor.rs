@@ -29,7 +29,7 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
-    /// All kinds, in the order of their names.
+    /// All kinds, in the order of their declaration.
     pub const ALL: [WorkKind; 8] = [
         WorkKind::Program,
         WorkKind::Client,

@@ -24,7 +24,7 @@ pub struct ArraySpec {
     /// Blocks of a unit of parity, where it is not the stripe unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_unit_sectors: Option<u64>,
-    /// Copies, with `mirroring`.
+    /// Number of copies of each block, with `mirroring`.
     #[serde(default = "two")]
     pub copies: u32,
     /// Which copy is read.
@@ -50,7 +50,7 @@ pub struct ArraySpec {
     /// `concatenation` and for `striping` with `track_aligned`. Default: 0, because no data sheet gives a number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub interference_ratio: f64,
-    /// Largest rate of the rebuild. Default: unlimited.
+    /// Largest rate at which the array rebuilds its spares. Default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuild_mb_s: Option<f64>,
 }

@@ -76,13 +76,14 @@ impl TimeHistogram {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 / 1e6 }
     }
 
-    /// The standard deviation, 0 without times.
+    /// The population standard deviation, 0 without times.
     pub fn std_dev_ms(&self) -> f64 {
         let count = u128::from(self.count());
         if count == 0 {
             return 0.0;
         }
-        // Σ(t - m)² = Σt² - 2mΣt + m²n about a whole m next to the mean, in integers; the rest of the mean is then small.
+        // Integers avoid cancellation: with m the mean rounded down to whole ns, Σ(t - m)² = Σt² - 2mΣt + m²n is exact. The variance
+        // is this sum over n, minus the square of the rest of the mean, which is below 1 ns.
         let middle = self.sum / count;
         let about_middle = self
             .squares

@@ -259,7 +259,7 @@ impl SourceStats {
         [&self.reads, &self.writes].into_iter().flatten().map(|direction| direction.responses.count()).sum()
     }
 
-    /// When its last request completed.
+    /// When the last request completed, flushes included; without a completion, `begins`.
     pub fn last(&self) -> Instant {
         let all = [&self.reads, &self.writes, &self.flushes];
         all.into_iter().flatten().map(|direction| direction.last).fold(self.begins, Instant::max)

@@ -45,7 +45,7 @@ pub struct S5Volume {
 impl S5Volume {
     /// A new file system of this number of blocks, with room for `inodes` files.
     ///
-    /// Panics if the blocks do not hold the inodes.
+    /// Panics unless at least one block is left for data.
     pub fn new(block_bytes: u32, blocks: u32, inodes: u32) -> S5Volume {
         let inode_blocks = inodes.div_ceil(block_bytes / INODE_BYTES);
         assert!(FIRST_INODES + inode_blocks < blocks, "{blocks} blocks hold {inodes} inodes");

@@ -42,13 +42,14 @@ pub struct ForkJoinShape {
     pub processes: u32,
     /// Time from the end of a request to the process's next one.
     pub think: Distribution<Nanos>,
-    /// Blocks a request.
+    /// Blocks per request.
     pub request_sectors: u64,
-    /// The most blocks a command.
+    /// Maximum number of blocks per command.
     pub command_sectors: u32,
     /// Share of reads among the requests; the others are writes.
     pub read_share: f64,
-    /// Share of requests that continue the process's last one.
+    /// Share of requests that begin where the process's previous request ended on each disk. A request that would not fit before the
+    /// end of the disk begins at a random block instead.
     pub sequential_share: f64,
     /// Processor time to create a thread, and to join it.
     pub threads: ThreadCosts,

@@ -89,9 +89,9 @@ impl StallSpec {
 }
 
 impl SlowPatternSpec {
-    /// Checks the ranges. `path` is the prefix of the keys in errors.
+    /// Checks the range of `from_s`. `path` is the prefix of the key in the error.
     ///
-    /// *Errors:* the first value outside its range.
+    /// *Errors:* `from_s` is outside its range.
     pub fn check(&self, path: &str) -> Checked {
         within(&format!("{path}from_s"), self.from_s, 0.0, TIME_MAX_S, "s")
     }

@@ -11,8 +11,8 @@ const FILE: u32 = 0;
 
 /// The benchmark. Its phases are `char-write`, `rewrite`, `block-write`, `char-read`, `block-read` and `seeks`.
 ///
-/// A phase that writes a new file deletes the old one first. A process that seeks reads a chunk at a random place, and writes
-/// every tenth back.
+/// A phase that writes a new file deletes the old one first. In the phase `seeks`, each process reads chunks at random places, and
+/// writes every [`rewrite_every`](Bonnie::rewrite_every)-th chunk back.
 ///
 /// *Source:* T. Bray, Bonnie (1990 to 1996), for the order of the phases, and the number of seeks that its processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub struct Bonnie {
     pub chunk_bytes: u64,
     /// Processes that seek.
     pub children: u32,
-    /// Seeks of all of them.
+    /// Seeks of all processes together.
     pub seeks: u64,
-    /// Of this number of seeks one writes the chunk back.
+    /// One seek in this number writes its chunk back.
     pub rewrite_every: u64,
     /// Processor time of the program to write a chunk by characters.
     pub put_chunk: Nanos,

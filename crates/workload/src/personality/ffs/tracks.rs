@@ -27,7 +27,7 @@ pub enum TrackListError {
 /// *Units:* sectors from the partition's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackList {
-    /// Where tracks begin, ascending, 0 first; the partition's end last.
+    /// First sectors of the tracks in ascending order, beginning with 0, and then the end of the partition.
     bounds: Vec<u64>,
     longest: u64,
 }
@@ -36,8 +36,8 @@ impl TrackList {
     /// The tracks that begin at these sectors of a partition of `sectors`. The sectors before the first of them belong to a
     /// track that began before the partition.
     ///
-    /// *Errors:* the list does not ascend, goes beyond the partition, or has a track, not at either end, that is shorter than a
-    /// block.
+    /// *Errors:* the list does not ascend or goes beyond the partition, or a track other than the first and the last is shorter
+    /// than a block.
     pub fn new(starts: impl IntoIterator<Item = u64>, sectors: u64) -> Result<TrackList, TrackListError> {
         let mut bounds = vec![0];
         for (index, first) in starts.into_iter().enumerate() {
@@ -77,7 +77,7 @@ impl TrackList {
         self.bounds[next.saturating_sub(1)]
     }
 
-    /// Whether a block of the file system lies on two tracks.
+    /// Whether a block of the file system crosses a track boundary.
     pub fn split(&self, block: u32) -> bool {
         let first = sector_of(block);
         self.end_of(first) < first + u64::from(BLOCK_SECTORS)
@@ -94,7 +94,7 @@ impl TrackList {
         (self.longest / u64::from(BLOCK_SECTORS)) as u32
     }
 
-    /// Whether a block is the first whole one of its track.
+    /// Whether a block is the first block that lies entirely on its track.
     pub fn begins_traxtent(&self, block: u32) -> bool {
         !self.split(block)
             && (block == 0 || self.split(block - 1) || self.end_of(sector_of(block - 1)) == sector_of(block))
