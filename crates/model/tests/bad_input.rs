@@ -1,6 +1,6 @@
-//! Drive files that are wrong in one place: the error is one line, which names the key and its line.
+//! Drive files with one error: the message is one line that names the key and its line in the file.
 //!
-//! Every key of several drive files is wrong in turn: missing, negative, of another type, misspelt, with another unit.
+//! In several drive files each key in turn is missing, negative, of another type, misspelt, or has another unit.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
@@ -11,7 +11,7 @@ use headstack_model::{DriveSpec, Geometry, SpecError, drives};
 use spoil::{Kind, Spoilt, leaves, line_of};
 use std::ops::Range;
 
-/// A drive file of the layout `extents`, which no shipped file has to be for this.
+/// A drive file with the layout `extents`, so that the tests do not need a shipped one.
 const EXTENTS: &str = r#"name = "tiny"
 title = "Tiny"
 evidence = "derived"
@@ -64,7 +64,8 @@ second_disconnect_ms = 0.1
 seek_delay_ms = 0.1
 "#;
 
-/// The files that are spoilt: zoned, serpentine, banded, extents; with tables of seeks, pieces and the physical curve.
+/// The files into which errors are put. Their layouts are zoned, serpentine, banded and extents; their seeks are tables, pieces and the
+/// physical curve.
 fn files() -> Vec<(&'static str, &'static str)> {
     let shipped = ["atlas-10k", "cheetah-4lp", "hp-c2247a", "hp-97560", "wd800jd", "exos-x16", "wd40efax"];
     let known = drives::all().iter().filter(|(name, _)| shipped.contains(name)).copied();
@@ -75,14 +76,14 @@ fn parse(text: &str) -> Result<DriveSpec, SpecError> {
     DriveSpec::parse(text, "x.toml")
 }
 
-/// The file is refused in one line, at one of these lines, with this in it.
+/// Asserts that the file is refused with a message of one line that has one of these line numbers and contains `names`.
 #[track_caller]
 fn refused(text: &str, what: &str, lines: Range<usize>, names: &str) {
     let spoilt = Spoilt { text: text.to_string(), what: what.to_string(), lines, names: names.to_string() };
     spoilt.must_be_refused(parse(text));
 }
 
-/// Every file is refused, however it is spoilt.
+/// Asserts that every file with an error is refused.
 #[track_caller]
 fn all_refused(spoilt: impl Fn(&str, &str) -> Vec<Spoilt>) {
     let spoilt: Vec<Spoilt> = files().into_iter().flat_map(|(file, text)| spoilt(file, text)).collect();
@@ -102,7 +103,7 @@ fn value_of_wrong_type_is_rejected_by_key_and_line() {
     all_refused(spoil::other_types);
 }
 
-/// Keys whose values may be below zero.
+/// Keys whose values may be negative.
 const SIGNED: [&str; 10] = [
     "write_settle_ms",
     "track_skew_sectors",
@@ -154,7 +155,7 @@ fn key_with_wrong_unit_is_rejected_with_the_right_name() {
     assert!(judged > 150, "only {judged} keys judged");
 }
 
-/// Keys without which no file can do, wherever they stand.
+/// Keys that are required in each table in which they occur.
 const NEEDED: [&str; 14] = [
     "name",
     "title",
@@ -185,7 +186,7 @@ fn missing_required_key_is_rejected_at_its_table() {
     }
 }
 
-/// A shipped file with one text in place of another.
+/// One of [`files`] in which `from` is replaced by `to`.
 fn changed(file: &str, from: &str, to: &str) -> String {
     let text = files().iter().find(|(name, _)| *name == file).expect("the file is among them").1;
     assert!(text.contains(from), "{file} has no `{from}`");
@@ -270,7 +271,7 @@ fn write_cache_without_a_size_is_rejected_at_its_key() {
     refused(&text, "write cache", at..at + 1, "dirty_max_sectors");
 }
 
-/// Keys of the notes on a file.
+/// Keys and lines of the notes on a file.
 fn noted(text: &str) -> Vec<(String, usize)> {
     let spec = parse(text).unwrap_or_else(|error| panic!("{error}"));
     let geometry = Geometry::new(&spec).unwrap_or_else(|error| panic!("{error}"));

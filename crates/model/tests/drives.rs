@@ -1,4 +1,4 @@
-//! The shipped drive files: each number with its source, each file what its name says.
+//! The shipped drive files: each number has a source, and each file is named after its drive.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 

@@ -1,4 +1,4 @@
-//! Drive files made from data sheets: they hold, give what was asked, and say of each number where it comes from.
+//! Drive files made from data sheets: they are valid, reproduce the sheet's figures, and name the source of each number.
 
 mod sources;
 
@@ -8,7 +8,7 @@ use headstack_model::{Geometry, Lbn, Mechanics, TrackPlace};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// A sheet with what every sheet tells.
+/// A sheet with the figures that every data sheet has.
 fn sheet(capacity_bytes: u64, rpm: f64, mb_s: f64, seek_ms: f64) -> DataSheet {
     DataSheet {
         name: "from-a-sheet".to_string(),
@@ -32,7 +32,7 @@ fn sheet(capacity_bytes: u64, rpm: f64, mb_s: f64, seek_ms: f64) -> DataSheet {
     }
 }
 
-/// The drive that a sheet becomes; its file passes every check without a note.
+/// The drive made from a sheet, and its file, which must pass every check without a note.
 fn drive(sheet: &DataSheet) -> (DriveSpec, Geometry, String) {
     let text = sheet.drive_file().unwrap_or_else(|error| panic!("{sheet:?}: {error}"));
     let spec = DriveSpec::parse(&text, "sheet.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -42,8 +42,7 @@ fn drive(sheet: &DataSheet) -> (DriveSpec, Geometry, String) {
     (spec, geometry, text)
 }
 
-/// Sustained rate in MB/s over some thousand tracks of one zone, from a block on: what passes by in the turns from track to
-/// track.
+/// Sustained rate in MB/s from a block on, over up to 2,000 tracks of one zone, including the turns lost to skews.
 fn sustained(spec: &DriveSpec, geometry: &Geometry, from: Lbn) -> f64 {
     let (mut sectors, mut turns, mut next) = (0, 0.0, from);
     let dense = geometry.track_at(from).sectors_per_track;
@@ -63,7 +62,7 @@ fn sustained(spec: &DriveSpec, geometry: &Geometry, from: Lbn) -> f64 {
     sectors as f64 * f64::from(spec.sector_bytes) / (turns * turn_s) / 1e6
 }
 
-/// Mean seek of a read over cylinders drawn at random.
+/// Mean seek time of a read between random cylinders.
 fn average_seek(spec: &DriveSpec) -> f64 {
     let mechanics = Mechanics::new(spec);
     let cylinders = spec.geometry.cylinders;
@@ -151,7 +150,7 @@ fn impossible_figures_are_rejected_with_the_allowed_range() {
     );
 }
 
-/// Drives as they were sold: capacity, speed and rate that go together within a factor of some.
+/// Plausible drives: the media rate follows the square root of the capacity, within a factor of 2.5.
 fn sheets() -> impl Strategy<Value = DataSheet> {
     let figures = (8.6f64..13.4, 3600f64..15_000.0, 0.4f64..2.5, 3f64..20.0, 0.4f64..=1.0);
     let options = (

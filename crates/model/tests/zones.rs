@@ -1,4 +1,4 @@
-//! The zones of a shingled disk against a plain statement of the standard's rules.
+//! The zones of a shingled disk, compared with a simple implementation of the standard's rules.
 
 use headstack_model::zones::{ZoneCommand, ZoneLayout, ZoneModel, ZoneState, Zones};
 use headstack_model::{Lbn, Request};
@@ -32,7 +32,7 @@ enum Condition {
     Full,
 }
 
-/// A zone by the standard's words. Everything that can be counted is counted each time.
+/// A zone in the standard's terms. The simple implementation keeps no totals: it counts zones each time.
 #[derive(Clone, Copy, Debug)]
 struct PlainZone {
     condition: Condition,
@@ -69,7 +69,7 @@ impl PlainZones {
         self.zones.iter().filter(|zone| conditions.contains(&zone.condition)).count()
     }
 
-    /// Takes a resource for a zone; false if there is none and none can be freed.
+    /// Takes an open resource for a zone. Returns false if there is none and none can be freed.
     fn open(&mut self, zone: usize, condition: Condition) -> bool {
         let found = self.zones[zone].condition;
         let is_active = [Condition::Implicit, Condition::Explicit, Condition::Closed].contains(&found);
@@ -209,7 +209,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does a step with both; whether each accepted it.
+/// Executes a step on both implementations. Returns whether each accepted it.
 fn take_step(zones: &mut Zones, plain: &mut PlainZones, step: Step) -> (bool, bool) {
     let is_managed = zones.layout().model == ZoneModel::HostManaged;
     let (lbn, sectors) = match step {
@@ -256,7 +256,7 @@ proptest! {
                 prop_assert_eq!(zone.write_pointer.0, plain.pointer, "{:?}: {:?}", step, zone);
             }
             prop_assert!(zones.open() <= OPEN_MAX);
-            // Full zones that lost data become closed, whatever their number.
+            // After a power loss, full zones that lost data become closed, even if there are then more active zones than allowed.
             has_lost |= matches!(step, Step::LosePower { .. });
             prop_assert!(has_lost || active_max.is_none_or(|most| zones.active() <= most));
         }

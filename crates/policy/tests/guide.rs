@@ -1,4 +1,4 @@
-//! The guide's table of orders is the list of orders. With HEADSTACK_UPDATE set, the test rewrites the table.
+//! The guide's table of orders agrees with the list of orders. If HEADSTACK_UPDATE is set, the test rewrites the table.
 
 #![allow(clippy::disallowed_methods, reason = "the test reads a page of the repository")]
 

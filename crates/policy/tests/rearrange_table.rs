@@ -1,4 +1,4 @@
-//! The region and the table on a disk: what is recognised, what is recovered, and what is refused.
+//! The region and the table of copies on a disk: how they are recognised and recovered, and which damage is refused.
 
 use headstack_model::Nanos;
 use headstack_policy::rearrange::{HotBlock, TableChange};
@@ -54,7 +54,7 @@ fn refusal(disk: &[u8]) -> String {
     recover(disk).expect_err("the table is refused").to_string()
 }
 
-/// Carries out the steps of a writer until there are none; each write reaches the disk at once.
+/// Executes the steps of a writer until there are none. Each write reaches the disk immediately.
 fn carry_out(writer: &mut TableWriter, label: &RegionLabel, disk: &mut [u8]) {
     while let Some(step) = writer.poll_step() {
         if let TableStep::Write { copy, page } = step {
@@ -64,7 +64,7 @@ fn carry_out(writer: &mut TableWriter, label: &RegionLabel, disk: &mut [u8]) {
     }
 }
 
-/// A disk whose table has copies of blocks 5 (slot 0) and 7 (slot 650), in use.
+/// A disk in use, whose table has copies of blocks 5 (slot 0) and 7 (slot 650).
 fn used() -> (RegionLabel, Vec<u8>) {
     let label = label();
     let mut disk = formatted(&label);
@@ -254,7 +254,7 @@ fn change_is_in_force_after_its_page_is_flushed() {
         first,
         [(flush, None), (write(first_copy), None), (flush, None), (write(1 - first_copy), Some(1))]
     );
-    // The change that came while the batch was written is another batch.
+    // A change that arrives while a batch is being written belongs to the next batch.
     assert_eq!([step().0, step().0], [flush, write(first_copy)]);
     assert_eq!(label.pages(), 2);
 }

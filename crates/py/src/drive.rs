@@ -34,7 +34,7 @@ impl ZoneColumns {
     }
 }
 
-/// First cylinder of each zone of the drive file, and its mean number of sectors a track; none for a layout without zones.
+/// First cylinder of each zone of the drive file, and its mean number of sectors per track; none for a layout without zones.
 fn zones_of(spec: &DriveSpec) -> Vec<(u32, f64)> {
     let geometry = &spec.geometry;
     let zones = geometry.zones.iter().map(|zone| (zone.first_cylinder, f64::from(zone.sectors_per_track)));
@@ -106,7 +106,7 @@ type ZoneArrays<'py> = (NumberArray<'py>, NumberArray<'py>, NumberArray<'py>, Bo
 
 #[pymethods]
 impl NativeDrive {
-    /// The shipped drive of this name, or that of a drive file.
+    /// The shipped drive of this name, or the drive in the file at this path.
     #[staticmethod]
     fn load(py: Python<'_>, name: &str) -> PyResult<NativeDrive> {
         detached(py, || Ok(NativeDrive::new(load_drive(name, &MachineFiles)?)))

@@ -44,8 +44,8 @@ impl NativeLayerCalls {
         self.locked().sectors
     }
 
-    /// Sends a request to the volume or disk below, now or after a delay, with what is changed of it. A request can be sent several
-    /// times: `complete` is called when all of it has completed.
+    /// Sends a request to the volume or disk below, now or after a delay, with the given values in place of the old ones. A request can be sent
+    /// several times; `complete` is called when all of these have completed.
     #[pyo3(signature = (request, *, lbn=None, sectors=None, op=None, delay_ns=0))]
     fn send(
         &self,
@@ -71,7 +71,7 @@ impl NativeLayerCalls {
         Ok(())
     }
 
-    /// Sends a request of the layer's own, such as a read-ahead or a write-back; returns it. `complete` is called with it.
+    /// Sends a request of the layer itself, such as a read-ahead or a write-back, and returns it. `complete` is called with it.
     #[pyo3(signature = (lbn, sectors, op="read", *, delay_ns=0))]
     fn issue(
         &self,
@@ -95,7 +95,7 @@ impl NativeLayerCalls {
         Ok(object)
     }
 
-    /// Answers a request, now or after a delay: with what the volume or disk below answered, or as done if it was not sent.
+    /// Answers a request, now or after a delay: with the outcome from the volume or disk below, or as done if it was not sent there.
     #[pyo3(signature = (request, *, delay_ns=0))]
     fn answer(&self, request: Py<NativeLayerRequest>, delay_ns: i64) -> PyResult<()> {
         let mut state = self.locked();
@@ -111,7 +111,7 @@ impl NativeLayerCalls {
         Ok(())
     }
 
-    /// How a request went below so far: `done`, or the name of the failure, one of `RequestTable.names("outcome")`.
+    /// The outcome of a request below so far: `done`, or the name of the failure, one of `RequestTable.names("outcome")`.
     fn outcome(&self, request: Py<NativeLayerRequest>) -> PyResult<&'static str> {
         let mut state = self.locked();
         state.check_called()?;
@@ -119,7 +119,7 @@ impl NativeLayerCalls {
         Ok(KeptRequests::OUTCOMES[usize::from(KeptRequests::outcome_code(outcome))])
     }
 
-    /// Makes `timeout` be called at a time, once; a later call of this replaces the time.
+    /// Requests one call of `timeout` at this time. A later `call_at` replaces the time.
     fn call_at(&self, time_ns: i64) -> PyResult<()> {
         let mut state = self.locked();
         state.check_called()?;
@@ -171,7 +171,7 @@ impl PythonLayer {
         self.state.lock().expect("no thread panics with it")
     }
 
-    /// Calls a method with the request of this number, if any; keeps its exception.
+    /// Calls a method with the request of this number, if any. Stores the exception that it raises.
     fn call(&self, py: Python<'_>, method: &Bound<'_, PyString>, number: Option<u32>) {
         let request = {
             let mut state = self.locked();

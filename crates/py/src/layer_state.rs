@@ -40,7 +40,7 @@ impl NativeLayerRequest {
         op_name(self.submission.request.op)
     }
 
-    /// Whether a write must be on the media before it completes, or a read come from there.
+    /// Whether a write must be on the media before it completes, or a read must come from the media.
     #[getter]
     fn fua(&self) -> bool {
         self.submission.request.fua
@@ -52,13 +52,13 @@ impl NativeLayerRequest {
         (self.submission.source != u32::MAX).then_some(self.submission.source)
     }
 
-    /// Whether it goes before others where priorities are obeyed.
+    /// Whether queues that obey priorities serve it before other requests.
     #[getter]
     fn urgent(&self) -> bool {
         self.submission.urgent
     }
 
-    /// When the layer got it, in nanoseconds since the start of the run.
+    /// When it arrived at the layer, in nanoseconds since the start of the run.
     #[getter]
     fn arrived_ns(&self) -> u64 {
         self.arrived.0
@@ -94,7 +94,7 @@ pub(crate) struct UnansweredRequest {
 }
 
 impl UnansweredRequest {
-    /// Counts a request that is sent below. If no earlier one is outstanding, discards their outcome.
+    /// Counts a request that is sent below. If no earlier one is outstanding, discards the outcome of the earlier ones.
     pub(crate) fn send(&mut self) {
         if self.below == 0 {
             self.completion = None;

@@ -17,7 +17,7 @@ pub(crate) struct NativeRig {
 
 #[pymethods]
 impl NativeRig {
-    /// The shipped rig or drive of this name, or that of a file.
+    /// The shipped rig or drive of this name, or the rig or drive in the file at this path.
     #[staticmethod]
     fn load(py: Python<'_>, name: &str) -> PyResult<NativeRig> {
         detached(py, || Ok(NativeRig { rig: load_rig(name, &MachineFiles)?, name: name.to_string() }))

@@ -35,7 +35,7 @@ fn as_tuple(progress: RunProgress) -> ProgressTuple {
 impl NativeSimulation {
     /// A load on a rig. `orders` are objects with a method `choose`, each with whether it needs positions and whether it
     /// chooses for the host; `layers` are objects with methods of a layer, each with its place, whether that is a device or a volume,
-    /// and whether it has a method `complete` of its own.
+    /// and whether it defines a method `complete`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -67,7 +67,7 @@ impl NativeSimulation {
     }
 
     /// Processes all events up to and at a time, or until the load is done; returns whether events remain. Every `interval_s`
-    /// seconds `report` gets the progress, and ends the run by returning false. Ctrl-C ends it, too; the second value says so.
+    /// seconds `report` gets the progress; the run ends if it returns false. Ctrl-C also ends the run; then the second value is true.
     #[pyo3(signature = (until_ns, report, interval_s))]
     fn advance(
         &self,

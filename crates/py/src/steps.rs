@@ -235,7 +235,7 @@ impl NativeCompletion {
         self.completed.0
     }
 
-    /// The time between in nanoseconds.
+    /// The response time in nanoseconds: from its issue to its completion.
     #[getter]
     fn response_ns(&self) -> u64 {
         (self.completed - self.issued).0

@@ -23,7 +23,7 @@ type SummaryTuple = (usize, usize, usize, usize, Vec<(String, String)>);
 
 #[pymethods]
 impl NativeSweep {
-    /// The sweep of a file's text; `origin` is its path, from which the paths of rigs and loads count.
+    /// The sweep of a file's text; `origin` is its path. The paths of rigs and loads are relative to its folder.
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: &str, origin: &str) -> PyResult<NativeSweep> {
         let file = SweepFile::parse(text, origin).map_err(input_error)?;
@@ -31,7 +31,7 @@ impl NativeSweep {
         Ok(NativeSweep { plan: plan.map_err(input_error)? })
     }
 
-    /// The sweep of a file's keys in JSON; paths count from the folder of `origin`.
+    /// The sweep of a file's keys in JSON; paths are relative to the folder of `origin`.
     #[staticmethod]
     fn from_json(py: Python<'_>, json: &str, origin: &str) -> PyResult<NativeSweep> {
         let value: toml::Value = serde_json::from_str(json).map_err(input_error)?;

@@ -91,7 +91,7 @@ impl TraceColumns {
 
 /// The format of this name.
 ///
-/// *Errors:* there is none; all are named.
+/// *Errors:* there is no such format. The message lists all formats.
 pub(crate) fn format_named(name: &str) -> Result<&'static Format, CallError> {
     trace::named(name).ok_or_else(|| {
         let names: Vec<_> = trace::all().iter().map(|format| format.name).collect();

@@ -1,4 +1,4 @@
-//! Long calls: they run on a thread of their own, while Python's thread handles signals and reports.
+//! Long calls: they run on a separate thread, while Python's thread handles signals and reports.
 
 use crate::error::{CallError, caught};
 use pyo3::prelude::*;

@@ -140,7 +140,7 @@ fn serve(
 
 /// Checks, once no events remain, that each layer written in Python has answered all its requests.
 ///
-/// *Errors:* one does.
+/// *Errors:* a layer has not.
 fn check_answered(layers: &[SharedLayerState]) -> Result<(), CallError> {
     let stuck = layers.iter().find_map(|layer| layer.lock().expect("no thread panics with it").stuck());
     stuck.map_or(Ok(()), |message| Err(CallError::Input(message)))

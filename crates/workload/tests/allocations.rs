@@ -1,5 +1,5 @@
-//! Does a request allocate? Memory must not grow with the number of requests. A program without test
-//! harness, because the allocations of its threads would be counted too.
+//! Counts the allocations of loads: memory must not grow with the number of requests. It is a program without the test harness, because
+//! the allocations of the harness's threads would be counted too.
 
 use std::alloc::System;
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ fn fio(job: &str) -> Box<dyn Load> {
     Box::new(file.build(&[volume()], 1).expect("the load fits"))
 }
 
-/// Allocations between the 5,000th and the 25,000th completion, of a device that takes 2 ms for each request.
+/// The number of allocations between the 5,000th and the 25,000th completion, on a device that takes 2 ms for each request.
 fn allocations(mut load: Box<dyn Load>) -> usize {
     let mut out = VecDeque::with_capacity(10_000);
     let (mut now, mut done, mut before) = (Instant::ZERO, 0, 0);

@@ -13,7 +13,7 @@ fn built(text: &str) -> Box<dyn Load> {
     file.build(&volumes(), 1).expect("it fits")
 }
 
-/// Runs a load on a device that takes 10 ms for each request, and a processor of its own for each computation.
+/// Runs a load on a device that takes 10 ms for each request. Each computation has a separate processor.
 fn run(load: &mut dyn Load) -> Vec<(Instant, Issue)> {
     let (mut seen, mut out, mut now) = (Vec::new(), VecDeque::new(), Instant::ZERO);
     loop {
@@ -65,9 +65,9 @@ fn each_phase_of_bonnie_moves_its_bytes_through_the_page_cache() {
         .collect();
     let file = 4 << 20;
     assert_eq!(moved[..5], [(0, file), (file, file), (0, file), (file, 0), (file, 0)]);
-    // Three processes of 34, 33 and 33 seeks write every tenth chunk back.
+    // Three processes, with 34, 33 and 33 seeks, write back every tenth chunk.
     assert_eq!(moved[5], (100 * 8192, 9 * 8192));
-    // Characters cost 0.5 us a byte, which blocks do not.
+    // The phases with characters cost 0.5 µs per byte, those with blocks do not.
     let seconds = |phase: usize| {
         let of = &phases[phase];
         of.ended.expect("it ended").since(of.began.expect("it began")).as_secs()

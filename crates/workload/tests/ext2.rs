@@ -1,4 +1,4 @@
-//! The layout and allocation of the ext2 against e2fsprogs.
+//! The layout and allocation of the simulated ext2, compared with those of e2fsprogs.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files and run programs")]
 
@@ -34,19 +34,19 @@ fn make(shape: Ext2Shape, image: &Path) {
     let (block, inode, reserved) =
         (block_bytes.to_string(), bytes_per_inode.to_string(), reserved_percent.to_string());
     let options = ["-t", "ext2", "-r", "0", "-F", "-q", "-I", "128", "-b", &block, "-i", &inode];
-    // Without the number, mke2fs rounds down to whole pages.
+    // Without an explicit number of blocks, mke2fs rounds down to whole pages.
     let blocks = shape.blocks.to_string();
     run_with("mke2fs", &[&options[..], &["-m", &reserved]].concat(), image, Some(&blocks));
 }
 
-/// The number after a key of the superblock.
+/// The number behind a key in the listing of the superblock.
 fn field(text: &str, key: &str) -> u32 {
     let line = text.lines().find(|line| line.starts_with(&format!("{key}:")));
     let value = line.and_then(|line| line.split(':').nth(1)).map(str::trim);
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("`{key}` in {text}"))
 }
 
-/// The first number after each of the words in a text.
+/// The number behind the first occurrence of a word in a text.
 fn number_after(text: &str, word: &str) -> u32 {
     let rest = text.split(word).nth(1).unwrap_or_else(|| panic!("`{word}` in {text}"));
     let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
@@ -97,7 +97,7 @@ fn assert_same_layout(shape: Ext2Shape, volume: &Ext2Volume, image: &Path) {
     }
 }
 
-/// The study's file system, each size of a block, last groups that are whole, short, and too short.
+/// Block size, blocks and bytes per inode: the study's file system, each block size, and last groups that are complete, short and too short.
 const SHAPES: [(u32, u64, u32); 12] = [
     (1024, 102_816, 4096),
     (1024, 64, 4096),
@@ -129,7 +129,7 @@ fn layout_is_that_of_mke2fs() {
     }
 }
 
-/// The blocks that debugfs lists for a file, in the order of its list, with pointers apart.
+/// The data blocks and the pointer blocks that debugfs lists for a file, each in the order of the list.
 fn listed(text: &str) -> (Vec<u32>, Vec<u32>) {
     let list = text.split("BLOCKS:").nth(1).expect("debugfs lists blocks");
     let list = list.split("TOTAL:").next().expect("the list has an end").replace('\n', "");
@@ -154,7 +154,7 @@ fn files_have_the_blocks_that_e2fsprogs_gives_them() {
     for kib in [1u64, 12, 13, 268, 269, 7_000, 65_536] {
         let shape = shape(1024, 102_816, 4096);
         make(shape, &image);
-        // debugfs leaves blocks of zeros out.
+        // The data are not zero, because debugfs does not allocate blocks of zeros.
         std::fs::write(&source, vec![1u8; kib as usize * 1024]).expect("the folder can be written");
         let write = format!("write {} file", source.display());
         run("debugfs", &["-w", "-R", &write], &image);
@@ -181,7 +181,7 @@ fn every_block_has_one_owner_and_is_free_after_deletion() {
         (0..4).map(|group| (volume.free_blocks(group), volume.free_inodes(group))).collect()
     };
     let before = counts(&volume);
-    // Forty files grow in turn until the file system is full.
+    // Forty files grow alternately until the file system is full.
     (0..40).for_each(|file| volume.create(file, 0).expect("there is an inode"));
     let mut kib = 0;
     while (0..40).all(|file| volume.write_to(file, kib * 1024).is_ok()) {

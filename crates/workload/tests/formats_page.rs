@@ -1,4 +1,4 @@
-//! docs/formats/traces.md tells of every format what the list of formats says. `HEADSTACK_UPDATE=1` brings it up to date.
+//! docs/formats/traces.md describes every format as the list of formats does. With `HEADSTACK_UPDATE=1` the test rewrites the page.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 

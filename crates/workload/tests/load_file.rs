@@ -1,4 +1,4 @@
-//! Load files: the shipped ones, what they build, and how wrong ones are refused.
+//! Load files: the shipped ones, the loads that they build, and the errors of invalid ones.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
@@ -21,7 +21,7 @@ fn parse(text: &str) -> LoadFile {
     LoadFile::parse(text, "x.toml").expect("the file is good")
 }
 
-/// What a load asks of a device that takes 5 ms for everything, up to `most` requests.
+/// The first `most` requests that a load issues to a device that takes 5 ms for each.
 fn run(load: &mut dyn Load, most: usize) -> Vec<(Instant, Issue)> {
     let (mut seen, mut out, mut now) = (Vec::new(), std::collections::VecDeque::new(), Instant::ZERO);
     while seen.len() < most {
@@ -185,7 +185,7 @@ fn earlier_name_of_the_idle_processor_key_is_accepted() {
     let file = |key: &str| {
         let text = format!("requests = 1\n{key} = true\n[[blocks]]\ndepth = 1");
         let file = LoadFile::parse(&text, "x.toml").expect("the file is good");
-        // The file keeps its text, which differs.
+        // The rest is left out: a file also keeps its text, which differs.
         format!("{file:?}").split(", origin: ").next().map(str::to_string)
     };
     assert_eq!(file("processors_idle_for_good"), file("idle_cpu_never_wakes"));

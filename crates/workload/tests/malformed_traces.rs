@@ -1,8 +1,8 @@
-//! Malformed traces: the error of each is one line with the file, the place, the field and what is allowed.
+//! Malformed traces: each error is one line with the file, the position, the field and the allowed values.
 
 use headstack_workload::trace::{self, Trace};
 
-/// The error of the first fault in these bytes.
+/// The first error when these bytes are read.
 fn said(format: &str, bytes: &[u8]) -> String {
     let format = Some(trace::named(format).unwrap_or_else(|| panic!("{format} is listed")));
     let mut trace = Trace::open(bytes, "bad.trace", format).expect("memory can be read");
@@ -11,7 +11,7 @@ fn said(format: &str, bytes: &[u8]) -> String {
     error
 }
 
-/// Format, text, what is said.
+/// Format, text, and the error's message.
 const TEXTS: [(&str, &str, &str); 38] = [
     ("disksim", "0 1 2 3 1\n0 1 2 3", "line 2: 4 fields, where `time_ms device lbn sectors flags` are 5"),
     ("disksim", "0 1 2 3 1 9", "line 1: 6 fields, where `time_ms device lbn sectors flags` are 5"),
@@ -144,14 +144,14 @@ fn malformed_line_is_rejected_with_place_and_field() {
     }
 }
 
-/// An SRT trace of one record of these words.
+/// An SRT trace with these words as its records.
 fn srt(words: &[u32]) -> Vec<u8> {
     let mut bytes = b"$$TR_IOREC-1.3\n\x0c".to_vec();
     words.iter().for_each(|word| bytes.extend(word.to_be_bytes()));
     bytes
 }
 
-/// A blktrace event of this time, first sector and action.
+/// A blktrace event with this time, first sector and action.
 fn event(time: u64, sector: u64, action: u32) -> Vec<u8> {
     let mut bytes = [0x6561_7407u32, 1].map(u32::to_le_bytes).concat();
     bytes.extend([time, sector].map(u64::to_le_bytes).concat());
@@ -159,7 +159,7 @@ fn event(time: u64, sector: u64, action: u32) -> Vec<u8> {
     bytes
 }
 
-/// A record of version 1 of this command, version and first sector.
+/// A vSCSI record in the format of version 1, with this command, version and first sector.
 fn vscsi(command: u16, version: u16, lbn: u64) -> Vec<u8> {
     let mut bytes = [0u32, 512, 1].map(u32::to_le_bytes).concat();
     bytes.extend([command, version].map(u16::to_le_bytes).concat());

@@ -1,4 +1,4 @@
-//! The tools that define these formats: they read our traces, and we read theirs.
+//! The tools that define trace formats read our traces, and we read theirs.
 
 #![allow(clippy::disallowed_methods, reason = "tests run other programs")]
 
@@ -27,13 +27,13 @@ fn read(bytes: &[u8], format: &'static Format) -> Vec<Record> {
     trace.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a program in a folder; none where it is not installed.
+/// Runs a program in a folder; none if it is not installed.
 fn run(program: &str, args: &[&str], folder: &Path) -> Option<Output> {
     let run = || Command::new(program).args(args).current_dir(folder).output();
     have_programs(&[program]).then(|| run().unwrap_or_else(|error| panic!("{program}: {error}")))
 }
 
-/// Reads, writes, trims and flushes, some of them outstanding together.
+/// Reads, writes, trims and flushes, some of which are outstanding at the same time.
 fn records() -> Vec<Record> {
     let record = |index: u64| {
         let kind = Kind::ALL[(index % 7 % 4) as usize];
@@ -56,7 +56,7 @@ fn blkparse_prints_written_records() {
     let Some(output) = run("blkparse", &["-i", "made"], folder.path()) else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let printed = output.stdout.iter().position(|byte| *byte == b'\n').expect("there are lines");
-    // Its first line tells of the file.
+    // The first line of the output may name the input file.
     let events =
         if output.stdout.starts_with(b"Input") { &output.stdout[printed + 1..] } else { &output.stdout };
     assert_eq!(read(events, named("blkparse")), records());

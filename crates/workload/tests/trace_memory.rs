@@ -1,5 +1,5 @@
-//! A trace takes the same memory however long it is: read, summed up, replayed. A program without test
-//! harness, because the allocations of its threads would be counted too.
+//! The memory of a trace that is read, summarised or replayed does not depend on its length. It is a program without the test harness,
+//! because the allocations of the harness's threads would be counted too.
 
 use std::alloc::System;
 use std::io::Read;
@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// A DiskSim trace of `left` more requests, made as it is read.
+/// A DiskSim trace with `left` more requests, which are generated while it is read.
 struct Made {
     left: u64,
     time_us: u64,
@@ -30,7 +30,7 @@ impl Read for Made {
         if self.line.is_empty() && self.left > 0 {
             self.left -= 1;
             self.time_us += 700;
-            // Only 4,096 places, so that tables with an entry for each place stop growing.
+            // There are only 4,096 offsets, so that tables with an entry for each offset stop growing.
             let (ms, us, lbn) = (self.time_us / 1000, self.time_us % 1000, self.left * 7919 % 4096 * 8);
             self.line.extend(format!("{ms}.{us:03} 0 {lbn} 8 {}\n", self.left % 2).bytes());
         }

@@ -1,4 +1,4 @@
-//! The trace formats: over the real traces, over any records, and over anything at all.
+//! The trace formats, tested with real traces, with random records, and with random bytes.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
@@ -8,7 +8,7 @@ use headstack_workload::trace::{
 };
 use proptest::prelude::*;
 
-/// The bytes of a real trace, if there are any.
+/// The bytes of a real trace, if the reference data are there.
 fn real(name: &str) -> Option<Vec<u8>> {
     let path = headstack_prerequisites::reference_data("disksim/traces")?.join(name);
     Some(std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
@@ -56,8 +56,8 @@ fn validation_traces_are_read_whole() {
     }
 }
 
-/// Real traces with their formats, requests, and whether they are written back byte for byte. The others have their own column layout, or
-/// fractions of a nanosecond.
+/// Real traces with their formats, numbers of requests, and whether they are written back byte for byte. Those that are not have another
+/// column layout, or fractions of a nanosecond.
 const ROUND: [(&str, &str, usize, bool); 9] = [
     ("ascii.trace", "disksim", 100_000, true),
     ("ajw.1week.srt", "srt", 44_519, true),
@@ -137,7 +137,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     let source = prop::option::of(any::<u32>());
     (time, prop_oneof![0u32..4, any::<u32>()], kind, offset, bytes, spans, source).prop_map(
         |(time, device, kind, offset, bytes, (response, think), source)| {
-            // A flush has no blocks: where a format writes events only, nothing says which flush a completion belongs to.
+            // A flush has no blocks: in a format that has only events, nothing shows to which flush a completion belongs.
             let flush = kind == Kind::Flush;
             let (offset, bytes, response) = if flush { (0, 0, None) } else { (offset, bytes, response) };
             Record {
@@ -150,8 +150,8 @@ fn any_record() -> impl Strategy<Value = Record> {
     )
 }
 
-/// The comparable parts of a format's records: names are numbered in their order; the times of a trace that is replayed closed are computed
-/// from its spans.
+/// The parts of records that a format preserves. Devices are numbered in order of occurrence. The times of a trace that is replayed closed
+/// are computed from its spans.
 fn comparable(records: &[Record], carries: &Carries) -> Vec<Record> {
     let mut devices = Vec::new();
     let mut renumber = |device: u32| {
@@ -221,7 +221,7 @@ proptest! {
         }
     }
 
-    /// The same as the fuzz target `traces`, starting from traces that are nearly correct.
+    /// Does the same as the fuzz target `traces`, but starts from traces that are nearly correct.
     #[test]
     fn damaged_trace_rewrites_identically(
         records in prop::collection::vec(any_record(), 0..6),
@@ -271,7 +271,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for format in trace::all() {
-            // Two bytes can say that the rest is gzip, and it is not.
+            // The first two bytes can be those of gzip although the rest is not gzip.
             let Ok(trace) = Trace::open(&bytes[..], "t", Some(format)) else { continue };
             let mut trace = trace.skipping(3);
             let mut met = 0;

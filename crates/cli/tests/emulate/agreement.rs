@@ -1,9 +1,9 @@
 //! Whether a client of the emulated disk measures the response times that `headstack sim` computes for the same requests.
 //!
-//! fio draws each job's requests once, into a log. It then replays that log on the emulated disk at real speed, as fast as the job's depth
-//! allows; `headstack sim` replays it in virtual time. The two distributions differ by the path to the disk, the machine's lateness, and
-//! chance. A client that is slightly later meets the platter at another angle, and with a queue or a write cache every later response
-//! differs. Simulations with a few requests in front measure the effect of chance.
+//! fio draws each job's requests once, into a log. It then replays that log on the emulated disk, which runs at real speed, as fast as the
+//! job's depth allows; `headstack sim` replays it in virtual time. The two distributions differ by the path to the disk, the machine's
+//! lateness, and chance. A request that is slightly later meets the platter at another angle, and with a queue or a write cache every later
+//! response differs. The effect of chance is measured by simulations with a few additional requests before the log's.
 
 use crate::device::Loop;
 use crate::emulator::{Emulator, Setup};
@@ -18,14 +18,14 @@ use std::process::Command;
 /// A fio job.
 struct Job {
     name: &'static str,
-    /// The requests, as fio's keys.
+    /// The requests, in the keys of a fio job file.
     asks: &'static str,
-    /// Requests outstanding.
+    /// Number of outstanding requests.
     depth: usize,
 }
 
-/// The sizes are chosen so that the disk's work outweighs the path to it even where most requests end in the drive's cache, and so that the
-/// kernel passes them to a loop device whole. It splits 1 MiB, and the disk would get other requests.
+/// The sizes are large enough that the disk's time exceeds that of the path to it, even if the drive's cache serves most requests. They are
+/// small enough that the kernel does not split a request to a loop device, as it splits 1 MiB.
 const JOBS: [Job; 5] = [
     Job { name: "random reads 4k", asks: "rw=randread\nbs=4k", depth: 1 },
     Job { name: "random writes 16k", asks: "rw=randwrite\nbs=16k", depth: 4 },
@@ -34,17 +34,17 @@ const JOBS: [Job; 5] = [
     Job { name: "random reads 4k", asks: "rw=randread\nbs=4k", depth: 32 },
 ];
 
-/// How a client comes to the disk.
+/// How a client reaches the disk.
 #[derive(Clone, Copy)]
 enum Way {
     Nbd,
     Loop,
 }
 
-/// A request of a log, as a line of it says.
+/// A line of a log, which is one request.
 type Line = String;
 
-/// A request that came back: where it began, and how long it took.
+/// A completed request: its offset in bytes and its response time.
 struct Response {
     offset: u64,
     took: Nanos,
@@ -54,7 +54,7 @@ impl Job {
     /// Draws requests with fio, for a disk of `bytes` bytes.
     fn draw(&self, folder: &Path, bytes: u64, requests: usize) -> Vec<Line> {
         let (asks, path, log) = (self.asks, folder.join("draw.fio"), folder.join("drawn"));
-        // fio's null engine logs each request once at a depth of one; the draw does not depend on the depth.
+        // At a depth of one, fio's null engine logs each request once. The drawn requests do not depend on the depth.
         let job = format!(
             "[draw]\nioengine=null\nfilename=disk\nsize={bytes}\nnorandommap\n{asks}\nnumber_ios={requests}\n\
              write_iolog={}\n",
@@ -67,7 +67,7 @@ impl Job {
         log.lines().filter(is_request).map(str::to_string).collect()
     }
 
-    /// Writes a log of requests, and a job that replays it on a disk; returns the job's path.
+    /// Writes a log of requests and a job that replays it on a disk. Returns the job's path.
     fn replay(&self, folder: &Path, lines: &[Line], disk: &str) -> PathBuf {
         let (path, log, depth) = (folder.join("replay.fio"), folder.join("log"), self.depth);
         let asked = lines.iter().fold(String::new(), |all, line| all + line + "\n");
@@ -79,7 +79,7 @@ impl Job {
         path
     }
 
-    /// The simulated response times for a log, in the order of its requests, each with its time of issue.
+    /// The simulated responses to a log, in the order of its requests, each with its time of issue.
     fn simulated(&self, folder: &Path, lines: &[Line], drive: &str) -> Vec<(Instant, Response)> {
         let table = folder.join("simulated.csv");
         let path = self.replay(folder, lines, "filename=/dev/disk\nioengine=libaio\ndirect=1");
@@ -100,7 +100,7 @@ impl Job {
         table.lines().skip(1).map(row).collect()
     }
 
-    /// What fio measures on the emulated disk for a log.
+    /// The responses that fio measures when it replays a log on the emulated disk.
     fn measured(&self, folder: &Path, lines: &[Line], emulator: &Emulator, way: Way) -> Vec<Response> {
         let device = matches!(way, Way::Loop).then(|| Loop::over(&emulator.file()));
         let disk = match &device {
@@ -112,7 +112,7 @@ impl Job {
             }
         };
         let times = folder.join("times");
-        // With room for all of it from the start: fio lets the queue run empty whenever it makes its log longer.
+        // The latency log has its full length from the start: fio lets the queue run empty whenever it enlarges the log.
         let log = format!("thread\nlog_offset=1\nlog_entries={MOST}\nwrite_lat_log={}", text(&times));
         let disk = format!("{disk}\n{log}");
         let done = attempt("fio", &[text(&self.replay(folder, lines, &disk))]);
@@ -136,25 +136,25 @@ fn mean_ms(times: &[Nanos]) -> f64 {
 struct Comparison {
     simulated: Vec<Nanos>,
     measured: Vec<Nanos>,
-    /// The simulator's results after a few other requests, several times.
+    /// Results of simulations with 1 to 4 additional requests before the log's.
     disturbed: Vec<Vec<Nanos>>,
-    /// How late the emulator says that its answers were.
+    /// The lateness of its answers that the emulator reports.
     lateness: String,
 }
 
 impl Comparison {
-    /// The demerit of some times against the simulated ones, in percent of their mean.
+    /// The demerit of `times` against the simulated times, in percent of the simulated mean.
     fn demerit(&self, times: &[Nanos]) -> f64 {
         100.0 * demerit::exact_ms(times, &self.simulated).expect("there are some") / mean_ms(&self.simulated)
     }
 
-    /// The most by which chance made the simulator differ from itself.
+    /// The largest demerit of a disturbed simulation.
     fn by_chance(&self) -> f64 {
         self.disturbed.iter().map(|times| self.demerit(times)).fold(0.0, f64::max)
     }
 }
 
-/// Compares the requests issued within `seconds` seconds.
+/// Compares the requests that the simulation issues within its first `seconds` seconds.
 fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     let folder = folder();
     let folder = folder.path();
@@ -165,17 +165,18 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     let simulated = job.simulated(folder, &lines, drive);
     let end = Instant::from_ms(seconds * 1000.0);
     let compared = simulated.iter().take_while(|(asked, _)| *asked < end).count();
-    // What comes after keeps the queue full until all that is compared is over. fio, too, ends a replay without waiting for
-    // what is in flight.
+    // The requests behind the compared ones keep the queue full until all compared ones have completed. fio also ends a replay without waiting
+    // for the requests in flight.
     lines.truncate(compared + 50 * job.depth);
     let measured = job.measured(folder, &lines, &emulator, way);
     let lateness = reported(&emulator.stop(), "lateness");
-    // The first one meets the platter where it happens to be, which outweighs thousands of quick ones.
+    // The first `depth` requests are left out. They meet the platter at an arbitrary angle, and in a job of cache hits that delay alone
+    // outweighs thousands of quick requests.
     let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
     for (_, response) in &simulated[job.depth..compared] {
         *counts.entry(response.offset).or_default() += 1;
     }
-    // Few places are met twice, and then first by what is compared.
+    // Matches responses to the compared requests by their offsets. Few offsets occur twice; then the first responses count.
     let of = |responses: &mut dyn Iterator<Item = Response>| {
         let mut left = counts.clone();
         let mut is_compared = |response: &Response| match left.get_mut(&response.offset) {
@@ -195,20 +196,20 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     let disturbed = (1..=4).map(disturb).collect();
     let simulated = of(&mut simulated.into_iter().take(lines.len()).map(|(_, response)| response));
     let measured = of(&mut measured.into_iter());
-    assert_eq!(simulated.len(), measured.len(), "fio lost some");
+    assert_eq!(simulated.len(), measured.len(), "fio logged all compared requests");
     Comparison { simulated, measured, disturbed, lateness }
 }
 
-/// What the emulator reported when it ended.
+/// The value behind the name `of` in the summary that the emulator prints when it ends.
 fn reported(said: &str, of: &str) -> String {
     let reported = said.lines().find_map(|line| line.trim().strip_prefix(of));
-    reported.unwrap_or_else(|| panic!("it tells no {of}: {said}")).trim().to_string()
+    reported.unwrap_or_else(|| panic!("it reports no {of}: {said}")).trim().to_string()
 }
 
-/// Requests that are drawn at most.
+/// The number of requests that fio draws for a comparison.
 const MOST: usize = 100_000;
 
-/// The disk's own counters state how long requests took in its time, which a busy machine does not change.
+/// The emulator reports the mean response in the disk's time, which does not depend on how busy the machine is.
 #[test]
 fn emulated_mean_response_agrees_with_the_simulator() {
     if !have(&["fio"]) {
@@ -222,15 +223,15 @@ fn emulated_mean_response_agrees_with_the_simulator() {
     job.measured(folder.path(), &lines, &emulator, Way::Nbd);
     let said = emulator.stop();
     let reported =
-        said.lines().find_map(|line| line.trim().strip_prefix("response")).expect("it tells response times");
+        said.lines().find_map(|line| line.trim().strip_prefix("response")).expect("it has response times");
     let mean =
         reported.split_whitespace().find_map(|word| word.parse::<f64>().ok()).expect("the mean comes first");
     let expected = mean_ms(&simulated);
     assert!((mean / expected - 1.0).abs() < 0.03, "{mean} ms in the disk's time, {expected} ms simulated");
 }
 
-/// Drives without a queue, whose times depend little on chance; one with a queue and a write cache; and one of today, whose slowest
-/// hundredth in a deep queue differs from run to run.
+/// Two drives without a queue, whose times depend little on chance; one with a queue and a write cache; and a current one, whose slowest
+/// 1 % of the requests in a deep queue differ from run to run.
 const DRIVES: [&str; 4] = ["atlas-10k", "hp-c2247a", "samsung-hd400ld", "exos-x16"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Bytes that real programs write, and whether they come back: of emulated disks, and of nodes before them.
+//! Images and fio jobs that verify that the bytes read are the bytes written. The tests of emulated disks and those of nodes use them.
 
 use crate::noise::Noise;
 use crate::tools::{folder, run, text};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// Writes a file of data with holes in between.
+/// Writes a file with four runs of random data and zeros between them. Returns its bytes.
 pub(crate) fn image(path: &Path) -> Vec<u8> {
     let mut noise = Noise(7);
     let mut bytes = vec![0; 24 * MIB];
@@ -21,7 +21,7 @@ pub(crate) fn image(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Has fio write and verify over four connections at once, sequentially and at random.
+/// Runs fio with four concurrent jobs that write and verify: two sequential and two random ones.
 pub(crate) fn verify_by_fio(uri: &str) {
     let folder = folder();
     let job = format!(

@@ -1,4 +1,4 @@
-//! The programs that people use on NBD: what they find, and whether their bytes come back.
+//! Common NBD clients: what they report of an emulated disk, and whether they read what they wrote.
 
 use crate::checked::{MIB, image, verify_by_fio};
 use crate::emulator::{Emulator, Setup};
@@ -88,7 +88,7 @@ fn qemu_img_conversion_is_identical_in_both_directions() {
     image(&given);
     let uri = emulator.uri();
     run("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", text(&given), &uri]);
-    // The disk is larger than the file; what is beyond it must be zero to be the same.
+    // The disk is larger than the file. qemu-img compare treats the two as identical only if the rest of the disk is zero.
     run("qemu-img", &["compare", "-f", "raw", "-F", "raw", text(&given), &uri]);
     run("qemu-img", &["convert", "-f", "raw", "-O", "qcow2", &uri, text(&taken)]);
     run("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &uri, text(&taken)]);
@@ -99,7 +99,7 @@ fn qemu_img_conversion_is_identical_in_both_directions() {
     assert_eq!(
         differs.status.code(),
         Some(1),
-        "one byte differs: {}",
+        "the last block differs: {}",
         String::from_utf8_lossy(&differs.stdout)
     );
 }
@@ -176,11 +176,11 @@ fn fio_verifies_writes_at_the_pointers_of_a_host_managed_disk() {
     for kind in ["read", "write"] {
         assert_eq!(job[kind]["io_bytes"], 288 * MIB, "{kind} of {job:#}");
     }
-    // Begun again, the job takes the zones for empty, and the disk refuses a write that is not at a write pointer.
+    // In a second run fio assumes that the zones are empty, and the disk refuses a write that is not at a write pointer.
     assert!(!output("fio", &[text(&path)]).status.success());
 }
 
-/// The output of qemu-io for these steps, and whether they succeeded.
+/// Runs qemu-io with these steps. Returns whether all succeeded, and the output.
 fn qemu_io(uri: &str, steps: &[&str]) -> (bool, String) {
     let mut args = vec!["-f", "raw"];
     args.extend(steps.iter().flat_map(|step| ["-c", step]));
@@ -277,7 +277,7 @@ fn data_survives_a_restart_without_a_flush() {
     client.write(4096, &first, false).expect("it is a good write");
     client.write(end, &second, false).expect("it is a good write");
     drop(client);
-    // Without a flush: a disk that ends in an orderly way destages first.
+    // No flush is needed: on SIGTERM the emulator destages its disk's write cache before it ends.
     emulator.stop();
     let emulator = Emulator::start(&setup);
     let mut client = emulator.client();

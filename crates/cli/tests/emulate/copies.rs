@@ -1,4 +1,4 @@
-//! Disks that copy hot blocks together: killed, cut off their power, and started again.
+//! Disks that copy hot blocks into a common region: the emulator is killed or its power is cut, and it is started again.
 
 use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 const BLOCK: u64 = 8192;
 
-/// Blocks that are written again and again, all over the disk.
+/// Number of blocks that are written repeatedly. They are spread over the disk.
 const HOT_BLOCKS: u64 = 60;
 
-/// A rig file whose disk has room for a part of the hot blocks' copies.
+/// A rig file whose disk has room for copies of some of the hot blocks.
 fn rig(folder: &Path) -> PathBuf {
     let path = folder.join("rig.toml");
     let keys = "blocks = 40\nperiod_s = 1\nwhen = \"at-once\"\nleast_references = 1\nparallel_copies = 4";
@@ -23,7 +23,7 @@ fn rig(folder: &Path) -> PathBuf {
     path
 }
 
-/// The versions of the hot blocks: what was written last, and what was flushed.
+/// The versions of the hot blocks that were written last and that were flushed last.
 #[derive(Default)]
 struct Versions {
     written: BTreeMap<u64, u64>,
@@ -40,7 +40,8 @@ impl Versions {
         [block.to_le_bytes(), version.to_le_bytes()].concat().repeat(BLOCK as usize / 16)
     }
 
-    /// Writes and reads hot blocks, and flushes after each twenty; the last ten are not flushed.
+    /// Reads and writes hot blocks in 410 steps, and flushes after each twentieth step that is a write. At least the last nine steps are not
+    /// flushed.
     fn write(&mut self, client: &mut Client, noise: &mut Noise) {
         for number in 0..410 {
             let most = 1 + noise.below(HOT_BLOCKS);
@@ -62,7 +63,7 @@ impl Versions {
         }
     }
 
-    /// Checks that each block has a version that it may have after a kill, and takes that one as written.
+    /// Checks that each block has a version between the flushed and the last written one, and records that version as both.
     fn check(&mut self, client: &mut Client) {
         for (&block, written) in &mut self.written {
             let found = client.read(Versions::place_of(block), BLOCK as u32).expect("it runs");
@@ -71,7 +72,7 @@ impl Versions {
             assert!((flushed..=*written).contains(&version), "block {block}: {version}, flushed {flushed}");
             assert!(
                 version == 0 || found == Versions::content(block, version),
-                "block {block} is of one write"
+                "block {block} holds the data of several writes"
             );
             *written = version;
         }
@@ -79,14 +80,14 @@ impl Versions {
     }
 }
 
-/// How many copies a disk's summary has.
+/// The number of copies in a disk's summary.
 fn copies(said: &str) -> u64 {
     let line = said.lines().find_map(|line| line.trim().strip_prefix("copies "));
     let count = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
     count.unwrap_or_else(|| panic!("no copies in {said}"))
 }
 
-/// Ends emulators as often, by kill and by power cut in turn, while hot blocks are written.
+/// Starts an emulator `ends` times, writes hot blocks, and ends it by SIGKILL and by a power cut in turn. Checks the blocks at each start.
 fn through_ends(ends: u32) {
     let folder = folder();
     let (rig, image) = (rig(folder.path()), folder.path().join("image"));
@@ -118,7 +119,7 @@ fn flushed_data_survive_a_hundred_kills_and_power_cuts_on_a_disk_with_copies() {
     through_ends(100);
 }
 
-/// What fio writes is there, block for block, after a kill.
+/// After a kill, fio verifies each block that it wrote and flushed before.
 #[test]
 fn fio_verifies_its_flushed_data_after_a_kill_on_a_disk_with_copies() {
     if !have(&["fio"]) {
@@ -144,7 +145,7 @@ fn fio_verifies_its_flushed_data_after_a_kill_on_a_disk_with_copies() {
         assert!(status.success(), "{more:?}");
     };
     let mut emulator = Emulator::start(&setup());
-    // The second run writes to copies that the first had made.
+    // The second run writes blocks that were copied during the first.
     fio(&emulator, &["--do_verify=0", "--randseed=1"]);
     fio(&emulator, &["--do_verify=0"]);
     emulator.signal("KILL");
@@ -165,7 +166,7 @@ fn table_that_cannot_be_used_is_refused_with_what_to_do() {
     };
     assert_eq!(emulate(&[]).0, Some(0));
     let size = fs::metadata(&image).expect("it is there").len();
-    // The mark is the last page. The table begins at the first whole page behind the disk's bytes.
+    // The mark is the last 4096 bytes of the file. The table begins at the first multiple of 4096 bytes behind the disk's bytes.
     let table = (size - 4096 - table_bytes(&image, size)).next_multiple_of(4096);
     let file = fs::File::options().write(true).open(&image).expect("it is there");
     file.write_all_at(b"x", table + 9).expect("it is writable");
@@ -181,7 +182,7 @@ fn table_that_cannot_be_used_is_refused_with_what_to_do() {
     assert!(code == Some(2) && said.contains("rearrange.blocks: 4000000000 is outside"), "{said}");
 }
 
-/// Bytes between the disk's and the mark, by the mark's fourth line.
+/// Bytes of the table, which is between the disk's bytes and the mark, from the mark's line `table`.
 fn table_bytes(image: &Path, size: u64) -> u64 {
     let mut mark = [0; 4096];
     let file = fs::File::open(image).expect("it is there");

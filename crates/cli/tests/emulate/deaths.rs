@@ -1,4 +1,4 @@
-//! Clients that go away in the middle of things, and what they leave behind in the emulator: nothing.
+//! Clients that disconnect with requests in flight leave nothing behind in the emulator: no memory and no descriptors.
 
 use crate::emulator::{Emulator, Setup};
 use crate::noise::Noise;
@@ -8,15 +8,15 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
-/// What a process has open, and its resident memory in KiB.
+/// The number of descriptors that a process has open, and its resident memory in KiB.
 fn held(process: u32) -> (usize, u64) {
     let open = fs::read_dir(format!("/proc/{process}/fd")).expect("it runs").count();
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux reports it");
     (open, line.trim().trim_end_matches(" kB").parse().expect("it is a number"))
 }
 
-/// Dies with requests in flight, some of them half sent; how many and where differs from time to time.
+/// Connects and disconnects in the handshake or with requests in flight, of which the last may be sent in part. `noise` decides.
 fn die(emulator: &Emulator, noise: &mut Noise) {
     if noise.below(8) == 0 {
         // In the handshake.
@@ -40,7 +40,7 @@ fn die(emulator: &Emulator, noise: &mut Noise) {
     }
 }
 
-/// Where the clients that die write, and where they do not.
+/// The clients that disconnect write only below this byte.
 const WRITTEN: u64 = 16 << 20;
 
 #[test]
@@ -55,7 +55,7 @@ fn killed_clients_leak_neither_memory_nor_descriptors() {
         client.write(place, &data, false).expect("it is a good write");
     }
     drop(client);
-    // The first ones make its buffers as large as they get.
+    // The first disconnects make the emulator's buffers as large as they get.
     for _ in 0..deaths / 10 + 20 {
         die(&emulator, &mut noise);
     }
@@ -74,7 +74,7 @@ fn killed_clients_leak_neither_memory_nor_descriptors() {
     emulator.stop();
 }
 
-/// How many files a process holds open once that does not change any more.
+/// The number of descriptors that a process has open, once 20 samples in a row are equal.
 fn settled(process: u32) -> usize {
     let mut looks = (0, 0);
     wait_for("it comes to rest", || {

@@ -1,4 +1,4 @@
-//! An emulator that runs for a test: started, waited for, cut off from power, and ended however the test ends.
+//! The process of an emulator: a test starts it, waits until it answers and can cut its power. It ends however the test ends.
 
 use crate::nbd::Client;
 use crate::tools::{attempt, folder, run, text, wait_for};
@@ -11,31 +11,31 @@ fn signal(process: u32, name: &str) {
     run("sh", &["-c", &format!("kill -{name} {process}")]);
 }
 
-/// What an emulator is to do.
+/// The options with which an emulator starts.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup<'a> {
-    /// A drive or a rig, or several with blanks between them.
+    /// A drive or a rig, or several, separated by spaces.
     pub(crate) rig: &'a str,
-    /// The file with the data; without one they are kept in memory.
+    /// The file with the data; without one the data are in memory.
     pub(crate) data: Option<&'a Path>,
-    /// How many times faster than real.
+    /// The factor by which the disk is faster than a real one.
     pub(crate) speed: &'a str,
-    /// Whether disks are mounted as files, too.
+    /// Whether the disks are also mounted as files.
     pub(crate) mounted: bool,
-    /// What goes wrong.
+    /// A fault, as `--fault` takes it.
     pub(crate) fault: Option<&'a str>,
-    /// Whether it shows what its disks do.
+    /// Whether it prints the activity of its disks each 50 ms.
     pub(crate) stats: bool,
 }
 
 impl Default for Setup<'_> {
-    /// A quick disk where only its contents matter.
+    /// A disk at 1000 times its real speed, for tests in which only the contents matter.
     fn default() -> Self {
         Setup { rig: "st2000dm006", data: None, speed: "1000", mounted: false, fault: None, stats: false }
     }
 }
 
-/// An emulator at work. It ends, and its mount goes, with this value.
+/// A running emulator. Dropping this value kills it and removes its mount.
 pub(crate) struct Emulator {
     child: Child,
     folder: TempDir,
@@ -69,7 +69,7 @@ impl Emulator {
         emulator
     }
 
-    /// Whether it answers by every way in. It must not have ended.
+    /// Whether its socket and, if it has one, its mount are usable. Panics if the emulator has ended.
     fn answers(&mut self) -> bool {
         if let Some(status) = self.has_ended() {
             panic!("the emulator ended ({status}): {}", self.said());
@@ -77,29 +77,29 @@ impl Emulator {
         Client::connect(&self.socket()).is_ok() && (!self.mounted || !self.files().is_empty())
     }
 
-    /// All it printed.
+    /// Everything it has printed.
     pub(crate) fn said(&self) -> String {
         ["out", "err"]
             .map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default())
             .concat()
     }
 
-    /// Its process.
+    /// The id of its process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it listens.
+    /// The path of the socket on which it listens.
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("socket")
     }
 
-    /// Its first disk, as NBD's clients write it.
+    /// The NBD URI of its first disk.
     pub(crate) fn uri(&self) -> String {
         self.uri_of("")
     }
 
-    /// A disk by its name, as NBD's clients write it.
+    /// The NBD URI of the disk with this name.
     pub(crate) fn uri_of(&self, disk: &str) -> String {
         format!("nbd+unix:///{disk}?socket={}", text(&self.socket()))
     }
@@ -109,18 +109,18 @@ impl Emulator {
         Client::connect(&self.socket()).unwrap_or_else(|error| panic!("{error}: {}", self.said()))
     }
 
-    /// The files that are its disks.
+    /// The files in its mount, one for each disk.
     fn files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path().join("mount")).into_iter().flatten();
         entries.flatten().map(|entry| entry.path()).collect()
     }
 
-    /// The file that is its only disk.
+    /// The file of its only disk.
     pub(crate) fn file(&self) -> PathBuf {
         self.files().pop().expect("it was there when the emulator answered")
     }
 
-    /// What cuts the power when it is called.
+    /// A function that cuts the emulator's power.
     pub(crate) fn cutter(&self) -> impl FnOnce() + Send + 'static {
         let process = self.process();
         move || signal(process, "USR1")
@@ -131,17 +131,17 @@ impl Emulator {
         signal(self.process(), name);
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it is a child of this process")
     }
 
-    /// Waits until the emulator is gone, its power having been cut.
+    /// Waits until the emulator has ended, after its power was cut.
     pub(crate) fn gone(mut self) {
         self.ended();
     }
 
-    /// Asks the emulator to end in an orderly way, waits until it has, and takes all it printed.
+    /// Sends SIGTERM, waits until the emulator has ended, which must be with success, and returns everything it printed.
     pub(crate) fn stop(mut self) -> String {
         signal(self.process(), "TERM");
         let status = self.ended();
@@ -150,7 +150,7 @@ impl Emulator {
         said
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and returns its exit status.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         wait_for("the emulator ends", || self.has_ended())
     }
@@ -158,7 +158,7 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        // It may have ended already, and its mount with it.
+        // The emulator may have ended already and removed its mount.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if self.mounted {

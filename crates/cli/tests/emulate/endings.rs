@@ -6,14 +6,14 @@ use crate::tools::wait_for;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
-/// Whether a process ignores hangups, as all do that `nohup` started, or those that it did.
+/// Whether a process ignores SIGHUP, as do a process that `nohup` started and its descendants.
 fn ignores_hangups(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("Linux tells it");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("Linux reports it");
     u64::from_str_radix(mask.trim(), 16).expect("it is a mask") & 1 == 1
 }
 
-/// A disk so slow that its reads last, with two of them in flight.
+/// An emulator with two reads in flight, on a disk that is slow enough that they stay in flight.
 fn at_work(speed: &str) -> (Emulator, Client) {
     let emulator = Emulator::start(&Setup { speed, stats: true, ..Setup::default() });
     let mut client = emulator.client();
@@ -37,7 +37,7 @@ fn requests_in_flight_at_a_hangup_are_counted() {
 #[test]
 fn second_signal_ends_the_emulator_without_statistics() {
     for (name, number) in [("INT", 2), ("TERM", 15)] {
-        // Its reads take a quarter of a minute.
+        // At this speed a read takes about 15 seconds.
         let (mut emulator, _client) = at_work("0.001");
         let status = wait_for("it ends", || {
             emulator.signal(name);

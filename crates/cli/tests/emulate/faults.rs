@@ -1,4 +1,4 @@
-//! Drives that fail in part or whole, as clients meet them.
+//! Drives with bad or slow blocks and drives that die, seen by a client.
 
 use crate::emulator::{Emulator, Setup};
 use crate::tools::wait_for;
@@ -14,7 +14,7 @@ fn written_bad_blocks_become_readable() {
     let bad = 1000 * 512;
     assert!(client.read(bad - 4096, 4096).is_ok(), "the blocks before are good");
     for place in [bad, bad - 512, bad + 7 * 512] {
-        assert!(client.read(place, 4096).is_err(), "a read that touches one bad block fails: {place}");
+        assert!(client.read(place, 4096).is_err(), "a read that touches a bad block fails: {place}");
     }
     assert!(client.read(bad + 4096, 4096).is_ok(), "the blocks behind are good");
     client.write(bad, &[7; 4096], true).expect("a write moves them to spares");

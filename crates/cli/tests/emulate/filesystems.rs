@@ -1,4 +1,4 @@
-//! File systems on a disk that is a file (FUSE) under a loop device.
+//! File systems on a loop device over the file (FUSE) of an emulated disk.
 
 use crate::device::{Loop, Mount};
 use crate::emulator::{Emulator, Setup};
@@ -10,7 +10,7 @@ fn sources() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates are in a folder")
 }
 
-/// Copies all sources onto a new file system, takes it away, brings it back and compares; then lets it be checked.
+/// Copies all sources to a new file system, unmounts and checks it, mounts it again and compares the copy, and checks it again.
 fn copied(kind: &str, make: &[&str], check: &[&str]) {
     if !have_loops_and(&[make[0], check[0], "cp", "diff"]) {
         return;

@@ -1,4 +1,4 @@
-//! Clients that break the protocol: the others are still served, and the offender gets an error or is disconnected.
+//! Clients that break the protocol get an error or are disconnected. All other clients are still served.
 
 use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;
@@ -10,21 +10,21 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A socket at the emulator on which nothing was said.
+/// A connection to the emulator on which no byte was sent.
 fn silent(emulator: &Emulator) -> UnixStream {
     let stream = UnixStream::connect(emulator.socket()).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it is no zero");
     stream
 }
 
-/// Whether the server greets.
+/// Whether the server sends its greeting.
 fn is_greeted(stream: &mut UnixStream) -> bool {
     stream.read_exact(&mut [0; 18]).is_ok()
 }
 
-/// How many files a process may have open.
+/// The number of files that a process may have open.
 fn may_open() -> usize {
-    let limits = fs::read_to_string("/proc/self/limits").expect("Linux tells it");
+    let limits = fs::read_to_string("/proc/self/limits").expect("Linux reports it");
     let line =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("there is such a limit");
     line.split_whitespace().next().and_then(|soft| soft.parse().ok()).unwrap_or(usize::MAX)
@@ -65,7 +65,7 @@ fn bad_requests_are_rejected_and_later_ones_served() {
         let reply = client.reply().expect("the server answers");
         assert!(reply.cookie == asked && reply.error != 0, "{bytes} bytes at {offset} are written");
     }
-    // BLOCK_STATUS without a context agreed on, RESIZE, and what no command is.
+    // BLOCK_STATUS without a negotiated context, RESIZE, and numbers that are no command.
     for kind in [7, 8, 9, 77, u16::MAX] {
         let asked = client.send_command(kind, 0, 512).expect("the server takes it");
         let reply = client.reply().expect("the server answers");
@@ -84,7 +84,7 @@ fn noise_from_one_client_does_not_harm_others() {
         let mut noise = Noise(seed);
         let count = 1 + noise.below(3000) as usize;
         let bytes = noise.bytes(count);
-        // What the server thinks of it closes the connection sooner or later, perhaps before all is sent.
+        // The server closes the connection at the first violation, perhaps before all bytes are sent.
         if seed % 2 == 0 {
             let _ = silent(&emulator).write_all(&bytes);
         } else {

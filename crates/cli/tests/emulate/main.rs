@@ -1,7 +1,7 @@
-//! The emulator with real clients: programs that people use, file systems, a kernel's loop device, power cuts.
+//! The emulator with real clients: common programs, file systems and the kernel's loop device. Some tests cut its power.
 //!
-//! A test that needs what this machine lacks is skipped, and the skip is recorded. Where only contents matter the disk
-//! runs as fast as it may.
+//! A test whose programs or devices this machine lacks is skipped, and the skip is recorded. If only contents matter, the disk runs at
+//! 1000 times its real speed.
 
 #![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]
 

@@ -1,4 +1,4 @@
-//! A bare NBD client: requests as bytes on a socket, so that a test decides what is in flight when it goes away.
+//! A minimal NBD client that writes requests to a socket, so that a test decides which requests are in flight when it disconnects.
 //!
 //! *Source:* the NBD protocol, proto.md: newstyle handshake with OPT_GO, simple replies.
 
@@ -15,30 +15,30 @@ const WRITE: u16 = 1;
 const FLUSH: u16 = 3;
 const FUA: u16 = 1;
 
-/// A connection in its transmission phase.
+/// A connection in the protocol's transmission phase.
 pub(crate) struct Client {
     stream: UnixStream,
     bytes: u64,
     cookie: u64,
 }
 
-/// An answer: whose, and the protocol's error, 0 where there is none.
+/// A reply: the cookie of its request, and the protocol's error code, 0 for success.
 pub(crate) struct Reply {
     pub(crate) cookie: u64,
     pub(crate) error: u32,
 }
 
 impl Client {
-    /// Connects, and agrees on the first disk.
+    /// Connects and selects the first export.
     pub(crate) fn connect(socket: &Path) -> io::Result<Client> {
         let stream = UnixStream::connect(socket)?;
-        // A server that no longer answers fails the test instead of stopping it.
+        // If the server no longer answers, the test fails instead of hanging.
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let mut client = Client { stream, bytes: 0, cookie: 0 };
         client.take::<18>()?;
-        // Fixed newstyle, without the zeros of the old days.
+        // Client flags: C_FIXED_NEWSTYLE and C_NO_ZEROES.
         client.stream.write_all(&3u32.to_be_bytes())?;
-        // OPT_GO: the name of the export, which is empty, and that no further facts are asked for.
+        // OPT_GO: the length of the export's name, which is empty, and the number of information requests, which is 0.
         let go = [b"IHAVEOPT".as_slice(), &7u32.to_be_bytes(), &6u32.to_be_bytes(), &[0; 6]].concat();
         client.stream.write_all(&go)?;
         while client.option_reply()? != 1 {}
@@ -59,7 +59,7 @@ impl Client {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
-    /// Takes a reply to an option, keeps the size where it tells it, and returns its kind.
+    /// Reads a reply to an option and returns its kind. Stores the size of the disk if the reply has it.
     fn option_reply(&mut self) -> io::Result<u32> {
         let (magic, _) = (self.take_u64()?, self.take_u32()?);
         let (kind, length) = (self.take_u32()?, self.take_u32()?);
@@ -71,14 +71,14 @@ impl Client {
                 String::from_utf8_lossy(&data)
             )));
         }
-        // NBD_INFO_EXPORT: its number, the size, the flags.
+        // NBD_INFO_EXPORT: its number (2 bytes), the size, the flags (2 bytes).
         if let (3, [0, 0, size @ .., _, _]) = (kind, data.as_slice()) {
             self.bytes = u64::from_be_bytes(size.try_into().map_err(io::Error::other)?);
         }
         Ok(kind)
     }
 
-    /// The size of the disk.
+    /// The size of the disk in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -95,17 +95,17 @@ impl Client {
         header
     }
 
-    /// Sends bytes as they are.
+    /// Sends these bytes unchanged.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Asks for a read without waiting for it; returns its cookie.
+    /// Sends a read and does not wait for the reply. Returns its cookie.
     pub(crate) fn send_read(&mut self, offset: u64, length: u32) -> io::Result<u64> {
         self.send_command(READ, offset, length)
     }
 
-    /// Asks for a write without waiting for it; returns its cookie.
+    /// Sends a write and does not wait for the reply. Returns its cookie.
     pub(crate) fn send_write(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<u64> {
         let length = u32::try_from(data.len()).map_err(io::Error::other)?;
         let mut request = self.header(if fua { FUA } else { 0 }, WRITE, offset, length);
@@ -114,19 +114,19 @@ impl Client {
         Ok(self.cookie)
     }
 
-    /// Asks for a flush without waiting for it; returns its cookie.
+    /// Sends a flush and does not wait for the reply. Returns its cookie.
     pub(crate) fn send_flush(&mut self) -> io::Result<u64> {
         self.send_command(FLUSH, 0, 0)
     }
 
-    /// Asks for anything that carries no data, without waiting for it; returns its cookie.
+    /// Sends a command without data and does not wait for the reply. Returns its cookie.
     pub(crate) fn send_command(&mut self, kind: u16, offset: u64, length: u32) -> io::Result<u64> {
         let header = self.header(0, kind, offset, length);
         self.send(&header)?;
         Ok(self.cookie)
     }
 
-    /// Takes the next answer to anything that is no read, or to a read that failed.
+    /// Reads the head of the next reply. The data of a successful read follow it.
     pub(crate) fn reply(&mut self) -> io::Result<Reply> {
         let magic = self.take_u32()?;
         if magic != SIMPLE_REPLY {
@@ -144,7 +144,7 @@ impl Client {
         }
     }
 
-    /// Reads, with nothing else in flight.
+    /// Reads and waits for the data. No other request may be in flight.
     pub(crate) fn read(&mut self, offset: u64, length: u32) -> io::Result<Vec<u8>> {
         let cookie = self.send_read(offset, length)?;
         self.settle(cookie)?;
@@ -153,13 +153,13 @@ impl Client {
         Ok(data)
     }
 
-    /// Writes, with nothing else in flight.
+    /// Writes and waits for the reply. No other request may be in flight.
     pub(crate) fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<()> {
         let cookie = self.send_write(offset, data, fua)?;
         self.settle(cookie)
     }
 
-    /// Flushes, with nothing else in flight.
+    /// Flushes and waits for the reply. No other request may be in flight.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let cookie = self.send_flush()?;
         self.settle(cookie)

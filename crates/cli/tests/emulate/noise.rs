@@ -1,6 +1,6 @@
 //! Numbers and bytes drawn from a seed.
 
-/// A small generator.
+/// A pseudorandom generator; the value is its state.
 ///
 /// *Source:* SplitMix64 (Steele, Lea and Flood 2014).
 pub(crate) struct Noise(pub(crate) u64);
@@ -13,7 +13,7 @@ impl Noise {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a limit.
+    /// A number from 0 to `limit` − 1.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }

@@ -1,5 +1,5 @@
-//! Disks probed in real time: through NBD, and through a loop device over a mount. What is found has to be what the drive file
-//! says, however late a busy machine makes single answers.
+//! Emulated disks probed in real time, through NBD and through a loop device over a mount. The probe must find the tracks of the drive file,
+//! even if a busy machine delays single answers.
 
 use crate::device::{Loop, Mount};
 use crate::emulator::{Emulator, Setup};
@@ -9,14 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The drive's file, in a folder.
+/// Writes the drive's file to a folder, and returns its path.
 fn drive(folder: &Path) -> PathBuf {
     let path = folder.join("small.toml");
     fs::write(&path, include_str!("../small.toml")).expect("the folder is writable");
     path
 }
 
-/// Runs `headstack probe`: its exit code, and all it printed.
+/// Runs `headstack probe`, and returns its exit code and what it printed on stdout and stderr.
 fn probe(args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
     let done = command.arg("probe").args(args).output().expect("the command starts");
@@ -24,8 +24,8 @@ fn probe(args: &[&str]) -> (Option<i32>, String, String) {
     (done.status.code(), text(&done.stdout), text(&done.stderr))
 }
 
-/// Probes a disk and compares its tracks with the drive's, which must agree. On a busy machine the prober may refuse the disk, and says so;
-/// then the disk is probed again, at most twice.
+/// Probes a disk and compares its tracks with the drive's, which must agree. On a busy machine the prober may give up with an error that says
+/// so; then the disk is probed again, at most twice.
 fn agrees(disk: &[&str], drive: &Path) -> Value {
     let check = format!("--check={}", text(drive));
     let args = [disk, &["--what", "tracks", &check, "--json"]].concat();
@@ -54,7 +54,7 @@ fn tracks_of_an_emulated_disk_are_found_over_nbd() {
     assert_eq!(found["disk"], "A small disk, queue depth 1");
 }
 
-/// Its cache is on: nothing tells reads through a block device to pass by it.
+/// The disk's cache is on: a read through a block device cannot ask the disk to bypass it.
 #[test]
 fn tracks_of_an_emulated_disk_are_found_by_loop_device() {
     if !have_loops_and(&[]) {
@@ -69,13 +69,13 @@ fn tracks_of_an_emulated_disk_are_found_by_loop_device() {
     agrees(&[device.device(), "--physical-bytes", "512"], &drive);
 }
 
-/// Probes that were asked before the one before them had ended, and all, as a journal tells.
+/// The number of reads in a journal that were issued before the previous one had completed, and the number of all reads.
 fn overlapping(journal: &Path) -> (usize, usize) {
     let text = fs::read_to_string(journal).expect("it was written");
     let reads: Vec<(u64, u64)> = text
         .lines()
         .filter_map(|line| {
-            // The number, `r`, the block, how many, from where, when asked, when done.
+            // A read's fields: number, `r`, first block, number of blocks, whether it bypasses the cache, start and end.
             let fields: Vec<&str> = line.split(' ').collect();
             let time = |field: usize| fields.get(field)?.parse().ok();
             (fields.get(1) == Some(&"r")).then(|| time(5).zip(time(6))).flatten()
@@ -103,7 +103,7 @@ fn probes_overlap_on_a_loop_device_at_depth_4_only() {
         let journal = folder.path().join(depth);
         let args =
             ["--physical-bytes", "512", "--what", "tracks", "--depth", depth, "--journal", text(&journal)];
-        // What is found is another test's: whether it is on a busy machine does not matter here.
+        // Only the overlap is checked here, so it does not matter whether a busy machine makes the probe fail.
         let (_, out, err) = probe(&[&[device.device()], &args[..]].concat());
         let (overlapping, all) = overlapping(&journal);
         assert!(all > 100, "{out}{err}");
@@ -150,7 +150,7 @@ fn device_without_rotation_is_rejected_by_probe() {
     if !have_loops_and(&[]) {
         return;
     }
-    // In memory every read is as quick as the next.
+    // All reads of a file in memory take about the same time.
     let folder = folder();
     let image = folder.path().join("image");
     fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("there is room");
@@ -161,7 +161,7 @@ fn device_without_rotation_is_rejected_by_probe() {
         err.contains("every read is answered from a cache") || err.contains("no rotation shows"),
         "{err}"
     );
-    // Behind its file's end it has none of the blocks that it tells.
+    // After the file is truncated, the device still reports its old size, but no block behind the file's end can be read.
     fs::File::options().write(true).open(&image).and_then(|file| file.set_len(32 << 20)).expect("it shrinks");
     let (code, _, err) = probe(&[device.device()]);
     assert_eq!(code, Some(2), "{err}");

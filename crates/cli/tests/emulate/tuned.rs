@@ -1,4 +1,4 @@
-//! `headstack tune --verify` on an emulated disk behind the real kernel: a loop device over the disk's file.
+//! `headstack tune --verify` on an emulated disk behind the real kernel, through a loop device over the disk's file.
 
 use crate::device::Loop;
 use crate::emulator::{Emulator, Setup};
@@ -8,18 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Sequential readers through the page cache, which read-ahead serves.
+/// Eight sequential readers through the page cache, so that the kernel reads ahead.
 const STREAMS: &str = "[global]\nfilename=/dev/sdX\nioengine=psync\nthread\ntime_based\nruntime=1000\n\
                        [streams]\nrw=read\nbs=64k\nnumjobs=8\noffset_increment=12%\n";
 
-/// A disk behind the kernel, with Linux's usual settings.
+/// A loop device over an emulated disk, with Linux's default settings for a rotating disk.
 struct KernelDisk {
     device: Loop,
     _emulator: Emulator,
 }
 
 impl KernelDisk {
-    /// A disk that is this many times as fast as a real one.
+    /// A disk that is `speed` times as fast as a real one.
     fn new(speed: &str) -> KernelDisk {
         let emulator = Emulator::start(&Setup { speed, mounted: true, ..Setup::default() });
         let disk = KernelDisk { device: Loop::over(&emulator.file()), _emulator: emulator };
@@ -27,14 +27,14 @@ impl KernelDisk {
         disk
     }
 
-    /// Sets the values of the rig `workstation`, and makes the kernel see a rotating disk with NCQ, as it would see a real one. By default
-    /// a loop device over a file is non-rotational, so that BFQ never waits, and takes 128 requests at a time.
+    /// Sets the values of the rig `workstation`, and the attributes that the kernel gives to a rotating disk with NCQ. By default a loop device
+    /// over a file is non-rotational, so that BFQ never idles, and it accepts 128 requests at a time.
     fn reset(&self) {
         self.set("scheduler", "none");
-        // The kernel ignores a number that is set already.
+        // The kernel ignores a write of the present value, so another value is written first.
         self.set("nr_requests", "127");
         self.set("nr_requests", "32");
-        // BFQ reads it when it is chosen. Linux 6.18 sets read-ahead with it.
+        // BFQ reads `rotational` when it is selected. In Linux 6.18 a write to it also sets read-ahead.
         self.set("rotational", "1");
         self.set("scheduler", "mq-deadline");
         self.set("read_ahead_kb", "128");
@@ -53,7 +53,7 @@ impl KernelDisk {
         fs::read_to_string(self.path(attribute)).expect("the kernel shows it").trim().to_string()
     }
 
-    /// `headstack tune` with a verification on this disk.
+    /// The command `headstack tune` with a verification on this disk.
     fn tune(&self, job: &str, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
         command.args(["tune", "workstation", job, "--verify", self.device.device(), "--json"]).args(more);
@@ -88,7 +88,7 @@ fn verification_measures_before_and_after_and_restores_the_settings() {
     assert!(figure(verified, "/figures/throughput/change/percent").is_finite(), "{verified:#}");
     assert_eq!(disk.value("read_ahead_kb"), "96", "the disk's value is restored");
 
-    // A signal ends fio, and the settings are restored all the same.
+    // The settings are also restored if a signal ends the command and its fio.
     let more = ["--knob", "read_ahead_kb", "--requests", "400", "--verify-seconds", "600"];
     let mut stopped = disk.tune(text(&job), &more).stdout(Stdio::null()).spawn().expect("it starts");
     wait_for("the setting before", || (disk.value("read_ahead_kb") == "128").then_some(()));
@@ -118,24 +118,24 @@ fn verification_refuses_a_load_that_writes_and_what_is_no_disk() {
     assert!(said.contains("no block device"), "{said}");
 }
 
-/// By how much a predicted ratio may be off.
+/// The largest relative error of a predicted ratio, and the largest gain of a value that was not advised.
 const OFF_MOST: f64 = 0.10;
 
-/// The disk of the comparison is this many times slower than a real one. Loop device, mount and emulator add up to 0.3 ms to a request,
-/// which no cable does; relative to the time of a slow disk this is little.
+/// The disk of the comparison is this many times slower than a real one. Loop device, mount and emulator add up to 0.3 ms to a request, which
+/// a real disk's cable does not. Relative to the time of a slow disk this is little.
 const SLOWER: u32 = 5;
 
-/// Times of the schedulers that matter here. They are as much longer as the disk is slower.
+/// The schedulers' times that affect these loads. [`PredictedCase::measure`] multiplies them by [`SLOWER`], as the disk's times are.
 const SCHEDULER_TIMES: [&str; 4] =
     ["iosched/read_expire", "iosched/slice_idle", "iosched/timeout_sync", "iosched/fifo_expire_sync"];
 
-/// Seconds of a run of fio: ten of the disk's.
+/// Seconds that fio runs: ten seconds of the disk's time.
 const SECONDS: u32 = 10 * SLOWER;
 
-/// A comparison: what is tried under which load, and the figure that is to improve.
+/// A comparison: the setting, the load, and the figure that is to improve.
 struct PredictedCase {
     knob: &'static str,
-    /// Values that must gain nothing where none is advised.
+    /// Values that must gain nothing if no change is advised.
     others: &'static [&'static str],
     load: String,
     goal: &'static str,
@@ -148,7 +148,8 @@ impl PredictedCase {
         let (windows, schedulers): (&[_], &[_]) = (&["512", "4096"], &["none", "bfq", "kyber"]);
         let cases = [
             ("read_ahead_kb", windows, STREAMS.to_string(), "throughput"),
-            // fio says to the kernel that random reads are random, so that nothing is read ahead; most programs say nothing.
+            // By default fio advises the kernel (fadvise) that random reads are random, so that nothing is read ahead. Most programs give no such
+            // advice, which `fadvise_hint=0` reproduces.
             ("read_ahead_kb", windows, random.clone() + "fadvise_hint=0\n", "mean"),
             ("read_ahead_kb", windows, random, "mean"),
             ("scheduler", schedulers, STREAMS.to_string(), "throughput"),
@@ -158,7 +159,7 @@ impl PredictedCase {
         cases.into_iter().map(case).collect()
     }
 
-    /// What the search finds.
+    /// The result of `headstack tune` for this case.
     fn predict(&self, folder: &Path) -> Value {
         let job = folder.join("job.fio");
         fs::write(&job, &self.load).expect("the folder is writable");
@@ -179,7 +180,7 @@ impl PredictedCase {
         let here = self.load.replace("/dev/sdX", disk.device.device());
         let load = here.replace("runtime=1000", &format!("runtime={SECONDS}\ngroup_reporting"));
         fs::write(&job, load).expect("the folder is writable");
-        // As the emulator, fio has real-time priority, so that no other program delays a reader.
+        // Like the emulator, fio has real-time priority, so that no other program delays a reader.
         let output = run("chrt", &["--rr", "1", "fio", "--readonly", "--output-format=json", text(&job)]);
         let found: Value = serde_json::from_str(&output).expect("it prints JSON");
         match self.goal {
@@ -188,7 +189,7 @@ impl PredictedCase {
         }
     }
 
-    /// Compares the prediction with the effect of running the advised commands. Returns the line, and the relative error of the prediction.
+    /// Compares the prediction with the measured effect of the advised commands. Returns a line of the table and the prediction's relative error.
     fn compare(&self, found: &Value, disk: &KernelDisk, folder: &Path) -> (String, f64) {
         disk.reset();
         let now = self.measure(disk, folder);
@@ -206,7 +207,7 @@ impl PredictedCase {
         (line, off.abs())
     }
 
-    /// Where no change is advised, measures the effect of other values. Returns a line for each, and its gain.
+    /// For a case in which no change is advised, measures the effect of the other values. Returns a line of the table and the gain for each.
     fn compare_others(&self, disk: &KernelDisk, folder: &Path) -> Vec<(String, f64)> {
         disk.reset();
         let now = self.measure(disk, folder);
@@ -229,7 +230,7 @@ impl PredictedCase {
 }
 
 impl KernelDisk {
-    /// Runs the commands of an advice, which are for `sda`.
+    /// Applies the advised commands, which name `sda`, to this disk.
     fn run_commands(&self, found: &Value) {
         for command in found["commands"].as_array().expect("an advice has commands") {
             let command = command.as_str().expect("a command is text");

@@ -1,4 +1,4 @@
-//! Disks with zones: stopped and killed, and started again where they were.
+//! Disks with zones: the write pointers survive a stop and a kill of the emulator.
 
 use crate::emulator::{Emulator, Setup};
 use crate::tools::{folder, output, text};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of a zone.
 const ZONE: u64 = 1 << 20;
 
-/// A rig file whose disk has a write cache and zones of a mebibyte, the first two of them conventional.
+/// A rig file whose disk has a write cache and zones of 1 MiB, the first two of them conventional.
 fn rig(folder: &Path) -> PathBuf {
     let path = folder.join("rig.toml");
     let zones = "{ model = \"host-managed\", zone_sectors = 2048, conventional = 2, open_max = 8, full_at_first = false }";
@@ -17,7 +17,7 @@ fn rig(folder: &Path) -> PathBuf {
     path
 }
 
-/// The first ten zones that the file of a disk keeps, as `headstack zones` shows them: the states, and the written bytes.
+/// The states and the written bytes of the first ten zones in a disk's data file, from `headstack zones`.
 fn stored(rig: &Path, image: &Path) -> (Vec<String>, Vec<u64>) {
     let fixed = ["zones", text(rig), "--data", text(image), "--json", "--from", "0", "--count", "10"];
     let done = output(env!("CARGO_BIN_EXE_headstack"), &fixed);
@@ -47,7 +47,7 @@ fn write_pointers_survive_stops_and_kills() {
     assert_eq!(states[2..6], ["empty", "closed", "full", "empty"]);
     assert_eq!(written[2..6], [0, 1 << 16, ZONE, 0]);
 
-    // The disk continues there; a kill loses what was not flushed at most.
+    // The second run continues at the stored write pointers. A kill loses at most the data that were not flushed.
     let mut emulator = Emulator::start(&setup());
     let mut client = emulator.client();
     client.write(3 * ZONE, &data, false).expect_err("that was the write pointer of the first run");

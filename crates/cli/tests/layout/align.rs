@@ -1,4 +1,4 @@
-//! Partitions that begin and end with a track.
+//! Partitions that begin and end on track boundaries.
 
 use crate::common::{json, printed, refused};
 use crate::exclude::{map_of, text};
@@ -25,7 +25,8 @@ fn aligned_partition_is_the_largest_on_track_boundaries() {
         assert!(is_first(start) && is_first(end), "{start} to {end}");
         let tracks = firsts.iter().filter(|first| (start..end).contains(*first)).count();
         assert_eq!(number("tracks"), tracks as u64);
-        // No more would fit: the next track at the end lies beyond, and so does any at the start that begins at a multiple.
+        // The partition cannot be larger: less than one track is left behind it, and less than eight tracks before it. With `--multiple 8`, only
+        // one of up to eight tracks begins at a multiple.
         let longest = 528;
         assert!(number("left_behind") < longest && number("left_before") < 8 * longest, "{found}");
     }
@@ -42,7 +43,7 @@ fn align_prints_sfdisk_and_parted_syntax() {
     assert_eq!(align(&["--sfdisk"]), format!("start={start}, size={sectors}\n"));
     let last = start.parse::<u64>().expect("a number") + sectors.parse::<u64>().expect("a number") - 1;
     assert_eq!(align(&["--parted"]), format!("unit s mkpart data {start} {last}\n"));
-    // What is printed is what the other commands take, and there is nothing left to align.
+    // The printed span is valid as `--partition` and is aligned already.
     assert_eq!(align(&["--partition", span.trim()]), span);
 }
 

@@ -1,4 +1,4 @@
-//! Crossings on an unmounted file system, compared with what the kernel reports of it mounted.
+//! Crossings that `layout check` finds on an unmounted file system, compared with those that the kernel reports while it is mounted.
 
 use crate::common::{headstack, json, refused};
 use crate::device::{Loop, Mount};
@@ -28,7 +28,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
         let device = Loop::over(Path::new(&image));
         let mount = Mount::new("ext4", device.device());
         run("cp", &["-r", text(tree.path()), text(&mount.path().join("copy"))]);
-        // In the root, too, whose paths have a single slash.
+        // One file is in the root folder, because a path there has only one slash.
         std::fs::write(mount.path().join("big"), vec![7; 3_000_000]).expect("there is room");
         run("sync", &["-f", text(mount.path())]);
         let shown = json(&[&["layout", "show", disk.map(), text(mount.path())], &here[..]].concat());
@@ -86,7 +86,7 @@ fn damaged_or_foreign_ext4_image_is_rejected() {
     let file = std::fs::File::options().read(true).write(true).open(&image).expect("it is there");
     let mut whole = vec![0; 1 << 20];
     file.read_exact_at(&mut whole, 0).expect("it is longer");
-    // Any byte of superblock, descriptors and inodes: its change is reported, or does not matter.
+    // Inverts single bytes of superblock, descriptors and inodes, one in 211. The check must not crash: it ends with 0, 1 or 2.
     for at in (1024..40_000).step_by(211) {
         file.write_all_at(&[whole[at] ^ 0xFF], at as u64).expect("it is longer");
         let out = headstack(&["layout", "check", disk.map(), &image, "--partition", disk.partition()]);

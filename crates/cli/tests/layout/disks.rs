@@ -10,14 +10,14 @@ use tempfile::TempDir;
 
 pub(crate) use crate::tools::folder;
 
-/// A disk's map, and a part of it.
+/// A disk's map, and a range of the disk's sectors, the part.
 pub(crate) struct Disk {
     folder: TempDir,
     map: PathBuf,
     partition: String,
     sectors: u64,
     bytes: u64,
-    /// First sectors of its tracks, counted from where the part begins; of a disk that was made up none.
+    /// First sectors of the tracks that begin inside the part, counted from the part's start. Empty for a disk from [`Disk::made`].
     boundaries: Vec<u64>,
 }
 
@@ -78,12 +78,12 @@ impl Disk {
         text(&self.map)
     }
 
-    /// As the option takes it.
+    /// The part as `--partition` takes it.
     pub(crate) fn partition(&self) -> &str {
         &self.partition
     }
 
-    /// A boundary between the sectors from one on and before another.
+    /// The first track boundary inside the sectors `first..end` of the part.
     pub(crate) fn boundary_in(&self, first: u64, end: u64) -> Option<u64> {
         let next = self.boundaries.partition_point(|boundary| *boundary <= first);
         self.boundaries.get(next).copied().filter(|boundary| *boundary < end)
@@ -103,13 +103,13 @@ impl Disk {
         self.boundaries.windows(2).map(|pair| (pair[1] - pair[0]) * self.bytes)
     }
 
-    /// A new image of the part, without a byte in it.
+    /// A new sparse image of the part's length.
     pub(crate) fn image(&self) -> String {
         sparse(&self.folder.path().join("image"), self.sectors * self.bytes)
     }
 }
 
-/// A new file of this length without a byte in it.
+/// A new sparse file of this length.
 pub(crate) fn sparse(path: &Path, bytes: u64) -> String {
     let file = File::create(path).expect("there is room");
     file.set_len(bytes).expect("files may be so long");

@@ -1,4 +1,4 @@
-//! The list of blocks that span a boundary.
+//! The list of blocks that span a track boundary.
 
 use crate::common::{headstack, json, printed, refused};
 use std::fs;

@@ -1,4 +1,4 @@
-//! ext4 whose data keep to the tracks, with the programs that make, check, mount and look at it.
+//! ext4 file systems whose data cross no track boundary, tested with the programs that make, check, mount and inspect ext4.
 
 use crate::common::{headstack, json, printed, refused};
 use crate::device::{Loop, Mount};
@@ -19,7 +19,7 @@ use std::path::Path;
 pub(crate) const PROGRAMS: [&str; 5] = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"];
 pub(crate) const METHODS: [&str; 2] = ["bad-blocks", "hidden-file"];
 
-/// Makes a file system on a part of a disk, and returns the report.
+/// Makes a file system on `target`, the disk's part, and returns the report.
 pub(crate) fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
     let args = ["layout", "mkfs", "ext4", disk.map(), target, "--partition", disk.partition(), "--json"];
     json(&[&args[..], more].concat())
@@ -29,13 +29,13 @@ pub(crate) fn number(reported: &Value, key: &str) -> u64 {
     reported[key].as_u64().unwrap_or_else(|| panic!("{key} of {reported}"))
 }
 
-/// The blocks that the file system is to leave out, as the other command lists them.
+/// The blocks that the file system must leave out, from `layout exclude`.
 fn listed(disk: &Disk) -> Vec<u64> {
     let args = ["layout", "exclude", disk.map(), "--partition", disk.partition(), "--boundaries", "every"];
     printed(&args).lines().map(|line| line.parse().expect("a block a line")).collect()
 }
 
-/// Runs of blocks `first..=last` in text of debugfs, dumpe2fs and filefrag.
+/// The runs of blocks `first..=last` in the output of debugfs, dumpe2fs or filefrag.
 fn runs(words: &str) -> Vec<(u64, u64)> {
     let numbers = |word: &str| word.parse::<u64>().ok();
     let run = |word: &str| match word.split_once('-') {
@@ -62,7 +62,7 @@ fn clean_file_system_withholds_every_listed_block() {
         );
         assert_eq!(number(&reported, "listed_blocks"), listed.len() as u64);
         run("e2fsck", &["-fn", &image]);
-        // What is left out is in the list of bad blocks, or in the file.
+        // The blocks that are left out are in the list of bad blocks, or in the hidden file.
         let held: Vec<u64> = match method {
             "bad-blocks" => runs(&run("dumpe2fs", &["-b", &image])).into_iter().map(|run| run.0).collect(),
             _ => {
@@ -78,7 +78,7 @@ fn clean_file_system_withholds_every_listed_block() {
         assert_eq!(held.len() as u64, number(&reported, "excluded_blocks"), "{method}");
         assert_eq!(missing.len() as u64, number(&reported, "metadata_blocks_not_excluded"), "{method}");
         assert_eq!(held.len() + missing.len(), listed.len(), "{method}");
-        // Those that are not held are used by metadata: no file can get them.
+        // The listed blocks that are not held are used by metadata, so that no file can get them: they must not be free.
         let free = run("dumpe2fs", &[&image]);
         let free = free.lines().filter_map(|line| line.trim().strip_prefix("Free blocks: ")).flat_map(runs);
         for (first, last) in free {
@@ -88,7 +88,7 @@ fn clean_file_system_withholds_every_listed_block() {
     }
 }
 
-/// Files of many sizes in folders, some of which were taken away again, so that free space is in pieces.
+/// Writes files of many sizes to folders and deletes some of them again, so that free space is fragmented.
 pub(crate) fn write_tree(folder: &Path) {
     let mut random = Pcg64Mcg::seed_from_u64(0x2545_F491);
     let mut bytes = |count: usize| {
@@ -111,11 +111,11 @@ pub(crate) fn write_tree(folder: &Path) {
     (0..64).for_each(|_| large.write_all(&piece).expect("there is room"));
 }
 
-/// Where the extents of a tree lie.
+/// The extents of a tree of files.
 #[derive(Default)]
 pub(crate) struct Laid {
     pub(crate) extents: usize,
-    /// Those that cross a boundary: their file, first and last block.
+    /// The extents that cross a track boundary: their file, first and last block.
     pub(crate) crossing: Vec<(String, u64, u64)>,
 }
 
@@ -140,7 +140,7 @@ impl Laid {
     }
 }
 
-/// Copies a tree onto a file system and looks where its extents lie; then reads it back from the disk.
+/// Copies a tree to a file system and finds its extents. Then checks the file system, mounts it again and compares the copy.
 pub(crate) fn lay(disk: &Disk, device: &str, tree: &Path) -> Laid {
     let mount = Mount::new("ext4", device);
     let copy = mount.path().join("copy");
@@ -167,7 +167,7 @@ fn extents_of_a_copied_tree_cross_no_track_boundary() {
     }
     let tree = disks::folder();
     write_tree(tree.path());
-    // One drive has tracks of odd sectors, the other such as hold whole blocks; its partition begins anywhere.
+    // The first drive's tracks have odd numbers of sectors, the second's hold whole blocks. Both partitions begin at arbitrary sectors.
     for (drive, start) in [("atlas-10k", 1003), ("exos-x18", 4096 * 77)] {
         let disk = Disk::of(drive, start, 4_000_000);
         for method in METHODS {
@@ -178,7 +178,7 @@ fn extents_of_a_copied_tree_cross_no_track_boundary() {
             assert_eq!(laid.crossing, [], "{drive}, {method}");
             assert!(laid.extents > 350, "{drive}, {method}: {} extents", laid.extents);
         }
-        // Without it they do, or there would be nothing to see here.
+        // Control: extents on a file system that mke2fs alone made do cross boundaries.
         let image = disk.image();
         run("mke2fs", &["-q", "-F", "-t", "ext4", &image]);
         let device = Loop::over(Path::new(&image));
@@ -203,7 +203,7 @@ fn tree_on_an_emulated_disk_crosses_no_track_boundary() {
     assert!(laid.extents > 100);
 }
 
-/// What a refusal may not change: the bytes of a small image.
+/// Runs `layout mkfs ext4`, which must refuse with `expect` in its message and must not change the image.
 pub(crate) fn is_refused(disk: &Disk, image: &str, more: &[&str], expect: &str) {
     let before = fs::read(image).expect("it is there");
     let args = ["layout", "mkfs", "ext4", disk.map(), image];
@@ -277,7 +277,7 @@ fn mounted_or_attached_image_is_rejected() {
     is_refused(&disk, device.device(), &other, "bytes, and the partition of the map");
 }
 
-/// The table of a disk with one partition, as its first sector has it.
+/// The first sector of a disk with an MBR partition table that has one partition.
 fn partition_table(start: u32, sectors: u32) -> [u8; 512] {
     let mut table = [0; 512];
     table[450] = 0x83;
@@ -324,7 +324,7 @@ fn failure_after_the_first_write_reports_the_damage() {
         return;
     }
     let disk = Disk::of("atlas-10k", 1000, 40_000);
-    // The image ends up larger than what may lie there.
+    // The tmpfs is too small for the image, so that a write fails after the first ones.
     let narrow = Mount::new("tmpfs", "none");
     run("mount", &["-o", "remount,size=8k", text(narrow.path())]);
     for method in METHODS {
@@ -353,7 +353,7 @@ fn hidden_file_is_shown_only_if_named() {
     let here = ["--partition", disk.partition(), "--check", "--json"];
     let all = json(&[&["layout", "show", disk.map(), text(mount.path())], &here[..]].concat());
     assert_eq!((&all["total"]["files"], &all["total"]["crossings"]), (&1.into(), &0.into()), "{all:#}");
-    assert_eq!(all["left_out"], serde_json::json!([text(&holder)]), "the other one only has its name");
+    assert_eq!(all["left_out"], serde_json::json!([text(&holder)]), "only the file in the root holds blocks");
     let reported = printed(&[&["layout", "show", disk.map(), text(mount.path())], &here[..3]].concat());
     assert!(reported.contains(".headstack-excluded, which holds the blocks at boundaries"), "{reported}");
     let named = headstack(&[&["layout", "show", disk.map(), text(&holder)], &here[..]].concat());
@@ -394,7 +394,7 @@ fn block_smaller_than_a_sector_is_rejected() {
     );
 }
 
-/// The map of a shipped drive, repeated for a disk of `bytes` bytes.
+/// The map of a disk of `bytes` bytes: the runs of tracks of a shipped drive, repeated.
 pub(crate) fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
     let small = disks::tracks(drive);
     let sectors = bytes / 512;
@@ -410,7 +410,7 @@ pub(crate) fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
     (Identity { physical_sectors: 8, ..Identity::new(sectors, 512) }, map)
 }
 
-/// Makes a file system on a disk of this size, as an image in a folder, by the method that fits.
+/// Makes a file system on a disk of this size, a sparse image in `folder`, by the method that the command chooses.
 fn large(bytes: u64, folder: &Path) -> Value {
     let (identity, map) = grown("exos-x18", bytes);
     let end = map.end().0;
@@ -435,7 +435,7 @@ fn terabyte_layout_uses_the_hidden_file() {
     assert!(number(&reported, "metadata_blocks_not_excluded") < 20_000, "{reported}");
 }
 
-/// `make layout-large`. Needs 2 GB of memory, as files of 20 TB lie in memory only.
+/// Run by `make layout-large`. The sparse image is longer than a file on ext4 can be, so it is in /dev/shm and takes 2 GB of memory.
 #[test]
 #[ignore = "a minute, and 2 GB of memory: make layout-large"]
 fn layout_of_twenty_terabytes_uses_the_hidden_file() {

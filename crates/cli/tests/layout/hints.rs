@@ -1,4 +1,4 @@
-//! Suggestions for XFS, which aligns to one length.
+//! Suggestions for XFS, which aligns all data to one length.
 
 use crate::common::{json, printed, refused};
 use crate::device::{Loop, Mount};
@@ -8,7 +8,7 @@ use headstack_prerequisites::skip;
 use serde_json::Value;
 use std::fs::File;
 
-/// Sectors of the first zone of the Atlas 10K II, whose tracks all hold 528.
+/// The first zone of the Atlas 10K II, `START,LEN` in sectors. All of its tracks have 528 sectors.
 const FIRST_ZONE: &str = "0,5340720";
 
 fn number(value: &Value) -> u64 {
@@ -27,7 +27,7 @@ fn unit_is_one_track_only_if_all_tracks_are_equal() {
     assert_eq!(best["crossings_a_request"], 0.0);
     assert_eq!((&zone["begins_a_track"], &zone["is_worth_it"]), (&true.into(), &true.into()));
 
-    // A sector further no multiple of a block meets a boundary.
+    // One sector later, no block begins on a track boundary.
     let moved = hints("1,5340719");
     assert_eq!((&moved["begins_a_track"], &moved["is_worth_it"]), (&false.into(), &false.into()));
     let output = printed(&["layout", "hints", "xfs", text(&map), "--partition", "1,5340719"]);
@@ -64,7 +64,7 @@ fn xfs_accepts_the_hints_and_starts_files_on_a_unit() {
     let [su, extsize, allocsize] = ["su", "extsize", "allocsize"].map(|key| number(&output[key]).to_string());
     let folder = folder();
     let image = folder.path().join("image");
-    // As long as the whole disk, of which the device is the first zone.
+    // The image is as long as the whole disk; the loop device is the first zone.
     let made = File::create(&image).and_then(|file| file.set_len(35_860_910 * 512));
     made.expect("there is room for a file of holes");
     let device = Loop::part(&image, 0, 5_340_720 * 512);
@@ -86,7 +86,7 @@ fn xfs_accepts_the_hints_and_starts_files_on_a_unit() {
     let total = &shown["total"];
     assert_eq!((&total["files"], &total["bytes"]), (&3.into(), &(27 * 270_336).into()));
     assert_eq!(total["extents_on_track"], total["extents"], "{shown:#}");
-    // Files that begin and end with a track touch no others.
+    // Each file is nine whole tracks and touches no other track.
     assert_eq!(number(&total["tracks"]), 27, "{shown:#}");
     mount.unmount();
     attempt("xfs_repair", &["-n", device.device()]).map_or_else(|error| panic!("{error}"), drop);

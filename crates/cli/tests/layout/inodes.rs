@@ -1,4 +1,4 @@
-//! How many inodes an ext4 has whose data keep to the tracks, against what mke2fs gives on the same size.
+//! The number of inodes of a track-aligned ext4, compared with the number that mke2fs alone makes on a partition of the same size.
 
 use crate::common::{headstack, refused};
 use crate::disks::Disk;
@@ -13,14 +13,15 @@ fn inodes(image: &str) -> u64 {
     line.expect("every superblock has it").trim().parse().expect("it is a number")
 }
 
-/// The number that mke2fs alone gives, by the same options.
+/// The number of inodes that mke2fs alone makes with the same options.
 fn plain_inodes(disk: &Disk, block: &str, options: &[&str]) -> u64 {
     let image = disk.image();
     run("mke2fs", &[&["-q", "-F", "-t", "ext4", "-b", block], options, &[image.as_str()][..]].concat());
     inodes(&image)
 }
 
-/// A file system by the method that the command chooses, held against mke2fs.
+/// Makes a file system by the method that the command chooses, checks that it has no fewer inodes than mke2fs alone makes, and returns the
+/// report.
 fn chosen(disk: &Disk, block: &str, options: &[&str]) -> Value {
     let plain = plain_inodes(disk, block, options);
     let image = disk.image();
@@ -61,7 +62,7 @@ fn hidden_file_replaces_a_list_that_costs_inodes() {
         (["hidden-file", "list-costs-inodes"], 277_984),
         "{output}"
     );
-    // The user's own number of inodes counts as well as the usual one.
+    // The same holds if the user requests a number of inodes.
     let output = chosen(&disk, "4096", &["-N", "100000"]);
     assert_eq!(output["method_reason"], "list-costs-inodes", "{output}");
     let few = chosen(&disk, "4096", &["-i", "1048576"]);
@@ -92,12 +93,12 @@ fn requested_list_keeps_fitting_inodes_and_warns_of_the_loss() {
     assert!(output.err.contains("13,056 inodes, where mke2fs alone gives 277,984"), "{}", output.err);
     assert!(output.err.contains("--method hidden-file keeps all"), "{}", output.err);
     assert_eq!(inodes(&image), 13_056);
-    // One more block of them in each of the 34 groups has no room.
+    // One more block of inodes (16 inodes) in each of the 34 groups does not fit.
     let more = (13_056 + 34 * 16).to_string();
     let no_room = refused(&[&list[..], &["--force", "--", "-N", &more]].concat(), 2);
     assert!(no_room.contains("mke2fs cannot make this file system"), "{no_room}");
-    assert_eq!(inodes(&image), 13_056, "what is refused is left as it was");
-    // A list that costs none needs no warning.
+    assert_eq!(inodes(&image), 13_056, "a refused command leaves the image unchanged");
+    // A list that costs no inodes needs no warning.
     let few = headstack(&[&list[..], &["--force", "--", "-i", "1048576"]].concat());
     assert_eq!((few.code, few.err.as_str()), (0, ""), "{}", few.out);
 }

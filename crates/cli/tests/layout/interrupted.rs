@@ -1,4 +1,4 @@
-//! A file system that was not made to its end, whenever that was.
+//! `layout mkfs` that is terminated or killed before its end: no incomplete file system is taken for a whole one.
 
 use crate::common::command;
 use crate::disks::Disk;
@@ -8,12 +8,12 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
-/// What an image is taken for.
+/// What dumpe2fs takes an image for.
 #[derive(Debug, PartialEq, Eq)]
 enum Taken {
-    /// No file system is seen.
+    /// There is no file system.
     Nothing,
-    /// It says itself that it is not to be trusted.
+    /// There is a file system whose state is not `clean`.
     Marked,
     Whole,
 }
@@ -28,19 +28,19 @@ fn taken(image: &str) -> Taken {
     }
 }
 
-/// Whether a program works at an image.
+/// Whether a running process has the image among its arguments.
 fn is_at_work(image: &str) -> bool {
     let programs = fs::read_dir("/proc").expect("it is there").flatten();
     let mut lines = programs.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
     lines.any(|line| line.split(|byte| *byte == 0).any(|word| word == image.as_bytes()))
 }
 
-/// Whether blocks are left out.
+/// Whether the image has the hidden file with excluded blocks.
 fn holds_blocks(image: &str) -> bool {
     run("debugfs", &["-R", "stat /.headstack-excluded", image]).contains("Flags: 0x800d0")
 }
 
-/// The superblock, as it is now.
+/// The present bytes of the superblock.
 fn head(image: &str) -> Vec<u8> {
     let mut bytes = vec![0; 1024];
     let file = fs::File::open(image).expect("it is there");
@@ -59,7 +59,7 @@ fn terminated_mkfs_leaves_no_half_made_file_system() {
         made(&disk, &image, &["--method", method]);
         let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
         let mut ends = Vec::new();
-        // It was whole before, and is cancelled at the start, or after some changes of the superblock.
+        // The image has a whole file system. The command is terminated after 0 to 5 changes of the superblock.
         for changes in 0..6 {
             let before = head(&image);
             let mut command = command(&[&args[..], &["--force", "--method", method]].concat());
@@ -76,11 +76,11 @@ fn terminated_mkfs_leaves_no_half_made_file_system() {
             let code = child.wait().expect("it is ours").code();
             wait_for("the programs that it began", || (!is_at_work(&image)).then_some(()));
             match code {
-                // It was quicker.
+                // The command ended before the signal.
                 Some(0) => assert_eq!(taken(&image), Taken::Whole, "{method}, after {changes} changes"),
                 _ if head(&image) == before => {}
                 Some(1) => assert_eq!(taken(&image), Taken::Nothing, "{method}, after {changes} changes"),
-                // It had not begun to watch for signals.
+                // It was killed without a code, because it changed the superblock before it handled signals.
                 code => panic!("{method}, after {changes} changes: {code:?}"),
             }
             ends.push(code);
@@ -102,12 +102,12 @@ fn mke2fs_dies_with_its_parent() {
     file.write_all_at(&[0x5A; 1024], 1024).expect("there is room");
     drop(file);
     let mut child = command(&args).stderr(Stdio::null()).spawn().expect("it starts");
-    // It empties the place of the superblock before mke2fs begins.
+    // The command writes zeros over the superblock before it starts mke2fs.
     wait_for("mke2fs at work", || (head(&image) == [0; 1024]).then_some(()));
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");
     wait_for("the programs that it began", || (!is_at_work(&image)).then_some(()));
-    // It is seen before mke2fs has come to its end, or after all is done.
+    // Either mke2fs was killed with the command before the file system was whole, or the command had completed before the kill.
     let is_whole = taken(&image) == Taken::Whole;
     assert!(!is_whole || holds_blocks(&image), "mke2fs continued to the end");
 }

@@ -1,6 +1,6 @@
-//! File systems laid on the tracks of a disk, with the programs that people make, check and use them with.
+//! File systems aligned to the tracks of a disk, tested with the common programs that make, check and use file systems.
 //!
-//! A test that needs what this machine lacks is skipped, and the skip is recorded.
+//! A test whose programs or devices this machine lacks is skipped, and the skip is recorded.
 
 #![allow(clippy::disallowed_methods, reason = "tests run programs and read files")]
 

@@ -1,4 +1,4 @@
-//! Partitions as the tools of every day make them, on an emulated disk.
+//! Partitions made with sfdisk, parted and addpart.
 
 use crate::common::{headstack, json, printed, refused};
 use crate::device::Loop;
@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Writes a partition table with sfdisk, from lines that it reads.
+/// Writes a GPT partition table with sfdisk, from these lines of its input.
 fn sfdisk(device: &str, lines: &str) {
     let mut child = program("sfdisk", &["--quiet", "--label", "gpt", device])
         .stdin(Stdio::piped())
@@ -22,7 +22,7 @@ fn sfdisk(device: &str, lines: &str) {
     assert!(child.wait().expect("it ends").success(), "sfdisk takes no {lines:?}");
 }
 
-/// Where the first partition begins, and how many sectors it has, as the system tells.
+/// A partition's `START,LEN` in sectors, from sysfs.
 fn of_the_system(part: &str) -> String {
     let folder = Path::new("/sys/class/block").join(part.trim_start_matches("/dev/"));
     let reported = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it is shown");
@@ -51,7 +51,7 @@ fn tree_on_an_sfdisk_aligned_partition_crosses_no_boundary() {
     let table = headstack(&["layout", "mkfs", "ext4", whole.map(), device.device()]);
     assert!(table.code == 2 && table.err.contains("a partition table (gpt)"), "{}", table.err);
 
-    // The whole disk's map, and the partition's place from the system.
+    // The map is that of the whole disk. The command finds the partition's position in sysfs.
     let reported = json(&["layout", "mkfs", "ext4", whole.map(), &part, "--json"]);
     assert_eq!(reported["e2fsck"], "clean", "{reported}");
     assert_eq!(reported["partition"]["start"].to_string(), start, "{reported}");
@@ -90,7 +90,7 @@ fn partition_map_is_accepted_for_its_own_partition_only() {
     let mut tracks = TrackMap::new();
     tracks.push(333, 200);
     let sectors = tracks.end().0;
-    // As `headstack probe --map` names what it finds on a partition.
+    // `headstack probe --map` writes such a name if it probes a partition.
     let of = |name: &str| {
         Disk::made(&Identity { name: Some(name.to_string()), ..Identity::new(sectors, 512) }, &tracks)
     };

@@ -1,4 +1,5 @@
-//! Files of a mounted ext4 that move onto tracks: contents, crossings, refusals, and what a kill leaves.
+//! `layout reorganize`, which moves the files of a mounted ext4 so that they cross no track boundaries, and `layout preallocate`: contents,
+//! crossings, refusals, and the state after a kill.
 
 use crate::common::{command, headstack, json, printed, refused};
 use crate::device::{Loop, Mount};
@@ -13,11 +14,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Sectors of a part of a disk: 512 MB, in which free space is soon in pieces.
+/// Sectors of a small part of a disk, 512 MB, whose free space is soon fragmented.
 const SECTORS: u64 = 1_000_000;
 const PROGRAMS: [&str; 6] = ["mke2fs", "e2fsck", "cp", "rm", "sync", "chattr"];
 
-/// A hash of each file's content.
+/// Each file's path below `folder`, and a hash of its content.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, u32> {
     let listed = run("find", &[text(folder), "-type", "f"]);
     let hash = |path: &str| {
@@ -30,8 +31,8 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, u32> {
 /// Folders of the tree that [`write_tree`] makes.
 const FOLDERS: usize = 20;
 
-/// Makes an ext4 as mke2fs alone does, and ages it: trees with these of the [`FOLDERS`] come and go, so that free space and files are in
-/// pieces.
+/// Makes an ext4 with mke2fs alone, and ages it: writes copies of a tree with `folders` of its [`FOLDERS`] folders and deletes parts of them,
+/// so that free space and files are fragmented.
 fn age(device: &str, folders: usize) -> Mount {
     run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096", device]);
     let mount = Mount::new("ext4", device);
@@ -47,7 +48,7 @@ fn age(device: &str, folders: usize) -> Mount {
     run("rm", &["-r", text(&mount.path().join("copy-1"))]);
     for (index, folder) in ["copy-0", "copy-2"].into_iter().enumerate() {
         for number in (index..400).step_by(3) {
-            // Some of them are not in the tree.
+            // Some of these files are not in the tree.
             let _ =
                 fs::remove_file(mount.path().join(format!("{folder}/folder-{}/file-{number}", number % 20)));
         }
@@ -76,7 +77,7 @@ fn aged_files_move_onto_tracks_with_their_contents() {
     if !have_loops_and(&PROGRAMS) {
         return;
     }
-    // Tracks of odd sectors, and such as hold whole blocks.
+    // The first drive's tracks have odd numbers of sectors, the second's hold whole blocks.
     for (drive, start) in [("atlas-10k", 1003), ("exos-x18", 4096 * 77)] {
         let disk = Disk::of(drive, start, 2 * SECTORS);
         let here = ["--partition", disk.partition()];
@@ -100,7 +101,7 @@ fn aged_files_move_onto_tracks_with_their_contents() {
         let mount = Mount::new("ext4", device.device());
         assert!(before == contents(mount.path()), "{drive}: a file has another content on the disk");
 
-        // What lies on tracks stays there.
+        // A second run moves only files that still cross boundaries.
         let again = reorganized(&disk, mount.path(), &here);
         assert_eq!(number(&again["before"], "crossings"), new, "{drive}");
         assert!(number(&again["after"], "crossings") <= new, "{drive}");
@@ -118,10 +119,10 @@ fn files_of_an_emulated_disk_move_onto_tracks() {
     let disk = Disk::whole("atlas-10k");
     let emulator = Emulator::start(&Setup { rig: "atlas-10k", mounted: true, ..Setup::default() });
     let device = Loop::over(&emulator.file());
-    // Each file that moves waits for commits of the journal: all folders take three minutes.
+    // Each move waits for commits of the journal. With all folders, this would take three minutes.
     let mount = age(device.device(), FOLDERS / 5);
     let before = contents(mount.path());
-    // The partition is found in sysfs.
+    // No `--partition`: the command finds the partition in sysfs.
     let done = reorganized(&disk, mount.path(), &[]);
     let count = |when: &str| number(&done[when], "crossings");
     assert!(count("after") < count("before") / 10, "{done:#}");
@@ -139,7 +140,7 @@ fn killed_reorganize_leaves_contents_and_a_clean_file_system() {
     let here = ["--partition", disk.partition()];
     let device = Loop::over(Path::new(&disk.image()));
     let mount = age(device.device(), FOLDERS);
-    // Several donors long.
+    // This file is too long for one donor file.
     let piece: Vec<u8> =
         (0..1u32 << 20).map(|index| (index.wrapping_mul(2_246_822_519) >> 24) as u8).collect();
     let mut long = File::create(mount.path().join("long")).expect("it is mounted");
@@ -165,7 +166,7 @@ fn killed_reorganize_leaves_contents_and_a_clean_file_system() {
     }
     assert!(killed > 0, "it was never killed");
     run("sync", &["-f", text(mount.path())]);
-    // Extent trees may have grown by some blocks.
+    // The files' extent trees may have grown by some blocks.
     assert!(free_before.saturating_sub(free()) < 64, "{free_before} blocks were free, and {} are", free());
     mount.unmount();
     run("e2fsck", &["-fn", device.device()]);
@@ -286,7 +287,7 @@ fn preallocated_file_keeps_to_whole_tracks() {
     let make = |name: &str, size: &str| {
         headstack(&[&["layout", "preallocate", disk.map(), &at(name), size, "--json"], &here[..]].concat())
     };
-    // Longer than a donor, and not a whole number of blocks.
+    // The file needs more than one donor file, and its length is not a whole number of blocks.
     let size = 80_000_001u64;
     let made = make("new", &size.to_string());
     assert_eq!(made.code, 0, "{}", made.err);
@@ -296,7 +297,7 @@ fn preallocated_file_keeps_to_whole_tracks() {
     let shown = json(&[&["layout", "show", disk.map(), &at("new"), "--json"], &here[..]].concat());
     let total = &shown["total"];
     assert_eq!((number(total, "crossings"), number(total, "bytes")), (0, size.next_multiple_of(4096)));
-    // All but the end begin with a track, and there are no more than tracks of this length.
+    // All extents but the last begin with a track, and there are no more than if all tracks were as short as the shortest.
     assert!(number(total, "extents_on_track") + 1 >= number(total, "extents"), "{shown:#}");
     assert!(number(total, "extents") < 1 + size / (disk.shortest_track_bytes() - 8192), "{shown:#}");
     let bytes = fs::read(at("new")).expect("it is there");

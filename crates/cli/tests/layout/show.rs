@@ -1,4 +1,4 @@
-//! The tracks that files lie on, of file systems that the kernel made.
+//! `layout show`: the extents of files on a mounted file system, and the track boundaries that they cross.
 
 use crate::common::{headstack, json, printed, refused};
 use crate::device::{Loop, Mount};
@@ -8,10 +8,10 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-/// Sectors of a small drive, as an image of it has.
+/// Sectors of the small drive, and of its image.
 const SMALL_SECTORS: u64 = 220_000;
 
-/// A map of a small drive, and an image of the drive.
+/// Writes a map of the small drive and a sparse image of it to a folder. Returns their paths.
 fn small(folder: &Path) -> (String, String) {
     let [drive, map, image] = ["small.toml", "small.map", "image"].map(|name| folder.join(name));
     fs::write(&drive, include_str!("../small.toml")).expect("the folder is writable");
@@ -21,7 +21,7 @@ fn small(folder: &Path) -> (String, String) {
     (text(&map).to_string(), text(&image).to_string())
 }
 
-/// Extents of a file, first block and blocks of 4 KiB, as filefrag tells them.
+/// The extents of a file according to filefrag: first block and number of blocks, of 4 KiB. Adjacent extents are merged.
 fn told_by_filefrag(path: &str) -> Vec<(u64, u64)> {
     let output = run("filefrag", &["-v", "-b4096", path]);
     let rows = output.lines().filter_map(|line| {
@@ -56,7 +56,7 @@ fn crossings_match_the_extents_of_filefrag() {
         .filter(|&first| first > 0)
         .collect();
 
-    // A partition from sector 2048 on, which sysfs tells as the loop device's offset.
+    // The partition begins at sector 2048, which sysfs shows as the loop device's offset.
     let device = Loop::part(Path::new(&image), 2048 * 512, 200_000 * 512);
     run("mke2fs", &["-q", "-t", "ext4", "-b", "4096", device.device()]);
     let mount = Mount::new("ext4", device.device());
@@ -76,7 +76,7 @@ fn crossings_match_the_extents_of_filefrag() {
         (&shown["partition"]["start"], &shown["partition"]["sectors"]),
         (&2048.into(), &200_000.into())
     );
-    assert_eq!(shown["total"]["files"], 21, "twenty and an empty one; links are none: {shown:#}");
+    assert_eq!(shown["total"]["files"], 21, "twenty files and an empty one; links do not count: {shown:#}");
     let (mut extents, mut crossings) = (0, 0);
     for file in shown["files"].as_array().expect("it lists files") {
         let path = file["path"].as_str().expect("it has a path");
@@ -92,7 +92,7 @@ fn crossings_match_the_extents_of_filefrag() {
         extents += expected.len() as u64;
         crossings += expected.iter().map(|extent| extent[2]).sum::<u64>();
     }
-    assert!(crossings > 10, "nothing was asked of it: {shown:#}");
+    assert!(crossings > 10, "too few crossings for a test: {shown:#}");
     assert_eq!(
         (&shown["total"]["extents"], &shown["total"]["crossings"]),
         (&extents.into(), &crossings.into())
@@ -130,7 +130,7 @@ fn file_with_delayed_allocation_is_rejected() {
     run("mke2fs", &["-q", "-t", "ext4", "-b", "4096", device.device()]);
     let mount = Mount::new("ext4", device.device());
     let path = mount.path().join("file");
-    // Written and still open: ext4 has not chosen blocks for it.
+    // The file is written but not synced: ext4 has not allocated its blocks yet.
     let mut file = File::create(&path).expect("it is mounted");
     file.write_all(&[1; 50_000]).expect("there is room");
     let output = headstack(&["layout", "show", &map, text(&path)]);

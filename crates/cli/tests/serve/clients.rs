@@ -1,4 +1,4 @@
-//! The programs that people use on NBD, through a node and an emulated disk.
+//! Common NBD clients on a node with an emulated disk.
 
 use crate::checked::{MIB, image, verify_by_fio};
 use crate::node::Node;
@@ -44,14 +44,14 @@ fn qemu_img_conversion_through_a_node_is_identical() {
     image(&given);
     let uri = node.uri();
     run("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", text(&given), &uri]);
-    // The disk is larger than the file; what is beyond it must be zero to be the same.
+    // The disk is larger than the file. qemu-img compare treats the two as identical only if the rest of the disk is zero.
     run("qemu-img", &["compare", "-f", "raw", "-F", "raw", text(&given), &uri]);
     run("qemu-img", &["convert", "-f", "raw", "-O", "qcow2", &uri, text(&taken)]);
     let mut client = node.client();
     let last = client.bytes() - 512;
     client.write(last, &[1; 512], false).expect("the last block is there");
     let differs = output("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &uri, text(&taken)]);
-    assert_eq!(differs.status.code(), Some(1), "one byte differs: {differs:?}");
+    assert_eq!(differs.status.code(), Some(1), "the last block differs: {differs:?}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn streams_of_many_clients_read_their_own_bytes() {
     node.stop();
 }
 
-/// Streams that a node says it has found.
+/// The number of streams that a node reports.
 fn streams_found(said: &str) -> u32 {
     let line =
         said.lines().find_map(|line| line.trim().strip_prefix("streams ")).expect("it says what it found");
@@ -87,7 +87,7 @@ fn streams_found(said: &str) -> u32 {
     if count == "none" { 0 } else { count.replace(',', "").parse().unwrap_or_else(|_| panic!("{line}")) }
 }
 
-/// What a program does to a node, and the most streams that the node may find in it.
+/// Runs a program on a node, which may find at most `most` streams. `URI` in an argument is the node's.
 fn streams_of(program: &str, arguments: &[&str], most: u32) {
     if !have(&[program]) {
         return;
@@ -105,7 +105,7 @@ fn sequential_clients_at_high_queue_depth_form_few_streams() {
     let folder = folder();
     let given = folder.path().join("given");
     std::fs::write(&given, Noise(9).bytes(32 * MIB)).expect("the folder is writable");
-    // It makes several connections, each with a part of the file of its own.
+    // nbdcopy opens several connections, each of which copies a separate part of the file.
     streams_of("nbdcopy", &["--flush", text(&given), "URI"], 16);
     streams_of("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", text(&given), "URI"], 4);
     let fio = ["--name=s", "--ioengine=nbd", "--uri=URI", "--thread", "--size=32m"];

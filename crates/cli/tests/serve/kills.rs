@@ -1,4 +1,4 @@
-//! Nodes over a file that are killed, or end in an orderly way: what was flushed is there, or all that was acknowledged.
+//! Nodes whose disk is a file. After a kill, all flushed data are in the file; after an orderly end, all acknowledged data are.
 
 use crate::node::Node;
 use crate::noise::Noise;
@@ -9,14 +9,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// A file that is a disk of 64 MiB.
+/// Makes a file that is a disk of 64 MiB. Returns its path.
 fn disk(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("disk");
     fs::File::create(&path).and_then(|file| file.set_len(64 << 20)).expect("the folder is writable");
     path
 }
 
-/// Writes, or verifies, stretches of a mebibyte each by fio, at random, with each block's checksum in it.
+/// Runs fio on stretches of 1 MiB: writes blocks of 4 KiB with a checksum in random order, or verifies them, as `how` says.
 fn fio(uri: &str, folder: &Path, stretches: Range<u64>, how: &str) -> Result<String, String> {
     let path = folder.join("job.fio");
     let global = format!(
@@ -36,14 +36,14 @@ fn fio_data_flushed_before_node_kills_survives() {
     }
 }
 
-/// Writes by fio to a disk of 64 MiB, and kills the node as often in the middle of it; what was flushed before must be there after each.
+/// Writes with fio to a disk of at least 64 MiB and kills the node `kills` times meanwhile. After each kill, fio verifies what it had flushed.
 pub(crate) fn write_through_kills(path: &Path, options: &[&str], kills: u32) {
     let folder = folder();
     let (mut begin, mut noise) = (0, Noise(6));
     for kill in 0..kills {
         let mut node = Node::of_file_with(path, options);
         let (uri, process) = (node.uri(), node.process());
-        // The stretch that the last kill met is not written again.
+        // The stretch that was being written at the last kill is not used next.
         let mut next = begin + 1;
         let mut killer = None;
         // Not `fsync` too: with it fio 3.33 may omit the final flush while an earlier one is in flight.
@@ -65,7 +65,7 @@ pub(crate) fn write_through_kills(path: &Path, options: &[&str], kills: u32) {
         let written = begin + 1..next;
         fio(&node.uri(), folder.path(), written.clone(), "verify_only")
             .unwrap_or_else(|lost| panic!("after kill {kill}, {written:?} were flushed: {lost}"));
-        // The disk has room for 60 stretches, which are written again.
+        // Begins again at the disk's start before the stretches reach its end.
         begin = if next > 45 { 0 } else { next };
     }
 }

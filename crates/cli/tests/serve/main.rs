@@ -1,6 +1,6 @@
-//! The node with real clients, over emulated disks and files: whether what they write comes back, and stays when it is killed.
+//! The node with real clients, on emulated disks and files. Clients must read what they wrote, and flushed data must survive a kill.
 //!
-//! A test that needs what this machine lacks is skipped, and the skip is recorded.
+//! A test whose programs or devices this machine lacks is skipped, and the skip is recorded.
 
 #![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]
 

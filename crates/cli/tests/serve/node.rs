@@ -1,4 +1,4 @@
-//! A node that runs for a test, and ends with it whatever becomes of it.
+//! The process of a node. It ends with the test, even if the test fails.
 
 use crate::nbd::Client;
 use crate::tools::{folder, run, text, wait_for};
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use tempfile::TempDir;
 
-/// A node at work. It ends with this value.
+/// A running node. Dropping this value kills it.
 pub(crate) struct Node {
     child: Child,
     folder: TempDir,
 }
 
 impl Node {
-    /// Starts a node with these options and an address, and waits until it answers.
+    /// Starts a node with these options and a socket, and waits until it answers.
     pub(crate) fn start(options: &[&str]) -> Node {
         Node::attempt(options).unwrap_or_else(|said| panic!("it ended: {said}"))
     }
 
-    /// Starts a node, or takes what one says that ends before it answers.
+    /// Starts a node and waits until it answers. If it ends before that, returns what it printed.
     fn attempt(options: &[&str]) -> Result<Node, String> {
         let folder = folder();
         let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
@@ -41,34 +41,34 @@ impl Node {
         Ok(node)
     }
 
-    /// A node of an emulated disk of which only the contents matter.
+    /// A node with an emulated disk at 1000 times its real speed, for tests in which only the contents matter.
     pub(crate) fn of_quick_disk() -> Node {
         Node::start(&["--emulate", "st2000dm006", "--set", "disk.speed=1000.0"])
     }
 
-    /// A node of a file that is there. The system lets go of what a killed node had open only some moments after the process
-    /// has gone, and until then another does not get it.
+    /// A node whose disk is an existing file. Waits until the file is free: the system closes the files of a killed node some moments after
+    /// its process has ended, and until then another node is refused.
     pub(crate) fn of_file(path: &Path) -> Node {
         Node::of_file_with(path, &[])
     }
 
-    /// As [`Node::of_file`], with more options.
+    /// Like [`Node::of_file`], with additional options.
     pub(crate) fn of_file_with(path: &Path, options: &[&str]) -> Node {
         let options = [&["--disk", text(path)], options].concat();
-        wait_for("the file is let go of", || match Node::attempt(&options) {
+        wait_for("the file is free", || match Node::attempt(&options) {
             Err(said) if said.contains("another program has it") => None,
             started => Some(started.unwrap_or_else(|said| panic!("it ended: {said}"))),
         })
     }
 
-    /// All it printed.
+    /// Everything it has printed.
     pub(crate) fn said(&self) -> String {
         ["out", "err"]
             .map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default())
             .concat()
     }
 
-    /// Its metrics, if it was started with some.
+    /// Its metrics. It must have been started with `--metrics`.
     pub(crate) fn metrics(&self) -> String {
         let address = wait_for("the address is printed", || {
             let said = self.said();
@@ -87,7 +87,7 @@ impl Node {
         self.folder.path().join("socket")
     }
 
-    /// Its first export, as NBD's clients write it.
+    /// The NBD URI of its first export.
     pub(crate) fn uri(&self) -> String {
         format!("nbd+unix:///?socket={}", text(&self.socket()))
     }
@@ -97,12 +97,12 @@ impl Node {
         Client::connect(&self.socket()).unwrap_or_else(|error| panic!("{error}: {}", self.said()))
     }
 
-    /// Its process.
+    /// The id of its process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks it to end in an orderly way, and waits until it has. What it printed.
+    /// Sends SIGTERM, waits until it has ended, which must be with success, and returns everything it printed.
     pub(crate) fn stop(mut self) -> String {
         run("sh", &["-c", &format!("kill -TERM {}", self.process())]);
         let status = self.ended();
@@ -110,7 +110,7 @@ impl Node {
         self.said()
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and returns its exit status.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         wait_for("the node ends", || self.child.try_wait().expect("it is a child of this process"))
     }
@@ -124,7 +124,7 @@ impl Drop for Node {
     }
 }
 
-/// The value of a metric of the only disk.
+/// The value of a metric of the node's only disk.
 pub(crate) fn metric(metrics: &str, name: &str) -> f64 {
     let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
     let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());

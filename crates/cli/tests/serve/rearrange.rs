@@ -1,4 +1,5 @@
-//! Nodes that copy hot blocks together, over a file: through kills, with a file system, and without a trace after the region is dissolved.
+//! Nodes that copy the hot blocks of a file into a reserved region. Data survive kills, a file system stays clean, and after the region is
+//! dissolved the file is the same as without it.
 
 use crate::device::{Loop, Mount};
 use crate::kills::write_through_kills;
@@ -16,10 +17,10 @@ use std::time::Duration;
 
 const BLOCK: u64 = 4096;
 
-/// Blocks that are written again and again, a part of them in each period.
+/// Number of blocks that are written repeatedly.
 const HOT_BLOCKS: u64 = 96;
 
-/// Keys with which blocks are copied each second.
+/// Options with which the node copies hot blocks each second.
 const QUICK: [&str; 6] = [
     "--set",
     "disk.rearrange.period_s=1.0",
@@ -33,7 +34,7 @@ fn headstack(args: &[&str]) -> Result<String, String> {
     attempt(env!("CARGO_BIN_EXE_headstack"), args)
 }
 
-/// A file that is a disk of 65 MiB with a region of 64 blocks.
+/// Makes a file that is a disk of 65 MiB with a region for 64 copies. Returns its path.
 fn disk(folder: &Path) -> PathBuf {
     let path = folder.join("disk");
     fs::File::create(&path).and_then(|file| file.set_len(65 << 20)).expect("the folder is writable");
@@ -45,7 +46,7 @@ fn format(path: &Path, options: &[&str]) -> Result<String, String> {
     headstack(&[&["rearrange", "format", text(path), "--region", "256K", "--block", "4K"], options].concat())
 }
 
-/// The versions of the hot blocks: what was written last, and what was flushed.
+/// The versions of the hot blocks that were written last and that were flushed last.
 #[derive(Default)]
 struct Versions {
     written: BTreeMap<u64, u64>,
@@ -53,14 +54,14 @@ struct Versions {
     last: u64,
 }
 
-/// A block that is full of its number and its version.
+/// The bytes of a block: its number and its version, repeated.
 fn content(block: u64, version: u64) -> Vec<u8> {
     let unit = [block.to_le_bytes(), version.to_le_bytes()].concat();
     unit.repeat(BLOCK as usize / unit.len())
 }
 
 impl Versions {
-    /// The hot blocks lie all over the disk.
+    /// The hot blocks are spread over the disk.
     fn place_of(block: u64) -> u64 {
         block * 149 * BLOCK
     }
@@ -94,7 +95,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Checks that each block has a version that it may have after a kill, and takes that one as written.
+    /// Checks that each block has a version between the flushed and the last written one, and records that version as both.
     fn check(&mut self, client: &mut Client) {
         for (&block, written) in &mut self.written {
             let found = client.read(Versions::place_of(block), BLOCK as u32).expect("the node answers");
@@ -102,7 +103,7 @@ impl Versions {
             let flushed = self.flushed.get(&block).copied().unwrap_or_default();
             assert!((flushed..=*written).contains(&version), "block {block}: {version}, flushed {flushed}");
             if version > 0 {
-                assert!(found == content(block, version), "block {block} is of one write");
+                assert!(found == content(block, version), "block {block} holds the data of several writes");
             }
             *written = version;
         }
@@ -110,7 +111,7 @@ impl Versions {
     }
 }
 
-/// Kills the node as often while hot blocks are written. The disk, and what it holds then.
+/// Writes hot blocks and kills the node `kills` times meanwhile. Checks the blocks after each kill, and returns their versions.
 fn hot_blocks_through_kills(path: &Path, kills: u32) -> Versions {
     let (mut versions, mut noise) = (Versions::default(), Noise(11));
     for _ in 0..kills {
@@ -132,14 +133,14 @@ fn hot_blocks_through_kills(path: &Path, kills: u32) -> Versions {
     versions
 }
 
-/// What `rearrange status` says behind a name.
+/// The text behind a name in the output of `rearrange status`.
 fn status(path: &Path, name: &str) -> String {
     let said = headstack(&["rearrange", "status", text(path)]).unwrap_or_else(|said| panic!("{said}"));
     let line = said.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap_or_else(|| panic!("no {name} in {said}")).trim().to_string()
 }
 
-/// Dissolves the region, and checks that the file is what it would be if no block had ever been copied.
+/// Dissolves the region, and checks that the file is the same as if no block had ever been copied.
 fn check_dissolved(path: &Path, versions: &Versions) {
     headstack(&["rearrange", "dissolve", text(path)]).unwrap_or_else(|said| panic!("{said}"));
     let mut expected = vec![0; 65 << 20];
@@ -188,7 +189,7 @@ fn fio_data_flushed_before_fifty_kills_survives_on_a_disk_with_copies() {
     }
 }
 
-/// Writes each hot block, reads it, and flushes.
+/// Writes the first half of the hot blocks, reads each after its write, and flushes.
 fn write_round(client: &mut Client, version: u64) {
     for block in 0..HOT_BLOCKS / 2 {
         client.write(Versions::place_of(block), &content(block, version), false).expect("it runs");
@@ -225,7 +226,7 @@ fn hot_blocks_of_an_emulated_disk_are_copied_and_read_back() {
         (metric(&metrics, "headstack_copies") > 0.0 && hits > 0.0).then_some(hits)
     });
     assert!(hits <= 1.0, "{hits}");
-    // A period that ends in between may write all copies home.
+    // Copies are dirty after a round, unless a period ends meanwhile and all of them are written home.
     wait_for("writes go to copies", || {
         version += 1;
         write_round(&mut client, version);
@@ -240,11 +241,11 @@ fn hot_blocks_of_an_emulated_disk_are_copied_and_read_back() {
     for block in 0..HOT_BLOCKS / 2 {
         let mut found = vec![0; BLOCK as usize];
         file.read_exact_at(&mut found, Versions::place_of(block)).expect("it is inside");
-        assert!(found == content(block, version), "block {block} is home");
+        assert!(found == content(block, version), "block {block} was not written home");
     }
 }
 
-/// A node's disk as a file.
+/// A node's disk as a file, through nbdfuse.
 struct FileOfDisk {
     child: Child,
     file: PathBuf,
@@ -281,7 +282,7 @@ fn ext4_on_a_disk_with_copies_is_clean_and_stays_on_the_dissolved_disk() {
         let mount = Mount::new("ext4", device.device());
         let copy = mount.path().join(format!("copy{round}"));
         run("cp", &["-r", text(sources), text(&copy)]);
-        // A period ends, so that the blocks of metadata are copied.
+        // A period ends meanwhile, so that the node copies blocks of metadata.
         thread::sleep(Duration::from_millis(1200));
         run("cp", &["-r", text(sources), text(&mount.path().join(format!("again{round}")))]);
         mount.unmount();
@@ -298,7 +299,7 @@ fn ext4_on_a_disk_with_copies_is_clean_and_stays_on_the_dissolved_disk() {
     mount.unmount();
 }
 
-/// What a command says that must fail, while the disk's bytes stay as they are.
+/// Runs a command that must fail and must not change the disk. Returns its error message.
 fn refused(path: &Path, args: &[&str]) -> String {
     let before = fs::read(path).expect("it is a file");
     let ended = output(env!("CARGO_BIN_EXE_headstack"), args);
@@ -355,7 +356,7 @@ fn region_over_data_or_beyond_the_disk_is_refused() {
         run("mkfs.ext4", &["-q", "-F", text(&path)]);
         let said = refused(&path, &[&format[..], &["1M"]].concat());
         assert!(said.contains("it holds a file system or the like (ext4)"), "{said}");
-        // A file system that ends before the region may stay.
+        // A file system that ends before the region is accepted.
         run("mkfs.ext4", &["-q", "-F", text(&path), "8M"]);
         fs::OpenOptions::new()
             .write(true)

@@ -1,11 +1,11 @@
-//! What a node says of a disk that is slow.
+//! The metrics of a node whose disk is slow.
 
 use crate::node::{Node, metric};
 use crate::tools::{folder, text, wait_for};
 use std::fs;
 
-/// Each access loses 300 ms, so that each command is 200 ms later than one of a sound disk. An alarm needs busy time of half a minute; the
-/// tests of the detector itself have it.
+/// Each access loses 300 ms, so that each command takes about 200 ms longer than the slowest command of a sound disk may take. An alarm is
+/// not awaited: it needs half a minute of busy time, and the detector's own tests cover it.
 #[test]
 fn late_commands_of_a_slow_disk_are_counted() {
     let folder = folder();

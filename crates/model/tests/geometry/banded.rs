@@ -1,4 +1,4 @@
-//! Seek-first layouts with densities of their own for every surface.
+//! Seek-first layouts, in which every surface has a separate density.
 
 use crate::laws::{self, Block};
 use headstack_model::spec::{BandZone, GeometrySpec, Layout, Sparing};
@@ -42,7 +42,7 @@ fn walk(spec: &GeometrySpec, zone: &BandZone) -> Vec<(u32, u32, f64)> {
     tracks
 }
 
-/// All blocks of a disk, or nothing where the spec does not fit together.
+/// All blocks of a disk, or none if the spec is inconsistent.
 fn lay_out(spec: &GeometrySpec) -> Option<Vec<Block>> {
     let mut blocks = Vec::new();
     for (number, zone) in spec.band_zones.iter().enumerate() {
@@ -119,7 +119,7 @@ prop_compose! {
             zone.first_cylinder = next + skipped;
             zone.last_cylinder = zone.first_cylinder + cylinders - 1;
             next = zone.last_cylinder + 1;
-            // A few places too many, so that slips beyond the zone come up.
+            // The range is slightly too large, so that some slips are beyond the zone.
             let most = (cylinders * heads) as usize * 5;
             let slips: BTreeSet<u64> = slips.iter().map(|slip| slip.index(most) as u64).collect();
             zone.slips = slips.into_iter().collect();

@@ -1,10 +1,10 @@
-//! The shipped drives: what a sequential read meets at the end of each track.
+//! The shipped drives: the angle between the end of each track and the start of the next.
 
 use crate::laws::apart;
 use headstack_model::spec::{GeometrySpec, Layout, Sparing, Zone};
 use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Place, drives};
 
-/// Slips that push the angle of a track which `slips_before` would not push: those of the region that ends here.
+/// Number of slips, in the region that ends here, that shift the angle of a track beyond the shift by `slips_before`.
 fn pushed(spec: &GeometrySpec, zone: &Zone, last: &Place, first: &Place) -> usize {
     let cylinder = u64::from(zone.sectors_per_track) * u64::from(spec.heads);
     let start = |place: &Place| {
@@ -18,7 +18,7 @@ fn pushed(spec: &GeometrySpec, zone: &Zone, last: &Place, first: &Place) -> usiz
     zone.slips.iter().filter(|slip| (start(last)..start(first)).contains(*slip)).count()
 }
 
-/// Number of a track in the LBN order of its zone.
+/// Index of a track in the LBN order of its zone.
 fn order(spec: &GeometrySpec, zone: &Zone, place: &Place) -> u32 {
     let row = place.cylinder - zone.first_cylinder;
     let reversed = match spec.layout {
@@ -50,7 +50,7 @@ fn walk(drive: &DriveSpec) -> usize {
         let spt = zone.sectors_per_track;
         let cylinders = f64::from(first.cylinder - last.cylinder);
         let tracks = f64::from(order(&drive.geometry, zone, &first) - order(&drive.geometry, zone, &last));
-        // Only where tracks are slipped may one be passed over.
+        // Only with track slipping may the next block be more than one track further.
         assert!(
             tracks == 1.0 || drive.geometry.sparing == Sparing::TracksPerZone,
             "{} at {next}",

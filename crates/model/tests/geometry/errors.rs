@@ -1,4 +1,4 @@
-//! Layouts that do not fit together: the error names the line, the key and what is wrong.
+//! Inconsistent layouts: the error names the line, the key and what is wrong.
 
 use headstack_model::DriveSpec;
 

@@ -1,4 +1,4 @@
-//! Layouts extracted from real drives, compared with the grammar expanded track by track.
+//! The layout `extents`, which can be extracted from real drives, compared with an expansion of its grammar track by track.
 
 use crate::laws::{self, Block};
 use headstack_model::spec::{
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeSet;
 
-/// One track, or part of one, with its blocks.
+/// A track, or a part of a track, with its blocks.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     cylinder: i64,
@@ -36,7 +36,7 @@ fn expand(extents: &Extents, group: usize, cylinder: i64, angle: f64, into: &mut
     }
 }
 
-/// Every sector with data of the disk, slipped or not.
+/// Every sector of the disk that can hold data, including slipped ones.
 fn places(extents: &Extents) -> Vec<Block> {
     let mut parts = Vec::new();
     expand(extents, extents.groups.len() - 1, 0, 0.0, &mut parts);
@@ -56,7 +56,7 @@ fn places(extents: &Extents) -> Vec<Block> {
     parts.iter().enumerate().flat_map(of_part).collect()
 }
 
-/// The blocks without slipped places, remapped.
+/// The blocks of the disk: all sectors without the slipped ones, with remaps applied.
 fn lay_out(extents: &Extents) -> Vec<Block> {
     let places = places(extents);
     let slipped = |place: usize| {
@@ -79,7 +79,7 @@ fn lay_out(extents: &Extents) -> Vec<Block> {
     blocks
 }
 
-/// Tracks of one band, as any drive might have them: each surface in one part or two, in any order and direction.
+/// The tracks of a random band: each surface has one part or two, in any order and direction.
 #[derive(Clone, Debug)]
 struct Band {
     tracks: u32,
@@ -114,7 +114,7 @@ prop_compose! {
     }
 }
 
-/// A band's group, its kinds of track added to `kinds`.
+/// The group of a band. Adds its kinds of tracks to `kinds`.
 fn band_group(band: &Band, kinds: &mut Vec<TrackKind>) -> Vec<ExtentRun> {
     let mut runs = Vec::new();
     for surface in &band.surfaces {
@@ -129,7 +129,7 @@ fn band_group(band: &Band, kinds: &mut Vec<TrackKind>) -> Vec<ExtentRun> {
             }
             kinds.push(TrackKind { first_sector, sectors, sectors_per_track: spt });
             let step = if outward { -1 } else { 1 };
-            // Both parts of a track turn with it: the angle of a track follows its cylinder.
+            // Both parts of a track are at the track's angle, which depends on its cylinder.
             let start = if outward { f64::from(band.tracks - 1) * surface.angle_step } else { 0.0 };
             runs.push(ExtentRun {
                 of: Repeated::Track { head: surface.head, kind: kinds.len() as u32 - 1 },
@@ -151,7 +151,7 @@ fn band_group(band: &Band, kinds: &mut Vec<TrackKind>) -> Vec<ExtentRun> {
     shuffled
 }
 
-/// How a band's group is put on the disk: directly or by a group between, how often, and in which direction.
+/// How the disk uses a band's group: directly or through nested groups, how many times, and in which direction.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     nested: u32,
@@ -228,7 +228,7 @@ fn assemble(bands: &[(Band, Use)], defects: &Defects) -> (Extents, u32) {
         disk.push(repeat(child, place.times, width, cylinder));
         cylinder += width * place.times as i32;
     }
-    // Where every surface came out empty, any track will do.
+    // If no surface has a track, the disk gets an arbitrary one.
     if disk.is_empty() {
         extents.tracks.push(TrackKind { first_sector: 0, sectors: 3, sectors_per_track: 4 });
         disk.push(ExtentRun {
@@ -246,7 +246,7 @@ fn assemble(bands: &[(Band, Use)], defects: &Defects) -> (Extents, u32) {
     (extents, cylinder as u32)
 }
 
-/// Slips that leave a block, and remaps of blocks to sectors that are free.
+/// Adds slips, which leave at least one block, and remaps of blocks to free sectors.
 fn add_defects(extents: &mut Extents, (slips, remaps): &Defects) {
     let places = places(extents);
     let slipped: BTreeSet<u64> = slips

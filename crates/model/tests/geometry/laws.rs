@@ -1,10 +1,10 @@
-//! What every layout must keep, checked block by block against a list of all blocks.
+//! Properties of every layout, checked block by block against a list of all blocks.
 
 use headstack_model::{Angle, DriveSpec, Geometry, Lbn};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a reference puts a block.
+/// The place of a block according to a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Block {
     pub(crate) cylinder: u32,
@@ -13,14 +13,14 @@ pub(crate) struct Block {
     pub(crate) sectors_per_track: u32,
     /// Angle in turns.
     pub(crate) angle: f64,
-    /// Cylinder and head of its track: of the one it would be on, if it was remapped without the rest of the track.
+    /// Cylinder and head of its track; if the block was remapped without the rest of the track, those of its original track.
     pub(crate) track: (u32, u32),
-    /// Number of the track on which the block lies, or lay before it was remapped.
+    /// Number of the track on which the block is or, if it was remapped, of its original track.
     pub(crate) home_track: u64,
     pub(crate) remapped: bool,
 }
 
-/// A drive of no particular kind, for its geometry to be replaced.
+/// An arbitrary drive whose geometry the tests replace.
 pub(crate) fn any_drive() -> DriveSpec {
     let text = r#"
         name = "any"
@@ -78,7 +78,7 @@ fn places(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Extents tile the disk in order; each is as long as the run of neighbours in it, and the same for all its blocks.
+/// Extents tile the disk in order. Each is as long as possible, and the same for all of its blocks.
 fn extents(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
     let mut next = 0;
     while next < blocks.len() {
@@ -103,7 +103,7 @@ fn extents(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
             prop_assert!(apart(step, width) <= 1, "sector {} of {:?}", lbn - next, extent);
             prop_assert!(step == width || step == width + Angle(1), "no sector starts early");
         }
-        // A remapped sector is a run of one, even where its spare happens to be the sector next to the run.
+        // A remapped sector is an extent of one block, even if its spare is adjacent to another extent.
         if end < blocks.len() && follows(&blocks[end - 1], &blocks[end]) {
             prop_assert!(
                 blocks[end - 1].remapped || blocks[end].remapped,
@@ -147,7 +147,7 @@ fn tracks(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each block is found at its place, and nothing anywhere else.
+/// Each block is found at its place, and no block is found at any other place.
 fn inverse(geometry: &Geometry, blocks: &[Block], cylinders: u32, heads: u32) -> Result<(), TestCaseError> {
     let mut stored = BTreeMap::new();
     let mut longest = 0;

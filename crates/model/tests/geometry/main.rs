@@ -1,4 +1,4 @@
-//! The geometry against disks laid out sector by sector, for every layout and sparing.
+//! The geometry compared with disks that are laid out sector by sector, for every layout and kind of sparing.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 

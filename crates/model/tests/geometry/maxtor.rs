@@ -1,6 +1,6 @@
-//! The Maxtor Atlas 10K V with the layout that was read off it: 586 million blocks on 644,096 tracks.
+//! The Maxtor Atlas 10K V, with the layout that was extracted from the drive: 586 million blocks on 644,096 tracks.
 //!
-//! The file's own entries are evaluated as their format says, and must agree with the geometry built from [`Extents`].
+//! The entries of the original file are evaluated by the rules of their format. They must agree with the geometry built from [`Extents`].
 //!
 //! [`Extents`]: headstack_model::spec::Extents
 
@@ -13,11 +13,11 @@ use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Place};
 struct Entry {
     numbers: [f64; 8],
     child: usize,
-    /// Of a track.
+    /// The head; only in an entry for a track.
     head: Option<u32>,
 }
 
-/// The numbers and words of a list in the file, without its commas; inner brackets stay.
+/// The numbers and words of a list in the file, without commas but with inner brackets.
 fn list<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let start = text.find(&format!("{name} = [")).unwrap_or_else(|| panic!("{name} is in the file"));
     let body = &text[start + name.len() + 3..];
@@ -85,7 +85,7 @@ fn extents(nodes: &[Vec<Entry>], tracks: Vec<TrackKind>, slips: Vec<(u64, u64)>)
     Extents { tracks, groups, slips, remaps: Vec::new() }
 }
 
-/// The place of a block, by the file's entries: the way down from the last node, entry by entry.
+/// The place of a block by the file's entries, found by descending from the last node.
 fn evaluate(nodes: &[Vec<Entry>], kinds: &[TrackKind], slips: &[(u64, u64)], lbn: u64) -> (Place, u32) {
     let mut place = lbn;
     for (first, count) in slips {

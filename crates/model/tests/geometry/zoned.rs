@@ -1,4 +1,4 @@
-//! Cylinder and serpentine layouts with every sparing.
+//! Cylinder and serpentine layouts, with every kind of sparing.
 
 use crate::laws::{self, Block};
 use headstack_model::spec::{GeometrySpec, Layout, Sparing, Zone};
@@ -18,7 +18,7 @@ const SPARINGS: [Sparing; 8] = [
     Sparing::EndOfDisk,
 ];
 
-/// Places of a zone that hold its blocks, in LBN order: every place is looked at, region by region.
+/// The places of a zone that hold its blocks, in LBN order. Checks every place, region by region.
 fn data_places(spec: &GeometrySpec, zone: &Zone) -> Option<Vec<u64>> {
     let track = u64::from(zone.sectors_per_track);
     let cylinder = track * u64::from(spec.heads);
@@ -62,7 +62,7 @@ fn data_places(spec: &GeometrySpec, zone: &Zone) -> Option<Vec<u64>> {
     (gap < data.len()).then(|| data[gap..].to_vec())
 }
 
-/// The block at a place of a zone. Angles follow from the meaning of the parameters, added up in turns.
+/// The block at a place of a zone. Its angle is the sum, in turns, of what the parameters mean.
 fn block(spec: &GeometrySpec, zone: &Zone, place: u64, home: u64) -> Block {
     let spt = u64::from(zone.sectors_per_track);
     let heads = u64::from(spec.heads);
@@ -103,7 +103,7 @@ fn block(spec: &GeometrySpec, zone: &Zone, place: u64, home: u64) -> Block {
     }
 }
 
-/// All blocks of a disk, or nothing where the spec does not fit together.
+/// All blocks of a disk, or none if the spec is inconsistent.
 fn lay_out(spec: &GeometrySpec) -> Option<Vec<Block>> {
     let mut blocks = Vec::new();
     for zone in &spec.zones {
@@ -130,7 +130,7 @@ fn lay_out(spec: &GeometrySpec) -> Option<Vec<Block>> {
     Some(blocks)
 }
 
-/// A zone before its neighbours are known: cylinders skipped before it, its own, and picks of slips and remaps.
+/// A zone before its position is known: the number of cylinders skipped before it, its number of cylinders, and random slips and remaps.
 #[derive(Clone, Debug)]
 struct Draft {
     skipped: u32,
@@ -149,7 +149,7 @@ prop_compose! {
         skews in (-1.0..1.0f64, -1.0..1.0f64),
         whole in any::<bool>(),
         front_gap_sectors in prop_oneof![3 => Just(0u32), 1 => 0u32..20],
-        // More spares than a cylinder has sectors leave an incomplete range with more room than a full one.
+        // If there are more spares than a cylinder has sectors, an incomplete region can hold more blocks than a full one.
         spares in prop_oneof![4 => 0u32..4, 1 => 4u32..24],
         slips in prop::collection::vec(any::<Index>(), 0..6),
         remaps in prop::collection::vec((any::<Index>(), any::<Index>()), 0..4),
@@ -203,7 +203,7 @@ prop_compose! {
     }
 }
 
-/// Puts a drafted zone behind those of `spec`, and its defects on places that are there.
+/// Places a drafted zone behind those of `spec`, and its defects on existing places.
 fn finish(spec: &GeometrySpec, draft: Draft) -> Zone {
     let mut zone = draft.zone;
     zone.first_cylinder = spec.cylinders + draft.skipped;
@@ -216,7 +216,7 @@ fn finish(spec: &GeometrySpec, draft: Draft) -> Zone {
     }
     let slips: BTreeSet<u64> = draft.slips.iter().map(|slip| slip.index(places) as u64).collect();
     zone.slips = slips.into_iter().collect();
-    // Most spares picked at random hold data, which is an error: pick among the free places.
+    // Remap only to free places: most random places hold data, which would be an error.
     let unit = if by_track { u64::from(zone.sectors_per_track) } else { 1 };
     let homes: BTreeSet<u64> =
         data_places(spec, &zone).unwrap_or_default().iter().map(|place| place / unit).collect();
@@ -230,7 +230,7 @@ fn finish(spec: &GeometrySpec, draft: Draft) -> Zone {
     zone
 }
 
-/// The drive with a geometry and all the capacity it has, and that capacity's blocks.
+/// A drive with this geometry and its full capacity, and all of its blocks.
 fn drive(spec: &GeometrySpec) -> Option<(DriveSpec, Vec<Block>)> {
     let blocks = lay_out(spec)?;
     let capacity_sectors = blocks.len() as u64;

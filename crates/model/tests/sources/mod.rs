@@ -1,10 +1,9 @@
-//! The rule about sources: a comment at each number of a drive file names the source of the number.
+//! The rule that each number of a drive file has a comment which names its source.
 
-/// Lines of a drive file that hold a number without a source, or name a source that is not listed.
+/// The lines of a drive file that have a number without a source, or with a source that is not listed.
 ///
-/// A source is the first word of a comment: behind the number, on the line that opens the array around it, on the heading of
-/// the table around it, or on lines of their own right above one of these. It must be a key of `[sources]`, or `derived`
-/// or `assumption`.
+/// A source is the first word of a comment. The comment is behind the number, on the line that opens the number's array, on the heading of
+/// its table, or on separate lines directly above one of these. The source must be a key of `[sources]`, `derived` or `assumption`.
 pub(crate) fn unsourced(text: &str) -> Vec<String> {
     let mut sources = source_keys(text);
     sources.extend(["derived", "assumption"]);
@@ -19,7 +18,7 @@ pub(crate) fn unsourced(text: &str) -> Vec<String> {
         let (code, comment) = split_comment(line);
         let code = code.trim();
         if code.is_empty() {
-            // The first line of a comment names the source; the next ones may say more about it.
+            // The first line of a comment names the source. The next lines may give details.
             above = comment.map(|comment| above.unwrap_or(false) || names_source(comment));
             continue;
         }
@@ -63,7 +62,7 @@ fn split_comment(line: &str) -> (&str, Option<&str>) {
     (line, None)
 }
 
-/// Whether a value, its strings left out, holds a number.
+/// Whether a value has a number outside of its strings.
 fn numeric(value: &str) -> bool {
     let plain: String = value.split('"').step_by(2).collect();
     plain

@@ -1,6 +1,6 @@
-//! TOML files with one error each, made key by key, and what the error message must contain: one line, with the key and its line.
+//! Makes TOML files that have one error each, for each key in turn. The error message must be one line with the key and its line.
 //!
-//! Drive files and rigs are both spoilt so.
+//! The tests of drive files and of rigs use it.
 
 use headstack_model::SpecError;
 use std::ops::Range;
@@ -9,16 +9,16 @@ use toml::de::{DeTable, DeValue};
 /// A key of a file and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    /// `geometry.zones[0].spares`.
+    /// For example `geometry.zones[0].spares`.
     pub(crate) path: String,
-    /// `spares`.
+    /// For example `spares`.
     pub(crate) name: String,
     pub(crate) key: Range<usize>,
     pub(crate) value: Range<usize>,
-    /// The numbers in the value: itself, or the first and the last of an array.
+    /// The numbers in the value: the value itself, or the first and the last number of an array.
     pub(crate) numbers: Vec<Range<usize>>,
     pub(crate) kind: Kind,
-    /// Where the table begins that it stands in.
+    /// Start of the table that has the key.
     pub(crate) table: usize,
 }
 
@@ -69,7 +69,7 @@ fn walk(text: &str, table: &DeTable<'_>, prefix: &str, begins: usize, found: &mu
         match value.get_ref() {
             DeValue::Table(table) => walk(text, table, &path, key.span().start, found),
             DeValue::Array(items) => {
-                // The first, the second and the last stand for all, but where each has a heading.
+                // Tests only the first, the second and the last table of an array, unless each has a heading.
                 for (index, item) in items.iter().enumerate() {
                     let headed = is_heading(text, item.span().start);
                     let judged = headed || index < 2 || index + 1 == items.len();
@@ -83,7 +83,7 @@ fn walk(text: &str, table: &DeTable<'_>, prefix: &str, begins: usize, found: &mu
     }
 }
 
-/// Whether a key stands in the heading of a table.
+/// Whether a key is in the heading of a table.
 fn is_heading(text: &str, key: usize) -> bool {
     let line = text[..key].rfind('\n').map_or(0, |at| at + 1);
     text[line..].starts_with('[')
@@ -106,17 +106,17 @@ pub(crate) fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
 }
 
 impl Leaf {
-    /// The lines on which it stands.
+    /// The lines of the key and its value.
     pub(crate) fn lines(&self, text: &str) -> Range<usize> {
         line_of(text, self.key.start)..line_of(text, self.value.end) + 1
     }
 
-    /// The file with this in place of its value.
+    /// The file with `wrong` instead of its value.
     pub(crate) fn set(&self, file: &str, text: &str, wrong: &str) -> Spoilt {
         self.set_part(file, text, self.value.clone(), wrong)
     }
 
-    /// The file with this in place of a part of its value.
+    /// The file with `wrong` instead of a part of its value.
     fn set_part(&self, file: &str, text: &str, part: Range<usize>, wrong: &str) -> Spoilt {
         Spoilt {
             text: replaced(text, part, wrong),
@@ -126,7 +126,7 @@ impl Leaf {
         }
     }
 
-    /// The file with another name in place of its key, which must lead to the right one.
+    /// The file with `wrong` instead of its key. The error must suggest the right key.
     pub(crate) fn renamed(&self, file: &str, text: &str, wrong: &str) -> Spoilt {
         let line = line_of(text, self.key.start);
         Spoilt {
@@ -137,12 +137,12 @@ impl Leaf {
         }
     }
 
-    /// The file without it: the table that lacks it must be named, and the key.
+    /// The file without the key. The error must name the key and the table that lacks it.
     pub(crate) fn left_out(&self, file: &str, text: &str) -> Spoilt {
         let rest = &text[self.value.end..];
         let comma = rest.trim_start().starts_with(',');
         let end = self.value.end + if comma { rest.find(',').map_or(0, |at| at + 1) } else { 0 };
-        // Of a dotted key all parts go.
+        // All parts of a dotted key are removed.
         let dotted = |c: char| c == '.' || c == '_' || c.is_ascii_alphanumeric();
         let start = text[..self.key.start].trim_end_matches(dotted).len();
         Spoilt {
@@ -154,20 +154,20 @@ impl Leaf {
     }
 }
 
-/// A file with one thing wrong.
+/// A file with one error.
 pub(crate) struct Spoilt {
     pub(crate) text: String,
     /// What is wrong, for the message of a failed test.
     pub(crate) what: String,
-    /// The lines one of which must be named.
+    /// The message must name one of these lines.
     pub(crate) lines: Range<usize>,
-    /// What the error must hold.
+    /// Text that the message must contain.
     pub(crate) names: String,
 }
 
 impl Spoilt {
-    /// What is wrong with how the file was taken: it must be refused in one line, at one of the lines, with what must be
-    /// named.
+    /// Checks that the file was refused with a message of one line that names one of the lines and contains `names`. Returns the violation, if
+    /// any.
     pub(crate) fn complaint<T>(&self, read: Result<T, SpecError>) -> Option<String> {
         let Spoilt { what, lines, names, .. } = self;
         let Err(error) = read else { return Some(format!("{what}: taken")) };
@@ -181,7 +181,7 @@ impl Spoilt {
         assert_eq!(self.complaint(read), None);
     }
 
-    /// A missing key with a default may be reported by the key that depends on it; then that one is named.
+    /// A missing key may have a default. Otherwise the error names the key, or one that depends on it.
     #[track_caller]
     pub(crate) fn may_be_missed<T>(&self, read: Result<T, SpecError>) {
         let Err(error) = read else { return };
@@ -192,21 +192,21 @@ impl Spoilt {
     }
 }
 
-/// Whether an error is one line and begins with its place.
+/// Whether an error's message is one line that begins with the file and the line.
 pub(crate) fn is_one_line(error: &SpecError) -> bool {
     let shown = error.to_string();
     let placed = error.line > 0 && shown.starts_with(&format!("x.toml:{}: ", error.line));
     placed && !shown.contains('\n') && shown.len() < 1000
 }
 
-/// All files are refused, however they are spoilt.
+/// Asserts that all files with an error are refused.
 #[track_caller]
 pub(crate) fn all_refused<T>(spoilt: &[Spoilt], mut read: impl FnMut(&str) -> Result<T, SpecError>) {
     let complaints: Vec<String> = spoilt.iter().filter_map(|one| one.complaint(read(&one.text))).collect();
     assert!(!spoilt.is_empty() && complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Each value of another type.
+/// A file for each value, which has another type.
 pub(crate) fn other_types(file: &str, text: &str) -> Vec<Spoilt> {
     let mut found = Vec::new();
     for leaf in leaves(text) {
@@ -215,7 +215,7 @@ pub(crate) fn other_types(file: &str, text: &str) -> Vec<Spoilt> {
             Kind::Text => &["7", "true", "[]"],
             Kind::Flag => &["1", "\"yes\""],
             Kind::Array => &["true", "\"some\"", "[true]"],
-            // The heading of a table is no value that can be replaced.
+            // The heading of a table has no value that could be replaced.
             Kind::Table => continue,
         };
         found.extend(wrongs.iter().map(|wrong| leaf.set(file, text, wrong)));
@@ -223,11 +223,11 @@ pub(crate) fn other_types(file: &str, text: &str) -> Vec<Spoilt> {
     found
 }
 
-/// Each number below zero, but for the keys `signed`.
+/// A file for each number, which is negative, except the numbers of the keys `signed`.
 pub(crate) fn negative(file: &str, text: &str, signed: &[&str]) -> Vec<Spoilt> {
     let mut found = Vec::new();
     for leaf in leaves(text).iter().filter(|leaf| !signed.contains(&leaf.name.as_str())) {
-        // What is in a table is judged by its own key.
+        // Numbers in inline tables are tested with their own keys.
         let holds_tables = leaf.kind == Kind::Array && text[leaf.value.clone()].contains('{');
         let numbers = leaf.numbers.iter().filter(|_| !holds_tables);
         found.extend(numbers.map(|number| leaf.set_part(file, text, number.clone(), "-3")));
@@ -235,14 +235,14 @@ pub(crate) fn negative(file: &str, text: &str, signed: &[&str]) -> Vec<Spoilt> {
     found
 }
 
-/// Each number none, or far beyond what is.
+/// Files for each number, which is NaN, infinite or far too large.
 pub(crate) fn beyond_numbers(file: &str, text: &str) -> Vec<Spoilt> {
     let wrongs = ["nan", "inf", "1e300", "99999999999999999"];
     let numbers = leaves(text).into_iter().filter(|leaf| leaf.kind == Kind::Number);
     numbers.flat_map(|leaf| wrongs.map(|wrong| leaf.set(file, text, wrong))).collect()
 }
 
-/// Each key with a letter twice, a letter lost, an underscore lost.
+/// Files for each key, which has a doubled letter, lacks a letter or lacks an underscore.
 pub(crate) fn misspelt(file: &str, text: &str) -> Vec<Spoilt> {
     let mut found = Vec::new();
     for leaf in leaves(text) {
@@ -262,7 +262,7 @@ pub(crate) fn misspelt(file: &str, text: &str) -> Vec<Spoilt> {
     found
 }
 
-/// Each number no number of TOML.
+/// Files for each number, which is not a valid number in TOML.
 pub(crate) fn no_toml(file: &str, text: &str) -> Vec<Spoilt> {
     let numbers = leaves(text).into_iter().filter(|leaf| leaf.kind == Kind::Number);
     let spoilt = numbers.flat_map(|leaf| ["1.2.3", "0x", "12 34"].map(|wrong| leaf.set(file, text, wrong)));

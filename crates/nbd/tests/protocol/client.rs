@@ -1,4 +1,4 @@
-//! A client of the protocol, written from its text alone: it shares no code with the server.
+//! A client that is written from the protocol's text alone. It shares no code with the server.
 
 use headstack_model::Instant;
 use headstack_nbd::{Export, Exports, Handshake, Limits, Request, Session, Wire};
@@ -27,7 +27,7 @@ pub(crate) const DF: u16 = 4;
 pub(crate) const REQ_ONE: u16 = 8;
 pub(crate) const FAST_ZERO: u16 = 16;
 
-/// A message, field by field.
+/// A message that is built field by field.
 #[derive(Default)]
 pub(crate) struct Message(pub(crate) Vec<u8>);
 
@@ -50,7 +50,7 @@ impl Message {
         self
     }
 
-    /// Length and text.
+    /// Appends the text's length and the text.
     pub(crate) fn string(self, text: &str) -> Message {
         self.u32(text.len() as u32).bytes(text.as_bytes())
     }
@@ -68,13 +68,13 @@ pub(crate) fn client_flags(flags: u32) -> Vec<u8> {
     Message::default().u32(flags).0
 }
 
-/// GO (7) or INFO (6).
+/// The option GO (7) or INFO (6).
 pub(crate) fn choose(number: u32, name: &str, items: &[u16]) -> Vec<u8> {
     let data = Message::default().string(name).u16(items.len() as u16);
     option(number, &items.iter().fold(data, |data, item| data.u16(*item)).0)
 }
 
-/// LIST_META_CONTEXT (9) or SET_META_CONTEXT (10).
+/// The option LIST_META_CONTEXT (9) or SET_META_CONTEXT (10).
 pub(crate) fn contexts(number: u32, name: &str, queries: &[&str]) -> Vec<u8> {
     let data = Message::default().string(name).u32(queries.len() as u32);
     option(number, &queries.iter().fold(data, |data, query| data.string(query)).0)
@@ -110,7 +110,7 @@ fn cut<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
 /// A reply to an option: its option, kind and data.
 pub(crate) type OptionReply = (u32, u32, Vec<u8>);
 
-/// Takes replies to options apart, of which there must be nothing else.
+/// Parses replies to options. The bytes must contain nothing else.
 pub(crate) fn option_replies(mut bytes: &[u8]) -> Vec<OptionReply> {
     let mut replies = Vec::new();
     while !bytes.is_empty() {
@@ -122,17 +122,17 @@ pub(crate) fn option_replies(mut bytes: &[u8]) -> Vec<OptionReply> {
     replies
 }
 
-/// What came of a request: its error, and the payload of a reply without one.
+/// The reply to a request: its error, and the payload if there is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) cookie: u64,
     pub(crate) error: u32,
-    /// The kind of chunk, where there is one.
+    /// The type of the chunk; none in a simple reply.
     pub(crate) kind: Option<u16>,
     pub(crate) payload: Vec<u8>,
 }
 
-/// Takes replies apart. `length_of` tells how much a read asked for, which a simple reply does not.
+/// Parses replies. `length_of` returns the length of a read by its cookie, because a simple reply does not have it.
 pub(crate) fn replies(mut bytes: &[u8], length_of: impl Fn(u64) -> usize) -> Vec<Reply> {
     let mut replies = Vec::new();
     while !bytes.is_empty() {
@@ -175,12 +175,12 @@ pub(crate) fn exports() -> Exports {
     Exports::new(vec![disk, tape]).expect("these can be exported")
 }
 
-/// Limits small enough to be met.
+/// Limits that are small enough for tests to reach them.
 pub(crate) fn limits() -> Limits {
     Limits { option_bytes: 8192, options: 32, queries: 4, payload_bytes: 1 << 20, ..Limits::default() }
 }
 
-/// Passes bytes to a machine while it wants input, at most `most` at a time; returns how many it took.
+/// Passes bytes to a state machine while it wants input, at most `most` at a time. Returns the number of bytes that it took.
 pub(crate) fn put(wire: &mut impl Wire, now: Instant, bytes: &[u8], most: usize) -> usize {
     let mut taken = 0;
     while taken < bytes.len() && wire.wants_input() {
@@ -197,7 +197,7 @@ pub(crate) fn put(wire: &mut impl Wire, now: Instant, bytes: &[u8], most: usize)
     taken
 }
 
-/// Takes all that is to be sent.
+/// Takes all output of a state machine.
 pub(crate) fn get(wire: &mut impl Wire, now: Instant) -> Vec<u8> {
     let mut output = Vec::new();
     while !wire.output().is_empty() {
@@ -208,7 +208,7 @@ pub(crate) fn get(wire: &mut impl Wire, now: Instant) -> Vec<u8> {
     output
 }
 
-/// A handshake whose greeting was read and whose client set these flags.
+/// A handshake after the greeting, with these client flags.
 pub(crate) fn greeted(flags: u32) -> Handshake {
     let mut handshake = Handshake::new(exports(), limits(), Instant::ZERO);
     assert_eq!(get(&mut handshake, Instant::ZERO), greeting());
@@ -216,7 +216,7 @@ pub(crate) fn greeted(flags: u32) -> Handshake {
     handshake
 }
 
-/// Says something to a handshake and hears what it answers.
+/// Passes bytes to a handshake and returns its output.
 pub(crate) fn hear(handshake: &mut Handshake, bytes: &[u8]) -> Vec<u8> {
     put(handshake, Instant::ZERO, bytes, usize::MAX);
     get(handshake, Instant::ZERO)
@@ -239,7 +239,7 @@ pub(crate) fn session_with(name: &str, structured: bool, limits: Limits) -> Sess
     handshake.into_session(Instant::ZERO).expect("the export is there")
 }
 
-/// Says something to a session, and takes the requests that come of it.
+/// Passes bytes to a session and returns the requests that it passes on.
 pub(crate) fn ask(session: &mut Session, now: Instant, bytes: &[u8]) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut rest = bytes;

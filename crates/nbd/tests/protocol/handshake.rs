@@ -1,4 +1,4 @@
-//! Options, one by one: exact bytes in, exact bytes out.
+//! The handshake's options one at a time, with exact input and output bytes.
 
 use headstack_model::Instant;
 use headstack_nbd::{Breach, Ending, Handshake, Limits, Wire};
@@ -11,9 +11,9 @@ const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
 const TOO_BIG: u32 = 0x8000_0009;
 
-/// Flags of `disk`: all but read-only, DF and resizing.
+/// Transmission flags of `disk`: all but read-only, DF and resize.
 const DISK_FLAGS: u16 = 0b1101_0111_1101;
-/// Flags of `tape`: read-only.
+/// Transmission flags of `tape`: read-only.
 const TAPE_FLAGS: u16 = 0b11;
 const WITH_DF: u16 = 1 << 7;
 
@@ -131,7 +131,7 @@ fn abort_is_acknowledged_before_the_end() {
 #[test]
 fn unsupported_option_is_rejected_and_skipped() {
     let mut handshake = greeted(0b11);
-    // TLS, the withdrawn peek, extended headers, and an unknown option with more data than are kept.
+    // STARTTLS, the withdrawn PEEK_EXPORT, EXTENDED_HEADERS, and two unknown options.
     for number in [5, 4, 11, 0, 0xffff_ffff] {
         assert_eq!(hear(&mut handshake, &option(number, b"data")), option_reply(number, UNSUP, &[]));
     }
@@ -205,7 +205,7 @@ fn contexts_are_listed_and_selected() {
     assert_eq!(kinds(&hear(&mut handshake, &contexts(9, "disk", &["a:"; 5]))), [TOO_BIG]);
 }
 
-/// Whether a question for the allocation is served after these options.
+/// Whether a BLOCK_STATUS request is served after these options.
 fn may_ask(options: &[Vec<u8>]) -> bool {
     let mut handshake = greeted(0b11);
     hear(&mut handshake, &options.concat());

@@ -1,4 +1,4 @@
-//! The NBD machines, by a client written from the protocol's text.
+//! Tests of the NBD state machines with a client that is written from the protocol's text.
 
 #[allow(dead_code, reason = "tests of the server use the same client")]
 mod client;

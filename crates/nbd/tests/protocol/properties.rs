@@ -1,4 +1,4 @@
-//! What must hold of every conversation, whatever the client requests and however its bytes are split.
+//! Properties of every session, with any requests of the client and any division of its bytes into pieces.
 
 use headstack_model::Instant;
 use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
@@ -11,7 +11,7 @@ const NOW: Instant = Instant::ZERO;
 const SIZE: u64 = 1 << 20;
 const MAXIMUM: u32 = 256 << 10;
 
-/// A command as a client may think it up.
+/// A valid or invalid command of a client.
 #[derive(Clone, Debug)]
 struct Command {
     flags: u16,
@@ -21,7 +21,7 @@ struct Command {
 }
 
 impl Command {
-    /// Its bytes; the cookie is its place in the conversation.
+    /// Its bytes. The cookie is its index in the session.
     fn bytes(&self, cookie: usize) -> Vec<u8> {
         let mut bytes = request(self.flags, self.command, cookie as u64, self.offset, self.length);
         if self.command == WRITE {
@@ -30,7 +30,7 @@ impl Command {
         bytes
     }
 
-    /// Errors by which the protocol lets it be refused; none where it is to be passed on.
+    /// The errors with which the protocol allows the server to refuse it. Empty if the command must be passed on.
     fn errors(&self, structured: bool) -> Vec<u32> {
         let allowed = FUA
             | match self.command {
@@ -56,7 +56,7 @@ impl Command {
         faults.into_iter().filter(|(is_met, _)| *is_met).map(|(_, error)| error).collect()
     }
 
-    /// What is to be passed on of it.
+    /// The operation that the session must pass on for it.
     fn operation(&self) -> Operation {
         let Command { offset, length, .. } = *self;
         let (bytes, fua) = (u64::from(length), self.flags & FUA != 0);
@@ -77,7 +77,7 @@ impl Command {
     }
 }
 
-/// The byte that belongs at a place of the disk.
+/// The byte that the disk holds at an offset.
 fn content(place: u64) -> u8 {
     (place ^ place >> 9).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
 }
@@ -108,7 +108,7 @@ fn command() -> impl Strategy<Value = Command> {
     prop_oneof![6 => good, 1 => large, 3 => any]
 }
 
-/// What a disk makes of a request. Every seventh fails.
+/// A disk's answer to a request. Every seventh request fails.
 fn work(request: &Request, count: usize) -> Result<Answer, BlockError> {
     if count % 7 == 6 {
         return Err(BlockError::Medium);
@@ -128,7 +128,7 @@ fn work(request: &Request, count: usize) -> Result<Answer, BlockError> {
     })
 }
 
-/// The payload of a good reply.
+/// The payload of a reply without an error.
 fn payload(command: &Command, structured: bool) -> Vec<u8> {
     let data = || (0..u64::from(command.length)).map(|at| content(command.offset + at));
     match command.command {
@@ -148,7 +148,7 @@ fn payload(command: &Command, structured: bool) -> Vec<u8> {
     }
 }
 
-/// Takes bytes in pieces whose lengths go round, as long as the session wants them.
+/// Passes bytes to a session in pieces of these lengths, which are repeated, while it wants input. Returns the requests.
 fn ask_in_pieces(session: &mut Session, mut bytes: &[u8], pieces: &[usize]) -> Vec<Request> {
     let mut requests = Vec::new();
     for piece in pieces.iter().cycle() {
@@ -162,7 +162,7 @@ fn ask_in_pieces(session: &mut Session, mut bytes: &[u8], pieces: &[usize]) -> V
     requests
 }
 
-/// A conversation in progress: what is still to be sent, at the disk, and received.
+/// A session in progress: the bytes that the client has not sent, the requests at the disk, and the bytes received.
 struct Talk<'a> {
     session: Session,
     rest: &'a [u8],
@@ -176,7 +176,7 @@ impl Talk<'_> {
         Talk { session, rest, in_flight: Vec::new(), passed_on: Vec::new(), output: Vec::new() }
     }
 
-    /// Passes on what can be passed on.
+    /// Passes all waiting requests to the disk.
     fn pass_on(&mut self) {
         while let Some(request) = self.session.next_request() {
             self.passed_on.push(request.operation.clone());
@@ -206,7 +206,7 @@ impl Talk<'_> {
         self.pass_on();
     }
 
-    /// Whether all was said, answered and heard, and the session would hear more.
+    /// Whether all bytes were sent, all requests answered and all output taken, and the session wants more input.
     fn is_through(&self) -> bool {
         let done = self.rest.is_empty() && self.in_flight.is_empty() && !self.session.has_output();
         done && self.session.wants_input() && self.session.ending().is_none()
@@ -349,7 +349,7 @@ proptest! {
     }
 }
 
-/// An option, good or nearly so.
+/// An option that is valid or nearly valid.
 fn handshake_option() -> impl Strategy<Value = Vec<u8>> {
     let name = || prop_oneof![3 => Just("disk"), 1 => Just("tape"), 1 => Just(""), 1 => Just("dsk"), 1 => Just("\n")];
     let items = prop::collection::vec(0..5_u16, 0..5);

@@ -1,4 +1,4 @@
-//! Commands, one by one: exact bytes in, exact bytes out.
+//! Commands one at a time, with exact input and output bytes.
 
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
@@ -8,19 +8,19 @@ use crate::client::*;
 
 const NOW: Instant = Instant::ZERO;
 
-/// The one request that comes of these bytes.
+/// The only request that the session passes on for these bytes.
 fn only(session: &mut Session, bytes: &[u8]) -> Request {
     let mut requests = ask(session, NOW, bytes);
     assert_eq!(requests.len(), 1, "{requests:?}");
     requests.remove(0)
 }
 
-/// A write with its payload.
+/// The bytes of a write with its payload.
 fn write(flags: u16, cookie: u64, offset: u64, data: &[u8]) -> Vec<u8> {
     [request(flags, WRITE, cookie, offset, data.len() as u32), data.to_vec()].concat()
 }
 
-/// What comes of a request that is refused: its error, checked to be said in the form agreed on.
+/// The error of a refused request. Checks that the reply has the negotiated form.
 fn refused(session: &mut Session, bytes: &[u8]) -> u32 {
     assert_eq!(ask(session, NOW, bytes), [], "it is not passed on");
     let heard = replies(&get(session, NOW), |_| 0);
@@ -182,7 +182,7 @@ fn command_that_was_not_offered_is_rejected() {
 #[test]
 fn payload_of_a_rejected_write_is_skipped() {
     let mut session = session(false, limits());
-    // It looks like requests, which it must not be taken for.
+    // The payload of the write looks like requests, but must not be parsed as requests.
     let payload = request(0, FLUSH, 66, 0, 0).repeat(30_000);
     let said = [write(0, 9, 1, &payload), request(0, FLUSH, 2, 0, 0)].concat();
     let flush = only(&mut session, &said);
@@ -261,7 +261,7 @@ fn long_payload_is_read_in_place() {
     assert_eq!(requests[1].operation, Operation::Flush);
 }
 
-/// The descriptors reported for extents given as (bytes, hole).
+/// The descriptors that a session reports for these extents (bytes, whether it is a hole).
 fn reported(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)> {
     let mut session = session(true, Limits { extents: 4, ..limits() });
     let handle = only(&mut session, &request(flags, BLOCK_STATUS, 3, 0, length)).handle;
@@ -338,7 +338,7 @@ fn unread_replies_take_bounded_memory() {
     session.sent(NOW, 2 * ((16 << 10) + 16));
     assert_eq!(std::iter::from_fn(|| session.next_request()).count(), 1);
 
-    // Neither can errors pile up.
+    // Error replies are limited in the same way.
     let mut second = crate::client::session(false, Limits { held_bytes: 64 << 10, ..limits() });
     let bad = request(0, 99, 1, 0, 0).repeat(9000);
     assert_eq!(ask(&mut second, NOW, &bad), []);

@@ -1,21 +1,21 @@
-//! A made-up drive, and random requests.
+//! An invented drive, and random requests.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::order::AccessCost;
 use headstack_policy::{Queue, Slot, SlotId};
 use proptest::prelude::*;
 
-/// Cylinders of the made-up drive.
+/// Number of cylinders of the invented drive.
 pub(crate) const CYLINDERS: u32 = 60;
 
-/// A seek that rises in steps, and a rotational part that follows from the slot alone.
+/// A seek cost that rises in steps, and a rotational cost that depends only on the slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Cost {
     pub(crate) arm: u32,
     pub(crate) last: u64,
     pub(crate) nanos_a_cylinder: u64,
     pub(crate) step: u32,
-    /// Requests whose block number is a multiple of it are in the cache.
+    /// Requests whose block number is a multiple of this number are in the cache.
     pub(crate) cached: u64,
 }
 
@@ -37,7 +37,7 @@ impl AccessCost for Cost {
     }
 
     fn positioning(&self, slot: &Slot) -> Nanos {
-        // Coarse, so that equal costs are common.
+        // The costs are coarse, so that equal ones are common.
         self.seek_at_least(slot.cylinder) + Nanos(slot.request.lbn.0 % 7 * 100 + u64::from(slot.head) * 100)
     }
 
@@ -47,7 +47,7 @@ impl AccessCost for Cost {
 }
 
 impl Cost {
-    /// Moves the arm as the access to a slot does.
+    /// Moves the arm to where the access to a slot leaves it.
     pub(crate) fn serve(&mut self, slot: &Slot) {
         (self.arm, self.last) = (slot.cylinder, slot.request.end().0);
     }
@@ -59,7 +59,7 @@ pub(crate) fn costs() -> impl Strategy<Value = Cost> {
     )
 }
 
-/// What comes: after how long, and where.
+/// A request that arrives: the gap before it, and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Coming {
     pub(crate) gap: u64,
@@ -76,7 +76,7 @@ pub(crate) fn requests() -> impl Strategy<Value = Vec<Coming>> {
     let coming =
         (0..200_000_000u64, 0..600u64, 0..CYLINDERS, 0..4u32, any::<bool>(), any::<bool>(), deadline)
             .prop_map(|(gap, lbn, cylinder, head, is_write, urgent, deadline)| Coming {
-                // Half of them at one time with the one before.
+                // Half of the requests arrive at the same time as the previous one.
                 gap: gap.saturating_sub(100_000_000),
                 lbn,
                 cylinder,
@@ -96,7 +96,7 @@ pub(crate) fn slot(id: usize, coming: &Coming, now: Instant) -> Slot {
     Slot { urgent: coming.urgent, deadline, ..place }
 }
 
-/// A queue with all of the requests, and the time when the last one came.
+/// A queue with all requests, and the arrival time of the last one.
 pub(crate) fn filled(requests: &[Coming]) -> (Queue, Instant) {
     let (mut queue, mut now) = (Queue::new(requests.len()), Instant::ZERO);
     for (id, coming) in requests.iter().enumerate() {

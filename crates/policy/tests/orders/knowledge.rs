@@ -1,4 +1,4 @@
-//! No order looks at more than it says.
+//! No order uses more knowledge than it declares.
 
 use crate::drive::{Cost, costs, requests};
 use crate::play;
@@ -7,7 +7,7 @@ use headstack_policy::order::{self, AccessCost, Knowledge};
 use headstack_policy::{Queue, Slot};
 use proptest::prelude::*;
 
-/// A cost that panics when an order uses more than it may know.
+/// A cost that panics if an order uses more than its declared knowledge.
 struct Guarded<'a> {
     cost: &'a Cost,
     known: Knowledge,
@@ -53,7 +53,7 @@ impl AccessCost for Guarded<'_> {
     }
 }
 
-/// The same requests elsewhere, as far as an order of this knowledge may not see it.
+/// The same requests, with all properties changed that an order with this knowledge must not use.
 fn disguised(slots: &[Slot], known: Knowledge) -> Queue {
     let mut queue = Queue::new(slots.len());
     for slot in slots {
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// Whether an order goes by the numbers of the queue, which a copy counts from zero.
+/// Whether an order uses the queue's numbers of requests, which start from zero in a copy of the queue.
 fn goes_by_numbers(name: &str) -> bool {
     matches!(name, "c-look-batched" | "n-step" | "fscan" | "gstf-frozen" | "bounded-sptf")
 }

@@ -1,4 +1,4 @@
-//! Properties that every order and the queue keep, over random queues, arms and costs.
+//! Properties of every order and of the queue, with random queues, arm positions and costs.
 
 mod drive;
 mod knowledge;
@@ -12,7 +12,7 @@ use plain::Plain;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Lets requests come while `choose` empties the queue; it gets the queue with the time, and the arm.
+/// Adds the requests at their times while `choose` empties the queue. `choose` gets the queue, the time and the cost, which has the arm.
 fn play(
     requests: &[Coming],
     start: &Cost,
@@ -39,7 +39,7 @@ fn play(
     served
 }
 
-/// As [`play`], with an order of the list.
+/// Like [`play`], with an order of the list.
 fn served(entry: &Entry, requests: &[Coming], start: &Cost) -> Vec<Slot> {
     let mut order = entry.order();
     play(requests, start, |queue, now, cost| order.pick(&queue.view(now), cost).expect("something waits"))
@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(&run("n-step(1)"), &run("fcfs"));
         prop_assert_eq!(&run("bounded-sptf(0)"), &run("fcfs"));
         prop_assert_eq!(&run("c-look-zoned(1)"), &run("c-look-cylinder"));
-        // Of the greatest weight the age alone is left.
+        // With the greatest weight, only the age counts.
         prop_assert_eq!(run("asptf(1000000)").len(), requests.len());
     }
 
@@ -251,7 +251,7 @@ fn order_list_names_each_order_once() {
     for entry in order::all() {
         assert!(!entry.summary.is_empty() && !entry.summary.ends_with('.'), "{}", entry.name);
         assert!(!entry.source.is_empty(), "{}", entry.name);
-        // With its parameters written out it is the same.
+        // With its default parameters written out, the order is the same.
         let values: Vec<String> = entry.parameters.iter().map(|one| one.default.to_string()).collect();
         let text = format!("{}({})", entry.name, values.join(","));
         if !values.is_empty() {

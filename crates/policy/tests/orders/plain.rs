@@ -1,4 +1,4 @@
-//! A second, plain implementation of the orders: each examines every request.
+//! A second, simple implementation of the orders: each order examines every request.
 
 use crate::drive::{CYLINDERS, Cost};
 use headstack_model::{Instant, Op};
@@ -6,16 +6,16 @@ use headstack_policy::order::AccessCost;
 use headstack_policy::{Slot, SlotId};
 use std::collections::BTreeSet;
 
-/// An order that remembers what it must.
+/// An order with its state.
 pub(crate) struct Plain {
     name: &'static str,
     falls: bool,
-    /// The batch, or the group with what is frozen in it.
+    /// Numbers of the requests in the batch or in the frozen group.
     batch: BTreeSet<u64>,
     group: u32,
 }
 
-/// Index of the least, the first of equal ones.
+/// Index of the slot with the least key; of equal ones, the first.
 fn least<K: Ord>(slots: &[Slot], key: impl Fn(&Slot) -> Option<K>) -> Option<usize> {
     let mut best: Option<(K, usize)> = None;
     for (index, slot) in slots.iter().enumerate() {
@@ -32,7 +32,7 @@ impl Plain {
         Plain { name, falls: false, batch: BTreeSet::new(), group: 0 }
     }
 
-    /// The index that the order must choose.
+    /// The index of the slot that the order must choose.
     pub(crate) fn choose(&mut self, now: Instant, slots: &[Slot], cost: &Cost) -> Option<usize> {
         let lbn = |slot: &Slot| slot.request.lbn.0;
         let cylinder = |slot: &Slot| u64::from(slot.cylinder);
@@ -133,7 +133,7 @@ impl Plain {
         Some(index)
     }
 
-    /// Whether the batch has something left; closes another if not.
+    /// Whether the batch still has requests. If not, closes the next batch.
     fn batch_continues(&mut self, slots: &[Slot], most: usize) -> bool {
         let continues = slots.iter().any(|slot| self.batch.contains(&slot.number));
         if !continues {
@@ -186,7 +186,7 @@ fn reads_first(
     if slots.iter().any(read) { among(&read) } else { among(&|_| true) }
 }
 
-/// Which requests came, by the number that a test gave them.
+/// The ids that the test gave to the requests of these slots.
 pub(crate) fn ids(slots: &[Slot]) -> Vec<SlotId> {
     slots.iter().map(|slot| slot.id).collect()
 }

@@ -1,4 +1,4 @@
-//! The translation layer of a shingled disk against a plain array: whenever the power fails, a read returns what was last written.
+//! The translation layer of a shingled disk compared with a plain array: whenever the power fails, a read returns what was written last.
 
 mod world;
 
@@ -7,7 +7,7 @@ use world::{Fault, Met, World};
 /// Events of a world.
 const STEPS: u32 = 2000;
 
-/// Writes, reads, steps of cleaning and power cuts in an order drawn from a seed; then all is read, cleaned and read again.
+/// Runs writes, reads, steps of cleaning and power cuts in an order drawn from a seed. Then reads everything, cleans, and reads again.
 fn play(seed: u64, fault: Option<Fault>) -> Met {
     let mut world = World::new(seed);
     world.fault = fault;
@@ -19,7 +19,7 @@ fn play(seed: u64, fault: Option<Fault>) -> Met {
 #[test]
 fn reads_return_what_was_last_written_in_a_hundred_worlds() {
     let worlds: Vec<Met> = (0..100).map(|seed| play(seed, None)).collect();
-    // The worlds meet what they are for.
+    // Each situation that the test is for has occurred.
     let sum = |count: fn(&Met) -> u64| worlds.iter().map(count).sum::<u64>();
     let met = [
         ("records torn by a power cut", sum(|met| met.torn_records)),

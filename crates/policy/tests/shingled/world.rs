@@ -1,5 +1,5 @@
 //! The media of a small shingled disk, a host that writes and reads, and power cuts between any two sectors. Each sector holds the number
-//! of the write that wrote it; a plain array has the number that a read must return.
+//! of the write that wrote it. A plain array has the number that a read must return.
 //!
 //! A write to a sector of a band damages the sectors behind it in the band. Headers have checksums, so that a torn record is not valid.
 
@@ -12,20 +12,20 @@ use rand_pcg::Pcg64Mcg;
 
 const SECTORS: u64 = 250;
 
-/// What a damaged sector has.
+/// The content of a damaged sector.
 const DAMAGED: u64 = u64::MAX;
 
-/// Sectors behind the head that a write to a band damages.
+/// Number of sectors behind the written one that a write to a band damages.
 const DAMAGED_BEHIND: u64 = 2;
 
-/// A fault of the owner, which the checks must notice.
+/// A fault of the layer's owner that the checks must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The header of a record with data is not written.
     DroppedRecord,
-    /// A band is written over before its contents are in the scratch area.
+    /// A band is overwritten before its contents are in the scratch area.
     UnsafeRewrite,
-    /// Recovery does not see that bands are clean.
+    /// Recovery does not find out which bands are clean.
     StaleMap,
 }
 
@@ -35,16 +35,16 @@ enum Stored {
     #[default]
     Nothing,
     Anchor(ShingleAnchor),
-    /// A header, with a number of its own: a checksum of header and data.
+    /// A header and the number of its record, which stands for a checksum of header and data.
     Record(ShingleRecord, u64),
-    /// A block's data, with that number.
+    /// A block's data, and the number of its record.
     Logged(u64, u64),
-    /// The header of the scratch area, with the number of the cleaning: a checksum of its contents.
+    /// The header of the scratch area and the number of the cleaning, which stands for a checksum of the contents.
     Scratch(ScratchHeader, u64),
     Saved(u64, u64),
 }
 
-/// What the worlds must meet.
+/// Counts of the situations that the test is for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Met {
     pub(crate) torn_records: u64,
@@ -64,14 +64,14 @@ pub(crate) struct World {
     random: Pcg64Mcg,
     bands: Vec<u64>,
     cache: Vec<Stored>,
-    /// By block, what a read must return.
+    /// For each block, the number that a read must return.
     settled: Vec<u64>,
     /// The buffer of a cleaning, by block.
     buffer: Vec<u64>,
     cleanings: u64,
     records: u64,
     writes: u64,
-    /// Sectors that are written before the power fails.
+    /// Number of sectors that can be written before the power fails.
     power: u64,
     last_place: u64,
     pub(crate) fault: Option<Fault>,
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// One event. The power may fail in it.
+    /// One event, during which the power may fail.
     pub(crate) fn step(&mut self) {
         if self.random.random_range(0..40) == 0 {
             self.power = self.random.random_range(0..30);
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Whether the power lasts for the write of one sector more.
+    /// Whether the power lasts for the write of another sector.
     fn spend(&mut self) -> bool {
         let lasts = self.power > 0;
         self.power -= u64::from(lasts && self.power < u64::MAX);
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// One to three writes in one record, as a drive's cache destages them.
+    /// Writes one to three extents in one record, like a drive's cache that destages.
     fn write_some(&mut self) {
         let mut extents = Vec::new();
         for _ in 0..self.random.random_range(1..4) {
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// A stream's write of a whole band: with a power cut, each block has the old data, the new ones, or none.
+    /// Writes a whole band as a stream does. After a power cut, each block has the old data, the new data, or none.
     fn write_band(&mut self) {
         let layout = *self.layer.layout();
         let band = self.random.random_range(0..layout.bands());
@@ -304,7 +304,7 @@ impl World {
         (0..SECTORS).for_each(|lbn| self.check_block(lbn));
     }
 
-    /// The power returns: a new layer, from the media alone. Writes in progress are there or not.
+    /// The power returns: makes a new layer from the media alone. A write that was in progress may be there or not.
     fn recover(&mut self) {
         self.power = u64::MAX;
         let layout = *self.layer.layout();
@@ -315,7 +315,7 @@ impl World {
         self.met.resumed += u64::from(self.layer.is_cleaning());
     }
 
-    /// Cuts the power between two events, and cleans everything.
+    /// Cuts the power between two events, cleans everything, and reads it.
     pub(crate) fn end(&mut self) {
         self.recover();
         self.read_all();

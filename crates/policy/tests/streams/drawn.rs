@@ -1,4 +1,4 @@
-//! Drawn clients, with bytes: nothing stale is read, nothing flushed is missing, each is answered once.
+//! Random clients, with data: no read returns old data, no flushed data are missing, and each request is answered once.
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
@@ -7,12 +7,12 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// What a block may be.
+/// A value that a block may have.
 struct Content {
     value: u64,
-    /// The request that makes it that.
+    /// The request that writes it.
     ticket: u64,
-    /// When that was over, in events; `MAX` while it is not.
+    /// The event at which that request was answered; `MAX` before.
     over: u64,
 }
 
@@ -20,9 +20,9 @@ struct Content {
 struct Submitted {
     client: usize,
     kind: RequestKind,
-    /// When it was submitted, in events.
+    /// The event at which it was submitted.
     since: u64,
-    /// Of a read: what it may bring, by block.
+    /// For a read: the values that it may return, for each block.
     may: Vec<Vec<u64>>,
 }
 
@@ -30,10 +30,10 @@ struct Drawn {
     world: World,
     random: Pcg64Mcg,
     blocks: Vec<Vec<Content>>,
-    /// Requests that were submitted, and answered, by now.
+    /// Number of events so far: submissions and answers of requests.
     events: u64,
     submitted: BTreeMap<u64, Submitted>,
-    /// Where each client continues, and how.
+    /// For each client, where it continues and how.
     places: Vec<(u64, u8)>,
     numbers: u64,
     seed: u64,
@@ -56,7 +56,7 @@ impl Drawn {
         let memory = [256 << 10, 512 << 10, 1 << 20, 4 << 20][random.random_range(0..4)];
         let dispatch_set = [None, Some(1), Some(3)][random.random_range(0..3)];
         let requests_per_turn = [None, Some(1), Some(5)][random.random_range(0..3)];
-        // Only then may one request fill the memory.
+        // With one stream and one request at a time, a request may take all of the memory.
         let most = if (dispatch_set, requests_per_turn) == (Some(1), Some(1)) { memory } else { memory / 4 };
         let config = Config {
             memory_bytes: memory,
@@ -128,7 +128,7 @@ impl Drawn {
         if matches!(kind, RequestKind::Write { .. } | RequestKind::Trim { .. }) {
             let content = || Content { value: number, ticket, over: u64::MAX };
             self.blocks[run.clone()].iter_mut().for_each(|block| block.push(content()));
-            // Outstanding reads may return it.
+            // Outstanding reads may return the new value.
             for other in
                 self.submitted.values_mut().filter(|other| matches!(other.kind, RequestKind::Read { .. }))
             {
@@ -163,7 +163,7 @@ impl Drawn {
                 }
                 RequestKind::Write { .. } | RequestKind::Trim { .. } => {
                     for block in &mut self.blocks[first as usize..(first + count) as usize] {
-                        // What was there when this began is not there any more.
+                        // Values that were final before this write was submitted are overwritten.
                         block.retain(|content| content.over > since);
                         let own = block.iter_mut().find(|content| content.ticket == ticket);
                         own.expect("it was added").over = self.events;

@@ -1,13 +1,14 @@
-//! What holds whatever the disk: throughput, turns, memory.
+//! Laws of the scheduler: throughput, turns and memory.
 
 use crate::world::{Speed, World};
 use headstack_model::{Instant, Nanos};
 use headstack_policy::streams::{Boundaries, Classifier, Config, Guarantee, RegionForm, RequestKind, Turns};
 
-/// 50 MB/s, and 10 ms to get anywhere.
+/// 50 MB/s, and 10 ms to position anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
 
-/// Bytes a second that closed clients get, one outstanding request each; the least over the mean; the longest response.
+/// Runs closed clients with one outstanding request each. Returns their total bytes per second, the ratio of the slowest client to the mean,
+/// and the longest response.
 fn run(
     world: &mut World,
     kind_of: &mut dyn FnMut(usize, u64) -> RequestKind,
@@ -88,7 +89,7 @@ fn regions_around_requests_take_random_reads_of_a_small_area_for_a_stream() {
     let bypassed = |form: RegionForm| {
         let classifier = Classifier { form, ..Classifier::default() };
         let mut world = world(Config { classifier, ..Config::default() });
-        // Blocks of 64 KiB of the first MiB, in no order.
+        // Blocks of 64 KiB of the first MiB, in random order.
         let place = |turn: u64| turn.wrapping_mul(turn + 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
         let mut kind_of = |_: usize, turn: u64| RequestKind::Read {
             offset: place(turn) << 16,
@@ -126,7 +127,7 @@ fn hundred_writers_get_nine_tenths_of_the_disk() {
 
 #[test]
 fn backward_streams_get_four_fifths_of_the_disk() {
-    // Getting to the run below costs what it costs anywhere, so larger reads are wanted.
+    // Positioning costs the same everywhere, so larger reads gain throughput.
     let mut world =
         world(Config { read_ahead_bytes: Some(4 << 20), memory_bytes: 64 << 20, ..Config::default() });
     let apart = DISK / 20;
@@ -177,7 +178,7 @@ fn turn_settings_bound_memory_and_requests_in_flight() {
         let view = world.streams.view();
         assert!(view.memory.high_water_bytes <= 8 << 20);
         assert!(world.most_in_flight <= 4, "two of each of two streams: {}", world.most_in_flight);
-        // 1 MiB takes 21 ms; two streams that take turns cost a positioning each.
+        // The transfer of 1 MiB takes 21 ms. Two streams that alternate cost a positioning for each turn.
         assert!(rate > 0.6 * 50e6 && least > 0.8, "{rate:.0} B/s, {least:.2}");
     }
 }
@@ -220,7 +221,7 @@ fn lost_gathered_writes_are_reported_to_one_flush() {
     assert!(matches!(world.answered[..], [(_, Ok(_))]));
 }
 
-/// One client reads 64 KiB at a time, from this request on, until then; the next request.
+/// Lets one client read 64 KiB at a time, from request `first` on, until a time. Returns the number of the next request.
 fn read_on(world: &mut World, first: u64, until: Instant) -> u64 {
     let mut request = first;
     while world.now < until {
@@ -261,7 +262,7 @@ fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
         owners.insert(world.submit(client as u64, kind_of(client, 0), 1), client);
     }
     while world.step(Instant::from_secs(60)) {
-        // An answer from the memory comes at once.
+        // A request that the memory can serve is answered at once.
         while let Some((ticket, _)) = world.answered.pop() {
             let client = owners.remove(&ticket).expect("it was submitted");
             turns[client] += 1;
@@ -279,7 +280,7 @@ fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
 
 #[test]
 fn guarantee_over_thirty_streams_leaves_the_others_a_share() {
-    // Of a hundred streams a client has one, or thirty.
+    // The guaranteed client has one of a hundred streams, or thirty.
     let rate = |own: usize| {
         let mut world = world(Config::default());
         let guarantee = Guarantee { rate: 1_000_000, response: Nanos::from_secs(2) };
@@ -315,7 +316,7 @@ fn stream_with_gaps_is_read_ahead() {
             while world.answered.pop().is_none() {
                 assert!(world.step(Instant::MAX), "it is answered");
             }
-            // The client thinks.
+            // The client pauses.
             while world.step(world.now + Nanos(20_000_000)) {}
         }
         let view = world.streams.view();
@@ -336,14 +337,14 @@ impl Boundaries for Tracks {
 
 #[test]
 fn most_requests_end_at_known_boundaries() {
-    // A frame for each of ten streams, since what is left of a frame at a boundary lies there until the next turn.
+    // Each of the ten streams needs a frame, because the rest of a frame at a boundary stays in memory until the next turn.
     let mut world =
         world(Config { read_ahead_bytes: Some(1 << 20), memory_bytes: 16 << 20, ..Config::default() });
     world.streams.set_boundaries(Box::new(Tracks));
     let (rate, ..) = run(&mut world, &mut reader(10, DISK, 64 << 10), 10, 20);
     assert!(rate > 0.75 * 50e6, "{rate:.0} B/s {:?}", world.streams.view());
     let crossing = world.ends.iter().filter(|end| *end % (300 << 10) != 0).count();
-    // The last of a turn ends with a client's request instead.
+    // The last read of a turn may instead end with a client's request.
     assert!(crossing * 5 < world.ends.len(), "{crossing} of {}", world.ends.len());
 }
 
@@ -360,7 +361,7 @@ fn uneven_request_sizes_keep_throughput_and_fairness() {
     }
 }
 
-/// Requests of 64 KiB that each client has answered in a minute, where it makes a pause after each.
+/// For each client, the number of requests of 64 KiB that are answered in a minute, if it pauses after each.
 fn paused(memory_bytes: u64, clients: u64, pause: impl Fn(u64) -> Nanos) -> Vec<u64> {
     let mut world = world(Config { memory_bytes, ..Config::default() });
     let mut read = reader(clients as usize, DISK, 64 << 10);
@@ -387,7 +388,7 @@ fn paused(memory_bytes: u64, clients: u64, pause: impl Fn(u64) -> Nanos) -> Vec<
     }
 }
 
-/// What slow clients get of what they ask for: each 64 KiB, and then a pause.
+/// The share of their demand that slow clients get. A client demands 64 KiB per pause.
 fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
     let submitted = 60e9 / pause.0 as f64 * clients as f64;
     paused(memory_bytes, clients, |_| pause).iter().sum::<u64>() as f64 / submitted
@@ -395,7 +396,7 @@ fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
 
 #[test]
 fn streams_keep_their_memory_when_all_have_a_turn() {
-    // As in the study: D streams, a frame each.
+    // As in the study: D streams with one frame each.
     let config = Config {
         dispatch_set: Some(20),
         requests_per_turn: Some(1),
@@ -405,13 +406,13 @@ fn streams_keep_their_memory_when_all_have_a_turn() {
     };
     let mut world = world(config);
     let (rate, least, _) = run(&mut world, &mut reader(20, DISK, 64 << 10), 20, 20);
-    // A MiB takes 21 ms and the way there 10.
+    // 1 MiB takes 21 ms, and the positioning before it 10 ms.
     assert!(rate > 0.9 * (1 << 20) as f64 / 0.031 && least > 0.9, "{rate:.0} B/s, the slowest {least:.2}");
 }
 
 #[test]
 fn slow_clients_leave_quick_ones_their_share() {
-    // What is staged for fifty slow ones is 12 MiB and more.
+    // At least 12 MiB are staged for the fifty slow clients.
     for memory in [8, 32] {
         let pause = |client| Nanos(if client % 2 == 0 { 100_000 } else { 300_000_000 });
         let got = paused(memory << 20, 100, pause);
@@ -426,7 +427,7 @@ fn slow_clients_leave_quick_ones_their_share() {
 
 #[test]
 fn slow_clients_get_most_of_what_they_request() {
-    // 26 MB/s in all, of 50; a frame each is 40 MiB, or 10.
+    // The clients demand 26 MB/s of the disk's 50. With one frame for each client, the frames take 40 MiB, or 10 MiB.
     let shares = [(32 << 20, 40, 100), (8 << 20, 40, 100), (8 << 20, 20, 50), (8 << 20, 20, 100)]
         .map(|(memory, clients, pause)| slow(memory, clients, Nanos(pause * 1_000_000)));
     let least = [0.7, 0.65, 0.85, 0.95];

@@ -1,4 +1,4 @@
-//! Duration limits of reads: which command is sent with which.
+//! Duration limits of reads: which limit each command gets.
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
@@ -10,10 +10,10 @@ const DISK_BLOCKS: u64 = 1 << 20;
 const GUARANTEED: u64 = 7;
 const OTHER: u64 = 8;
 
-/// Limits by number: they need not ascend.
+/// The disk's limits with their numbers. They need not be in ascending order.
 const LIMITS: [(u8, Nanos); 3] = [(1, Nanos(200_000_000)), (2, Nanos(50_000_000)), (3, Nanos(1_000_000_000))];
 
-/// A disk with limits whose commands take this long each, behind a scheduler with a guarantee for one client.
+/// A disk with limits, each of whose commands takes `access_ms`, behind a scheduler with a guarantee for one client.
 fn world(config: Config, access_ms: u64, guarantee: Guarantee) -> World {
     let speed = Speed { positioning: Nanos(access_ms * 1_000_000), byte_ns: 1.0 };
     let mut world = World::new(config, DISK_BLOCKS as usize, speed);
@@ -27,7 +27,7 @@ fn guarantee(rate: u64, response_ms: u64) -> Guarantee {
     Guarantee { rate, response: Nanos(response_ms * 1_000_000) }
 }
 
-/// A read of 4 KiB that belongs to no stream, not even one with even gaps.
+/// A read of 4 KiB that belongs to no stream, not even to one with constant gaps.
 fn read(number: u64) -> RequestKind {
     RequestKind::Read { offset: number * number * 7919 % DISK_BLOCKS * BLOCK, bytes: BLOCK, fua: false }
 }
@@ -61,7 +61,7 @@ fn waiting_shortens_the_limit_of_a_read() {
         world.submit(GUARANTEED, read(number), 1);
     }
     finish(&mut world);
-    // 350, 250, 150, 50 less the commands' own time, and no time at all are left.
+    // The remaining times are 350, 250, 150 and 50 ms, each less the time of a command, and none at all.
     assert_eq!(limits(&world), [1, 1, 2, 2, 2]);
 }
 
@@ -74,13 +74,13 @@ fn read_with_a_limit_precedes_those_without_in_the_queue_of_the_node() {
     }
     world.submit(GUARANTEED, read(6), 1);
     finish(&mut world);
-    // One of the others was at the disk.
+    // The first command was already at the disk: a read of the other client.
     assert_eq!(limits(&world), [0, 1, 0, 0, 0, 0]);
 }
 
 #[test]
 fn client_beyond_its_rate_gets_no_limits() {
-    // A read of 4 KiB is paid for by a tenth of a second.
+    // The guaranteed rate allows one read of 4 KiB per 100 ms.
     let mut world = world(Config::default(), 1, guarantee(BLOCK * 10, 300));
     for number in 1..20 {
         world.submit(GUARANTEED, read(number), 1);

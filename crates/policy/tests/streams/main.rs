@@ -1,4 +1,4 @@
-//! The stream scheduler before a disk of a few lines.
+//! The stream scheduler in front of a simple disk.
 
 mod drawn;
 mod laws;

@@ -1,5 +1,4 @@
-//! A disk, its clients and a scheduler between them, in virtual time, with bytes: each block has the number of the write that it
-//! is of.
+//! A disk, its clients and a scheduler between them, in virtual time and with data: each block has the number of the write that wrote it.
 
 use headstack_model::{BlockError, Instant, Nanos};
 use headstack_policy::streams::{
@@ -10,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 4096;
 
-/// What a disk takes for a command: to get there, and for each byte.
+/// The time that a disk takes for a command: for positioning, and for each byte.
 #[derive(Clone, Copy)]
 pub(crate) struct Speed {
     pub(crate) positioning: Nanos,
@@ -19,7 +18,7 @@ pub(crate) struct Speed {
 
 pub(crate) struct World {
     pub(crate) streams: Streams,
-    /// Whether the scheduler's books are looked into after each step.
+    /// Whether the scheduler's internal consistency is checked after each step.
     pub(crate) is_checked: bool,
     pub(crate) now: Instant,
     pub(crate) disk: Vec<u64>,
@@ -34,11 +33,11 @@ pub(crate) struct World {
     tickets: u64,
     pub(crate) answered: Vec<(u64, Result<Vec<u64>, BlockError>)>,
     pub(crate) commands: u64,
-    /// Where commands of streams ended.
+    /// The offsets at which commands of streams ended.
     pub(crate) ends: Vec<u64>,
-    /// Most commands of streams in flight at a time.
+    /// The largest number of commands of streams in flight at a time.
     pub(crate) most_in_flight: usize,
-    /// The runs of bytes of writes, as commands of them began.
+    /// The byte ranges of writes, in the order in which their commands began.
     pub(crate) writes: Vec<(u64, u64)>,
     /// The commands that began, each with its duration limit.
     pub(crate) limits: Vec<(RequestKind, u8)>,
@@ -75,7 +74,7 @@ impl World {
         }
     }
 
-    /// A client asks; a write brings this number.
+    /// Submits a request of a client. A write writes `number` to its blocks. Returns the ticket.
     pub(crate) fn submit(&mut self, client: u64, kind: RequestKind, number: u64) -> u64 {
         self.tickets += 1;
         let ticket = self.tickets;
@@ -179,7 +178,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the next thing happen; nothing where there is none, or it is later than this.
+    /// Advances to the next event. Returns false if there is none up to `until`.
     pub(crate) fn step(&mut self, until: Instant) -> bool {
         let end = if self.queue.is_empty() { Instant::MAX } else { self.busy_until };
         let timer = self.streams.poll_timeout().unwrap_or(Instant::MAX);

@@ -1,4 +1,4 @@
-//! Writers with long requests and many of them outstanding, that leave gaps and write over each other.
+//! Writers with many long requests outstanding, which leave gaps and overwrite each other's blocks.
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 const DISK_BLOCKS: u64 = 1 << 14;
 
-/// A client that writes upward, at times after a gap, back over what it wrote, or where another client writes.
+/// A client that writes upward. It sometimes leaves a gap, overwrites its own blocks, or writes where another client writes.
 struct Writer {
     block: u64,
     outstanding: usize,
 }
 
-/// Runs drawn writers, and checks that each of their requests is answered.
+/// Runs random writers, and checks that each of their requests is answered.
 fn run_writers(seed: u64, requests: usize) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let config = Config {

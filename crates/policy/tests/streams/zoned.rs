@@ -1,4 +1,4 @@
-//! Zones that are written in sequence, whatever mixture of writes fills them.
+//! The scheduler writes zones in sequence, whatever mixture of writes fills them.
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 const ZONE_BLOCKS: u64 = 200;
 const ZONES: u64 = 24;
 
-/// Zones that each of the clients fills, one after the other.
+/// Number of zones that each client fills, one after another.
 const ZONES_PER_CLIENT: u64 = 4;
 
-/// A client's next write: some blocks, to the end of the zone at most.
+/// A client's next write, of a random number of blocks up to the end of the zone, and the block after it.
 fn next_write(random: &mut Pcg64Mcg, block: u64) -> (RequestKind, u64) {
     let left = ZONE_BLOCKS - block % ZONE_BLOCKS;
     let most = [1, 16, 16, 16, 100][random.random_range(0..5)];
@@ -22,7 +22,7 @@ fn next_write(random: &mut Pcg64Mcg, block: u64) -> (RequestKind, u64) {
     (RequestKind::Write { offset: block * BLOCK, bytes: blocks * BLOCK, fua }, blocks)
 }
 
-/// The runs of writes at the disk of clients that fill their zones, in the order in which their commands began.
+/// Runs clients that fill their zones. Returns the byte ranges of the disk's writes, in the order in which their commands began.
 fn writes_of_zone_fillers(seed: u64) -> Vec<(u64, u64)> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let config = Config {

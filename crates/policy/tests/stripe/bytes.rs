@@ -1,7 +1,7 @@
-//! Drives with a byte in each block, and the executor of an array's plans on them.
+//! Drives with one byte in each block, on which an array's plans are executed.
 //!
-//! Its parity arithmetic is the textbook's: the first parity is the sum of the data in GF(2⁸), the second the sum of each times a power of
-//! 2. What a plan writes as parity must follow from the data that the plan has read.
+//! The parity arithmetic is the textbook's: the first parity is the sum of the data in GF(2⁸), and the second is the sum of the data, each
+//! multiplied by a power of 2. The parity that a plan writes must follow from the data that the plan has read.
 
 use headstack_model::{Lbn, Op, Request};
 use headstack_policy::stripe::{Access, Array, Members, Organisation, Plan, Shape};
@@ -28,7 +28,7 @@ fn power(unit: usize) -> u8 {
     (0..unit).fold(1, |sum, _| product(sum, 2))
 }
 
-/// Members whose queues and arms are wherever a seed puts them.
+/// Members whose queue lengths and arm positions follow from a seed.
 pub(crate) struct Somewhere(pub(crate) u64);
 
 impl Members for Somewhere {
@@ -41,7 +41,7 @@ impl Members for Somewhere {
     }
 }
 
-/// The members that hold a column of blocks: the data in order and the parities. Found by asking each member's block.
+/// The members and blocks of a column: its data in order, and its parities.
 struct Column {
     data: Vec<(u32, u64)>,
     parity: Vec<(u32, u64)>,
@@ -51,9 +51,9 @@ struct Column {
 pub(crate) struct Bytes {
     pub(crate) array: Array,
     shape: Shape,
-    /// By member, spares behind.
+    /// The blocks of each member; the spares follow the members.
     pub(crate) blocks: Vec<Vec<u8>>,
-    /// What was written to each block of the array.
+    /// The byte that was last written to each block of the array.
     pub(crate) truth: Vec<u8>,
     plan: Plan,
 }
@@ -73,7 +73,7 @@ impl Bytes {
         bytes.write(0, &(0..sectors).map(|block| (block * 7 + block / 251) as u8).collect::<Vec<u8>>());
         bytes.array = Array::new(shape.clone()).unwrap_or_else(|error| panic!("{error}"));
         bytes.shape = shape;
-        // What has failed is gone, and spares are empty.
+        // The data of failed members are lost, and spares are empty.
         let gone: Vec<u32> = bytes.shape.failed.clone();
         gone.iter().for_each(|member| bytes.blocks[*member as usize].fill(0xEE));
         bytes
@@ -108,12 +108,12 @@ impl Bytes {
         }
     }
 
-    /// What a column's data are, as far as they follow from what is known; none where they do not.
+    /// The data of a column, if they follow from the known blocks.
     fn solve(column: &Column, known: &BTreeMap<(u32, u64), u8>) -> Option<Vec<u8>> {
         let old: Vec<Option<u8>> = column.data.iter().map(|place| known.get(place).copied()).collect();
         let unknown: Vec<usize> = (0..old.len()).filter(|unit| old[*unit].is_none()).collect();
         let mut data: Vec<u8> = old.iter().map(|value| value.unwrap_or(0)).collect();
-        // What each parity leaves for the unknown ones.
+        // A parity without the known data: what the unknown data contribute to it.
         let rest = |which: usize| {
             let parity = *known.get(column.parity.get(which)?)?;
             Some(parity ^ parities(&data)[which])
@@ -137,7 +137,7 @@ impl Bytes {
         Some(data)
     }
 
-    /// The blocks that a phase reads or writes, one by one.
+    /// Each block that a phase reads or writes.
     fn each(phase: &[Access], op: Op) -> Vec<(u32, u64)> {
         let of = phase.iter().filter(|access| access.request.op == op);
         of.flat_map(|access| {
@@ -146,7 +146,7 @@ impl Bytes {
         .collect()
     }
 
-    /// The member whose place a spare has.
+    /// The member that a spare replaces; a member itself.
     fn place_of(&self, member: u32) -> u32 {
         match (member as usize).checked_sub(self.shape.members.len()) {
             None => member,
@@ -154,7 +154,7 @@ impl Bytes {
         }
     }
 
-    /// Reads the plan's blocks: what is known then.
+    /// Reads the blocks that a plan reads. Returns their values.
     fn known(&self, plan: &Plan) -> BTreeMap<(u32, u64), u8> {
         let first = plan.phases().next().unwrap_or_default();
         let read = Bytes::each(first, Op::Read).into_iter();
@@ -186,7 +186,7 @@ impl Bytes {
         self.plan = plan;
     }
 
-    /// What a block of parity becomes, from what is known of its column and what is new.
+    /// The new value of a block of parity, from the known blocks of its column and the new data.
     fn parity(
         &self,
         member: u32,
@@ -203,7 +203,7 @@ impl Bytes {
             .map(|(member, block)| self.array.block_at(*member, Lbn(*block)).expect("it is data").0)
             .collect();
         let fresh: Vec<Option<u8>> = own.iter().map(|block| new(*block)).collect();
-        // By the change of each, where the old ones are known.
+        // From the old parity and the changes of the data, if the old values are known.
         let old_parity = known.get(&column.parity[which]).copied();
         let changes = column.data.iter().zip(&fresh).enumerate().map(|(unit, (place, fresh))| match fresh {
             None => Some(0),
@@ -215,7 +215,7 @@ impl Bytes {
         if let (Some(old), Some(changes)) = (old_parity, changes.collect::<Option<Vec<u8>>>()) {
             return changes.into_iter().fold(old, |sum, change| sum ^ change);
         }
-        // Or from the whole column: what is new need not be known of old.
+        // Otherwise from the whole column. The old value of a block that is written is not needed.
         let mut all = known.clone();
         for (place, fresh) in column.data.iter().zip(&fresh) {
             all.entry(*place).or_insert(fresh.unwrap_or(0));
@@ -256,7 +256,7 @@ impl Bytes {
         read
     }
 
-    /// Rebuilds a step; says whether there was one.
+    /// Executes a step of the rebuild. Returns whether there was one.
     pub(crate) fn rebuild(&mut self, most: u64) -> bool {
         let mut plan = std::mem::take(&mut self.plan);
         let step = self.array.plan_rebuild(most, &mut plan);
@@ -273,7 +273,7 @@ impl Bytes {
         step.is_some()
     }
 
-    /// What was on a block of a member, from what is known.
+    /// The lost value of a member's block, from the known blocks.
     fn lost_value(&self, member: u32, block: u64, known: &BTreeMap<(u32, u64), u8>) -> u8 {
         let own = self.array.block_at(member, Lbn(block));
         if !self.has_parity() {

@@ -1,4 +1,4 @@
-//! Do arrays keep what is written to them? Bytes are written and read by an array's plans, with and without failed members.
+//! Arrays keep the data that are written to them. Bytes are written and read by an array's plans, with and without failed members.
 
 mod bytes;
 
@@ -35,7 +35,7 @@ fn shape(organisation: Organisation, members: usize, unit: u64) -> Shape {
     Shape { seed: 1, ..Shape::new(organisation, vec![120; members], unit) }
 }
 
-/// Shapes of every organisation, whole.
+/// Shapes of every organisation, without failed members.
 fn shapes() -> impl Strategy<Value = Shape> {
     let unit = prop_oneof![
         (1u64..40).prop_map(Unit::Sectors),
@@ -68,14 +68,14 @@ fn shapes() -> impl Strategy<Value = Shape> {
                 write_order,
                 ..shape(organisation, members, 1)
             };
-            // The members are not all of one size.
+            // The members have different sizes.
             shape.members[0] += more;
             shape
         },
     )
 }
 
-/// Shapes with as many failed members as they survive, or fewer, each of which may have a spare.
+/// Shapes with at most as many failed members as they survive, some of which have a spare.
 fn worn() -> impl Strategy<Value = Shape> {
     (shapes(), any::<u64>(), 0usize..3).prop_map(|(mut shape, seed, spares)| {
         let members = shape.members.len() as u64;
@@ -99,7 +99,7 @@ fn plan(array: &mut Array, request: Request) -> Plan {
     plan
 }
 
-/// Reads and writes of a plan.
+/// The numbers of reads and writes of a plan.
 fn counts(plan: &Plan) -> (usize, usize) {
     let of = |op: Op| plan.accesses().filter(|access| access.request.op == op).count();
     (of(Op::Read), of(Op::Write))
@@ -140,7 +140,7 @@ proptest! {
         }
         let all = bytes.read(0, sectors as u32, 3);
         prop_assert_eq!(&all, &bytes.truth);
-        // What was rebuilt is what was lost, and the other members may then fail.
+        // After the rebuild, the spares must hold the lost data, so that other members may fail.
         while bytes.rebuild(64) {}
         let (done, whole) = bytes.array.progress();
         prop_assert_eq!(done, whole);
@@ -206,7 +206,7 @@ fn degraded_read_costs_one_read_of_each_survivor() {
 
 #[test]
 fn write_method_follows_fewest_reads_or_the_threshold() {
-    // Ten members: of the nine units of data, this number is written.
+    // Ten members: `units` of a row's nine units of data are written.
     let reads = |policy: Policy, units: u32| {
         let mut array =
             Array::new(Shape { policy, ..shape(Organisation::Raid5, 10, 4) }).expect("the shape is good");

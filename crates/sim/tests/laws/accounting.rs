@@ -1,4 +1,4 @@
-//! Where the time went, and what none can undercut.
+//! The parts of a response time, and its lower bounds.
 
 use crate::support::*;
 use headstack_model::{Instant, Nanos, Op, Request};
@@ -51,7 +51,7 @@ fn response_is_never_shorter_than_overhead_plus_transfer() {
             let sets = pick(&overhead.after_read).min(pick(&overhead.after_write));
             sets.min(overhead.sequential_ms.unwrap_or(f64::INFINITY))
         };
-        // Some drives say that a read that misses takes the electronics less than one that hits.
+        // In some drive files the overhead of a read miss is less than that of a hit.
         let read_ms = least(|set| set.read_hit_ms.min(set.read_miss_ms)) + overhead.read_completion_ms;
         let early = rig.spec.bus.write_disconnect.map_or(f64::INFINITY, |early| early.command_ms);
         let write_ms = least(|set| set.write_ms).min(early) + overhead.write_completion_ms;
@@ -64,7 +64,7 @@ fn response_is_never_shorter_than_overhead_plus_transfer() {
                 _ => (write_ms, rig.spec.bus.write_us_per_sector),
             };
             let bound = ms * 1e6 + us * 1e3 * f64::from(request.sectors);
-            // The bus's time of a sector is held to a thousandth of a nanosecond.
+            // The model rounds the bus time of a sector to a thousandth of a nanosecond.
             assert!(done.response().0 as f64 >= bound - 1.0, "{}: {done:?} < {bound}", rig.name());
             now = done.completed;
         }

@@ -1,4 +1,4 @@
-//! What a drive counts of its own work agrees with what its completions say.
+//! The counters of a drive's activity agree with its completions.
 
 use crate::accounting::any_request;
 use crate::support::*;
@@ -6,7 +6,7 @@ use headstack_model::{Instant, Nanos, Op};
 use headstack_sim::{CacheUse, Completion, Device, Outcome};
 use rand::RngExt;
 
-/// Some thousand requests, in bursts.
+/// A device after 1,200 requests in bursts of eight, the completions, and the time at the end.
 fn worked(rig: &Rig) -> (Device, Vec<Completion>, Instant) {
     let mut device = rig.queued(8, "fcfs");
     let (mut random, mut now, mut all) = (seeded(77), Instant::ZERO, Vec::new());
@@ -45,7 +45,7 @@ fn arm_activity_equals_the_time_of_its_accesses() {
         let (device, done, now) = worked(&rig);
         let activity = device.activity();
         let sum = |pick: fn(&Completion) -> Nanos| Nanos(done.iter().map(|done| pick(done).0).sum());
-        // What a joined read-ahead does for a command is the arm's work, but to the command it is the cache's.
+        // If a command joins a read-ahead, the counters count the arm's work for it, but its completion counts that time as the cache's.
         let joined = activity.reads[CacheUse::Joined.index()];
         let seek = sum(|done| done.parts.seek);
         assert!(activity.commands.seek >= seek, "{}", rig.name());

@@ -1,4 +1,4 @@
-//! Arrays: a request ends with its slowest part, and redundancy costs what it must.
+//! Arrays: a request completes with its slowest part, and redundancy costs the number of accesses that theory predicts.
 
 use crate::support::{Rig, all_plain, any_lbn, seeded, shipped, small};
 use headstack_model::{Instant, Lbn, Op, Request};
@@ -14,7 +14,7 @@ fn shape(rig: &Rig, organisation: Organisation, members: usize, unit: u64) -> Sh
     Shape { seed: 5, ..Shape::new(organisation, vec![rig.sectors(); members], unit) }
 }
 
-/// An engine of that array, and the blocks of its volume.
+/// An engine with that array, and the number of sectors of its volume.
 fn engine(rig: &Rig, shape: Shape) -> (Engine, u64) {
     let devices = shape.members.len() + shape.spares;
     let array = Array::new(shape).unwrap_or_else(|error| panic!("{error}"));
@@ -25,7 +25,7 @@ fn engine(rig: &Rig, shape: Shape) -> (Engine, u64) {
     (engine.unwrap_or_else(|error| panic!("{error}")), sectors)
 }
 
-/// Requests one after the other, each issued when the one before is done.
+/// Issues each request when the previous one is done.
 struct OneByOne {
     requests: Vec<Request>,
     next: usize,
@@ -49,7 +49,7 @@ impl Load for OneByOne {
     }
 }
 
-/// What came of each request: it, and the commands that served it.
+/// Each finished request, and the commands that served it.
 #[derive(Default)]
 struct Seen {
     commands: Vec<(u32, Completion)>,
@@ -73,7 +73,7 @@ fn one_by_one(engine: &mut Engine, requests: Vec<Request>) -> Vec<(Finished, Vec
     seen.all
 }
 
-/// Reads and writes among commands.
+/// The numbers of reads and writes among these commands.
 fn counts(commands: &[(u32, Completion)]) -> (usize, usize) {
     let of = |op: Op| commands.iter().filter(|(_, command)| command.request.op == op).count();
     (of(Op::Read), of(Op::Write))
@@ -86,7 +86,7 @@ fn small_raid_5_write_costs_four_accesses_a_turn_apart() {
         let places = (1..40).map(|index| Request::write(Lbn(sectors / 41 * index), 1));
         for (finished, commands) in one_by_one(&mut engine, places.collect()) {
             assert_eq!(counts(&commands), (2, 2), "{}", rig.name());
-            // What was read goes by again a turn later, and no sooner.
+            // The block that was read passes the head again one turn later, so the write cannot end earlier.
             for (device, write) in commands.iter().filter(|(_, command)| command.request.op == Op::Write) {
                 let read = commands
                     .iter()
@@ -106,7 +106,7 @@ fn data_first_order_writes_data_before_parity_is_read() {
         let eager = Shape { write_order: WriteOrder::DataFirst, ..shape(&rig, Organisation::Raid5, 5, 64) };
         let array = Array::new(eager.clone()).expect("the shape is good");
         let (mut engine, sectors) = engine(&rig, eager);
-        // A read before each write, so that the arms are not all at one place.
+        // The read before each write moves the arms of the array to different places.
         let requests = (1..40).flat_map(|index| {
             let elsewhere = Request::read(Lbn(sectors / 41 * (index * 17 % 40)), 1);
             [elsewhere, Request::write(Lbn(sectors / 41 * index), 1)]
@@ -159,7 +159,7 @@ fn degraded_read_uses_all_other_drives() {
         for (finished, commands) in one_by_one(&mut engine, reads) {
             let lost = array.locate(finished.completion.request.lbn).0 == 1;
             assert_eq!(counts(&commands), (if lost { 3 } else { 1 }, 0), "{}", rig.name());
-            assert!(commands.iter().all(|(device, _)| *device != 1), "the failed drive is not asked");
+            assert!(commands.iter().all(|(device, _)| *device != 1), "the failed drive gets no command");
         }
     }
 }
@@ -176,12 +176,12 @@ fn striped_request_completes_with_its_slowest_part() {
             let slowest = commands.iter().map(|(_, command)| command.completed).max();
             assert_eq!(Some(finished.completion.completed), slowest, "{}", rig.name());
             let read: u32 = commands.iter().map(|(_, command)| command.request.sectors).sum();
-            assert_eq!(read, 32, "no block is read twice, or not at all");
+            assert_eq!(read, 32, "each block is read exactly once");
         }
     }
 }
 
-/// A closed load of single blocks all over a volume.
+/// A closed load of random single blocks of a whole volume.
 fn closed(sectors: u64, depth: u32, read_share: f64, requests: u64) -> Closed {
     let region = Region::whole(sectors);
     let shape = LoadShape { region, pattern: Pattern::Random, sectors: 1, alignment: 1, read_share };
@@ -332,7 +332,7 @@ fn spare_is_rebuilt_at_its_rate_and_then_serves_reads() {
     let (fast, fast_mean) = run(None, 1500);
     assert!(fast.rebuilt(0).0 > 2 * done, "{:?}", fast.rebuilt(0));
     assert!(slow_mean < fast_mean, "{slow_mean} and {fast_mean} ms");
-    // Once it is full the array reads as it did before: one command a block.
+    // Once the spare is rebuilt, a read of one block takes one command again.
     let (whole, _) = run(None, 6000);
     assert_eq!(whole.rebuilt(0).0, all);
     let commands = |engine: &Engine| -> u64 {

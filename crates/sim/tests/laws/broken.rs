@@ -1,4 +1,4 @@
-//! Disks with faults: an error comes when it must and no sooner, costs the turns that it says, and harms nothing else.
+//! Disks with faults: only commands that meet the fault fail, they take the turns that the fault specifies, and other commands are unaffected.
 
 use crate::media::Asks;
 use crate::support::*;
@@ -9,7 +9,7 @@ use headstack_workload::{Inbox, Issue};
 use rand::RngExt;
 use std::collections::BTreeMap;
 
-/// One request alone, however it ends.
+/// Serves one request alone and returns its completion, with any outcome.
 fn ask(device: &mut Device, at: Instant, request: Request) -> Completion {
     device.submit(at, request).expect("nothing else is outstanding");
     let completion = next(device);
@@ -38,7 +38,7 @@ fn bad_block_read_fails_after_its_retry_turns() {
             let mut device = with(&rig, &[medium(bad, 1, turns, false)]);
             let failed = ask(&mut device, Instant::ZERO, Request::read(lbn, 40));
             assert_eq!(failed.outcome, Outcome::MediumError, "{}", rig.name());
-            // What is before the bad block and the block itself, then the turns.
+            // The failed read takes the time up to the bad block, and then the turns of its retries.
             let mut sound = rig.device();
             let whole = ask(&mut sound, Instant::ZERO, Request::read(lbn, 40));
             let tried = f64::from(turns.unwrap_or(usual)) * rig.turn();
@@ -49,7 +49,7 @@ fn bad_block_read_fails_after_its_retry_turns() {
                 rig.name()
             );
             assert!(failed.parts.media <= whole.parts.media, "{}: no more than all of it", rig.name());
-            // Before and behind it nothing is wrong, whatever was read ahead.
+            // Whatever was read ahead, a read that ends with the bad block fails, and a read that begins behind it succeeds.
             let mut at = failed.completed;
             for request in [Request::read(lbn, index as u32 + 1), Request::read(bad + 1, 4)] {
                 let expected = if request.end() > bad && request.lbn <= bad {
@@ -148,7 +148,7 @@ fn bad_block_read_always_fails_despite_read_ahead() {
     for rig in all() {
         for seed in 0..4 {
             let mut asks = Asks::new(&rig, seed);
-            // Two runs among the blocks that are asked for again and again.
+            // Two runs of bad blocks among those that are read repeatedly.
             let hot = asks.next().lbn.0.min(rig.sectors() - 400);
             let bad = [hot + 60..hot + 63, hot + 200..hot + 201];
             let runs = bad.clone().map(|run| medium(Lbn(run.start), run.end - run.start, Some(2), true));
@@ -157,7 +157,7 @@ fn bad_block_read_always_fails_despite_read_ahead() {
             runs.into_iter().for_each(|fault| device.inject(fault).expect("the disk can have it"));
             let mut at = Instant::ZERO;
             for index in 0..200u64 {
-                // Runs of reads that come up to the bad blocks and pass them, so that read-ahead does, too.
+                // Two in three reads are sequential and cross the bad blocks, so that read-ahead meets them too.
                 let sectors = asks.random().random_range(1..24);
                 let request = match index % 3 {
                     0 => Request::read(Lbn(hot + asks.random().random_range(0..300)), sectors),
@@ -200,7 +200,7 @@ fn dead_drive_fails_every_command_after_its_timeout() {
                     ended += 1;
                     assert_eq!(done.parts.total(), done.response());
                     if done.completed <= from && done.outcome == Outcome::Done {
-                        // Until it dies it is as sound as the other.
+                        // Until it dies, the drive completes commands as the sound one does.
                         assert_eq!(before[&done.submitted], done, "{}", rig.name());
                         continue;
                     }
@@ -279,7 +279,7 @@ fn engine_returns_device_errors() {
         ended.insert(one.id, (one.completion.outcome, one.completion.completed));
     });
     assert_eq!((ended[&48].0, ended[&60].0), (Outcome::MediumError, Outcome::Done));
-    // The second goes to the disk when the first has come back.
+    // A disk gets its second request when it has completed the first.
     let dead = |ms| (Outcome::Dead, Instant::from_ms(ms));
     assert_eq!((ended[&148], ended[&160]), (dead(6.0), dead(11.0)));
 }

@@ -5,7 +5,7 @@ use headstack_model::spec::{BusSpec, CacheSpec, JoinedWrites, OverheadSpec, Read
 use headstack_model::{Extent, Instant, Lbn, Nanos, Request};
 use headstack_sim::CacheUse;
 
-/// The rig with a cache of `segments` segments of `sectors` sectors each, and with a bus and electronics that take some time.
+/// The rig with a cache of `segments` segments of `sectors` sectors each, 5 µs of bus time per sector, and constant overheads.
 fn cached(rig: &Rig, segments: u32, sectors: u32) -> Rig {
     rig.plain().with(|spec| {
         spec.cache = CacheSpec { segments, segment_sectors: sectors, ..CacheSpec::default() };
@@ -18,7 +18,7 @@ fn cached(rig: &Rig, segments: u32, sectors: u32) -> Rig {
     })
 }
 
-/// The same with read-ahead to the end of the track, and further where `rule` says so.
+/// A rig with a cache of four large segments that reads ahead by this rule, at most 8192 sectors.
 fn ahead(rig: &Rig, rule: ReadAhead) -> Rig {
     cached(rig, 4, 16_384).with(|spec| {
         spec.cache.read_ahead = rule;
@@ -54,7 +54,7 @@ fn whole_hit_takes_only_overhead_and_bus_time() {
 fn repeated_read_needs_no_media_access_on_any_drive() {
     let mut judged = 0;
     for rig in shipped() {
-        // A drive whose read-ahead may push the request's own data out may well have to read them again.
+        // Otherwise the read-ahead of a drive may evict the requested data, which the second read would then read from the media.
         let rig = rig.with(|spec| spec.cache.read_ahead_over_requested = false);
         if !rig.spec.cache.enabled {
             continue;
@@ -113,7 +113,7 @@ fn hit_completes_while_the_arm_is_busy() {
         let now = serve(&mut device, Instant::ZERO, held).completed;
         let alone = serve(&mut rig.device(), Instant::ZERO, held).completed;
         assert_eq!(alone, now);
-        // While the arm is on its way to the other end of the disk.
+        // The hit arrives while the arm seeks to the other end of the disk.
         device.submit(now, far).expect("there is room");
         let at = now + Nanos(400_000);
         device.submit(at, held).expect("there is room");
@@ -147,7 +147,7 @@ fn next_sequential_read_hits_after_read_ahead() {
 #[test]
 fn read_ahead_by_sequence_crosses_the_track_only_after_a_second_read() {
     for rig in all() {
-        // On a slow bus the read-ahead of the first read has ended with the track before the second comes, which is then a whole hit.
+        // With a slow bus, the first read's read-ahead would reach the end of the track before the second read arrives, which would be a whole hit.
         let rig = ahead(&rig, ReadAhead::Sequence).with(|spec| spec.bus.read_us_per_sector = 0.0);
         let Some(track) = whole_track(&rig) else { continue };
         let beyond = Request::read(track.first + u64::from(track.sectors), 1);
@@ -205,10 +205,10 @@ fn read_ahead_delays_other_requests_by_at_most_a_sector() {
                 let done = serve(&mut device, rig.after(first.completed, f64::from(step) * 0.0077), far);
                 longest = longest.max(done.parts.queued.0 as f64);
             }
-            // Its overhead of 0.3 ms runs meanwhile.
+            // The command's overhead of 0.3 ms passes while the sector is read.
             let most = if stops_in_sector { 0.0 } else { (sector - 300_000.0).max(0.0) + 2.0 };
             assert!(longest <= most, "{}: {longest} ns, a sector takes {sector} ns", rig.name());
-            // Without overhead the sector itself must be waited for.
+            // Without overhead, the command waits for the rest of the sector.
             let bare = rig.with(|spec| spec.overhead = OverheadSpec::default());
             let mut longest: f64 = 0.0;
             for step in 1..60 {
@@ -230,15 +230,15 @@ fn read_ahead_delays_other_requests_by_at_most_a_sector() {
 fn read_joining_its_read_ahead_needs_no_positioning() {
     for rig in all() {
         let Some(track) = whole_track(&rig) else { continue };
-        // The head is on the next sector already; a drive that knows no almost hits would let it pass.
+        // The head is over the next sector already. A drive without almost hits would not use it and would wait for the next turn.
         let rig = ahead(&rig, ReadAhead::Track).with(|spec| spec.cache.almost_hits = true);
         let mut device = rig.device();
         let first = serve(&mut device, Instant::ZERO, Request::read(track.first, 8));
-        // Half the track asked for while its read-ahead is on its first sectors.
+        // The second read asks for half of the track while the read-ahead is in the first sectors.
         let more = track.sectors / 2;
         let second = serve(&mut device, first.completed, Request::read(track.first + 8, more));
-        // From the end of the first on, the media need so long; the last sector's bus transfer follows. The first read
-        // itself came a sector's bus time after its media.
+        // The media take this long from the end of the first read's blocks; the bus transfer of the last sector follows. The first read completed
+        // some bus time after its blocks had left the media.
         let media = rig.turn() * f64::from(more) / f64::from(track.sectors_per_track);
         let bus = 5_000.0 * f64::from(more) + 100_000.0;
         let least = (media - 5_000.0 * 8.0).max(0.0);
@@ -278,7 +278,7 @@ fn least_recently_used_segment_is_evicted() {
             done.parts.media == Nanos::ZERO
         };
         let pattern = [0, 1, 2, 0, 3, 0, 2, 3, 1, 0].map(&mut hit);
-        // 3 takes the place of 1, and 1 then that of 0, the oldest by then.
+        // Block 3 evicts block 1. Block 1 later evicts block 0, which is then the least recently used.
         let expected = [false, false, false, true, false, true, true, true, false, false];
         assert_eq!(pattern, expected, "{}", rig.name());
     }
@@ -292,7 +292,7 @@ fn on_arrival_read_ahead_caches_the_track_in_two_turns() {
         for part in [0, track.sectors / 3, track.sectors - 1] {
             let mut device = rig.device();
             let first = serve(&mut device, Instant::ZERO, Request::read(track.first + u64::from(part), 1));
-            // One turn for what follows the block, and at most one more for what comes before it.
+            // The read-ahead takes one turn for the sectors behind the block, and at most another one for those before it.
             let later = first.completed + Nanos((2.1 * rig.turn()) as u64);
             let whole = serve(&mut device, later, Request::read(track.first, track.sectors));
             assert_eq!(whole.parts.media, Nanos::ZERO, "{} from sector {part}", rig.name());
@@ -300,7 +300,7 @@ fn on_arrival_read_ahead_caches_the_track_in_two_turns() {
     }
 }
 
-/// A drive that reads ahead without bound in segments of an eighth of a track, and the track that it is asked for.
+/// A drive that reads ahead without a maximum, with segments of an eighth of a track, and the track that the test reads.
 fn small_segments(rig: &Rig) -> Option<(Rig, Extent)> {
     let track = whole_track(rig).filter(|track| track.sectors >= 64)?;
     let rig = cached(rig, 4, track.sectors / 8).with(|spec| spec.cache.read_ahead = ReadAhead::Stream);
@@ -320,7 +320,7 @@ fn full_segment_stops_read_ahead_or_wraps_over_its_front() {
             let second = serve(&mut device, at, Request::read(track.first + 1, 1));
             let is_hit = second.parts.media == Nanos::ZERO;
             assert_eq!(is_hit, !past, "{}: the block behind the first, past: {past}", rig.name());
-            // What was read last is in the segment either way.
+            // In both cases the segment holds the last blocks that were read.
             let end =
                 if past { track.first + u64::from(track.sectors) } else { track.first + 1 + u64::from(size) };
             let mut device = rig.device();
@@ -363,10 +363,10 @@ fn read_ahead_waiting_for_room_keeps_rest_of_partial_hit() {
         let rig = rig.with(|spec| {
             spec.bus.read_us_per_sector = slow;
             spec.cache.read_ahead_past_segment = true;
-            // The rest is off the media before the first data go out.
+            // The rest of the partial hit has been read from the media before the first data cross the bus.
             spec.overhead.after_read.read_hit_ms = 120e3 / spec.mechanics.rpm;
         });
-        // The first read's read-ahead has ended at the end of the track, or waits where its segment is full.
+        // In case 0 the first read's read-ahead has ended at the end of the track; in case 1 it waits because its segment is full.
         let cases = [(Lbn(end.0 - 4), 2, 2.0), (track.first, 4, 0.0)];
         for (index, (from, sectors, wait)) in cases.into_iter().enumerate() {
             let next_is_hit = |waits: bool| {
@@ -399,7 +399,7 @@ fn resumed_read_ahead_still_crosses_the_track_boundary() {
         if last.first != next.first + u64::from(next.sectors) || next.sectors != track.sectors {
             continue;
         }
-        // The read-ahead of a read that crosses into the next track continues to the end of the track after that.
+        // The first read crosses into the next track, so that its read-ahead extends to the end of the track after that.
         let begin = || {
             let mut device = rig.device();
             let crossing = serve(&mut device, Instant::ZERO, Request::read(Lbn(end.0 - 2), 4));
@@ -407,7 +407,7 @@ fn resumed_read_ahead_still_crosses_the_track_boundary() {
             let far = serve(&mut device, stopped, Request::read(Lbn(rig.sectors() - 8), 1));
             (device, far.completed)
         };
-        // The far read stopped it inside the next track. A read that starts in the buffered part and ends behind it resumes it.
+        // The far read stopped the read-ahead inside the next track. A read that starts in the buffered part and ends behind it resumes it.
         for from in (0..u64::from(next.sectors - track.sectors / 8)).step_by(4) {
             let (mut device, now) = begin();
             let continuing = serve(&mut device, now, Request::read(next.first + from, track.sectors / 8));
@@ -461,7 +461,7 @@ fn write_joining_a_destage_streams_or_is_rewritten() {
                 spec.cache.write_cache = WriteCache::Segment;
                 (spec.cache.write_prebuffering, spec.cache.joined_writes) = (false, joined);
             });
-            // The arm has far to go for the first, so that the others come while it is being put on the media.
+            // The arm has a long seek to the first write, so that the others arrive before it is on the media.
             let mut device = rig.device();
             let mut now =
                 serve(&mut device, Instant::ZERO, Request::read(Lbn(rig.sectors() - 8), 8)).completed;
@@ -480,7 +480,7 @@ fn write_joining_a_destage_streams_or_is_rewritten() {
         assert_eq!([first, second], [at_once; 2], "{}", rig.name());
         let turn = Nanos(rig.turn() as u64);
         assert!(third > turn, "{}: it waits until the one before it is written: {third:?}", rig.name());
-        // The second write's blocks are written twice: 16 sectors in place of 12.
+        // The second write's blocks are written twice: 16 sectors instead of 12.
         let share = twice.0 as f64 / once.0 as f64;
         assert!((share - 16.0 / 12.0).abs() < 0.01, "{}: {share} times the media time", rig.name());
     }

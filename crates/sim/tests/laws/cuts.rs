@@ -1,4 +1,4 @@
-//! Power cuts by the thousand: what was flushed or forced is there afterwards, and nothing is there that never was written.
+//! Thousands of power cuts: data that were flushed or forced are on the media afterwards, and no block holds data that were not written to it.
 
 use crate::history::Loss;
 use crate::media::{Run, writers};
@@ -7,12 +7,12 @@ use headstack_model::Nanos;
 use headstack_model::spec::WriteCache;
 use rand::RngExt;
 
-/// Cuts a drive's power at a time drawn from the seed, and judges what is on its media.
+/// Cuts a drive's power at a time drawn from the seed, and judges what its media hold.
 fn cut(rig: &Rig, seed: u64, lies: bool) -> (Run, Result<(), Loss>) {
     let mut run = Run::new(rig, seed, lies);
     let mut left = run.asks.random().random_range(1..200);
     let step = Nanos::from_ms(2.0);
-    // As the load goes, so that every drive is cut early and late, at work and at rest.
+    // The cut follows a number of submissions, not a time, so that fast and slow drives are cut early and late, busy and idle.
     while left > 0 {
         let (submitted, next) = (run.history.len(), run.now + step);
         run.until(next, |_, _, _| {});
@@ -34,7 +34,7 @@ fn cut_many(seeds: u64) {
         let rig = &rigs[(seed % rigs.len() as u64) as usize];
         let (run, judged) = cut(rig, seed, false);
         judged.unwrap_or_else(|loss| panic!("seed {seed} ({}): {loss}", rig.name()));
-        // Neither a disk that writes everything at once nor one that writes nothing would say much.
+        // The test is void if the disks had always written everything before the cut, or nothing.
         safe += u64::from(!run.media.is_empty());
         lost += u64::from(run.writes.iter().any(|(submitted, (_, request))| {
             (request.lbn.0..request.end().0)
@@ -49,7 +49,7 @@ fn flushed_data_survive_500_power_cuts() {
     cut_many(500);
 }
 
-/// `make cuts`.
+/// Run by `make cuts`.
 #[test]
 #[ignore = "takes a while: make cuts"]
 fn flushed_data_survive_10000_power_cuts() {
@@ -65,7 +65,7 @@ fn drive_that_ignores_flushes_is_detected() {
             // Without a write cache there is nothing to lose.
             WriteCache::None => assert_eq!(caught, 0, "{}", rig.name()),
             WriteCache::Full => assert!(caught > 4, "{}: caught {caught} times in 60", rig.name()),
-            // What they hold is on its way to the media at once.
+            // Drives that cache writes in segments destage them at once, so that a single drive may lose nothing.
             _ => with_segments += caught,
         }
     }

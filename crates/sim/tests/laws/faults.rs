@@ -1,11 +1,11 @@
-//! Retries, recalibrations and part-written physical sectors cost whole turns.
+//! Retries, lost turns, recalibrations and partial writes of physical sectors cost whole turns. Slow periods and stalls delay their share.
 
 use crate::support::*;
 use headstack_model::spec::{LostTurns, Recalibration, Retries, SlowPeriodSpec, StallSpec};
 use headstack_model::{Geometry, Instant, Lbn, Nanos, Request};
 use headstack_sim::{CacheUse, Device, DeviceOptions, Fault, FaultError};
 
-/// Turns by which `found` is longer than `usual`, which must be whole ones.
+/// The number of turns by which `found` is longer than `usual`. It must be a whole number.
 fn whole_turns(rig: &Rig, usual: Nanos, found: Nanos) -> u64 {
     let turns = (found.0 as f64 - usual.0 as f64) / rig.turn();
     let off = (turns - turns.round()).abs() * rig.turn();
@@ -29,7 +29,7 @@ fn retries_add_whole_turns_at_their_probability() {
             let found = serve(&mut shaky.device_with(&options), Instant::ZERO, request(index)).response();
             counts[whole_turns(&rig, usual, found) as usize] += 1;
         }
-        // Each turn is needed with the same probability again, up to the third: shares 0.7, 0.21, 0.063, 0.027.
+        // After each retry the next one has the same probability, up to three retries: shares 0.7, 0.21, 0.063, 0.027.
         for (count, share) in counts.iter().zip([0.7f64, 0.21, 0.063, 0.027]) {
             let deviation = (400.0 * share * (1.0 - share)).sqrt();
             assert_close(rig.name(), f64::from(*count), 400.0 * share, 4.5 * deviation);
@@ -37,7 +37,7 @@ fn retries_add_whole_turns_at_their_probability() {
     }
 }
 
-/// The rig with turns lost to a distribution.
+/// The rig with lost turns that have this distribution.
 fn losing(rig: &Rig, turns_shares: &[(u32, f64)]) -> Rig {
     let turns_shares = turns_shares.to_vec();
     rig.with(|spec| spec.mechanics.lost_turns = Some(LostTurns { turns_shares, from_idle_only: false }))
@@ -114,11 +114,11 @@ fn lost_turns_give_modern_drives_the_measured_read_tail() {
             .collect();
         times.sort_unstable();
         let quantile = |share: f64| times[(share * times.len() as f64) as usize].as_ms();
-        // What was measured of three drives; the ST2000DM006's are its own.
+        // Bounds from measurements of three drives; the ST2000DM006 has separate ones.
         let most = if rig.name() == "st2000dm006" { [45.0, 110.0] } else { [33.0, 65.0] };
         assert!((26.0..most[0]).contains(&quantile(0.995)), "{}: {}", rig.name(), quantile(0.995));
         assert!((50.0..most[1]).contains(&quantile(0.999)), "{}: {}", rig.name(), quantile(0.999));
-        // Nine in ten lose nothing: they are over within the longest seek and a turn.
+        // Nine in ten reads lose no turn and take at most the longest seek and a turn.
         assert!(quantile(0.9) < 25.0, "{}: {}", rig.name(), quantile(0.9));
     }
 }
@@ -142,7 +142,7 @@ fn recalibration_delays_an_access_by_at_most_its_duration() {
             assert!(turns <= most, "{}: {turns} turns", rig.name());
             held += u32::from(turns > 0);
         }
-        // The first one begins anywhere in its interval: a 30 ms window of a second is met by some three in a hundred.
+        // The first recalibration begins at a random time in its interval of 1 s, so that about 3 % of the reads meet its 30 ms.
         assert!((1..40).contains(&held), "{}: {held} of 300 held up", rig.name());
     }
 }
@@ -153,7 +153,7 @@ fn recalibrations_cost_their_share_of_throughput() {
         let recalibration = Some(Recalibration { interval_s: 0.2, duration_ms: 20.0 });
         let away = rig.with(|spec| spec.mechanics.recalibration = recalibration);
         let rate = |rig: &Rig| closed_rate(rig.device(), random_blocks(rig), 1, 6000);
-        // A tenth of the time is gone, and nothing else.
+        // The recalibrations take a tenth of the time.
         assert_close(rig.name(), rate(&away) / rate(&rig), 0.9, 0.02);
     }
 }
@@ -182,7 +182,7 @@ fn partial_physical_sector_write_costs_one_more_turn() {
     }
 }
 
-/// One random read of 4 KiB after the other: when each completes.
+/// The completion times of consecutive random reads of 4 KiB.
 fn completions(device: &mut Device, rig: &Rig, count: usize) -> Vec<Instant> {
     let (mut random, mut now) = (seeded(11), Instant::ZERO);
     let mut one = || {
@@ -208,7 +208,7 @@ fn slow_period_delays_its_share_of_reads_and_nothing_before_it() {
         let found = completions(&mut slow, &rig, 400);
         assert_eq!(usual[..99], found[..99], "{}", rig.name());
         let slowed = slow.activity().slowed;
-        // Some reads are answered by the cache; a quarter of the others is 75, give or take four standard deviations.
+        // A quarter of the 300 reads in the period is 75; four standard deviations are 30.
         assert!((30..=105).contains(&slowed.count), "{}: {}", rig.name(), slowed.count);
         let each = slowed.lost.as_ms() / slowed.count as f64;
         assert!((100.0..100.0 + rig.turn() / 1e6).contains(&each), "{}: {each} ms", rig.name());
@@ -243,7 +243,7 @@ fn repeated_slow_period_ends_and_returns() {
     }
 }
 
-/// Two causes of late reads on one drive: its own lost turns (a quarter of the accesses, one turn each) and a slow period (a quarter,
+/// One drive has two independent causes of late reads: lost turns (a quarter of the accesses, one turn each) and a slow period (a quarter,
 /// ten turns each).
 #[test]
 fn lost_turns_do_not_predict_late_accesses() {
@@ -256,7 +256,7 @@ fn lost_turns_do_not_predict_late_accesses() {
         spec.mechanics.slow_periods = vec![period];
     });
     let (mut device, mut random, mut now) = (rig.device(), seeded(13), Instant::ZERO);
-    // Reads that lost a turn of their own and were late, that only lost a turn, were only late, or neither.
+    // Numbers of reads, by whether they lost a turn (first index) and were late by the slow period (second index).
     let mut counts = [[0u32; 2]; 2];
     let mut lost_before = false;
     let mut follow = [[0u32; 2]; 2];
@@ -279,7 +279,7 @@ fn lost_turns_do_not_predict_late_accesses() {
     }
 }
 
-/// The reads of one slow period that lose time, over drives: those that touch a region or begin under a head.
+/// A slow period with a region delays only the reads that touch the region; one with a head delays only reads that begin on its surface.
 #[test]
 fn slow_region_and_slow_head_delay_only_their_own_reads() {
     for rig in all_plain().into_iter().filter(|rig| rig.spec.mechanics.constant_access_ms.is_none()) {
@@ -308,7 +308,8 @@ fn slow_region_and_slow_head_delay_only_their_own_reads() {
     }
 }
 
-/// With a factor an access takes that many times as long in the mean, and each to less than a revolution.
+/// With a factor, an access takes that many times as long on average. A single access deviates by about a revolution at most, because
+/// delays are whole revolutions.
 #[test]
 fn factor_multiplies_the_time_of_an_access() {
     for rig in all_plain() {
@@ -331,7 +332,7 @@ fn factor_multiplies_the_time_of_an_access() {
             assert!((-1.0..1.01).contains(&lost), "{}: {lost} revolutions", rig.name());
             (sum, count) = (sum + lost, count + 1);
         }
-        // A revolution too many or too few has a standard deviation of at most a half: four of a mean of a hundred are 0.2.
+        // The deviation has a standard deviation of at most half a revolution; four standard errors of a mean of 100 are 0.2.
         assert!(count < 100 || (sum / f64::from(count)).abs() < 0.2, "{}: {sum} over {count}", rig.name());
     }
 }
@@ -358,7 +359,7 @@ fn share_of_late_reads_grows_to_its_full_value() {
     }
     for (found, share) in quarters.into_iter().zip([0.1, 0.3, 0.5, 0.7, 0.8]) {
         let late = f64::from(found[1]) / f64::from(found[0] + found[1]);
-        // Some five hundred reads each: four standard deviations are 0.09.
+        // Each share is of about 500 reads: four standard deviations are 0.09.
         assert!((late - share).abs() < 0.09, "{quarters:?}");
     }
 }
@@ -383,7 +384,7 @@ fn stalls_take_their_share_of_the_time() {
             waited += if late { done.completed - now } else { Nanos::ZERO };
             now = done.completed;
         }
-        // A quarter of the time: five hundred stalls, whose sum has a standard deviation of 6 %.
+        // Stalls take a quarter of the time. There are about 500, whose sum has a standard deviation of 6 %.
         let share = waited.as_secs() / 1990.0;
         assert!((0.2..0.3).contains(&share), "{name}: {share}");
     }

@@ -1,4 +1,4 @@
-//! What a FLUSH may do to reads, by the kind of tags.
+//! How a FLUSH affects reads, with NCQ and with SCSI's tagged commands.
 //!
 //! *Source:* ACS-3, FLUSH CACHE EXT: the command is not queued, so the host waits for all queued commands before it sends it, and sends no
 //! other until it has ended. SBC-3, SYNCHRONIZE CACHE, with SAM-5, task attributes: the command is queued. With SIMPLE it may be served
@@ -9,10 +9,10 @@ use headstack_model::spec::{Tagging, WriteCache};
 use headstack_model::{Instant, Op, Request};
 use headstack_sim::{Command, Device, TaskAttribute};
 
-/// Scattered blocks that are in the cache and not on the media when the flush comes.
+/// Number of scattered blocks that are only in the cache when the flush is submitted.
 const DIRTY: u64 = 20;
 
-/// The small drives with a write cache that writes nothing unless it is flushed.
+/// The small drives with a write cache that destages only on a flush.
 fn caching(tagging: Tagging) -> Vec<Rig> {
     let cached = |rig: &Rig| {
         rig.plain().with(|spec| {
@@ -26,7 +26,7 @@ fn caching(tagging: Tagging) -> Vec<Rig> {
     small().iter().map(cached).collect()
 }
 
-/// A device of the rig with [`DIRTY`] blocks to write, and the time.
+/// A device of the rig with [`DIRTY`] dirty blocks in its cache, and the time.
 fn dirty(rig: &Rig) -> (Device, Instant) {
     let (mut device, mut now, mut random) = (rig.device(), Instant::ZERO, seeded(71));
     for _ in 0..DIRTY {
@@ -56,7 +56,7 @@ fn queued_flush_alternates_reads_and_destages() {
         for done in 0..10u64 {
             let read = next(&mut device);
             assert_eq!(read.request.op, Op::Read, "{}: {done} reads before the flush", rig.name());
-            // A destage before each read, and one that may have begun when the last of them came back.
+            // One destage may precede each read, and another may have begun when the last read completed.
             let written = device.activity().destages.accesses;
             assert!(written <= done + 2, "{}: {written} destages before read {done} was done", rig.name());
         }
@@ -96,7 +96,7 @@ fn head_of_queue_flush_does_not_wait_for_reads() {
         }
         device.submit(now, flush(TaskAttribute::HeadOfQueue)).expect("the queue is deep enough");
         let first: Vec<Op> = (0..2).map(|_| next(&mut device).request.op).collect();
-        // The arm was on its way to a read when the flush came.
+        // When the flush was submitted, the arm was already serving a read.
         assert_eq!(first, [Op::Read, Op::Flush], "{}", rig.name());
     }
 }
@@ -112,7 +112,7 @@ fn ncq_flush_waits_for_earlier_reads_and_delays_later_ones() {
             device.submit(now, *command).expect("the queue is deep enough");
         }
         for earlier in 0..10 {
-            // Before the last of them is done.
+            // No destage begins before the last of the earlier reads is done.
             assert_eq!(device.activity().destages.accesses, 0, "{}: {earlier} reads are done", rig.name());
             assert!(reads[..10].contains(&next(&mut device).request), "{}", rig.name());
         }

@@ -1,4 +1,4 @@
-//! What a starvation guard before a drive's queue promises, and what it may cost.
+//! A starvation guard in front of a drive's queue: its bound on overtaking, and its cost in throughput.
 
 use crate::support::*;
 use headstack_model::{Instant, Lbn, Nanos, Request};
@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 const DEPTH: usize = 32;
 
-/// What came of a closed load that mostly stays in a tenth of the disk.
+/// The results of a closed load of which nine in ten requests are in the first tenth of the disk.
 struct Outcome {
-    /// Requests a second.
+    /// Requests per second.
     rate: f64,
-    /// The longest response, the wait for the guard included.
+    /// The longest response, including the wait in front of the guard.
     longest: Nanos,
     worst_overtaken: u32,
     holds: u64,
@@ -67,7 +67,7 @@ fn adaptive_guard_shortens_longest_response_within_its_cost() {
             let guarded = play(&rig, order, Guard::adaptive(0.05), requests);
             let name = format!("{} {order}", rig.name());
             assert_eq!(free.holds, 0);
-            // The rates scatter by a percent.
+            // The guard may cost 5 %; the rates scatter by another 1 %.
             assert!(guarded.rate > free.rate * 0.94, "{name}: {} of {}", guarded.rate, free.rate);
             assert!(guarded.holds > 0, "{name}");
             let (ours, theirs) = (guarded.longest.as_ms(), free.longest.as_ms());
@@ -76,7 +76,7 @@ fn adaptive_guard_shortens_longest_response_within_its_cost() {
             judged += 1;
         }
     }
-    // The longest of some thousand responses is a matter of chance, so the gain is judged over all drives.
+    // The longest of 12,000 responses depends on chance, so the gain is averaged over all drives.
     let mean = (logs / f64::from(judged)).exp();
     assert!(mean < 0.5, "the longest response is {mean} of that without a guard");
 }

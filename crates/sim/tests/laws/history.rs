@@ -1,8 +1,8 @@
-//! What a disk may hold after a power cut, given the operations submitted to it and those it completed: the judge of power cuts.
+//! The judge of power cuts: which data a disk may hold after a cut, given the operations that were submitted and those that completed.
 //!
-//! It knows nothing of drives: it can judge anything that stores blocks and reports when they are safe. Each write makes a version of its
-//! blocks. A version is *safe* once it was forced and has completed, or once a flush has completed that was submitted after the write had
-//! completed. A block may hold any version that is not older than a safe one.
+//! It does not depend on the model of a drive: it can judge anything that stores blocks and reports completions. Each write makes a version
+//! of its blocks. The version is *safe* when the write was forced and has completed, or when a flush has completed that was submitted after
+//! the write had completed. A block may hold any version that is not older than a safe one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,13 +11,13 @@ use std::ops::Range;
 /// An operation that a disk executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DiskOperation {
-    /// A write of these blocks, `forced` when it is done only once it is safe.
+    /// A write of these blocks. If `forced`, it completes only when it is safe.
     Write { blocks: Range<u64>, forced: bool },
-    /// Everything that is done so far is to be safe.
+    /// When it completes, all writes that had completed before its submission are safe.
     Flush,
 }
 
-/// An operation, and when it was submitted and completed, as a number of events.
+/// An operation, and the numbers of the events at which it was submitted and completed.
 #[derive(Clone, Debug)]
 struct Entry {
     operation: DiskOperation,
@@ -25,20 +25,20 @@ struct Entry {
     completed: Option<u64>,
 }
 
-/// All operations submitted to a disk, in their order, numbered from 0.
+/// All operations submitted to a disk, in order of submission, numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     entries: Vec<Entry>,
     happened: u64,
 }
 
-/// A block that holds what it must not.
+/// A block that holds data that it must not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) block: u64,
-    /// The number of the write whose data it holds; none for what was there before all.
+    /// The number of the write whose data it holds; none if it holds what was there before the first write.
     pub(crate) found: Option<usize>,
-    /// The number of a younger write that was safe, or none where what was found was never written there.
+    /// The number of a younger, safe write; none if the data found were never written to this block.
     pub(crate) lost: Option<usize>,
 }
 
@@ -61,7 +61,7 @@ impl History {
         self.entries.len() - 1
     }
 
-    /// The disk says that it is done.
+    /// Records that the disk has reported an operation as completed.
     pub(crate) fn complete(&mut self, number: usize) {
         self.happened += 1;
         self.entries[number].completed = Some(self.happened);
@@ -72,10 +72,10 @@ impl History {
         self.entries.len()
     }
 
-    /// Which writes are safe.
+    /// For each operation, whether it is a safe write.
     fn safe(&self) -> Vec<bool> {
         let flushes = self.entries.iter().filter(|entry| entry.operation == DiskOperation::Flush);
-        // The last flush that is done covers what any other did.
+        // Of the completed flushes, the last submitted one covers at least the writes that any other covers.
         let flushed = flushes.filter(|flush| flush.completed.is_some()).map(|flush| flush.submitted).max();
         let is_safe = |entry: &Entry| match (&entry.operation, entry.completed) {
             (DiskOperation::Write { forced, .. }, Some(done)) => {
@@ -86,9 +86,9 @@ impl History {
         self.entries.iter().map(is_safe).collect()
     }
 
-    /// Judges what a disk holds after a cut: `found` tells of a block which write's data are there.
+    /// Judges what a disk holds after a cut. `found` returns the number of the write whose data a block holds.
     ///
-    /// *Errors:* the first block that holds what it must not.
+    /// *Errors:* the first block that holds data that it must not hold.
     pub(crate) fn judge(&self, found: impl Fn(u64) -> Option<usize>) -> Result<(), Loss> {
         let safe = self.safe();
         let mut writes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();

@@ -6,7 +6,7 @@ use headstack_model::{DriveSpec, Instant, Request};
 use headstack_sim::{Command, Completion, MediaWrite, Outcome};
 use rand::RngExt;
 
-/// A drive of today with these limits of reads.
+/// A current drive (2022) with these limits for reads.
 fn hc570(performance_percent: f64, reads: &[DurationLimit]) -> Rig {
     let limits = DurationLimits { performance_percent, reads: reads.to_vec(), writes: Vec::new() };
     changed(|spec| spec.queue.duration_limits = Some(limits))
@@ -24,8 +24,8 @@ fn guideline(ms: f64, policy: LimitPolicy) -> DurationLimit {
 
 const EARLIEST: LimitPolicy = LimitPolicy::CompleteEarliest;
 
-/// Random reads of 128 KiB, `depth` outstanding, each with the limit that `limit` draws from a number in 0 to 99: the completions, each with
-/// its limit, and how many there are a second.
+/// Runs random reads of 128 KiB, `depth` outstanding; `limit` maps a random number from 0 to 99 to the number of a read's limit. Returns the
+/// completions, each with its limit's number, and their rate per second.
 fn reads(rig: &Rig, depth: u32, count: usize, limit: impl Fn(u32) -> u8) -> (Vec<(Completion, u8)>, f64) {
     let (mut device, mut random) = (rig.device(), seeded(5));
     let mut limits = vec![0; 2 * depth as usize];
@@ -45,7 +45,7 @@ fn reads(rig: &Rig, depth: u32, count: usize, limit: impl Fn(u32) -> u8) -> (Vec
     (found, count as f64 / now.as_secs())
 }
 
-/// The response times in milliseconds of the commands with a limit, ascending.
+/// The response times in milliseconds of the commands with this limit, in ascending order.
 fn times(found: &[(Completion, u8)], limit: u8) -> Vec<f64> {
     let of_limit = found.iter().filter(|(_, found)| *found == limit);
     let mut times: Vec<f64> = of_limit.map(|(done, _)| done.response().as_ms()).collect();
@@ -78,7 +78,7 @@ fn fifth_of_the_reads_with_50_ms_has_the_published_distribution() {
 fn commands_without_a_limit_are_served_as_without_limits() {
     let (without, with) =
         (changed(|spec| spec.queue.duration_limits = None), hc570(20.0, &[guideline(50.0, EARLIEST)]));
-    // The drive has one limit: number 2 is none.
+    // The drive has only limit 1: commands with number 2 have no limit.
     for number in [0, 2] {
         let done = |rig: &Rig| reads(rig, 16, 1500, |_| number).0;
         assert_eq!(done(&without), done(&with), "limit number {number}");
@@ -107,7 +107,7 @@ fn shorter_limit_is_served_sooner() {
     let median = |limit| quantile(&times(&found, limit), 0.5);
     let late = |limit| quantile(&times(&found, limit), 0.99);
     assert!(1.3 * median(1) < median(2) && 2.0 * median(2) < median(0), "{} {}", median(1), median(2));
-    // A command beyond its guideline goes next: after the present access, and after others beyond theirs.
+    // A command that exceeds its guideline is served next, after the present access and after other commands that exceed theirs.
     assert!(late(1) < 50.0 + 40.0 && late(2) < 150.0 + 40.0, "{} {}", late(1), late(2));
 }
 
@@ -139,7 +139,7 @@ fn aborted_read_ends_between_its_limit_and_an_access_later() {
     let kinds = [
         ("guideline", guideline(40.0, LimitPolicy::Abort), 40.0, 32),
         ("inactive", inactive, 40.0, 32),
-        // Alone, so that the order does not spare it the long ways.
+        // One command at a time, so that the queue's order cannot avoid long seeks.
         ("active", active, 20.0, 1),
     ];
     for (name, limit, ms, depth) in kinds {
@@ -159,7 +159,7 @@ fn aborted_read_ends_between_its_limit_and_an_access_later() {
                 }
                 _ => {
                     done += u32::from(*limit == 1);
-                    // A read that ends in time has its data sent after that.
+                    // The data of a read whose access ends within the limit are sent after that.
                     assert!(*limit == 0 || name != "guideline" || response < ms + 1.0, "{name}: {response}");
                 }
             }
@@ -168,8 +168,8 @@ fn aborted_read_ends_between_its_limit_and_an_access_later() {
     }
 }
 
-/// The same drive without a write cache and with these limits of writes, and its completions of random writes of 128 KiB, of which three in ten
-/// have limit 1. Each has the sectors of it that the media got.
+/// Runs random writes of 128 KiB on the same drive without a write cache and with this limit for writes, which three in ten writes have.
+/// Returns each completion with the number of its limit, and the number of its sectors that were written to the media.
 fn limited_writes(limit: DurationLimit, depth: u32, count: usize) -> Vec<(Completion, u8, u64)> {
     let limits = DurationLimits { writes: vec![limit], ..DurationLimits::default() };
     let rig = changed(|spec| {
@@ -229,7 +229,7 @@ fn aborted_write_has_written_nothing_or_all_of_its_blocks() {
             }
             assert!(is_aborted || sectors == 256, "{name}: {done:?}");
         }
-        // A write that is active has begun, so that it is written; one that is not yet has not.
+        // The active time runs during the access, so that all blocks are written. An inactive command has not begun, so that none are.
         let is_right = match name {
             "active" => nothing == 0 && all > 10,
             "inactive" => nothing > 10 && all == 0,
@@ -241,7 +241,7 @@ fn aborted_write_has_written_nothing_or_all_of_its_blocks() {
 
 #[test]
 fn read_of_the_blocks_of_an_aborted_write_needs_an_access() {
-    // Such a write is aborted before its access only.
+    // By this limit a write is aborted only before its access.
     let inactive = DurationLimit {
         inactive_ms: Some(20.0),
         inactive_policy: LimitPolicy::Abort,

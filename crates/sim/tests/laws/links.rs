@@ -1,4 +1,4 @@
-//! What drives share on their way to the host: it carries no more than it can, and it carries everything.
+//! Buses, loops and interfaces that drives share on the way to the host: their rate is limited, and they lose no request.
 
 use crate::support::seeded;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
@@ -7,12 +7,12 @@ use headstack_workload::{Issue, Load, Poll};
 use rand::RngExt;
 use std::collections::BTreeMap;
 
-/// Runs of requests, one on each of some volumes, each with one request outstanding.
+/// Runs of equally spaced requests. Each run is on one volume and has one request outstanding.
 struct Runs {
     next: Vec<(u32, Request)>,
-    /// Blocks from one request of a run to the next.
+    /// Distance in blocks from one request of a run to the next.
     step: u64,
-    /// Which runs may issue.
+    /// Indices of the runs without an outstanding request.
     ready: Vec<usize>,
     left: u64,
 }
@@ -40,7 +40,7 @@ impl Load for Runs {
     }
 }
 
-/// An engine of four fast disks on what `bus` describes.
+/// An engine with four fast disks on the bus that `bus` describes.
 fn four(bus: &str) -> Engine {
     let drive = "[drive]\npreset = \"exos-x18\"\ncount = 4\ncache.read_ahead_over_requested = false";
     let text = format!("{drive}\nbus = {{ read_us_per_sector = 0.1, write_us_per_sector = 0.1 }}\n\n{bus}");
@@ -57,7 +57,7 @@ fn run(engine: &mut Engine, mut load: Runs) -> Vec<Finished> {
     finished
 }
 
-/// Sequential runs of 64 KiB on these volumes; bytes a second over all of them.
+/// Runs sequential requests of 64 KiB on these volumes. Returns the total rate in bytes per second.
 fn rate(bus: &str, volumes: &[(u32, Op)]) -> f64 {
     let start = |(volume, op): &(u32, Op)| (*volume, Request { op: *op, ..Request::read(Lbn(1 << 20), 128) });
     let starts: Vec<(u32, Request)> = volumes.iter().map(start).collect();
@@ -66,7 +66,7 @@ fn rate(bus: &str, volumes: &[(u32, Op)]) -> f64 {
     finished.len() as f64 * 65_536.0 / end(&finished).as_secs()
 }
 
-/// When the last request came back: drives may read ahead beyond that.
+/// The completion time of the last request. The engine's time may be later, because drives read ahead.
 fn end(finished: &[Finished]) -> Instant {
     finished.last().expect("something was asked").completion.completed
 }
@@ -94,13 +94,13 @@ fn loop_with_any_link_cut_completes_every_request() {
 fn disjoint_loop_arcs_each_carry_the_full_rate() {
     let (read, write) = (Op::Read, Op::Write);
     let one = rate(LOOP, &[(0, read)]);
-    // The link is the bottleneck: requests of 64 KiB and what the drive needs between them.
+    // The link limits the rate, together with the drive's overhead between two requests of 64 KiB.
     assert!((14e6..20e6).contains(&one), "{one}");
     let both = rate(LOOP, &[(0, read), (3, read)]);
     assert!((both / one - 2.0).abs() < 0.01, "{both} of {one}");
     let far = rate(LOOP, &[(1, read), (2, read)]);
     assert!((far / one - 2.0).abs() < 0.01, "{far} of {one}");
-    // To and from the adapter are lines of their own.
+    // The two directions of a link are separate lines.
     let write_alone = rate(LOOP, &[(0, write)]);
     let opposite = rate(&format!("{LOOP}cut_links = [4]"), &[(0, read), (1, write)]);
     assert!((opposite / (one + write_alone) - 1.0).abs() < 0.03, "{opposite} of {one} and {write_alone}");
@@ -117,7 +117,7 @@ fn cut_loop_carries_the_rate_of_one_link() {
 
 #[test]
 fn loop_transfer_hides_behind_media_except_for_hops() {
-    // Media at a tenth of the link's rate: only the last frame's way is left once they are done.
+    // The media have a tenth of the link's rate: when the last sector has been read, only the last frame has to be sent.
     let slow = |bus: &str| {
         let text = format!("[drive]\npreset = \"hp-c2247a\"\ncache.enabled = false\n{bus}");
         let rig = Rig::parse(&text, "one.toml", &mut |name| drives::load(name));
@@ -143,13 +143,13 @@ fn adapter_serves_one_command_at_a_time() {
         let finished = run(&mut engine, Runs::new(&many, 0, 4_000));
         end(&finished).since_start().as_us() / 4_000.0
     };
-    // Every read but the first is a hit: with a slow adapter there is nothing else to wait for.
+    // Every read but the first of a drive is a cache hit, so that only the adapter limits the rate.
     let slow = cost(1_000);
     assert!((1_000.0..1_005.0).contains(&slow), "{slow}");
     assert!(cost(0) < 200.0);
 }
 
-/// What was held, and that no two held one bus at once.
+/// The time for which each device held each bus. Asserts that a bus is held by one device at a time.
 #[derive(Default)]
 struct Tenures {
     finished: u64,
@@ -174,13 +174,13 @@ impl Observer for Tenures {
     }
 }
 
-/// The engine of a rig.
+/// The engine of a rig file.
 fn engine(text: &str) -> Engine {
     let rig = Rig::parse(text, "rig.toml", &mut |name| drives::load(name));
     rig.and_then(|rig| rig.build(1)).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Any reads and writes on four volumes, some of them at the same blocks again.
+/// Runs random reads and writes on four volumes, some of them repeatedly on the same blocks.
 fn mixed(engine: &mut Engine, seed: u64) -> Tenures {
     let mut random = seeded(seed);
     let starts: Vec<(u32, Request)> = (0..12)
@@ -256,7 +256,7 @@ fn upstream_bus_limits_the_rate_of_its_controller() {
     assert!(rate(10_000) > 3.0 * shared);
 }
 
-/// Bytes a second of sequential reads of `kib` KiB over an interface, and the share and the time that the processor is busy.
+/// Runs sequential reads of `kib` KiB over an interface. Returns bytes per second, and the share and the time for which the processor is busy.
 fn interface(kind: &str, kib: u32) -> (f64, f64, Nanos) {
     let mut engine = four(&format!("[host.interface]\nkind = \"{kind}\""));
     let starts = [(0, Request::read(Lbn(1 << 20), 2 * kib))];
@@ -277,7 +277,7 @@ fn pio_saturates_the_processor_and_dma_barely_uses_it() {
         let (rate, share, busy) = interface(kind, 256);
         assert!(rate < mb_s * 1e6 && rate > 0.95 * mb_s * 1e6, "{kind}: {rate}");
         assert!(share < 0.01, "{kind}: {share}");
-        // A command and an interrupt each, whatever the size.
+        // A request costs one command and one interrupt, independent of its size.
         assert_eq!((busy, interface(kind, 16).2), (Nanos(500 * 15_000), Nanos(500 * 15_000)), "{kind}");
     }
 }

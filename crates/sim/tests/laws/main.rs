@@ -1,5 +1,5 @@
-//! Laws of rotating disks, judged from the parameters in the drive files alone: no test here repeats the model's way of
-//! computing a time. Each is judged over the shipped drives, over small made-up ones, or both.
+//! Laws of rotating disks. The expected times follow from the parameters in the drive files alone: no test here repeats the way in which the
+//! model computes a time. Each law is tested on the shipped drives, on small invented ones, or on both.
 
 mod accounting;
 mod activity;

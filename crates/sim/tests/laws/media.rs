@@ -1,5 +1,5 @@
-//! The content of the media and the time since it is there, as the device reports it. The data of a completed forced write or flush are on
-//! the media. The device reports only data that were written, and a power cut tears at most one access.
+//! The media writes that the device reports: which blocks and at what time. The data of a completed forced write or flush are on the media.
+//! The device reports only data that were written, and a power cut tears at most one access.
 
 use crate::history::{DiskOperation, History};
 use crate::support::*;
@@ -10,7 +10,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// Shipped drives as they are, and small ones with each kind of write cache, of which one has large physical sectors.
+/// Shipped drives without and with a log on the media, small drives with each kind of write cache, and small drives without a buffer. Some of
+/// the small ones have large physical sectors.
 pub(crate) fn writers() -> Vec<Rig> {
     let kinds = [WriteCache::None, WriteCache::Sequential, WriteCache::Segment, WriteCache::Full];
     let with = |(index, kind): (usize, WriteCache)| {
@@ -26,7 +27,7 @@ pub(crate) fn writers() -> Vec<Rig> {
     let mut all = shipped();
     all.extend(shipped_with_logs());
     all.extend(kinds.into_iter().enumerate().map(with));
-    // One that destages at once what hardly comes fast enough over the bus.
+    // This drive destages at once, and its bus is hardly fast enough for that.
     all.push(all[all.len() - 1].with(|spec| {
         spec.cache.dirty_start_sectors = 0;
         spec.bus.write_us_per_sector = 150.0;
@@ -40,7 +41,7 @@ pub(crate) fn writers() -> Vec<Rig> {
     all
 }
 
-/// Requests that come back to the same blocks again and again.
+/// Draws requests, most of which are for the same 1,500 blocks or continue the previous request.
 pub(crate) struct Asks {
     random: Pcg64Mcg,
     sectors: u64,
@@ -76,7 +77,7 @@ impl Asks {
         }
     }
 
-    /// From one submission to the next: none, or some of a turn, or long enough for the drive to come to rest.
+    /// Draws the time from one submission to the next: none, up to 2 ms, or up to 60 ms, in which the drive may become idle.
     pub(crate) fn gap(&mut self) -> Nanos {
         let most =
             *[1u64, 1, 2_000_000, 60_000_000].get(self.random.random_range(0..4)).expect("there are four");
@@ -84,26 +85,27 @@ impl Asks {
     }
 }
 
-/// A device under such a load, and the media writes that it reported.
+/// A device under a load of [`Asks`], and the media writes that it has reported.
 pub(crate) struct Run {
     pub(crate) device: Device,
     pub(crate) asks: Asks,
     pub(crate) now: Instant,
     depth: usize,
-    /// When the next request comes, and whether a flush is not passed on.
+    /// The time of the next request.
     due: Instant,
+    /// Whether flushes are reported as done without reaching the device.
     lies: bool,
-    /// Whether each write is done only once it is on the media.
+    /// Whether each write completes only when it is on the media.
     through: bool,
     pub(crate) history: History,
-    /// Of each tag: the number of what it is for.
+    /// For each tag, the number of its operation.
     tags: BTreeMap<u32, usize>,
-    /// Of each time of submission: the write's number and blocks.
+    /// For each time of submission, the write's number and request.
     pub(crate) writes: BTreeMap<Instant, (usize, Request)>,
-    /// Of each time of submission: when that write was done.
+    /// For each time of submission, the time of completion.
     ends: BTreeMap<Instant, Instant>,
     pub(crate) reported: Vec<MediaWrite>,
-    /// Of each block: when the write was submitted whose data are on the media.
+    /// For each block, the time of submission of the write whose data are on the media.
     pub(crate) media: BTreeMap<u64, Instant>,
 }
 
@@ -155,7 +157,7 @@ impl Run {
         }
     }
 
-    /// Submits what comes next, one thing at a time, so that its time is its name.
+    /// Submits the next request. No two requests have the same time of submission, so that this time identifies a request.
     fn submit(&mut self) {
         let request = self.asks.next();
         self.due = self.now + self.asks.gap() + Nanos(1);
@@ -170,7 +172,7 @@ impl Run {
                 self.history.submit(DiskOperation::Write { blocks, forced: request.fua || self.through })
             }
             Op::Flush => self.history.submit(DiskOperation::Flush),
-            // To the judge a read is a write of nothing.
+            // For the judge, a read is a write of no blocks.
             Op::Read => self.history.submit(DiskOperation::Write { blocks: 0..0, forced: false }),
         };
         if request.op == Op::Write {
@@ -189,7 +191,7 @@ impl Run {
         }
     }
 
-    /// The write whose data are on the media of a block.
+    /// The number of the write whose data the media hold for a block.
     pub(crate) fn holds(&self, block: u64) -> Option<usize> {
         self.media.get(&block).map(|submitted| self.writes[submitted].0)
     }
@@ -208,7 +210,7 @@ fn flushed_and_forced_writes_are_on_the_media() {
                     Op::Write if completion.request.fua || through => forced += 1,
                     _ => return,
                 }
-                // What is safe by then the judge knows.
+                // The judge knows which writes are safe at this time.
                 let judged = run.history.judge(|block| run.holds(block));
                 judged.unwrap_or_else(|loss| panic!("{}, seed {seed}, {number}: {loss}", rig.name()));
             });
@@ -217,7 +219,7 @@ fn flushed_and_forced_writes_are_on_the_media() {
     }
 }
 
-/// Asserts that the bus had time to transfer the data of a media write, and those before them in the same request, before it.
+/// Asserts that the bus had time to transfer the data of a media write, and the request's data before them, before that write.
 fn assert_came_first(rig: &Rig, written: &MediaWrite, request: &Request) {
     let bus = rig.spec.bus.write_us_per_sector * 1e3 * (written.end - request.lbn) as f64;
     let found = (written.at.0 as f64 - written.submitted.0 as f64) + 3.0;
@@ -236,7 +238,7 @@ fn data_joining_a_dirty_run_cross_the_bus_before_destage() {
         for lbn in rig.spread(40).filter(|lbn| lbn.0 + 100 < rig.sectors()) {
             let mut device = rig.queued(4, "fcfs");
             device.track_media();
-            // The arm is at the first one when the second comes, which the third joins some time later.
+            // The arm serves the first write when the second arrives. The third write joins the second's dirty run some time later.
             let writes = [
                 (Instant(0), Request::write(lbn, 40)),
                 (Instant(1), Request::write(lbn + 40, 1)),
@@ -283,7 +285,7 @@ fn media_write_is_never_reported_before_it_can_happen() {
                 assert!(last <= written.at, "{name}: one after the other");
                 last = written.at;
                 for block in written.start.0..written.end.0 {
-                    // Of two writes that were outstanding at the same time, either may be the last.
+                    // If two writes were outstanding at the same time, either may reach the media last.
                     let end = run.ends.get(&written.submitted).copied().unwrap_or(Instant::MAX);
                     let before = media.insert(block, written.submitted);
                     let in_order = before.is_none_or(|before| before <= written.submitted || end > before);
@@ -331,7 +333,7 @@ fn dirty_data_never_exceed_the_write_cache() {
 #[test]
 fn flush_completes_under_continuous_writes() {
     for rig in writers() {
-        // Tags by which a flush is not alone, as SCSI has them.
+        // With SCSI's tags, a flush does not exclude other commands.
         let rig = rig.with(|spec| spec.queue.tagging = Some(Tagging::Tcq));
         let mut device = rig.queued(4, "fcfs");
         let (mut asks, mut now) = (Asks::new(&rig, 3), Instant::ZERO);
@@ -374,7 +376,7 @@ fn power_cut_tears_at_most_one_access_between_sectors() {
             let name = format!("{}, cut at {cut}", rig.name());
             let (head, tail) = run.reported.split_at(before);
             assert_eq!(head, &whole.reported[..before], "{name}");
-            // The cut run reports what the whole run reports, but of the access that the cut tears only the first sectors.
+            // The cut run reports the same media writes as the whole run, but only the first sectors of the access that the cut tears.
             for (written, would) in tail.iter().zip(&whole.reported[before..]) {
                 assert!(
                     written.start == would.start && written.submitted == would.submitted,
@@ -389,7 +391,7 @@ fn power_cut_tears_at_most_one_access_between_sectors() {
                 assert!(written.end.0.is_multiple_of(physical), "{name}: {written:?} in a sector");
                 assert!(written.end < would.end && written.at < would.at, "{name}: {written:?}");
             }
-            // All that was on the media by the cut is reported, and after it at most the sector that was under the head.
+            // All writes that had reached the media before the cut are reported, and at most one physical sector that was completed after it.
             let after = &whole.reported[before + tail.len()..];
             let outer = rig.spread(40).map(|lbn| rig.geometry().extent_at(lbn).sectors_per_track);
             let sector = rig.turn() / f64::from(outer.min().expect("there are blocks"));

@@ -1,11 +1,11 @@
-//! The log on the media: writes that must be safe are quick, most of the time, and are safe.
+//! The log on the media: most writes that must be safe are quick, and they are safe.
 
 use crate::support::*;
 use headstack_model::spec::WriteCache;
 use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::{Device, Fault};
 
-/// Drives with such a log, their volatile cache on, and off.
+/// Drives with such a log, each with its volatile write cache on and off.
 fn logging() -> Vec<[Rig; 2]> {
     let off = |rig: &Rig| rig.with(|spec| spec.cache.write_cache = WriteCache::None);
     let drives = shipped_with_logs();
@@ -19,7 +19,8 @@ fn logging() -> Vec<[Rig; 2]> {
         .collect()
 }
 
-/// Small writes anywhere, one after the other, each followed by a flush where asked: the times from submission until it is safe.
+/// Runs random writes of 8 sectors, one at a time, each followed by a flush if `flushes`. Returns the time from a write's submission to the
+/// end of the write or flush.
 fn safe_writes(device: &mut Device, rig: &Rig, count: usize, flushes: bool) -> Vec<Nanos> {
     let (mut random, mut now) = (seeded(4), Instant::ZERO);
     (0..count)
@@ -116,7 +117,7 @@ fn reported_write_is_on_the_media() {
                 (request.lbn, request.end(), submitted)
             );
             assert!(written.at <= now, "{}: {written:?} after {now}", off.name());
-            // Its way home tells nothing new.
+            // The later move from the log to the block's place is not reported again.
             assert_eq!(device.poll_media_write(), None, "{}", off.name());
         }
     }

@@ -1,4 +1,4 @@
-//! What an order of the queue can gain, and that its choice is as good as it was thought to be.
+//! The throughput that a queue's order gains, and that an order chooses the request that it should choose.
 
 use crate::support::*;
 use headstack_model::{Instant, Lbn, Request};
@@ -11,7 +11,7 @@ fn throughput_rises_from_fcfs_to_sstf_to_sptf() {
     for rig in all_plain() {
         let rate = |order: &str| closed_rate(rig.queued(32, order), random_blocks(&rig), 32, 4000);
         let (fcfs, sstf, sptf) = (rate("fcfs"), rate("sstf"), rate("sptf"));
-        // Arrival, then cylinders, then angles too; the rates scatter by half a percent.
+        // FCFS uses arrival, SSTF the cylinders, SPTF also the angles. The rates scatter by half a percent.
         assert!(sstf > fcfs * 1.05, "{}: sstf {sstf}, fcfs {fcfs}", rig.name());
         assert!(sptf > sstf * 1.05, "{}: sptf {sptf}, sstf {sstf}", rig.name());
     }
@@ -48,7 +48,7 @@ fn sptf_outperforms_every_order_with_less_knowledge() {
     }
 }
 
-/// Mean and variance of response times in ms, all requests of a closed load of random blocks.
+/// Mean (ms) and variance (ms²) of the response times of a closed load of random blocks.
 fn responses(rig: &Rig, order: &str, depth: u32) -> (f64, f64) {
     let mut load = Closed::new(random_blocks(rig), depth, 6000, 7).expect("the load fits");
     let (finished, _) = run(rig.queued(depth, order), &mut load);
@@ -74,7 +74,7 @@ fn fcfs_response_is_queue_depth_times_service() {
     for rig in all_plain() {
         let one = responses(&rig, "fcfs", 1).0;
         for depth in [4, 16] {
-            // The last few find the queue shorter, and the first ones too.
+            // The first and the last requests of the run find a shorter queue.
             let share = 1.0 - f64::from(depth - 1) / 2.0 / 6000.0;
             let mean = responses(&rig, "fcfs", depth).0 / f64::from(depth) / share;
             assert_close(rig.name(), mean / one, 1.0, 2e-3);
@@ -105,7 +105,7 @@ fn scan_moves_the_arm_farther_than_look() {
     }
 }
 
-/// The part of a response in which the arm gets to the first sector, of `request` served after `first`.
+/// The positioning time of `request`, served directly after `first`.
 fn cost_after(rig: &Rig, first: Request, request: Request) -> u64 {
     let mut device = rig.queued(2, "fcfs");
     positioning(&serve_all(&mut device, Instant::ZERO, &[first, request])[1])
@@ -129,7 +129,7 @@ fn sptf_chooses_the_shortest_positioning() {
             }
             assert_eq!(next(&mut device).request, first);
             let chosen = next(&mut device);
-            // What each would have taken, from disks on which it was the only one.
+            // The positioning time of each candidate, measured on a disk on which it is the only candidate.
             let least = others.iter().map(|other| cost_after(&rig, first, *other)).min();
             assert_eq!(Some(positioning(&chosen)), least, "{}", rig.name());
         }
@@ -164,7 +164,7 @@ fn c_look_sweeps_upward_and_restarts_at_the_bottom() {
         let done = serve_all(&mut rig.queued(64, "c-look"), Instant::ZERO, &requests);
         let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
         let falls = served.windows(2).filter(|pair| pair[1] < pair[0]).count();
-        // The first is taken as it comes; after it one sweep to the top and one from the bottom.
+        // The first request is served on arrival. Then one sweep goes to the top, and another begins at the bottom.
         assert!(falls <= 1, "{}: {falls} falls", rig.name());
     }
 }

@@ -1,18 +1,18 @@
-//! How far the firmware of a queue may overtake, and what its choice takes.
+//! Limits on overtaking in a drive's queue, and the time that the firmware takes to choose a command.
 
 use crate::support::*;
 use headstack_model::{DriveSpec, Instant, Nanos, Op, Request};
 use headstack_sim::Command;
 use headstack_workload::{Closed, Pattern, Region, Shape};
 
-/// A drive of today with its queue changed.
+/// A current drive (2022) with a changed specification.
 fn hc570(change: impl FnOnce(&mut DriveSpec)) -> Rig {
     let of_today =
         shipped().into_iter().find(|rig| rig.name() == "ultrastar-hc570").expect("the drive ships");
     of_today.with(change)
 }
 
-/// Reads a second and the 99th percentile over the mean response of random reads of 128 KiB.
+/// The rate per second of random reads of 128 KiB, and the ratio of the 99th percentile to the mean of their responses.
 fn rate_and_tail(rig: &Rig, depth: u32) -> (f64, f64) {
     let shape = Shape {
         region: Region::whole(rig.sectors()),
@@ -48,13 +48,13 @@ fn rate_doubles_from_depth_1_to_32() {
 
 #[test]
 fn choice_time_lets_the_next_command_join_the_choice() {
-    // Turns that an idle drive loses would make depth 1 slower than its mechanics.
+    // Lost turns are off, because they would slow the drive at depth 1.
     let choosing_for =
         |choice_ms: f64| hc570(|spec| (spec.queue.choice_ms, spec.mechanics.lost_turns) = (choice_ms, None));
     let (early, late) = (choosing_for(0.0), choosing_for(0.05));
     let alone = rate_and_tail(&late, 1).0;
     let gain = |rig: &Rig| rate_and_tail(rig, 2).0 / alone - 1.0;
-    // Of two outstanding, one waits when the arm falls free: there is nothing to choose but with the next one.
+    // At depth 2, only one command waits when the arm becomes free. There is a choice only if the next command arrives before it is made.
     assert!(gain(&early) < 0.03, "{} is what the overhead hides", gain(&early));
     assert!((0.05..0.12).contains(&gain(&late)), "{}", gain(&late));
 }
@@ -100,14 +100,14 @@ fn non_urgent_commands_follow_others_order() {
     );
 }
 
-/// Drives of today as they ship, each with a write cache.
+/// Shipped current drives, each with a write cache.
 fn of_today() -> impl Iterator<Item = Rig> {
     let names = ["st2000dm006", "exos-x16", "exos-x18", "toshiba-x300", "ultrastar-7k8", "ultrastar-hc570"];
     shipped().into_iter().filter(move |rig| names.contains(&rig.name()))
 }
 
-/// The longest response of reads, one at a time, while 24 random writes are outstanding; with `log` also flushes, one at a time,
-/// as of a log that is flushed after each of its writes.
+/// The longest response of a read. One read and 24 random writes are outstanding at all times; with `log` also a flush, as a journal that
+/// is flushed after each of its writes sends them.
 fn longest_read(rig: &Rig, log: bool) -> Nanos {
     let (mut device, mut random) = (rig.device(), seeded(11));
     let (mut longest, mut now, mut read_since, mut flushes) =
@@ -145,7 +145,7 @@ fn longest_read(rig: &Rig, log: bool) -> Nanos {
 #[test]
 fn read_response_stays_short_with_a_full_write_cache() {
     for rig in of_today() {
-        // At most the write in progress, a destage and the read itself; two seeks and some turns each.
+        // A read waits at most for the write in progress and a destage. Together with the read, these take some seeks and turns.
         let longest = longest_read(&rig, false);
         assert!(longest < Nanos::from_ms(150.0), "{}: {longest}", rig.name());
     }
@@ -154,7 +154,7 @@ fn read_response_stays_short_with_a_full_write_cache() {
 #[test]
 fn no_read_waits_for_much_more_than_one_flush() {
     for rig in of_today() {
-        // All of the cache is written once or twice, some 84 runs of it on the ST2000DM006.
+        // During a flush the whole cache is written once or twice; on the ST2000DM006 it holds about 84 runs.
         let longest = longest_read(&rig, true);
         assert!(longest < Nanos::from_secs(4), "{}: {longest}", rig.name());
     }

@@ -1,5 +1,5 @@
-//! The host's processor and the network to its clients: no lane works more than all the time, all work is done once, and what
-//! costs nothing changes nothing.
+//! The host's processor and the network to its clients: no lane is busy for longer than the run, each piece of work is done once, and work
+//! without a cost changes no completion.
 
 use headstack_model::{Nanos, drives};
 use headstack_sim::{Engine, Finished, ProcessorUse, Rig, WorkKind};
@@ -13,7 +13,7 @@ fn engine(host: &str) -> Engine {
     rig.and_then(|rig| rig.build(1)).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Requests of 64 KiB, `depth` of them outstanding, on the first volume: `requests` of them after the last ones came back.
+/// Runs a closed load of `requests` requests of 64 KiB on the first volume, with `depth` outstanding. Returns the finished requests.
 fn run(engine: &mut Engine, pattern: Pattern, read_share: f64, depth: u32, requests: u64) -> Vec<Finished> {
     let region = Region::whole(20_000_000);
     let shape = Shape { region, pattern, sectors: 128, alignment: 8, read_share };
@@ -31,7 +31,7 @@ fn busy(usage: &ProcessorUse, kind: WorkKind) -> Nanos {
     usage.kinds[kind as usize].1
 }
 
-/// All costs at once.
+/// All costs of the processor together.
 const ALL: &str = "system_call_us = 20.0\ncopy_us_per_kib = 3.0\nsubmit_us = 50.0\ninterrupt_us = 30.0\n\
                    program_us_per_byte = 0.001\nclient_request_us = 40.0\nclient_us_per_kib = 2.0\n";
 
@@ -120,10 +120,10 @@ fn saturated_processor_serves_at_the_rate_of_its_lanes() {
         let finished = run(&mut engine, Pattern::Sequential, 1.0, 16, 1_000);
         1_000.0 / finished[999].completion.completed.as_secs()
     };
-    // A millisecond a request and one for its 64 KiB.
+    // Each request costs 1 ms, and its 64 KiB another 1 ms.
     let (one, three) = (rate(1), rate(3));
     assert!((495.0..=500.1).contains(&one), "{one}");
-    // Three lanes could serve 1,500 a second, and the disk serves 976.
+    // Three lanes could serve 1,500 requests per second, but the disk serves only 976.
     assert_eq!(three, rate(1_000));
     assert!(three > 1.5 * one && three < 1_500.0, "{three} of {one}");
 }
@@ -135,7 +135,7 @@ fn round_trip_of_a_client_adds_to_every_response() {
         finished.iter().map(|one| one.completion.response()).collect::<Vec<_>>()
     };
     let (near, far) = (responses(""), responses("[host.clients]\nround_trip_us = 340.0\n"));
-    // The first block passes the head at the same time in both runs, so that only the way back is added.
+    // In both runs the first block passes the head at the same time, so that only the half of the round trip back to the client is added.
     assert_eq!(far[0], near[0] + Nanos(170_000));
     assert!(far.iter().all(|response| *response >= Nanos(340_000)));
 }

@@ -1,4 +1,4 @@
-//! What queueing theory says of any server, said of this one.
+//! Results of queueing theory that hold for any server, tested on simulated drives.
 
 use crate::support::*;
 use headstack_model::{Instant, Lbn, Nanos, Request};
@@ -6,12 +6,12 @@ use headstack_policy::order;
 use headstack_workload::{Closed, Distribution, Load, Open, Poll};
 use rand::RngExt;
 
-/// A load, and what an observer at the host measures: the number of outstanding requests, integrated over time.
+/// A load, and the number of its outstanding requests, integrated over time.
 struct Watched<L> {
     load: L,
     outstanding: u64,
     since: Instant,
-    /// Requests times ns.
+    /// The integral, in requests × ns.
     area: u128,
 }
 
@@ -60,7 +60,7 @@ fn littles_law_holds_in_closed_loads() {
             let mut load = Watched::new(Closed::new(random_blocks(&rig), depth, 600, 42).expect("it fits"));
             let (finished, end) = run(rig.queued(queue, "sptf"), &mut load);
             let responses: u128 = finished.iter().map(|one| u128::from(one.completion.response().0)).sum();
-            // Mean outstanding = rate × mean response, both sides times the length of the run.
+            // Little's law, mean outstanding = rate × mean response, with both sides multiplied by the length of the run.
             assert_eq!(load.area, responses, "{} at depth {depth}", rig.name());
             let outstanding = load.area as f64 / end.0 as f64;
             assert!(outstanding <= f64::from(depth) && outstanding > 0.9 * f64::from(depth));
@@ -81,8 +81,8 @@ fn littles_law_holds_in_open_loads() {
 
 #[test]
 fn open_load_response_matches_pollaczek_khinchine() {
-    // Random single blocks in order of arrival are nearly an M/G/1 queue: services are independent but for the end of a
-    // seek being the start of the next one.
+    // Random single blocks in order of arrival are nearly an M/G/1 queue. Service times are not quite independent, because a seek starts where
+    // the previous one ended.
     for rig in all_plain() {
         let mut load = Closed::new(random_blocks(&rig), 1, 4000, 44).expect("the load fits");
         let (finished, _) = run(rig.device(), &mut load);
@@ -115,7 +115,7 @@ fn queue_stays_short_below_saturation_and_grows_above_it() {
             mean(&tail.iter().map(|one| one.completion.response().0 as f64 / service).collect::<Vec<_>>())
         };
         assert!(last(1.25) < 30.0, "{}", rig.name());
-        // Every request waits a fifth of a service longer than the one before.
+        // At this rate, each request waits 0.2 service times longer than the previous one.
         let grown = last(0.8) / (0.2 * 5950.0);
         assert_close(rig.name(), grown, 1.0, 0.15);
     }
@@ -145,7 +145,7 @@ fn every_order_keeps_the_arm_busy_while_requests_wait() {
                 (0..64).map(|_| Request::read(any_lbn(&mut random, &rig, 8), 8)).collect();
             let done = serve_all(&mut device, Instant::ZERO, &requests);
             let last = done.iter().map(|done| done.completed).max().expect("there are some");
-            // Work is conserved: electronics and bus take no time here, so the arm's work fills all of it.
+            // Work is conserved: electronics and bus take no time here, so that the arm is busy for the whole run.
             assert_eq!(device.activity().busy(), last.since_start(), "{}, {}", rig.name(), entry.name);
         }
     }
@@ -155,7 +155,7 @@ fn every_order_keeps_the_arm_busy_while_requests_wait() {
 fn single_reads_complete_alike_at_any_queue_depth() {
     for rig in all() {
         let mut random = seeded(11);
-        // Some reads start where the last one ended, so that the buffer may hold them, and some arrive during the read-ahead.
+        // Some reads start where the previous one ended, so that the buffer may hold their blocks, and some arrive during the read-ahead.
         let mut reads = Vec::new();
         for _ in 0..200 {
             let sectors = random.random_range(1..=64);

@@ -1,4 +1,4 @@
-//! The platter turns at its speed, and a sector passes under its head once a turn.
+//! The platter turns at a constant speed, and a sector passes under its head once per turn.
 
 use crate::support::*;
 use headstack_model::spec::ZeroLatency;
@@ -17,7 +17,7 @@ fn mean_rotational_latency_is_half_a_turn() {
             waits.push(done.parts.rotational_latency.0 as f64 / rig.turn());
             now = done.completed;
         }
-        // A uniform wait has a deviation of 1/√12 turn; four standard errors.
+        // A uniformly distributed wait has a standard deviation of 1/√12 turn. The tolerance is four standard errors.
         assert_close(rig.name(), mean(&waits), 0.5, 4.0 * 0.289 / 2000f64.sqrt());
         let spread = standard_error(&waits) * 2000f64.sqrt();
         assert_close(rig.name(), spread, 1.0 / 12f64.sqrt(), 0.02);
@@ -40,12 +40,12 @@ fn rotational_latency_never_exceeds_a_turn() {
     }
 }
 
-/// Reads `sectors` from `lbn` on with the arm on the track, at `count` phases evenly spread over a turn.
+/// Reads `sectors` from `lbn` on with the arm on the track, at `count` phases of the turn, one in each of `count` equal parts.
 fn at_all_phases(rig: &Rig, lbn: Lbn, sectors: u32, count: u32) -> Vec<Completion> {
     let mut device = rig.device();
     serve(&mut device, Instant::ZERO, Request::read(lbn, 1));
-    // One phase in each part of the turn, anywhere in it: multiples of one angle would fall on the same place of each sector where the
-    // track has a number of sectors that nearly divides them (377 and the golden section).
+    // The place of the phase within its part varies. Multiples of a constant angle could fall on nearly the same place in each sector, for
+    // example multiples of the golden section on a track of 377 sectors.
     let within = |index: u32| (0.754_877_666_246_692_7 * f64::from(index)).fract();
     let phase = |index: u32| 4.0 * f64::from(index) + (f64::from(index) + within(index)) / f64::from(count);
     let at = |index: u32| rig.after(Instant::from_secs(1), phase(index));
@@ -57,7 +57,7 @@ fn zero_latency_track_read_takes_one_turn_from_any_phase() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::WithinTrack);
         for track in rig.whole_tracks(3) {
-            // The sector in which the head lands has begun already, so it is read last, when it passes the head again.
+            // The head arrives in the middle of a sector. That sector is read last, when it passes the head again.
             let sector = rig.turn() / f64::from(track.sectors_per_track);
             let mut over = Vec::new();
             for done in at_all_phases(&rig, track.first, track.sectors, 211) {
@@ -66,7 +66,7 @@ fn zero_latency_track_read_takes_one_turn_from_any_phase() {
             }
             let out = over.iter().copied().find(|over| *over < -3.0 || *over > sector + 3.0);
             assert_eq!(out, None, "{}: a turn and part of a sector", rig.name());
-            // The landing is anywhere in that sector: half a sector is lost on the average.
+            // The head arrives at any point of that sector, so that half a sector is lost on average.
             assert_close(rig.name(), mean(&over) / sector, 0.5, 0.1);
         }
     }
@@ -99,7 +99,7 @@ fn zero_latency_wait_follows_the_share_of_the_track() {
             let done = at_all_phases(&rig, track.first, sectors, 499);
             let waits: Vec<f64> =
                 done.iter().map(|done| done.parts.rotational_latency.0 as f64 / rig.turn()).collect();
-            // A landing inside the run loses half a sector more, and the phases are a grid.
+            // If the head arrives inside the run, another half sector is lost. The phases add an error because they are a grid.
             let tolerance = 1.0 / f64::from(track.sectors) + 2.0 / 499.0;
             assert_close(rig.name(), mean(&waits), (1.0 - share * share) / 2.0, tolerance);
         }
@@ -127,7 +127,7 @@ fn zero_latency_read_is_never_slower_than_in_order() {
             (rig.zero_latency(ZeroLatency::PerFragment), rig.zero_latency(ZeroLatency::None));
         let mut random = seeded(13);
         for _ in 0..100 {
-            // Within one run of blocks, from the same state.
+            // Both drives read the same blocks, within one track, from the same state.
             let run = rig.geometry().extent_at(any_lbn(&mut random, &rig, 1));
             let sectors = random.random_range(1..=run.sectors);
             let at = rig.after(Instant::ZERO, random.random_range(0.0..1.0));
@@ -144,7 +144,7 @@ fn double_spindle_speed_halves_rotational_latency() {
         let (mut slow_device, mut fast_device) = (rig.device(), fast.device());
         let lbn = Lbn(rig.sectors() / 3);
         for step in 0..300u64 {
-            // The arm stays on the track; the same angle comes after half the time.
+            // The arm stays on the track. The fast platter is at the same angle after half the time.
             let at = Instant(2 * (1_000_000_000 + step * 54_567_891));
             let slow = serve(&mut slow_device, at, Request::read(lbn, 1));
             let fast = serve(&mut fast_device, Instant(at.0 / 2), Request::read(lbn, 1));
@@ -158,8 +158,8 @@ fn double_spindle_speed_halves_rotational_latency() {
 
 #[test]
 fn platter_angle_is_exact_after_47_years() {
-    // However slow or fast, a spindle of a whole number of millionths of a turn a minute has turned a whole number of
-    // times after a million minutes, which is nearly two years.
+    // After a million minutes, which is nearly two years, any spindle whose speed is a whole number of millionths of a rpm has made a whole
+    // number of turns.
     let million_minutes = 60_000_000u64 * 1_000_000_000;
     for rig in all_plain() {
         for lbn in rig.spread(5) {

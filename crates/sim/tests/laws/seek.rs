@@ -1,10 +1,10 @@
-//! The arm takes the drive file's time from cylinder to cylinder.
+//! A seek takes the time that the drive file specifies for its distance.
 
 use crate::support::*;
 use headstack_model::{Instant, Lbn, Nanos, Request, SeekCurve};
 use rand::RngExt;
 
-/// A block on a cylinder and head, if any sector there holds one.
+/// A block on a cylinder and head, if one of the first 40 sectors there holds one.
 fn block_on(rig: &Rig, cylinder: u32, head: u32) -> Option<Lbn> {
     (0..40).find_map(|sector| rig.geometry().lbn_at(cylinder, head, sector))
 }
@@ -55,7 +55,7 @@ fn mean_seek_matches_the_curve_over_block_pairs() {
             seeks.push(done.parts.seek.0 as f64);
             now = done.completed;
         }
-        // Neighbouring seeks share an end, so their sum scatters a little more than independent ones would.
+        // Consecutive seeks share a cylinder, so that their sum scatters slightly more than that of independent seeks.
         let tolerance = 5.0 * standard_error(&seeks) + 0.005 * expected;
         assert_close(rig.name(), mean(&seeks), expected, tolerance);
     }
@@ -79,7 +79,7 @@ fn head_switch_runs_in_parallel_with_the_seek() {
     assert!(judged > 100, "only {judged} pairs judged");
 }
 
-/// Whether writes have a seek curve of their own, to which the write settle is not added.
+/// Whether writes have a separate seek curve, to which the write settle is not added.
 fn has_written_curve(rig: &Rig) -> bool {
     SeekCurve::for_writes(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders).is_some()
 }
@@ -96,7 +96,7 @@ fn write_settle_adds_to_the_seek() {
             let write = seek(&rig, Lbn(0), Request::write(lbn, 1)).0 as i64;
             assert_eq!(write, (read + settle).max(0), "{} to {lbn}", rig.name());
         }
-        // Who is on the track already has nothing to settle from.
+        // If the arm is already on the track, a write needs no settle.
         assert_eq!(seek(&rig, Lbn(0), Request::write(Lbn(0), 1)), Nanos::ZERO, "{}", rig.name());
     }
 }

@@ -22,7 +22,7 @@ fn shingled() -> Vec<Rig> {
     rigs
 }
 
-/// The same disk with tracks that do not overlap.
+/// The same disk without shingled bands.
 fn without(rig: &Rig) -> Rig {
     rig.with(|spec| spec.shingled = None)
 }
@@ -31,7 +31,7 @@ fn keys(rig: &Rig) -> &ShingledSpec {
     rig.spec.shingled.as_ref().expect("the drive is shingled")
 }
 
-/// A map and a cache that a few hundred writes fill.
+/// The same disk with a map of at most 512 entries, which a few hundred scattered writes fill.
 fn with_small_map(rig: &Rig) -> Rig {
     rig.with(|spec| {
         if let Some(keys) = &mut spec.shingled {
@@ -40,7 +40,7 @@ fn with_small_map(rig: &Rig) -> Rig {
     })
 }
 
-/// Writes of 4 KiB to the first sectors of the disk, at random, one after the other.
+/// Runs random writes of 4 KiB to the disk's first `sectors` sectors, one at a time. Returns the time at the end.
 fn write_scattered(device: &mut Device, mut now: Instant, count: u64, sectors: u64) -> Instant {
     let mut random = seeded(now.0);
     for _ in 0..count {
@@ -50,7 +50,7 @@ fn write_scattered(device: &mut Device, mut now: Instant, count: u64, sectors: u
     now
 }
 
-/// Blocks written in order, in requests of 1 MiB, then a flush.
+/// Writes the disk's first `sectors` sectors in order, in requests of 1 MiB, and flushes. Returns the time at the end.
 fn write_in_order(device: &mut Device, mut now: Instant, sectors: u64) -> Instant {
     for first in (0..sectors).step_by(2048) {
         now = serve(device, now, Request::write(Lbn(first), 2048)).completed;
@@ -58,7 +58,7 @@ fn write_in_order(device: &mut Device, mut now: Instant, sectors: u64) -> Instan
     serve(device, now, Request::flush()).completed
 }
 
-/// Lets the drive clean until nothing is left to do.
+/// Leaves the drive idle until it has cleaned all bands. Returns the time at the end.
 fn idle(device: &mut Device) -> Instant {
     let mut now = Instant::ZERO;
     while let Some(next) = device.poll_timeout() {
@@ -86,12 +86,12 @@ fn reads_of_a_disk_that_was_never_written_are_those_without_bands() {
 #[test]
 fn reads_of_a_disk_written_in_order_lose_no_more_than_the_seeks_of_the_map() {
     for rig in shingled() {
-        // Eight bands and a part of one: that part stays in the cache, as one piece.
+        // Eight bands and a part of the ninth, which stays in the cache as one piece.
         let sectors = u64::from(keys(&rig).band_sectors) * 8 + 20 * 2048;
         let (mut one, mut other) = (rig.device(), without(&rig).device());
         let written = [&mut one, &mut other].map(|device| write_in_order(device, Instant::ZERO, sectors));
         assert_eq!(one.activity().shingled.bands_streamed, 8, "{}", rig.name());
-        // To the cache and back, at most over the whole disk, each with a turn of the platter.
+        // The longest detour: a seek over the whole disk to the cache and one back, each with a turn of the platter.
         let ends = [0, rig.spec.geometry.cylinders - 1].map(|cylinder| TrackPlace { cylinder, head: 0 });
         let seeks = one.drive().mechanics.reposition(ends[0], ends[1], true);
         let detour = Nanos(2 * (seeks.0 + rig.turn() as u64));
@@ -132,7 +132,7 @@ fn stream_with_several_writes_outstanding_bypasses_the_cache() {
         let mut engine = Engine::new(vec![rig.device()]);
         engine.run(&mut load, &mut |_| {});
         let shingled = engine.device(0).activity().shingled;
-        // The volatile cache still has the last ones.
+        // The last bands are still in the volatile cache.
         assert!(shingled.bands_streamed >= 16 && shingled.records == 0, "{}: {shingled:?}", rig.name());
     }
 }
@@ -144,7 +144,7 @@ fn scattered_writes_fall_to_the_rate_of_cleaning_once_the_map_is_full() {
         let sectors = rig.sectors();
         let early = write_scattered(&mut device, Instant::ZERO, 400, sectors);
         assert_eq!(device.activity().shingled.bands_cleaned, 0, "{}", rig.name());
-        // The volatile cache fills as well; from then on each write waits for the media.
+        // These writes also fill the volatile cache. From then on each write waits for the media.
         let full = write_scattered(&mut device, early, 1400, sectors);
         let late = write_scattered(&mut device, full, 100, sectors);
         let shingled = device.activity().shingled;
@@ -168,7 +168,7 @@ fn run_ends_with_its_last_request_though_bands_are_not_clean() {
         assert_eq!(shingled.bands_cleaned, 0, "{}", rig.name());
         assert!(shingled.records > 0 && engine.device(0).view().dirty_sectors == 0, "{}", rig.name());
         assert!((250..=300).contains(&shingled.bands_to_clean), "{}: {shingled:?}", rig.name());
-        // With more time it cleans them.
+        // With more time, the drive cleans bands.
         engine.advance(last + Nanos::from_secs(60), &mut load, &mut NoObserver);
         let later = engine.device(0).activity().shingled;
         assert!(later.bands_cleaned > 10, "{}", rig.name());
@@ -185,7 +185,7 @@ fn idle_drive_cleans_each_band_once() {
         idle(&mut device);
         let shingled = device.activity().shingled;
         assert_eq!((shingled.bands_cleaned, shingled.full_stalls), (10, 0), "{}", rig.name());
-        // Each band is read once, saved once, written once; the cached blocks are read too.
+        // Each band is read once, saved once and written once. The cached blocks are read in addition.
         let moved = shingled.bytes_moved as f64 / (10 * 3 * band * 512) as f64;
         assert!((1.0..1.01).contains(&moved), "{}: {moved}", rig.name());
         assert!(end < Instant::ZERO + Nanos::from_secs(60) && device.poll_timeout().is_none());
@@ -196,7 +196,7 @@ fn idle_drive_cleans_each_band_once() {
 fn read_over_cached_pieces_takes_an_access_for_each() {
     for rig in shingled() {
         let mut device = rig.device();
-        // Apart, so that each is a record of its own.
+        // The writes are apart and each is flushed, so that each becomes a separate record.
         let mut now = Instant::ZERO;
         let middle = rig.sectors() / 2 / 2048 * 2048;
         for piece in 0..4 {
@@ -205,7 +205,7 @@ fn read_over_cached_pieces_takes_an_access_for_each() {
         }
         let read = serve(&mut device, now, Request::read(Lbn(middle), 1024));
         let plain = serve(&mut without(&rig).device(), now, Request::read(Lbn(middle), 1024));
-        // Eight pieces, so at least six seeks over half of the disk more than one.
+        // The read has eight pieces, so it needs at least six more seeks over half of the disk than the plain one.
         let more = read.parts.seek.as_ms() - plain.parts.seek.as_ms();
         assert!(more > 6.0 * 5.0, "{}: {more} ms", rig.name());
     }

@@ -1,10 +1,10 @@
-//! Sequential streams: a drive serves as many as it has segments for, and collapses beyond.
+//! Sequential streams: a drive serves as many of them well as its cache has segments. With more, its throughput collapses.
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, ReadAhead};
 use headstack_workload::{Region, StreamShape, Streams};
 
-/// With eight segments, each of which is read ahead to its end whatever waits.
+/// The rig with eight segments. After each read the drive fills the segment by read-ahead, even if a request waits.
 fn eight_segments(rig: &Rig) -> Rig {
     rig.plain().with(|spec| {
         spec.cache = CacheSpec {
@@ -20,7 +20,7 @@ fn eight_segments(rig: &Rig) -> Rig {
     })
 }
 
-/// Sectors a second of all streams together.
+/// Sectors per second, of all streams together.
 fn rate(rig: &Rig, streams: u32) -> f64 {
     let shape = StreamShape::reads(Region::whole(rig.sectors()), streams, 32);
     let mut load = Streams::new(shape, 3000).expect("the load fits");
@@ -33,7 +33,7 @@ fn throughput_collapses_beyond_one_stream_per_segment() {
     for rig in all() {
         let rig = eight_segments(&rig);
         let (few, many) = (rate(&rig, 7), rate(&rig, 12));
-        // With a segment each, sixteen requests share one visit of the arm; without, each needs its own.
+        // If each stream has a segment, one access serves sixteen requests; if not, each request needs an access.
         assert!(few > 2.0 * many, "{}: {few} and {many} sectors a second", rig.name());
         assert!(rate(&rig, 4) > 0.7 * few, "{}: no cliff below the number of segments", rig.name());
     }
@@ -42,7 +42,7 @@ fn throughput_collapses_beyond_one_stream_per_segment() {
 #[test]
 fn single_stream_runs_at_half_to_full_media_rate() {
     for rig in all() {
-        // The head is on the next sector already when its request comes.
+        // When the next request arrives, the head is over its first sector already.
         let rig = eight_segments(&rig).with(|spec| spec.cache.almost_hits = true);
         let rate = rate(&rig, 1);
         let spt = f64::from(rig.geometry().extent_at(headstack_model::Lbn(0)).sectors_per_track);

@@ -1,4 +1,4 @@
-//! What the laws are judged on: drives, and ways to ask them one thing at a time.
+//! The drives on which the laws are tested, and functions that run requests on them.
 
 use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
 use headstack_model::{DriveSpec, Extent, Geometry, Instant, Lbn, Mechanics, Nanos, Request, drives};
@@ -70,7 +70,7 @@ groups = [
     ),
 ];
 
-/// A drive and what is asked of it, its layout built once.
+/// A drive's specification, and the geometry and mechanics built from it.
 #[derive(Clone)]
 pub(crate) struct Rig {
     pub(crate) spec: DriveSpec,
@@ -84,14 +84,14 @@ impl Rig {
         Rig { spec, drive }
     }
 
-    /// The same drive with something changed.
+    /// The same drive with a changed specification.
     pub(crate) fn with(&self, change: impl FnOnce(&mut DriveSpec)) -> Rig {
         let mut spec = self.spec.clone();
         change(&mut spec);
         if spec.geometry != self.spec.geometry {
             return Rig::new(spec);
         }
-        // The tables of seek times take most of a drive's construction.
+        // The drive is reused where possible: most of its construction is the computation of the seek tables.
         let drive = if DriveShape::from(&spec) == DriveShape::from(&self.spec) {
             self.drive.clone()
         } else {
@@ -101,7 +101,7 @@ impl Rig {
         Rig { spec, drive }
     }
 
-    /// The same mechanics behind electronics, cache and bus that take no time at all.
+    /// The same mechanics without a cache, and with electronics and a bus that take no time.
     pub(crate) fn plain(&self) -> Rig {
         self.with(|spec| {
             spec.cache = CacheSpec { enabled: false, ..CacheSpec::default() };
@@ -113,13 +113,13 @@ impl Rig {
             spec.media_cache = None;
             spec.shingled = None;
             spec.mechanics.recalibration = None;
-            // Below zero, writes would be on track sooner than reads.
+            // With a negative settle, a write's seek would be shorter than a read's.
             spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);
             spec.physical_sector_bytes = spec.sector_bytes;
         })
     }
 
-    /// With this rule of zero-latency access for reads and writes.
+    /// The same drive with this rule of zero-latency access for reads and writes.
     pub(crate) fn zero_latency(&self, rule: ZeroLatency) -> Rig {
         self.with(|spec| {
             spec.mechanics.zero_latency_read = rule;
@@ -135,7 +135,7 @@ impl Rig {
         Device::with_drive(self.drive.clone(), &self.spec, options).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A device that holds `depth` commands and serves them in this order.
+    /// A device with this queue depth and order.
     pub(crate) fn queued(&self, depth: u32, order: &str) -> Device {
         let order = Some(order.to_string());
         self.device_with(&DeviceOptions { seed: 1, depth: Some(depth), order })
@@ -164,7 +164,7 @@ impl Rig {
         time + Nanos((turns * self.turn()).round() as u64)
     }
 
-    /// Blocks evenly spread over the disk.
+    /// `count` blocks, evenly spread over the disk.
     pub(crate) fn spread(&self, count: u64) -> impl Iterator<Item = Lbn> {
         let sectors = self.sectors();
         (0..count).map(move |index| {
@@ -172,7 +172,7 @@ impl Rig {
         })
     }
 
-    /// Tracks that are one run of blocks from end to end, without a spare or a defect, over the whole disk.
+    /// Up to `count` tracks, spread over the disk, that are one run of blocks without a spare or a defect.
     pub(crate) fn whole_tracks(&self, count: u64) -> Vec<Extent> {
         let runs = self.spread(4 * count).map(|lbn| self.geometry().extent_at(lbn));
         let whole = runs.filter(|run| {
@@ -183,7 +183,8 @@ impl Rig {
     }
 }
 
-/// Every shipped drive, without a log on the media, shingled bands or zones: most laws are about writes that go home at once, anywhere.
+/// Every shipped drive, without a log on the media, shingled bands or zones: most laws assume that a write to any block goes directly to its
+/// place.
 pub(crate) fn shipped() -> Vec<Rig> {
     let plain =
         |rig: &Rig| rig.with(|spec| (spec.media_cache, spec.shingled, spec.zones) = (None, None, None));
@@ -212,7 +213,7 @@ fn shipped_as_they_are() -> &'static [Rig] {
     &SHIPPED
 }
 
-/// Small made-up drives, one a layout.
+/// Small invented drives, one for each layout.
 pub(crate) fn small() -> Vec<Rig> {
     LAYOUTS.iter().map(|(name, sectors, geometry)| Rig::new(small_spec(name, *sectors, geometry))).collect()
 }
@@ -241,12 +242,12 @@ pub(crate) fn seeded(seed: u64) -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed)
 }
 
-/// A block such that `sectors` from it on are on the disk.
+/// A random block that is followed by enough blocks for a request of `sectors` sectors.
 pub(crate) fn any_lbn(random: &mut Pcg64Mcg, rig: &Rig, sectors: u32) -> Lbn {
     Lbn(random.random_range(0..=rig.sectors() - u64::from(sectors)))
 }
 
-/// Turns the device until a command is done.
+/// Advances the device until a command completes.
 pub(crate) fn next(device: &mut Device) -> Completion {
     loop {
         if let Some(completion) = device.poll_completion() {
@@ -257,7 +258,7 @@ pub(crate) fn next(device: &mut Device) -> Completion {
     }
 }
 
-/// One request alone.
+/// Serves one request alone, which must succeed.
 pub(crate) fn serve(device: &mut Device, at: Instant, request: Request) -> Completion {
     device.submit(at, request).expect("nothing else is outstanding");
     let completion = next(device);
@@ -265,7 +266,7 @@ pub(crate) fn serve(device: &mut Device, at: Instant, request: Request) -> Compl
     completion
 }
 
-/// Several requests at one time, in the order of their completion.
+/// Submits all requests at one time. Returns the completions in order.
 pub(crate) fn serve_all(device: &mut Device, at: Instant, requests: &[Request]) -> Vec<Completion> {
     for request in requests {
         device.submit(at, *request).expect("the queue is deep enough");
@@ -273,12 +274,12 @@ pub(crate) fn serve_all(device: &mut Device, at: Instant, requests: &[Request]) 
     requests.iter().map(|_| next(device)).collect()
 }
 
-/// Seek, settle and latency.
+/// Seek (with settle) and rotational latency, in ns.
 pub(crate) fn positioning(completion: &Completion) -> u64 {
     completion.parts.seek.0 + completion.parts.rotational_latency.0
 }
 
-/// Runs a load on one device; all completions and the time at the end.
+/// Runs a load on one device. Returns the finished requests and the time of the last completion.
 pub(crate) fn run(device: Device, load: &mut dyn Load) -> (Vec<Finished>, Instant) {
     let mut engine = Engine::new(vec![device]);
     let mut finished = Vec::new();
@@ -287,20 +288,21 @@ pub(crate) fn run(device: Device, load: &mut dyn Load) -> (Vec<Finished>, Instan
     (finished, end)
 }
 
-/// Random single blocks all over a disk.
+/// Random reads of single blocks of the whole disk.
 pub(crate) fn random_blocks(rig: &Rig) -> Shape {
     let region = Region::whole(rig.sectors());
     Shape { region, pattern: Pattern::Random, sectors: 1, alignment: 1, read_share: 1.0 }
 }
 
-/// Requests a second of a closed load.
+/// Requests per second of a closed load.
 pub(crate) fn closed_rate(device: Device, shape: Shape, depth: u32, requests: u64) -> f64 {
     let mut load = Closed::new(shape, depth, requests, 7).expect("the load fits");
     let (finished, end) = run(device, &mut load);
     finished.len() as f64 / end.as_secs()
 }
 
-/// The angle under the heads when a command ends, less that at which a sector ends: near zero when it has just gone by.
+/// The angle under the heads when a command ends, minus the angle at which the sector `last` ends, in turns from −0.5 to 0.5. It is near zero
+/// if that sector has just passed the head.
 pub(crate) fn past_sector(rig: &Rig, completed: Instant, last: Lbn) -> f64 {
     let place = rig.geometry().locate(last);
     let spt = rig.geometry().extent_at(last).sectors_per_track;
@@ -320,7 +322,7 @@ pub(crate) fn standard_error(values: &[f64]) -> f64 {
     (squares / (values.len() as f64 - 1.0) / values.len() as f64).sqrt()
 }
 
-/// That two numbers of ns are the same but for rounding.
+/// Asserts that two numbers differ by at most `tolerance`.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!(

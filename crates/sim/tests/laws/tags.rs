@@ -1,4 +1,4 @@
-//! What a host may rely on when it queues commands with tags.
+//! Guarantees to a host that queues commands with tags.
 
 use crate::support::*;
 use headstack_model::spec::{QueueSpec, Tagging};
@@ -8,7 +8,7 @@ use headstack_sim::{Command, Completion, DeviceError, DeviceOptions, Finished, T
 use headstack_workload::{Issue, Load, Poll};
 use rand::RngExt;
 
-/// A drive's mechanics alone, with its queue changed.
+/// The rig with an SPTF queue of depth 32, changed by `change`.
 fn queue(rig: &Rig, change: impl FnOnce(&mut QueueSpec)) -> Rig {
     rig.with(|spec| {
         spec.queue = QueueSpec { depth: 32, order: "sptf".to_string(), ..QueueSpec::default() };
@@ -21,7 +21,7 @@ fn reads(rig: &Rig, seed: u64, count: usize) -> Vec<Request> {
     (0..count).map(|_| Request::read(any_lbn(&mut random, rig, 1), 1)).collect()
 }
 
-/// All at one time; the order of completion.
+/// Submits all commands at one time. Returns the completions in order.
 fn together(rig: &Rig, commands: &[Command]) -> Vec<Completion> {
     let mut device = rig.device();
     for command in commands {
@@ -59,7 +59,7 @@ fn head_of_queue_commands_go_first_in_lifo_order() {
             commands[late].attribute = TaskAttribute::HeadOfQueue;
         }
         let done = together(&rig, &commands);
-        // One command had the arm when they came; an ordered one holds them up no more than others.
+        // One command was being served when they arrived. They also overtake the ordered command.
         assert_eq!(done[1].request, requests[19], "{}", rig.name());
         assert_eq!(done[2].request, requests[15], "{}", rig.name());
         assert_eq!(position(&done, requests[8]), 10, "{}", rig.name());
@@ -75,7 +75,7 @@ fn flush_is_exclusive_with_ncq_and_queued_with_tcq() {
             commands.insert(10, Request::flush().into());
             let done = together(&rig, &commands);
             let place = done.iter().position(|one| one.request.op == Op::Flush);
-            // With nothing to write, a flush that is queued passes the reads.
+            // The cache has no dirty data, so that a queued flush completes before the reads.
             assert_eq!(place, Some(if tagging == Tagging::Ncq { 10 } else { 0 }), "{}", rig.name());
         }
     }
@@ -111,7 +111,7 @@ fn urgent_commands_go_first_with_urgent_first_or_p_scan() {
     }
 }
 
-/// Asks for everything at once, the last five urgently.
+/// Issues all requests at once. The last five are urgent.
 struct Burst {
     requests: Vec<Request>,
     issued: usize,
@@ -155,7 +155,8 @@ fn edf_serves_commands_by_deadline() {
     }
 }
 
-/// The longest response of a load that keeps a queue full and mostly stays in a twentieth of the disk.
+/// The longest response, and the longest time between two completions, of a load that keeps the queue full. 95 % of its requests are in the
+/// first twentieth of the disk.
 fn longest_response(rig: &Rig, depth: u32) -> (Nanos, Nanos) {
     let (mut device, mut random) = (rig.device(), seeded(66));
     let mut now = Instant::ZERO;
@@ -189,7 +190,7 @@ fn age_limit_bounds_the_response_under_every_order() {
                     queue.age_limit_ms = Some(limit_ms);
                 });
                 let (longest, service) = longest_response(&rig, depth);
-                // Once it is that old, only older ones go before it.
+                // Only older commands are served before a command that has reached the limit.
                 let most = Nanos::from_ms(limit_ms) + Nanos(service.0 * u64::from(depth + 1));
                 assert!(longest <= most, "{} {}: {longest} > {most}", rig.name(), entry.name);
             }

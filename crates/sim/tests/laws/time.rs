@@ -1,4 +1,4 @@
-//! Each call passes the time to the device: neither how often it is called nor the time at which a run begins changes a result.
+//! Each call passes the time to the device. Results depend neither on how often or how late it is called, nor on when a run begins.
 
 use crate::accounting::any_request;
 use crate::support::*;
@@ -7,7 +7,7 @@ use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_sim::{Completion, Device, DeviceOptions, Tag};
 use rand::RngExt;
 
-/// A fixed sequence of submissions: bursts of some requests, long and short gaps between them.
+/// A sequence of submissions drawn from a seed: bursts of requests, with gaps of up to eight turns between them.
 fn script(rig: &Rig, seed: u64, count: u32) -> Vec<(Instant, Request)> {
     let mut random = seeded(seed);
     let mut at = Instant::ZERO;
@@ -20,13 +20,13 @@ fn script(rig: &Rig, seed: u64, count: u32) -> Vec<(Instant, Request)> {
     script
 }
 
-/// All drives, with tags for as many commands as a script has outstanding.
+/// All drives on SAS, which has enough tags for all commands of a script.
 fn deep() -> Vec<Rig> {
     let deep = |rig: Rig| rig.with(|spec| *spec = spec.clone().on_sas());
     all().into_iter().map(deep).collect()
 }
 
-/// Plays a script; `wake` says when to call next, given the time and when something is due.
+/// Plays a script. `wake` returns the time of the next call, given the present time and the time of the next event.
 fn play(
     mut device: Device,
     script: &[(Instant, Request)],
@@ -34,7 +34,7 @@ fn play(
 ) -> Vec<Completion> {
     let (mut done, mut left, mut now) = (Vec::new(), script, Instant::ZERO);
     loop {
-        // A tag falls free when its completion is taken, which a late call does late.
+        // Tags are not compared: a tag becomes free when its completion is polled, which is later if the call is late.
         let taken = std::iter::from_fn(|| device.poll_completion());
         done.extend(taken.map(|completion| Completion { tag: Tag(0), ..completion }));
         let due = device.poll_timeout().map(|due| wake(now, due).max(now));
@@ -93,7 +93,7 @@ fn next_event_is_never_in_the_past() {
 
 #[test]
 fn time_shift_by_whole_turns_moves_completions_equally() {
-    // A million minutes are a whole number of turns of any spindle whose speed is a number of millionths of rpm.
+    // In a million minutes, any spindle whose speed is a whole number of millionths of a rpm makes a whole number of turns.
     let million_minutes = Nanos(60_000_000 * 1_000_000_000);
     for rig in deep() {
         let script = script(&rig, 65, 100);
@@ -137,7 +137,7 @@ fn constant_access_time_holds_for_every_request() {
     let mut device = Device::new(&spec, &DeviceOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let (mut random, mut now) = (seeded(63), Instant::ZERO);
     for write in [false, true].repeat(50) {
-        // Over several tracks too.
+        // Some requests extend over several tracks.
         let sectors = random.random_range(1..400);
         let lbn = Lbn(random.random_range(0..spec.capacity_sectors - u64::from(sectors)));
         let request = if write { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) };

@@ -1,10 +1,10 @@
-//! The media pass under the heads at their own rate, and the bus at its.
+//! The rates at which data pass the heads and cross the bus, and how the two transfers overlap.
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, Delivery, ZeroLatency};
 use headstack_model::{Instant, Lbn, Request};
 
-/// A run of whole tracks of equal length, one after the other in LBN order: the first block and the number of tracks.
+/// Consecutive whole tracks of equal length: the first block, and the number of tracks, which is at least two and at most `most`.
 fn tracks_in_a_row(rig: &Rig, from: Lbn, most: u32) -> Option<(Lbn, u32)> {
     let first = rig.geometry().extent_at(from);
     let (mut next, mut count) = (first.first, 0);
@@ -19,7 +19,7 @@ fn tracks_in_a_row(rig: &Rig, from: Lbn, most: u32) -> Option<(Lbn, u32)> {
     (count >= 2).then_some((first.first, count))
 }
 
-/// Turns from the end of one track to the start of the next: the least that its skew and its switch allow.
+/// Turns from the end of one track to the start of the next: the skew, plus whole turns until the head switch or seek has ended.
 fn between(rig: &Rig, skew_turns: f64, cylinders: u32) -> f64 {
     let curve = headstack_model::SeekCurve::for_reads(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders);
     let switch = rig.spec.mechanics.head_switch_ms * 1e6;
@@ -33,7 +33,7 @@ fn sequential_read_runs_at_the_media_rate_less_skews() {
     for rig in all_plain() {
         let (rig, heads) = (rig.zero_latency(ZeroLatency::None), rig.spec.geometry.heads);
         for zone in &rig.spec.geometry.zones {
-            // From the zone's second cylinder on, so that the first of a serpentine turn is met as well.
+            // The read begins on the zone's second cylinder, so that it also includes a change of cylinder on a serpentine layout.
             let Some(from) = rig.geometry().lbn_at(zone.first_cylinder + 1, 0, 0) else { continue };
             let from =
                 if rig.geometry().locate(from).cylinder == zone.first_cylinder + 1 { from } else { continue };
@@ -45,7 +45,7 @@ fn sequential_read_runs_at_the_media_rate_less_skews() {
                 let cylinders = next.cylinder - here.cylinder;
                 let skew =
                     if cylinders > 0 { zone.cylinder_skew_sectors } else { zone.track_skew_sectors } / spt;
-                // Skews of a cylinder change count with the head switch that comes with it, unless serpentine.
+                // A change of cylinder includes a head switch, except in serpentine layouts. The longer of the two counts.
                 let reached = between(&rig, skew, cylinders);
                 let switched = if here.head == next.head { 0.0 } else { between(&rig, skew, 0) };
                 expected += 1.0 + reached.max(switched);
@@ -55,7 +55,7 @@ fn sequential_read_runs_at_the_media_rate_less_skews() {
                 let read = Request::read(first, tracks * zone.sectors_per_track);
                 serve(&mut rig.device(), Instant::ZERO, read).response().0 as f64
             };
-            // Angles of tracks are held to 2⁻³² turn, times to a nanosecond.
+            // The model stores angles of tracks with a resolution of 2⁻³² turn, and times with one of 1 ns.
             assert_close(
                 &format!("{} from {first}", rig.name()),
                 time(count) - time(1),
@@ -117,13 +117,13 @@ fn slow_bus_limits_the_transfer_rate() {
         let us = 10.0 * rig.turn() / 1e3 / f64::from(rig.geometry().extent_at(Lbn(0)).sectors_per_track);
         let slow = rig.with(|spec| spec.bus = BusSpec { read_us_per_sector: us, ..BusSpec::default() });
         for lbn in rig.spread(5) {
-            // From the start of a track, so that the next is reached before the bus has sent what was read.
+            // The read begins with a track, so that the head reaches the next track before the bus has sent the data of the first.
             let start = rig.geometry().extent_at(Lbn(lbn.0.min(rig.sectors() - 900))).first;
             let request = Request::read(start, 900);
             let free = serve(&mut rig.device(), Instant::ZERO, request);
             let done = serve(&mut slow.device(), Instant::ZERO, request);
             let bus = 900.0 * us * 1e3;
-            // The transfer starts with the first sector off the media, and then never waits.
+            // The transfer starts when the first sector has been read, and then never waits.
             let first = free.response().0 as f64;
             let sector = rig.turn() / 30.0;
             let begins = positioning(&serve(&mut rig.device(), Instant::ZERO, Request::read(request.lbn, 1)));
@@ -149,7 +149,7 @@ fn fast_bus_transfer_hides_behind_the_media() {
             let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 300)), 300);
             let free = serve(&mut rig.device(), Instant::ZERO, request);
             let done = serve(&mut fast.device(), Instant::ZERO, request);
-            // Only the last sector's own transfer is left when the media are done.
+            // When the last sector has been read, only its transfer is left.
             let left = done.response().0 as f64 - free.response().0 as f64;
             assert_close(rig.name(), left, us * 1e3, 2.0);
         }
@@ -210,10 +210,10 @@ fn out_of_order_delivery_hides_the_bus_of_a_whole_track() {
                 };
                 let (ordered, any) = (bus(Delivery::InOrder), bus(Delivery::OutOfOrder));
                 let whole = bus(Delivery::InOrderWhole);
-                // Only the last sector's own transfer is left when the media are done.
+                // When the last sector has been read, only its transfer is left.
                 assert_close(rig.name(), any as f64, us * 1e3, 3.0);
                 assert!(ordered >= any, "{}: {ordered} and {any}", rig.name());
-                // All of it, but for heads that land where the track begins.
+                // The whole transfer is left, unless the head arrives at the start of the track.
                 assert!(whole >= ordered, "{}: {whole} and {ordered}", rig.name());
                 whole_waits += whole as f64 / rig.turn();
                 waits += ordered as f64 / rig.turn();
@@ -221,7 +221,7 @@ fn out_of_order_delivery_hides_the_bus_of_a_whole_track() {
             }
         }
     }
-    // Where the head lands is chance: half a track, on the mean, has come before its turn on the bus.
+    // The head arrives at a random sector: on average, half of the track is read before the sectors that the bus must send first.
     assert_close("turns", waits / f64::from(judged), 0.45, 0.05);
     assert_close("turns, whole", whole_waits / f64::from(judged), 0.9, 0.02);
     assert!(judged > 500, "only {judged} tracks judged");

@@ -1,4 +1,4 @@
-//! Disks with two arms: how their arms delay each other, and how their blocks are split.
+//! Disks with two arms: how the arms delay each other, and how the disk's blocks are divided between them.
 
 use headstack_model::{Instant, Lbn, Nanos, TrackPlace, drives};
 use headstack_sim::rig::Rig;
@@ -26,7 +26,7 @@ fn load(rig: &Rig, pattern: Pattern, sectors: u32, depth: u32, count: u64) -> Mi
     Mix::new(vec![member], count, Instant::MAX).expect("the member is right")
 }
 
-/// The completions of random reads with this many outstanding, and the engine after them.
+/// Runs 400 random reads with `depth` outstanding. Returns the completions and the engine.
 fn random_reads(rig: &Rig, depth: u32) -> (Vec<Completion>, Engine) {
     let mut engine = rig.build(1).expect("the rig is right");
     engine.log_arms();
@@ -37,7 +37,7 @@ fn random_reads(rig: &Rig, depth: u32) -> (Vec<Completion>, Engine) {
     (completions, engine)
 }
 
-/// The accesses of an arm, each with the time that its seek takes by the mechanics alone.
+/// The accesses of an arm, each with the time that its seek would take without interference.
 fn accesses(engine: &mut Engine, device: usize) -> Vec<(ArmRecord, Nanos)> {
     let records: Vec<ArmRecord> = std::iter::from_fn(|| engine.poll_arm_record(device)).collect();
     let drive = engine.device(device).drive();
@@ -45,7 +45,7 @@ fn accesses(engine: &mut Engine, device: usize) -> Vec<(ArmRecord, Nanos)> {
     let alone = records.into_iter().map(|record| {
         let extent = drive.geometry.extent_at(record.blocks.start);
         let to = TrackPlace { cylinder: extent.cylinder, head: extent.head };
-        // An access that crosses a track's end has the way to the next track in its seek.
+        // The seek of an access that crosses the end of a track includes the move to the next track.
         let onwards = drive.mechanics.reposition(to, record.end_place, false);
         let alone = drive.mechanics.reposition(place, to, false) + onwards;
         place = record.end_place;
@@ -54,7 +54,7 @@ fn accesses(engine: &mut Engine, device: usize) -> Vec<(ArmRecord, Nanos)> {
     alone.collect()
 }
 
-/// The time in which two seeks that begin at these times and take these times overlap.
+/// The time in ns for which two seeks overlap, each given by its start and its duration.
 fn overlap((one, took): (Instant, Nanos), (other, other_took): (Instant, Nanos)) -> u64 {
     (one + took).min(other + other_took).since(one.max(other)).0
 }
@@ -71,7 +71,7 @@ fn one_of_two_seeks_that_overlap_is_longer_by_at_most_its_share_of_the_overlap()
             let delay = access.seek - *alone;
             assert!(2 * delay.0 <= shared.sum::<u64>(), "{delay:?} of {access:?}");
             for (other, other_alone) in others {
-                // Of two that set out at the same time, neither has seen the other.
+                // Of two seeks that begin at the same time, neither is delayed by the other.
                 let is_pair =
                     access.begins != other.begins && overlap(own, (other.begins, *other_alone)) > 10;
                 assert!(
@@ -130,7 +130,7 @@ fn stream_has_both_arms_where_blocks_are_split_by_surfaces() {
     let lbns = concatenation("").volumes()[0].sectors;
     let by_lbn = took("organisation = \"concatenation\"", lbns);
     let by_surfaces = took("organisation = \"striping\"\ntrack_aligned = true", lbns);
-    // Twice as fast but for the time to get there, and for tracks of which a request has a part only.
+    // Both arms together would be twice as fast, except for positioning and for tracks of which a request reads only a part.
     assert!(by_surfaces.0 * 3 < by_lbn.0 * 2, "{by_surfaces:?} and {by_lbn:?}");
 }
 

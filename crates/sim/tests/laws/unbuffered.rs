@@ -1,4 +1,4 @@
-//! A drive without a buffer: its data cross the bus as they pass under the head, or whole revolutions later.
+//! A drive without a buffer: data cross the bus while they pass under the head. If the bus is not ready, they cross whole revolutions later.
 
 use crate::support::*;
 use headstack_model::spec::{Delivery, WriteCache};
@@ -7,7 +7,7 @@ use headstack_sim::{Engine, Finished, Rig as HostRig};
 use headstack_workload::{Issue, Load, Poll};
 use rand::RngExt;
 
-/// The mechanics of a drive behind a bus that takes `us` for a sector, with a buffer or without.
+/// The drive behind a bus that takes `us` µs per sector, with or without a buffer.
 fn behind_bus(plain: &Rig, us: f64, buffered: bool) -> Rig {
     plain.with(|spec| {
         spec.cache.buffered = buffered;
@@ -23,7 +23,7 @@ fn alone(rig: &Rig, op: Op, sectors: u32, seed: u64) -> headstack_sim::Completio
     serve(&mut rig.device(), at, request)
 }
 
-/// Time of a sector under the head, in ns, on the shortest track of the drives at hand.
+/// The time in ns in which a sector of the track of `lbn` passes the head.
 fn sector_ns(rig: &Rig, lbn: Lbn) -> f64 {
     rig.turn() / f64::from(rig.geometry().extent_at(lbn).sectors_per_track)
 }
@@ -38,7 +38,7 @@ fn some_plain() -> Vec<Rig> {
 #[test]
 fn free_fast_bus_costs_seek_latency_media_and_one_sector() {
     for plain in some_plain() {
-        // A tenth of the media's time.
+        // The bus takes a tenth of the time that a sector takes on the media.
         let us = sector_ns(&plain, Lbn(0)) / 1e4;
         let [free, fast] = [0.0, us].map(|us| behind_bus(&plain, us, false));
         for seed in 0..20 {
@@ -49,7 +49,7 @@ fn free_fast_bus_costs_seek_latency_media_and_one_sector() {
             assert!(past.abs() < 1e-4, "{}: {past} turns from the end of its last sector", free.name());
             let last = alone(&fast, Op::Read, sectors, seed).response().0 as f64 - read.response().0 as f64;
             assert_close(&format!("{} read of {sectors}", free.name()), last, us * 1e3, 2.0);
-            // A write's data come ahead of it: where the seek leaves the time for them, the bus costs nothing.
+            // The data of a write's first sector must cross the bus before the sector passes the head. During a seek, that costs no time.
             let write = alone(&free, Op::Write, sectors, seed);
             if write.parts.seek.0 as f64 > us * 1e3 + 2.0 {
                 let fast = alone(&fast, Op::Write, sectors, seed);
@@ -89,7 +89,7 @@ fn bus_slower_than_the_media_costs_a_revolution_per_sector() {
             let last = if op == Op::Read { us * 1e3 } else { 0.0 };
             let turns = (slow - free - last) / plain.turn();
             let least = f64::from(sectors) - 1.0;
-            // A write whose first data would be late loses a revolution more.
+            // A write loses another revolution if its first data are late.
             let most = if op == Op::Write { least + 1.0 } else { least };
             assert!((least - 1e-4..=most + 1e-4).contains(&turns), "{}: {turns} turns", plain.name());
             assert!((turns - turns.round()).abs() < 1e-4, "{}: {turns} turns", plain.name());
@@ -100,8 +100,8 @@ fn bus_slower_than_the_media_costs_a_revolution_per_sector() {
 #[test]
 fn drive_without_a_buffer_is_never_earlier_than_with_one() {
     for rig in all() {
-        // A buffered drive may collect data before it sends any, and requests the bus for data that it has; this one sends them as they
-        // come, on a bus that takes no time to win.
+        // A buffered drive may collect data before it sends any, and arbitrates for the bus when it has data. This one sends data as they are read,
+        // on a bus without arbitration time.
         let with = |buffered: bool| {
             rig.with(|spec| {
                 (spec.cache.buffered, spec.cache.enabled) = (buffered, false);
@@ -121,7 +121,7 @@ fn drive_without_a_buffer_is_never_earlier_than_with_one() {
     }
 }
 
-/// Requests of time 0, one a volume.
+/// Issues all requests at time 0.
 struct Together(Vec<(u32, Request)>);
 
 impl Load for Together {
@@ -132,7 +132,7 @@ impl Load for Together {
     fn handle_completion(&mut self, _now: Instant, _id: u64) {}
 }
 
-/// Two drives of a kind on one bus of 10 MB/s.
+/// Two unbuffered drives of one model on a bus of 10 MB/s.
 fn two_drives(preset: &str, arbitration_us: f64) -> Engine {
     let text = format!(
         "[drive]\npreset = \"{preset}\"\ncount = 2\ncache.buffered = false\n\
@@ -144,7 +144,7 @@ fn two_drives(preset: &str, arbitration_us: f64) -> Engine {
     rig.and_then(|rig| rig.build(1)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The responses of requests of time 0, by volume.
+/// The response times of requests that are issued at time 0, in order of volume.
 fn responses(engine: &mut Engine, requests: &[(u32, Request)]) -> Vec<(u32, Nanos)> {
     let mut all = Vec::new();
     engine.run(&mut Together(requests.to_vec()), &mut |one: &Finished| {
@@ -175,7 +175,7 @@ fn busy_bus_costs_whole_revolutions() {
                     let alone = responses(&mut two_drives(preset, arbitration_us), &[*request])[0].1;
                     waits[index] = (both[index].1.0 as f64 - alone.0 as f64) / turn;
                 }
-                // Statuses and commands take turns on the bus, too: a hundredth of a revolution at most.
+                // Commands and statuses also wait for the bus, for at most a hundredth of a revolution.
                 for wait in waits {
                     assert!(wait > -0.01 && (wait - wait.round()).abs() < 0.01, "{preset}: {wait} turns");
                     lost += u32::from(wait.round() >= 1.0);

@@ -1,4 +1,4 @@
-//! When a write is reported, and when it is on the media.
+//! When a write is reported as completed, and when it is on the media.
 
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache, ZeroLatency};
@@ -83,7 +83,7 @@ fn write_or_flush_is_reported_as_its_sector_passes_the_head() {
 fn flush_waits_for_earlier_writes() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
-        // No order of visits gets from one track to twenty others in less than twenty of the shortest switches.
+        // Twenty blocks on different tracks take at least nineteen of the shortest seeks, in any order.
         let (mut device, mut now) = (rig.device(), Instant::ZERO);
         for lbn in rig.spread(20) {
             now = serve(&mut device, now, Request::write(lbn, 1)).completed;
@@ -95,9 +95,9 @@ fn flush_waits_for_earlier_writes() {
         let least = least.unwrap_or_default().0 as f64 + rig.spec.mechanics.write_settle_ms * 1e6;
         let found = flush.response().0 as f64;
         assert!(found > 19.0 * least.max(0.0), "{}: {found} ns", rig.name());
-        // Twenty scattered blocks wait for a sector twenty times: far below a turn in all would be a miracle.
+        // The twenty rotational latencies together almost certainly exceed two turns.
         assert!(found > 2.0 * rig.turn(), "{}: {found} ns", rig.name());
-        // Then nothing is left to do.
+        // After the flush, another one has nothing to write.
         let again = serve(&mut device, flush.completed, Request::flush());
         assert_eq!(again.response(), Nanos(200_000), "{}", rig.name());
     }
@@ -114,7 +114,7 @@ fn flush_waits_for_the_destage_in_progress() {
         for lbn in rig.spread(20) {
             let mut device = rig.device();
             serve(&mut device, Instant::ZERO, Request::write(lbn, 1));
-            // The arm is on its way by then, and a written sector takes longer than that.
+            // At that time the destage has just begun, so that it cannot have ended.
             let flushed = serve(&mut device, Instant::from_ms(50.001), Request::flush());
             let off = past_sector(&rig, flushed.completed, lbn);
             assert!(flushed.response() > Nanos::ZERO, "{}", rig.name());
@@ -137,7 +137,7 @@ fn flush_overhead_adds_to_its_destages() {
     }
 }
 
-/// Sectors a second that a closed load of sequential writes gets to a device, from the second half of its requests.
+/// The rate in sectors per second of a closed load of sequential writes, measured over the second half of its requests.
 fn sustained(rig: &Rig, device: Device, first: Lbn, sectors: u32, requests: u64) -> f64 {
     let region = Region { first, sectors: (rig.sectors() - first.0).min(u64::from(sectors) * requests) };
     let shape = Shape { region, pattern: Pattern::Sequential, sectors, alignment: 1, read_share: 0.0 };
@@ -160,7 +160,7 @@ fn dirty_limit_slows_sequential_writes_to_the_media_rate() {
         }
         let rate = sustained(&rig, rig.device(), Lbn(0), 64, 400);
         assert!(rate <= media * 1.001, "{}: {rate} of {media} sectors a second", rig.name());
-        // A drive that has the next run in its buffer before the head is there loses no turn after each.
+        // If the next run is in the buffer before the head reaches its place, the drive does not lose a turn after each run.
         assert!(rate > 0.15 * media, "{}: {rate} of {media} sectors a second", rig.name());
     }
 }
@@ -173,7 +173,7 @@ fn dirty_limit_slows_random_writes_to_the_rate_of_the_arm() {
         let shape = Shape { read_share: 0.0, ..random_blocks(&rig) };
         let through = closed_rate(through.device(), shape, 1, 2000);
         let back = closed_rate(rig.device(), shape, 1, 2000);
-        // With 64 blocks to choose from a sweep gains, as a queue of that depth does and no more.
+        // A sweep over 64 dirty blocks gains at most as much as a queue of that depth.
         let queue = closed_rate(rig.plain().queued(64, "sptf"), shape, 64, 2000);
         assert!(back > through, "{}: {back} and {through}", rig.name());
         assert!(back < queue * 1.1, "{}: {back} and {queue}", rig.name());
@@ -227,7 +227,7 @@ fn oversized_write_loses_turns_if_it_reconnects_late() {
             serve(&mut rig.device(), Instant::ZERO, Request::write(Lbn(0), 1024)).response()
         };
         let (whole, early, late) = (time(0.75, 2048), time(0.75, 200), time(0.001, 200));
-        // Five reconnections on the way; where nothing is left by then, those that no track switch hides cost a turn.
+        // The write reconnects about five times. If the buffer is empty by then, each reconnection that no track switch hides costs a turn.
         assert!(late >= whole + Nanos((1.9 * rig.turn()) as u64), "{}: {late} after {whole}", rig.name());
         assert!(early < late, "{}: {early} and {late}", rig.name());
     }
@@ -254,7 +254,7 @@ fn write_without_prebuffering_sends_data_once_the_arm_is_free() {
         let (elsewhere, behind) = (Lbn(rig.sectors() / 8), first.end());
         assert_eq!(then(true, elsewhere).response(), Nanos(264_000), "{}", rig.name());
         assert_eq!(then(false, behind).response(), Nanos(264_000), "{}: it joins the first", rig.name());
-        // The data cross the bus while the arm is on its way.
+        // The data cross the bus during the seek.
         assert_eq!(then(false, elsewhere).completed, on_media + Nanos(64_000), "{}", rig.name());
     }
 }
@@ -278,7 +278,7 @@ fn write_through_without_prebuffering_waits_for_the_arm() {
             (done[0].completed, done[1].completed)
         };
         let (early, late) = (then(true), then(false));
-        // The data of the second that are taken early keep the bus from the first's report.
+        // If the second write's data are transferred early, they occupy the bus when the first write is to be reported.
         assert!(late.0 <= early.0, "{}: {late:?} and {early:?}", rig.name());
         let data = Nanos((64.0 * us * 1e3) as u64);
         assert!(late.1 >= late.0 + data, "{}: {late:?} and {data} of data", rig.name());
@@ -291,7 +291,7 @@ fn write_through_without_prebuffering_waits_for_the_arm() {
 fn late_write_waits_a_turn_with_or_without_spare_sectors() {
     let mut judged = 0;
     for rig in shipped() {
-        // A track that holds blocks on at most three quarters of its sectors.
+        // A track with blocks on fewer than three quarters of its sectors.
         let is_short = |run: &Extent| {
             let track = rig.geometry().track_at(run.first);
             (track.first, track.sectors) == (run.first, run.sectors)
@@ -307,7 +307,7 @@ fn late_write_waits_a_turn_with_or_without_spare_sectors() {
             });
             let mut device = rig.device();
             let first = serve(&mut device, Instant::ZERO, Request::write(run.first, 1));
-            // Its block comes by at once, and its data 5 µs later.
+            // Its block passes the head at once, but its data arrive 5 µs later.
             let second = serve(&mut device, first.completed, Request::write(run.first + 1, 1));
             second.response().0 as f64
         };

@@ -1,4 +1,4 @@
-//! Disks whose zones the host writes in sequence.
+//! Disks with zones that the host must write in sequence.
 
 use crate::support::*;
 use headstack_model::spec::ZoneSpec;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 const ZONE: u64 = 524_288;
 const CONVENTIONAL: u32 = 4;
 
-/// A shipped drive with these zones in place of its own.
+/// The shipped drive with these zones instead of those in its file.
 fn zoned(model: ZoneModel, full_at_first: bool) -> Rig {
     plain().with(|spec| {
         spec.zones = Some(ZoneSpec {
@@ -26,13 +26,13 @@ fn zoned(model: ZoneModel, full_at_first: bool) -> Rig {
     })
 }
 
-/// The same without zones.
+/// The shipped drive without zones.
 fn plain() -> Rig {
     let shipped = shipped().into_iter().find(|rig| rig.name() == "ultrastar-hc620").expect("it ships");
     shipped.with(|spec| spec.zones = None)
 }
 
-/// A block of a zone.
+/// The block at this offset in a zone.
 fn block(zone: u64, sector: u64) -> Lbn {
     Lbn(zone * ZONE + sector)
 }
@@ -111,13 +111,13 @@ fn host_aware_disk_takes_writes_anywhere() {
     assert_eq!((done.outcome, device.refused_by_zones()), (Outcome::Done, None));
 }
 
-/// Writes to four zones at their write pointers, some of them flushed, until the power is cut.
+/// Writes at the write pointers of four zones, with a flush now and then, until the power is cut.
 struct ZonedLoad {
     device: Device,
     now: Instant,
     media: BTreeSet<Lbn>,
     pointers: [u64; 4],
-    /// What of each zone is safe for sure.
+    /// Sectors of each zone that a flush has made safe.
     flushed: [u64; 4],
 }
 
@@ -149,12 +149,12 @@ impl ZonedLoad {
         assert_eq!(done.outcome, Outcome::Done);
         self.pointers[zone] += u64::from(sectors);
         self.listen();
-        // Now and then the disk has the time to write what it holds.
+        // After one write in four there may be a pause in which the disk destages its cache.
         let longest = if random.random_range(0..4) == 0 { 3_000_000_000 } else { 20_000_000 };
         self.now = done.completed + Nanos(random.random_range(0..longest));
     }
 
-    /// A last write that may be anywhere between its command and its end.
+    /// Submits a last write and cuts the power before, during or after its transfer to the media.
     fn cut(&mut self, random: &mut Pcg64Mcg) {
         let request = Request::write(block(9, self.pointers[0]), 512);
         self.device.submit(self.now, request).expect("the queue is empty");

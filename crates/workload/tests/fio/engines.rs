@@ -1,4 +1,4 @@
-//! What fio's engines, variables and names of disks mean here.
+//! fio's engines, variables and disk names, as this crate interprets them.
 
 use crate::ours::{parse, run, volumes};
 use headstack_model::{Instant, Nanos};
@@ -27,7 +27,7 @@ fn built(text: &str) -> FioLoad {
     on(&volumes(), text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Requests that are issued before the first one is back.
+/// The number of requests that are issued before the first one completes.
 fn outstanding(text: &str) -> usize {
     let all = run(&mut built(text), Nanos(5 * MS), 1000);
     all.iter().filter(|timed| timed.at == Instant::ZERO).count()

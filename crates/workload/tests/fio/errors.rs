@@ -1,4 +1,4 @@
-//! Job files that are refused, each with its line.
+//! Job files that are refused. Each error names the line.
 
 use crate::ours::{parse, volumes};
 use headstack_workload::VolumeInfo;

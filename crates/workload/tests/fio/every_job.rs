@@ -1,7 +1,7 @@
-//! Every job in `jobs/`, run by fio and by this crate: both issue the same sequence, counts and mix.
+//! Every job in `jobs/` is run by fio and by this crate. Both must issue the same sequences, counts and shares.
 //!
-//! fio runs a job on a disk against a sparse file of a terabyte, and a job on files with its null engine. The run is bounded by requests
-//! instead of time, and has no pauses: neither changes the requests.
+//! fio runs a job for a disk on a sparse file of 1 TiB, and a job for files with its null engine. A run ends after a number of requests
+//! instead of a time, and has no pauses. Neither changes the requests.
 
 use crate::ours::{Access, Kind, SECTOR, run};
 use crate::real::{assert_same_shares, clones_of, has_fio};
@@ -14,12 +14,12 @@ use std::process::Command;
 
 /// Bytes of the disk that the jobs are on.
 const DISK: u64 = 1 << 40;
-/// Requests of a clone, where its job has no number of its own.
+/// Number of requests of a clone whose job does not specify one.
 const REQUESTS: u64 = 60;
-/// Keys that bound or stretch time.
+/// Keys that limit or extend the time of a run.
 const TIMES: [&str; 7] = ["time_based", "runtime", "ramp_time", "startdelay", "thinktime", "rate", "thread"];
 
-/// The job, bounded by requests; with `disk`, as fio runs it on a file of that name.
+/// The job with a limit on requests instead of time; with `disk`, the form for fio, on a file of that name.
 fn bounded(text: &str, disk: Option<&str>) -> String {
     let is_on_disk = text.contains("filename=/dev/") || text.contains("uri=");
     let engine = if is_on_disk { "libaio" } else { "null" };
@@ -120,7 +120,7 @@ fn every_shipped_job_issues_same_requests_as_fio() {
             let mut found: Vec<Vec<Access>> =
                 numbers.iter().map(|at| nameless(ours[*at].1.clone())).collect();
             let mut wanted: Vec<Vec<Access>> = numbers.iter().map(|at| theirs[*at].clone()).collect();
-            // The numbers of processes do not tell which clone is which.
+            // The clones are sorted: the process ids of fio's clones do not show their order.
             found.sort();
             wanted.sort();
             let what = format!("{name}, job {section}");
@@ -140,7 +140,7 @@ fn every_shipped_job_issues_same_requests_as_fio() {
             let both = (&found[..], &wanted[..]);
             assert_same_shares(&what, both, |access| (access.op, access.bytes));
             let end = found.iter().chain(&wanted).map(|access| access.offset).max().unwrap_or(0) + 1;
-            // Popular places lie elsewhere, as fio's own draws are not copied.
+            // With a Zipf distribution the popular places differ, because fio's random numbers are not reproduced.
             if !text.contains("zipf") {
                 assert_same_shares(&what, both, |access| access.offset / end.div_ceil(10));
             }
@@ -148,7 +148,7 @@ fn every_shipped_job_issues_same_requests_as_fio() {
     }
 }
 
-/// Whether each access begins where the one before it ended.
+/// Whether each access begins where the previous one ended.
 fn is_steady(all: &[Access]) -> bool {
     let data: Vec<&Access> = all.iter().filter(|access| access.op != Kind::Sync).collect();
     data.windows(2).all(|pair| pair[0].offset + pair[0].bytes == pair[1].offset)

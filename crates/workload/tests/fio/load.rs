@@ -1,4 +1,4 @@
-//! When requests are issued: depth, rates, pauses, groups, times.
+//! The times at which requests are issued, by depth, rates, pauses, groups and run times.
 
 use crate::ours::{Timed, build, parse, run, volumes};
 use headstack_model::{Instant, Nanos, Op};
@@ -7,7 +7,7 @@ use headstack_workload::{Load, ReadAdvice};
 
 const MS: u64 = 1_000_000;
 
-/// The times in milliseconds at which the requests of one clone are issued, each taking 10 ms.
+/// The times in milliseconds at which a clone issues its requests, each of which takes 10 ms.
 fn times(text: &str, source: u32) -> Vec<f64> {
     let mut load = build(text, 1);
     let all = run(&mut load, Nanos(10 * MS), 100_000);
@@ -45,7 +45,7 @@ fn rate_is_kept_and_made_up_after_pauses() {
     let even = "[j]\nbs=4k\nsize=16k\nrate_iops=50";
     assert_eq!(times(even, 0), [0.0, 20.0, 40.0, 60.0]);
     assert_eq!(times("[j]\nbs=4k\nsize=16k\nrate=200k", 0), [0.0, 20.0, 40.0, 60.0]);
-    // Each pause of 30 ms costs more than a gap of 20 ms; without one the gaps would be kept.
+    // Each pause of 30 ms exceeds the gap of 20 ms that the rate allows. Without pauses, the gaps would stay at 20 ms.
     let paused = "[j]\nbs=4k\nsize=20k\nrate_iops=50\nthinktime=30ms\nthinktime_blocks=2";
     assert_eq!(times(paused, 0), [0.0, 20.0, 60.0, 70.0, 110.0]);
 }
@@ -94,7 +94,7 @@ fn time_based_run_ends_at_its_runtime() {
 #[test]
 fn first_finished_job_ends_its_group() {
     let text = "[global]\nbs=4k\nsize=1m\nexitall\n[a]\n[b]\nnumber_ios=3\n[c]\nstonewall\nnumber_ios=1";
-    // When the last request of `b` is back, `a` has just issued its next one, which is waited for.
+    // When the last request of `b` completes, `a` has just issued its next one, for which the load waits.
     assert_eq!(times(text, 0), [0.0, 10.0, 20.0, 30.0]);
     assert_eq!(times(text, 2), [40.0]);
 }
@@ -105,7 +105,7 @@ fn writes_wait_for_preceding_flush() {
         requests("[j]\nrw=write\nbs=4k\nsize=16k\nioengine=libaio\niodepth=4\nfsync=2\nend_fsync=1");
     let output: Vec<(u64, Op)> = all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect();
     use Op::{Flush, Write};
-    // As fio does it, nothing follows the last write but the flush at the end.
+    // As in fio, only the flush at the end follows the last write.
     assert_eq!(output, [(0, Write), (0, Write), (0, Flush), (10, Write), (10, Write), (20, Flush)]);
 }
 
@@ -150,7 +150,7 @@ fn same_seed_repeats_load() {
     assert_ne!(drawn(5), drawn(6));
 }
 
-/// A job that replays `log`, as it is written in the file `a.log`.
+/// A job that replays `log`, which is the content of the file `a.log`.
 fn replayed(job: &str, log: &'static str) -> Result<FioLoad, String> {
     let file = parse(&format!("[j]\n{job}")).map_err(|error| error.to_string())?;
     let mut open = |name: &str| -> std::io::Result<Box<dyn std::io::Read>> {
@@ -188,7 +188,7 @@ fn log_is_replayed_at_its_times_and_queue_depth() {
     );
 }
 
-/// As fio 3 does it: a flush of each file of a log that writes, but none after a flush.
+/// As in fio 3, a flush of each file ends the replay of a log with writes, except after a flush.
 #[test]
 fn replayed_log_that_writes_ends_with_a_flush() {
     const WRITES: &str = "fio version 2 iolog\nf add\nf open\nf write 0 4096\nf read 8192 4096\n";
@@ -233,7 +233,7 @@ fn malformed_log_is_rejected_with_its_place() {
     assert!(said.starts_with("a.log: line 4: "), "{said}");
 }
 
-/// The share that is done when `requests` requests have been issued, each of which takes 10 ms.
+/// The share of the load that is done when `requests` requests, each of 10 ms, have been issued.
 fn share(text: &str, requests: usize) -> Option<f64> {
     let mut load = build(text, 1);
     let all = run(&mut load, Nanos(10 * MS), requests);
@@ -252,7 +252,7 @@ fn progress_follows_limit_reached_first() {
 #[test]
 fn progress_follows_slowest_job_of_each_stage() {
     let text = "[a]\nbs=4k\nsize=40k\n[b]\nbs=4k\nsize=200k\n[c]\nstonewall\nbs=4k\nsize=40k";
-    // Ten requests of each: the first job is done, the second has a fifth; the stage behind has not begun.
+    // Ten requests of each job: the first job is done, the second has done a fifth, and the next stage has not begun.
     assert_eq!(share(text, 20), Some(0.1));
     assert_eq!(share(text, 65), Some(0.75));
 }

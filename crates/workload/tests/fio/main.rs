@@ -1,4 +1,4 @@
-//! fio job files: read, refused, built, run, and run by fio itself.
+//! fio job files: parsing, errors, the loads that they build, and a comparison with fio itself.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files and run fio")]
 

@@ -1,4 +1,4 @@
-//! A load driven without a disk: every request completes at once, or after a given time.
+//! Runs loads without a disk: every request completes at once, or after a given time.
 
 use headstack_model::SpecError;
 use headstack_model::{Instant, Nanos, Op};
@@ -7,7 +7,7 @@ use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use std::collections::VecDeque;
 use std::io;
 
-/// One request, in bytes of its file.
+/// A request, with its offset and length in bytes of its file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Access {
     pub(crate) file: String,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 
 pub(crate) const SECTOR: u32 = 512;
 
-/// A rig of one volume of a terabyte.
+/// The volume of a rig: one disk of 1 TiB.
 pub(crate) fn volumes() -> Vec<VolumeInfo> {
     vec![VolumeInfo { name: "sda".to_string(), sectors: 1 << 31, sector_bytes: SECTOR, zones: None }]
 }
@@ -47,7 +47,7 @@ pub(crate) struct Timed {
     pub(crate) issue: Issue,
 }
 
-/// All requests of a load whose requests take `service` each, all at the same time; at most `most` of them.
+/// The first `most` requests of a load. Each takes `service`, and outstanding requests are served concurrently.
 pub(crate) fn run(load: &mut FioLoad, service: Nanos, most: usize) -> Vec<Timed> {
     let mut all = Vec::new();
     let mut out: VecDeque<(Instant, u64)> = VecDeque::new();
@@ -77,12 +77,12 @@ pub(crate) fn run(load: &mut FioLoad, service: Nanos, most: usize) -> Vec<Timed>
     all
 }
 
-/// The accesses of each clone, as fio would log them.
+/// The accesses of each clone, in the form in which fio logs them.
 pub(crate) fn accesses(text: &str, seed: u64) -> Vec<Vec<Access>> {
     accesses_on(text, &volumes(), seed)
 }
 
-/// The same on other volumes.
+/// Like [`accesses`], on these volumes.
 pub(crate) fn accesses_on(text: &str, volumes: &[VolumeInfo], seed: u64) -> Vec<Vec<Access>> {
     let built = parse(text).and_then(|file| file.build(volumes, seed));
     let mut load = built.unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -1,4 +1,4 @@
-//! The page of keys, which is made of the tables that the parser uses.
+//! The page of fio's keys, which is generated from the parser's tables.
 
 use crate::real::has_fio;
 use headstack_workload::fio::{FioOption, Role, options, own_keys};
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The line of the page below which everything is made by this test.
+/// The line below which this test generates the page.
 const MARK: &str = "<!-- Made by `make docs-formats` from here to the end. -->\n\n";
 
 fn page() -> PathBuf {
@@ -50,7 +50,7 @@ fn tables() -> String {
     text
 }
 
-/// With `HEADSTACK_UPDATE` set it writes the page.
+/// With `HEADSTACK_UPDATE` set, the test rewrites the page.
 #[test]
 fn key_page_is_up_to_date() {
     let text = std::fs::read_to_string(page()).expect("the page is in the tree");

@@ -1,4 +1,4 @@
-//! `cmdprio_bssplit`: priorities by size of request.
+//! `cmdprio_bssplit`: priorities that depend on the size of a request.
 
 use crate::ours::{build, parse, run};
 use headstack_model::{Nanos, Op};
@@ -10,7 +10,7 @@ fn issued(keys: &str) -> Vec<Issue> {
     run(&mut build(&text, 3), Nanos(1000), 5000).into_iter().map(|timed| timed.issue).collect()
 }
 
-/// Of the requests of each size in sectors, how many there are, and the shares of each priority and limit.
+/// For each size in sectors, the shares of each priority and limit among its requests.
 fn shares(all: &[Issue], op: Op) -> BTreeMap<u32, BTreeMap<(bool, u8), f64>> {
     let mut found: BTreeMap<u32, Vec<(bool, u8)>> = BTreeMap::new();
     for issue in all.iter().filter(|issue| issue.request.op == op) {
@@ -30,7 +30,7 @@ fn percentage_counts_for_the_requests_of_its_size() {
     let found = shares(&all, Op::Read);
     assert!((found[&8][&(true, 0)] - 0.2).abs() < 0.04, "{found:?}");
     assert_eq!(found[&128].keys().collect::<Vec<_>>(), [&(true, 0)]);
-    // Sizes that are not named, and those without a percentage, have the priority of the job.
+    // Sizes that are not listed, and those without a percentage, have the job's priority.
     let found = shares(&issued("rw=randread\nbssplit=4k/50:64k/50\ncmdprio_bssplit=32k/100:64k"), Op::Read);
     assert!(found.values().all(|kinds| kinds.keys().eq([&(false, 0)])), "{found:?}");
 }

@@ -1,11 +1,11 @@
-//! Whatever a job file holds: it is read or refused, and what is built stays on its volumes and comes to an end.
+//! Properties for any job file: it is parsed or refused, and the load stays on its volumes and ends.
 
 use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::fio::JobFile;
 use headstack_workload::{Load, Poll, VolumeInfo};
 use proptest::prelude::*;
 
-/// Lines of which job files are made up.
+/// Lines from which random job files are composed.
 const LINES: [&str; 61] = [
     "[a]",
     "[b]",
@@ -70,7 +70,7 @@ const LINES: [&str; 61] = [
     "#headstack: local=0.5,normal(0,100)",
 ];
 
-/// Turns a load for a while; all that it asks for lies on its volumes.
+/// Runs a load for up to 3,000 polls. Checks that each request is on its volume.
 fn turn(load: &mut dyn Load, volumes: &[VolumeInfo]) -> Result<(), TestCaseError> {
     let (mut now, mut out) = (Instant::ZERO, Vec::new());
     for _ in 0..3000 {

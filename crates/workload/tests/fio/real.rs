@@ -1,7 +1,7 @@
-//! The same job files run by fio itself, with its null engine, and by this crate. They are compared with fio's log of its requests.
+//! The same job files are run by fio itself, with its null engine, and by this crate. The requests are compared with fio's log or debug output.
 //!
-//! `rw=read` and `rw=write` must agree request by request. Where requests are drawn, shares must agree to four standard deviations of the
-//! difference of two samples. Whatever does not depend on the draw must agree exactly.
+//! `rw=read` and `rw=write` must agree request by request. If requests are random, their shares must agree to four standard deviations of
+//! the difference of two samples. Everything that does not depend on random numbers must agree exactly.
 
 use crate::ours::{Access, Kind, accesses, accesses_on};
 use headstack_workload::VolumeInfo;
@@ -28,8 +28,8 @@ fn fio(text: &str) -> Vec<Vec<Access>> {
         }
     }
     std::fs::write(folder.path().join("job.fio"), job).expect("the folder is writable");
-    // Clones share a log, which cannot tell them apart, and the null engine logs a request twice that it took at the second
-    // try; what fio says while it makes its requests does neither.
+    // fio's debug output is used instead of its log if there are clones, which the log does not distinguish, or a queue depth, with which the
+    // null engine logs a request twice that it accepted at the second attempt.
     let reported = text.contains("numjobs") || text.contains("iodepth");
     let mut command = Command::new("fio");
     command.current_dir(folder.path()).arg("job.fio");
@@ -125,12 +125,12 @@ fn sequential_requests_equal_fio_one_by_one() {
     EXACT.iter().for_each(|text| assert_same_requests(text));
 }
 
-/// Both make the same requests, clone by clone.
+/// Asserts that fio and this crate make the same requests, clone by clone.
 #[track_caller]
 pub(crate) fn assert_same_requests(text: &str) {
     let same_engine = format!("[global]\nioengine=null\n{text}");
     let (mut wanted, found) = (fio(text), accesses(&same_engine, 1));
-    // fio logs no size of a flush.
+    // fio does not log the size of a flush.
     for access in wanted.iter_mut().flatten().filter(|access| access.op == Kind::Sync) {
         (access.offset, access.bytes) = (0, 0);
     }
@@ -143,7 +143,7 @@ pub(crate) fn assert_same_requests(text: &str) {
     assert!(wanted.iter().all(|clone| !clone.is_empty()), "{text}");
     let (mut found, mut wanted) = (strip(&found), strip(&wanted));
     if text.contains("numjobs") {
-        // The numbers of processes do not tell which clone is which.
+        // The clones are sorted: the process ids of fio's clones do not show their order.
         found.sort();
         wanted.sort();
     }
@@ -155,11 +155,11 @@ pub(crate) fn assert_same_requests(text: &str) {
     }
 }
 
-/// Sectors of a device whose last request is cut short for most request sizes.
+/// Sectors of a device. For most request sizes, its end cuts the last request short.
 const DEVICE_SECTORS: u64 = 2055;
 
-/// Jobs on an existing device, where sizes and offsets may be shares of it. None extends beyond its end: fio would make the file longer,
-/// which it cannot do with a device.
+/// Jobs on an existing device, whose sizes and offsets may be shares of the device. None extends beyond the device's end, because fio would
+/// extend the file that stands for it, which it could not do with a device.
 const ON_DEVICE: [&str; 11] = [
     "bs=4k",
     "bs=64k",
@@ -179,7 +179,7 @@ fn sequential_device_requests_equal_fio_one_by_one() {
     if !has_fio() {
         return;
     }
-    // A file without content in place of the device: fio reads it by its usual engine.
+    // A sparse file stands for the device. fio reads it with its default engine.
     let device = tempfile::NamedTempFile::new().expect("there is room for a file");
     device.as_file().set_len(DEVICE_SECTORS * 512).expect("it takes no room");
     let path = device.path().display().to_string();
@@ -202,7 +202,7 @@ fn sequential_device_requests_equal_fio_one_by_one() {
     }
 }
 
-/// Job files whose requests are drawn. All have one clone.
+/// Job files with random requests. All have one clone.
 const DRAWN: [&str; 19] = [
     "[j]\nrw=randread\nbs=4k\nsize=1t\nnumber_ios=20000",
     "[j]\nrw=randread\nbs=4k\nsize=64m",
@@ -225,7 +225,7 @@ const DRAWN: [&str; 19] = [
     "[j]\nrw=randread\nbs=8k\nsize=16m\nio_size=64m\nnrfiles=4\nfile_service_type=random",
 ];
 
-/// Job files with uneven popularity: the frequencies of the most popular places must agree, wherever the places lie.
+/// Job files with uneven popularity. The frequencies of the most popular offsets must agree, but not the offsets themselves.
 const UNEVEN: [&str; 6] = [
     "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zipf:1.2",
     "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zipf:0.8:0.25",
@@ -243,14 +243,14 @@ fn assert_alike(what: &str, (ours, all_ours): (usize, usize), (theirs, all_their
     assert!(apart <= 4.0 * spread.sqrt(), "{what}: {ours} of {all_ours}, fio {theirs} of {all_theirs}");
 }
 
-/// How often each value comes.
+/// The number of accesses with each value of `of`.
 fn counts<K: Ord>(all: &[Access], of: impl Fn(&Access) -> K) -> BTreeMap<K, usize> {
     let mut counts = BTreeMap::new();
     all.iter().for_each(|access| *counts.entry(of(access)).or_default() += 1);
     counts
 }
 
-/// Asserts that the values of two samples have one distribution, value by value.
+/// Asserts that each value of `of` has the same share in both samples.
 pub(crate) fn assert_same_shares<K: Ord + Copy + std::fmt::Debug>(
     what: &str,
     (ours, theirs): (&[Access], &[Access]),
@@ -264,12 +264,12 @@ pub(crate) fn assert_same_shares<K: Ord + Copy + std::fmt::Debug>(
     }
 }
 
-/// Whether an access follows the one before it.
+/// The number of accesses that begin where the previous one ended.
 fn follows(all: &[Access]) -> usize {
     all.windows(2).filter(|pair| pair[0].offset + pair[0].bytes == pair[1].offset).count()
 }
 
-/// The accesses that do not follow the one before them.
+/// The accesses that do not begin where the previous one ended.
 fn starts(all: &[Access]) -> Vec<Access> {
     let is_start = |pair: &&[Access]| pair[0].offset + pair[0].bytes != pair[1].offset;
     all.windows(2).filter(is_start).map(|pair| pair[1].clone()).collect()
@@ -288,13 +288,13 @@ fn drawn_requests_match_fio_in_number_size_and_mix() {
         let both = (&ours[..], &theirs[..]);
         assert_same_shares(text, both, |access| access.op);
         assert_same_shares(text, both, |access| (access.op, access.bytes));
-        // Late in a pass that meets no block twice, requests follow each other in clusters, which is no fair draw.
+        // Near the end of a pass that visits each block once, adjacent blocks are chosen in clusters, so that the shares are not comparable.
         if !text.contains("rand") || text.contains("norandommap") {
             assert_alike(text, (follows(&ours), ours.len()), (follows(&theirs), theirs.len()));
         }
         let end = ours.iter().map(|access| access.offset).max().expect("there are requests") + 1;
         if text.contains("rand") {
-            // Requests that follow the one before are no draws of their own.
+            // Requests that continue the previous one are not separate random draws.
             let (ours, theirs) = (starts(&ours), starts(&theirs));
             assert_same_shares(text, (&ours, &theirs), |access| access.offset * 16 / end);
         }

@@ -1,4 +1,4 @@
-//! The example jobs in `jobs/`, and what our own keys do.
+//! The example jobs in `jobs/`, and the effects of the keys that fio does not have.
 
 use crate::ours::{Timed, build, run, volumes};
 use crate::real::has_fio;
@@ -30,7 +30,7 @@ fn every_shipped_job_builds_and_stays_on_its_volume() {
         let mut load = file.build(&volumes(), 1).unwrap_or_else(|error| panic!("{error}"));
         let all = run(&mut load, Nanos(5 * MS), 5000);
         assert!(all.len() > 500, "{name} makes {} requests", all.len());
-        // Only readers of a device through the kernel meet the page cache of a rig's host.
+        // Only jobs that read a device through the kernel use the page cache of a rig's host.
         let is_direct = !text.contains("ioengine=psync");
         assert!(all.iter().all(|timed| {
             timed.issue.direct == is_direct && timed.issue.request.end().0 <= volumes()[0].sectors
@@ -63,7 +63,7 @@ fn pauses_follow_exponential_distribution() {
     let count = pauses.len() as f64;
     let mean = pauses.iter().sum::<f64>() / count;
     assert!((mean - 20.0).abs() < 4.0 * 20.0 / count.sqrt(), "{mean} ms");
-    // Of an exponential distribution a share of 1/e is longer than the mean.
+    // In an exponential distribution, a share of 1/e exceeds the mean.
     let long = pauses.iter().filter(|pause| **pause > 20.0).count() as f64 / count;
     let share = (-1.0f64).exp();
     assert!((long - share).abs() < 4.0 * (share * (1.0 - share) / count).sqrt(), "{long}");
@@ -87,7 +87,7 @@ fn local_and_sequential_shares_match_job() {
         pairs.filter(|(last, next)| of(*last, *next)).count() as f64 / count
     };
     let follow = share(&|last, next| next == last + 8);
-    // A local request follows by chance where its distance is drawn from 8 to 15 sectors, once in three thousand times.
+    // A local request continues the previous one by chance, if its random distance is 8 to 15 sectors: once in about 3,000 requests.
     assert!((follow - 0.2).abs() < 4.0 * (0.16 / count).sqrt() + 1e-4, "{follow}");
     let near = share(&|last, next| next != last + 8 && next.abs_diff(last) < 40_000);
     assert!((near - 0.3).abs() < 4.0 * (0.21 / count).sqrt() + 1e-3, "{near}");

@@ -4,7 +4,7 @@ use crate::ours::{Access, accesses, parse, run, volumes};
 use crate::real::{assert_same_requests, has_fio};
 use headstack_model::Nanos;
 
-/// Jobs whose requests do not depend on any draw. The last zone of some ends beyond the file.
+/// Jobs without random requests. The last zone of some ends beyond the file.
 const EXACT: [&str; 10] = [
     "rw=read\nbs=4k\nsize=64k\nzonesize=8k\nzonerange=16k\nzoneskip=8k",
     "rw=write\nbs=4k\nsize=64k\nzonesize=8k\nzoneskip=8k",
@@ -29,7 +29,7 @@ fn of_job(keys: &str) -> Vec<Access> {
     accesses(&format!("[j]\nbs=4k\nzonemode=strided\n{keys}"), 3).remove(0)
 }
 
-/// The zone and the block in it of each request, of zones of 64 KiB with 32 KiB between them.
+/// The zone of each request and the block in it, for zones of 64 KiB with 32 KiB between them.
 fn places(all: &[Access]) -> Vec<(u64, u64)> {
     all.iter().map(|access| (access.offset / (96 << 10), access.offset % (96 << 10) / 4096)).collect()
 }
@@ -40,7 +40,7 @@ fn random_requests_meet_each_block_of_a_zone_once_before_the_next_zone() {
     let found = places(&of_job(keys));
     assert_eq!(found.len(), 240);
     for (number, zone) in found.chunks(16).enumerate() {
-        // After the tenth zone, the first follows.
+        // The zone after the tenth is the first.
         assert!(zone.iter().all(|(found, _)| *found == number as u64 % 10), "{zone:?}");
         let mut blocks: Vec<u64> = zone.iter().map(|(_, block)| *block).collect();
         assert!(!blocks.is_sorted(), "the order is drawn");
@@ -58,7 +58,7 @@ fn zone_is_passed_through_as_often_as_its_bytes_allow() {
         assert_eq!(blocks, (0..16).collect::<Vec<_>>());
         assert!(pass.iter().all(|(zone, _)| *zone == number as u64 / 2 % 10), "{pass:?}");
     }
-    // A part of each zone only.
+    // Only a part of each zone is read.
     let part = places(&of_job("rw=read\nsize=960k\nio_size=160k\nzonesize=16k\nzonerange=64k\nzoneskip=32k"));
     let wanted: Vec<(u64, u64)> = (0..10).flat_map(|zone| (0..4).map(move |block| (zone, block))).collect();
     assert_eq!(part, wanted);

@@ -1,4 +1,4 @@
-//! `zonemode=zbd` on volumes with zones and without.
+//! `zonemode=zbd` on volumes with and without zones.
 
 use crate::ours::{parse, run};
 use headstack_model::zones::{ZoneCommand, ZoneLayout, ZoneModel, ZoneState, Zones};
@@ -7,7 +7,7 @@ use headstack_workload::{VolumeInfo, VolumeZones};
 
 const ZONE: u64 = 2048;
 
-/// Ten zones of a mebibyte and a shorter one, the first two conventional.
+/// A volume with ten zones of 1 MiB and a shorter one. The first two are conventional.
 fn volume(full_at_first: bool) -> VolumeInfo {
     let layout = ZoneLayout {
         model: ZoneModel::HostManaged,
@@ -27,7 +27,7 @@ fn requests(volume: &VolumeInfo, keys: &str) -> Vec<Request> {
     run(&mut load, Nanos(1000), 20_000).iter().map(|timed| timed.issue.request).collect()
 }
 
-/// The zones of the volume, on which a full zone is reset by a write at its start.
+/// The zones of the volume after these requests, all of which they must accept. A write at the start of a full zone resets it.
 fn accept_all(volume: &VolumeInfo, requests: &[Request]) -> Zones {
     let VolumeZones { layout, full_at_first } = volume.zones.expect("it has zones");
     let mut zones = if full_at_first { Zones::new(layout).full() } else { Zones::new(layout) };
@@ -121,7 +121,7 @@ fn jobs_of_one_volume_share_its_write_pointers() {
     accept_all(&volume, &made);
 }
 
-/// Each write of a job, with whether its zone is reset before it.
+/// Each write of a job, and whether its zone is reset before it.
 fn resets(volume: &VolumeInfo, keys: &str) -> Vec<(Request, bool)> {
     let file = parse(&format!("[j]\ndirect=1\nzonemode=zbd\nrw=randwrite\nnorandommap\noffset=2m\n{keys}\n"));
     let built = file.expect("it can be read").build(std::slice::from_ref(volume), 7);
@@ -139,7 +139,7 @@ fn zone_of_every_nth_write_is_reset() {
     for (number, (request, is_reset)) in made.iter().enumerate() {
         let zone = zones.number_at(request.lbn);
         let before = zones.zone(zone);
-        // The tenth, the twentieth and so on; a full zone needs none, and an empty one neither.
+        // A reset is due at every tenth write. A full zone needs no reset, because a write at its start resets it, and an empty one neither.
         let is_due = (number + 1) % 10 == 0;
         assert!(is_due || !is_reset, "write {number}");
         if is_due && before.state != ZoneState::Empty {

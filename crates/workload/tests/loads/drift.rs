@@ -1,4 +1,4 @@
-//! Popular groups: how popular they are, and how they change their ranks.
+//! Popular groups of blocks: their shares of the requests, and how their ranks change.
 
 use headstack_workload::{DriftShape, Drifting, Pick, Popularity};
 

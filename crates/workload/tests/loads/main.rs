@@ -1,4 +1,4 @@
-//! What every generator guarantees, on any device.
+//! Guarantees of every generator, on any device.
 
 mod drift;
 mod mix;
@@ -15,8 +15,8 @@ use proptest::prelude::*;
 /// A request with the time of its issue.
 type Seen = (Instant, Issue);
 
-/// Runs a load against a made-up device that serves one request at a time, each for `service`, the oldest or the youngest first. Returns
-/// the issued requests, and the maximum number outstanding.
+/// Runs a load on an invented device that serves one request at a time, each for `service`, the oldest or the youngest first. Returns the
+/// issued requests, and the maximum number outstanding.
 fn run(load: &mut dyn Load, service: Nanos, youngest: bool) -> (Vec<Seen>, usize) {
     let (mut seen, mut out, mut most) = (Vec::new(), Vec::new(), 0);
     let (mut now, mut busy_until) = (Instant::ZERO, Instant::ZERO);
@@ -167,7 +167,7 @@ fn request_ids_count_from_zero() {
 fn poisson_gaps_are_exponential() {
     let gaps = gaps(Distribution::exponential(Nanos(1_000_000)), 40_000);
     let mean = mean(&gaps);
-    // The mean of n exponential gaps has a standard deviation of mean / √n; four of them are allowed.
+    // The mean of n exponential gaps has a standard deviation of mean / √n. The tolerance is four of these.
     assert!((mean / 1e6 - 1.0).abs() < 4.0 / 200.0, "{mean}");
     let longer = gaps.iter().filter(|gap| **gap > 2e6).count() as f64 / gaps.len() as f64;
     let expected = (-2f64).exp();
@@ -179,7 +179,7 @@ fn constant_and_uniform_gaps_match_their_distribution() {
     assert!(gaps(Distribution::Constant(Nanos(70)), 100).iter().all(|gap| *gap == 70.0));
     let uniform = gaps(Distribution::Uniform { low: Nanos(100), high: Nanos(300) }, 10_000);
     assert!(uniform.iter().all(|gap| (100.0..=300.0).contains(gap)));
-    // Standard deviation 200 / √12 over √n.
+    // The mean has a standard deviation of 200 / √12 / √n.
     assert!((mean(&uniform) - 200.0).abs() < 4.0 * 200.0 / 12f64.sqrt() / 100.0);
     let low = Open::new(shape(), &Distribution::Uniform { low: Nanos(2), high: Nanos(1) }, 1, 1)
         .expect_err("it ends before it begins");
@@ -238,6 +238,6 @@ fn first_requests_of_adjacent_seeds_average_mid_region() {
         run(&mut load, Nanos(1), false).0[0].1.request.lbn.0 as f64
     };
     let firsts: Vec<f64> = (0..2000).map(first).collect();
-    // Standard deviation of the mean of 2,000 even places among 99,993: 100,000 / √12 / √2,000.
+    // The mean of 2,000 uniform offsets among 99,993 has a standard deviation of 100,000 / √12 / √2,000.
     assert!((mean(&firsts) - 51_000.0).abs() < 4.0 * 645.5, "{}", mean(&firsts));
 }

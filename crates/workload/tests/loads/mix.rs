@@ -1,4 +1,4 @@
-//! Several loads as one: ids, devices, sources and the common end.
+//! Several loads mixed into one: ids, devices, sources and the common end.
 
 use headstack_workload::{Member, Mix};
 

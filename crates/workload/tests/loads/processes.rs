@@ -1,4 +1,4 @@
-//! Processes: the requests of each, and what it waits for.
+//! Processes: the requests that each issues, and the completions for which it waits.
 
 use headstack_workload::VolumeInfo;
 use headstack_workload::process::{BurstShape, Processes, SyntheticSpec, ThinkShape};
@@ -94,7 +94,7 @@ fn most_out(load: &mut dyn Load, service: Nanos, sources: usize) -> Vec<usize> {
 fn think_time_runs_from_completion_to_next_request() {
     let (seen, most) = run(&mut thinking(4, "10ms", 40), Nanos(MS), false);
     assert_eq!(most, 4);
-    // All ask at 10 ms; the device takes them one by one, and each asks again 10 ms after its own was done.
+    // All processes issue a request at 10 ms. The device serves them one by one, and each process issues its next one 10 ms after its completion.
     let times: Vec<u64> = seen.iter().take(12).map(|(at, _)| at.0 / MS).collect();
     assert_eq!(times, [10, 10, 10, 10, 21, 22, 23, 24, 32, 33, 34, 35]);
     let sources: Vec<u32> = seen.iter().take(8).map(|(_, issue)| issue.source).collect();
@@ -145,9 +145,9 @@ fn one_processor_lets_processes_think_one_by_one() {
     };
     assert_eq!(load.poll(Instant::ZERO), Poll::Later(Instant(10 * MS)));
     let (first, id) = source(&mut load, 10);
-    // The second one begins when the first one waits.
+    // The second process begins when the first one waits.
     assert_eq!(load.poll(Instant(10 * MS)), Poll::Later(Instant(20 * MS)));
-    // The first one has its answer and queues; it begins when the second one waits.
+    // The first process has its completion and queues for the processor. It begins when the second one waits.
     load.handle_completion(Instant(12 * MS), id);
     assert_eq!(load.poll(Instant(12 * MS)), Poll::Later(Instant(20 * MS)));
     let (second, _) = source(&mut load, 20);
@@ -201,12 +201,12 @@ fn synthetic_shares_match_spec() {
     let is_near = |last: &Seen, this: &Seen| {
         last.1.device == this.1.device && last.1.request.lbn.0.abs_diff(this.1.request.lbn.0) < 2000
     };
-    // A local request continues the last one by chance: 3 % of them lie one block on, and half of those are as long.
+    // A local request may continue the previous one by chance: 3 % of them are one block further, and half of those have the same length.
     let sequential = count(&is_sequential);
     assert!((0.2..0.22).contains(&(sequential as f64 / COUNT as f64)), "{sequential}");
     assert_share("near", count(&is_near), COUNT, 0.5 + 0.5 * 0.5 * 4000.0 / 4e6);
     let reads = seen.iter().filter(|(_, issue)| issue.request.op == Op::Read).count();
-    // Sequential requests repeat the direction of the last one, which widens the spread by (1 + 0.2) / (1 - 0.2).
+    // Sequential requests repeat the direction of the previous one, which increases the variance by (1 + 0.2) / (1 - 0.2).
     assert!(
         (reads as f64 / COUNT as f64 - 0.66).abs() < 4.0 * (0.2244 * 1.5 / COUNT as f64).sqrt(),
         "{reads}"
@@ -251,7 +251,7 @@ fn expired_time_limit_blocks_its_process() {
     let first = issue(&mut load, 10);
     let second = issue(&mut load, 20);
     let third = issue(&mut load, 30);
-    // The first one's limit is at 35 ms. It is complete at 110 ms: the process has lost 75 ms.
+    // The first request's limit is at 35 ms. It completes at 110 ms, so that the process has lost 75 ms.
     assert_eq!(load.poll(Instant(30 * MS)), Poll::Later(Instant(35 * MS)));
     assert_eq!(load.poll(Instant(36 * MS)), Poll::Waiting);
     load.handle_completion(Instant(60 * MS), third);
@@ -259,7 +259,7 @@ fn expired_time_limit_blocks_its_process() {
     load.handle_completion(Instant(110 * MS), first);
     assert_eq!(load.poll(Instant(110 * MS)), Poll::Later(Instant(115 * MS)));
     let fourth = issue(&mut load, 115);
-    // The second one's limit was at 45 ms, and is at 120 ms now.
+    // The second request's limit was at 45 ms, and is now at 120 ms.
     assert_eq!(load.poll(Instant(120 * MS)), Poll::Waiting);
     load.handle_completion(Instant(121 * MS), second);
     assert_eq!(load.poll(Instant(121 * MS)), Poll::Later(Instant(126 * MS)));
@@ -450,7 +450,7 @@ fn permanently_idle_processor_leaves_work_to_first_one() {
         let mut load = if idles_permanently { load.idle_cpu_never_wakes() } else { load };
         run(&mut load, Nanos(2 * MS), true).0.iter().map(|(at, _)| at.0 / MS).collect()
     };
-    // Both ask and wait; then only the first processor takes up a process that has its answer.
+    // Both processes issue requests and wait. Afterwards only the first processor resumes a process whose request has completed.
     assert_eq!(requested(false), [10, 10, 22, 24, 34, 36]);
     assert_eq!(requested(true), [10, 10, 22, 32, 42, 52]);
 }

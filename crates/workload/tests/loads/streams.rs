@@ -1,4 +1,4 @@
-//! Streams: where they begin, how far they go, and how often.
+//! Streams: where they begin, their lengths, and their number.
 
 use headstack_workload::Spacing;
 

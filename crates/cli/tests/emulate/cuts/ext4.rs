@@ -1,4 +1,4 @@
-//! A program that writes files on ext4 and syncs them, and the file system itself.
+//! A program that writes and syncs files on ext4. The files must survive, and the file system must be clean.
 
 use super::{Disk, LIAR, Power, Witness, caught, live_through, must};
 use crate::device::Loop;
@@ -15,17 +15,17 @@ const PROGRAMS: [&str; 2] = ["mkfs.ext4", "e2fsck"];
 #[derive(Default)]
 struct Files {
     number: u64,
-    /// Names of files that are safe, and which contents.
+    /// Names of safe files, and the numbers of their contents.
     safe: BTreeMap<String, u64>,
-    /// The name that was being replaced when the power went: it has the old contents or the new ones.
+    /// The file that was being replaced when the power failed, and the number of its new contents. It holds the old contents or the new ones.
     doubtful: Option<(String, u64)>,
 }
 
 impl Files {
-    /// Writes one file as careful programs do: a new one or, in place of an old one, a new one that is renamed.
+    /// Writes one file as careful programs do: writes and syncs it under another name, renames it, and syncs the folder.
     fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.number += 1;
-        // Few names, so that most are replaced again and again.
+        // With 40 names, most files are replaced repeatedly.
         let name = format!("file{}", Noise(self.number).below(40));
         self.doubtful = Some((name.clone(), self.number));
         let new = folder.join(format!("{name}.new"));
@@ -36,7 +36,7 @@ impl Files {
         File::open(folder)?.sync_all()?;
         self.safe.insert(name, self.number);
         self.doubtful = None;
-        // A file that is not synced.
+        // This file is never synced and never checked.
         fs::write(folder.join("unsynced"), contents(self.number + 1))
     }
 
@@ -55,7 +55,7 @@ impl Files {
     }
 }
 
-/// The bytes of a file, of one to 60 thousand.
+/// The contents with this number: 1 to 60,000 bytes.
 fn contents(number: u64) -> Vec<u8> {
     let mut noise = Noise(number);
     let count = 1 + noise.below(60_000);
@@ -82,7 +82,7 @@ impl Witness for Files {
         let Disk { mount, device } = Disk::mount(emulator)?;
         self.look(mount.path())?;
         mount.unmount();
-        // The journal was replayed by the mount; there is nothing left to repair.
+        // The mount replayed the journal, so that e2fsck must find nothing to repair.
         attempt("e2fsck", &["-f", "-n", device.device()]).map(drop)
     }
 }

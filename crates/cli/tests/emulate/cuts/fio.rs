@@ -1,4 +1,4 @@
-//! fio, which fills one stretch after the other, syncs each, and verifies those that it synced.
+//! fio fills one stretch of the disk after another and syncs each. After the cut it verifies the stretches that it had synced.
 
 use super::{LIAR, Power, Witness, caught, live_through, must};
 use crate::emulator::Emulator;
@@ -7,7 +7,7 @@ use std::fs;
 use std::ops::Range;
 
 struct Fio {
-    /// Stretches that are safe, of those that the last power cut met.
+    /// The safe stretches of the run that the last power cut ended.
     safe: Range<u64>,
 }
 
@@ -16,7 +16,7 @@ impl Fio {
         Fio { safe: 0..0 }
     }
 
-    /// Has fio go over stretches of a mebibyte, each of which lies a gibibyte from the next and is written once in all.
+    /// Runs fio on stretches of 1 MiB, which begin 1 GiB apart. A stretch is written once in the whole test.
     fn run(emulator: &Emulator, stretches: Range<u64>, how: &str) -> Result<String, String> {
         let folder = folder();
         let path = folder.path().join("job.fio");
@@ -38,7 +38,7 @@ impl Witness for Fio {
     fn prepare(&mut self, _: &Emulator) {}
 
     fn work(&mut self, emulator: &Emulator, power: &mut Power) {
-        // The stretch that the last cut met is not written again.
+        // The stretch that was being written at the last cut is not used again.
         self.safe = self.safe.end + 1..self.safe.end + 1;
         while Fio::run(emulator, self.safe.end..self.safe.end + 1, "do_verify=0\nend_fsync=1").is_ok() {
             self.safe.end += 1;

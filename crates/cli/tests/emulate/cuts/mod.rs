@@ -1,6 +1,7 @@
-//! Real power cuts: data that was acknowledged as safe must be there afterwards, and a disk that ignores FLUSH must be detected.
+//! Power cuts of an emulated disk with real clients: data that were acknowledged as safe must be there afterwards, and a disk that ignores
+//! FLUSH must be detected.
 //!
-//! Each kind of client is a [`Witness`]. One disk is used through all cuts of a test; its data file is what was on the media.
+//! Each kind of client is a [`Witness`]. One disk is used through all cuts of a test. After a cut its data file holds what was on the media.
 
 mod ext4;
 mod fio;
@@ -14,21 +15,21 @@ use crate::tools::folder;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A client that knows what is safe.
+/// A client that records which of its data are safe.
 trait Witness {
-    /// How many times faster than real its disk is.
+    /// The factor by which its disk is faster than a real one.
     const SPEED: &str;
-    /// Whether it uses the disk as a file.
+    /// Whether it uses the mounted file of the disk.
     const MOUNTED: bool;
-    /// Makes a new disk ready.
+    /// Prepares a new disk, for example with a file system.
     fn prepare(&mut self, emulator: &Emulator);
-    /// Writes until the power fails, and reports everything that is safe from then on.
+    /// Writes until the power fails. Calls [`Power::safe`] after each step whose data are safe.
     fn work(&mut self, emulator: &Emulator, power: &mut Power);
-    /// Whether all that is safe is there, or what is not.
+    /// Checks that all safe data are there. The error names what is not.
     fn check(&mut self, emulator: &Emulator) -> Result<(), String>;
 }
 
-/// The power supply: it fails some moments after a number of things are safe.
+/// The power supply. It fails `moments` after the witness has reported `left` times that something is safe.
 struct Power {
     left: u64,
     moments: Duration,
@@ -41,7 +42,7 @@ impl Power {
         Power { left, moments, cut: Some(Box::new(cut)), thread: None }
     }
 
-    /// Something more is safe.
+    /// Records that something more is safe, and starts the cut if it is the last before it.
     fn safe(&mut self) {
         self.left = self.left.saturating_sub(1);
         if self.left > 0 {
@@ -57,7 +58,8 @@ impl Power {
     }
 }
 
-/// Lets a client work and cuts the power `cuts` times. At most `most` things are safe by each cut, and another one is in progress.
+/// Lets a client work and cuts the power `cuts` times: each time after 1 to `most` reports that something is safe, immediately or up to
+/// 100 ms later.
 fn live_through<W: Witness>(mut witness: W, cuts: u64, most: u64, fault: Option<&str>) -> Result<(), String> {
     let folder = folder();
     let data = folder.path().join("data");
@@ -68,7 +70,7 @@ fn live_through<W: Witness>(mut witness: W, cuts: u64, most: u64, fault: Option<
     let mut noise = Noise(most);
     for cut in 0..cuts {
         let emulator = Emulator::start(&Setup { fault, ..setup });
-        // Every other time at once, when the cache has just written what it had to; else while more is in progress.
+        // Every second cut comes immediately, when the write cache has just been flushed; the others come while more writes are in flight.
         let moments = Duration::from_micros(if cut % 2 == 0 { 0 } else { noise.below(100_000) });
         let mut power = Power::new(1 + noise.below(most), moments, emulator.cutter());
         witness.work(&emulator, &mut power);
@@ -85,9 +87,9 @@ fn live_through<W: Witness>(mut witness: W, cuts: u64, most: u64, fault: Option<
     Ok(())
 }
 
-/// A file system on a disk that is a file.
+/// A mounted file system on a loop device over the disk's file.
 struct Disk {
-    // Dropped in this order.
+    // The fields are dropped in this order: the mount before its device.
     mount: Mount,
     device: Loop,
 }
@@ -99,16 +101,16 @@ impl Disk {
     }
 }
 
-/// Panics where something that was safe is lost.
+/// Panics if safe data were lost.
 fn must(outcome: Result<(), String>) {
     outcome.unwrap_or_else(|lost| panic!("{lost}"));
 }
 
-/// Panics unless a loss is found.
+/// Panics unless a loss was found.
 fn caught(outcome: Result<(), String>) {
     let lost = outcome.expect_err("a disk that ignores FLUSH loses what is safe");
     eprintln!("caught {lost}");
 }
 
-/// The fault of a disk that breaks its promise.
+/// The fault of a disk that acknowledges FLUSH without writing its cache to the media.
 const LIAR: Option<&str> = Some("ignore-flush");

@@ -1,4 +1,4 @@
-//! A client of NBD that numbers the contents of sectors, with many writes in flight, flushes and writes past the cache.
+//! An NBD client that writes a version number into each sector, with 16 requests in flight: writes, writes with FUA and flushes.
 
 use super::{LIAR, Power, Witness, caught, live_through, must};
 use crate::emulator::Emulator;
@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 const SECTOR: usize = 512;
-/// Sectors that are written.
+/// Number of sectors that are written.
 const SECTORS: u64 = 1 << 15;
-/// Requests in flight.
+/// Number of requests in flight.
 const DEPTH: usize = 16;
 
-/// What a sector may hold after a cut: versions of its contents, counted over all writes. 0 is never written.
+/// The versions that a sector may hold after a cut. A version is the number of a write, counted over all sectors; 0 is the content before
+/// the first write.
 #[derive(Default)]
 struct Slot {
-    /// The version that cannot be lost.
+    /// The last version that is safe.
     safe: u64,
-    /// Later ones, any of which may have come to the media.
+    /// Later versions, any of which may be on the media.
     later: Vec<u64>,
 }
 
@@ -37,7 +38,7 @@ enum Asked {
         version: u64,
         fua: bool,
     },
-    /// With the versions that were written when it was sent.
+    /// The versions of sectors whose writes had completed when the flush was sent.
     Flush(BTreeMap<u64, u64>),
 }
 
@@ -52,7 +53,7 @@ impl Sectors {
         Sectors { noise: Noise(3), version: 0, slots: (0..SECTORS).map(|_| Slot::default()).collect() }
     }
 
-    /// Sends a flush, or a write to sectors that no request in flight writes.
+    /// Sends a flush, or a write to sectors that no write in flight touches.
     fn ask(&mut self, client: &mut Client, flight: &mut Flight) -> std::io::Result<()> {
         if self.noise.below(24) == 0 {
             let cookie = client.send_flush()?;
@@ -66,7 +67,7 @@ impl Sectors {
         }
         self.version += 1;
         let (version, fua) = (self.version, self.noise.below(16) == 0);
-        // It may come to the media from here on, whatever becomes of the connection.
+        // From here on the version may reach the media, even if the connection fails.
         sectors.clone().for_each(|sector| self.slots[sector as usize].later.push(version));
         let data: Vec<u8> = sectors.clone().flat_map(|sector| contents(sector, version)).collect();
         let cookie = client.send_write(first * SECTOR as u64, &data, fua)?;
@@ -74,7 +75,7 @@ impl Sectors {
         Ok(())
     }
 
-    /// Takes an answer.
+    /// Reads a reply and updates what is safe.
     fn hear(&mut self, client: &mut Client, flight: &mut Flight, power: &mut Power) -> std::io::Result<()> {
         let reply = client.reply()?;
         let asked = flight.asked.remove(&reply.cookie).expect("an answer is to something that was asked");
@@ -103,11 +104,11 @@ impl Sectors {
         Ok(())
     }
 
-    /// Looks at a sector, and takes what it holds for safe from now on.
+    /// Checks what a sector holds, and records that version as the safe one.
     fn look(&mut self, sector: u64, found: Option<&[u8]>) -> Result<(), String> {
         let slot = &mut self.slots[sector as usize];
         let version = match found {
-            // A sector that was torn cannot be read; it may only be one that was being written.
+            // A torn sector cannot be read. Only a sector that was being written may be torn.
             None if !slot.later.is_empty() => return Ok(()),
             None => return Err(format!("sector {sector}, safe with version {}, cannot be read", slot.safe)),
             Some(bytes) => u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes are eight")),
@@ -128,7 +129,7 @@ impl Sectors {
 #[derive(Default)]
 struct Flight {
     asked: BTreeMap<u64, Asked>,
-    /// The last version of each sector that was written since it was safe.
+    /// The last completed version of each sector that no flush has made safe yet.
     written: BTreeMap<u64, u64>,
 }
 
@@ -141,7 +142,7 @@ impl Flight {
     }
 }
 
-/// The bytes of a version of a sector.
+/// The bytes of a sector in this version.
 fn contents(sector: u64, version: u64) -> Vec<u8> {
     if version == 0 {
         return vec![0; SECTOR];

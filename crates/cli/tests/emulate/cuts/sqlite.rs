@@ -1,7 +1,7 @@
-//! SQLite on ext4: what it committed, with a rollback journal and with a write-ahead log.
+//! SQLite on ext4: committed rows must survive, with a rollback journal and with a write-ahead log.
 //!
-//! Write-ahead log: what its syncs reached is kept (`synchronous = FULL`). A rollback journal commits when it is deleted, and only `EXTRA`
-//! syncs the deletion: with `FULL`, a power cut may roll back the last row, and does.
+//! With a write-ahead log, `synchronous = FULL` suffices: each commit syncs the log. With a rollback journal, a transaction commits when the
+//! journal is deleted, and only `EXTRA` syncs the deletion. With `FULL`, a power cut may roll back the last row, and in tests it did.
 //!
 //! *Source:* SQLite's documentation of `PRAGMA synchronous`.
 
@@ -17,20 +17,20 @@ const PROGRAMS: [&str; 3] = ["mkfs.ext4", "e2fsck", "sqlite3"];
 struct Database {
     /// SQLite's `journal_mode`.
     mode: &'static str,
-    /// And its `synchronous`.
+    /// SQLite's `synchronous`.
     synchronous: &'static str,
     /// Rows 1 to this one are committed.
     safe: u64,
 }
 
-/// Rows hold their own number, with enough digits to need pages of their own.
+/// The text of a row: its number with 1200 digits, so that a page of 4096 bytes has room for three rows.
 const ROW: &str = "printf('%01200d', id)";
 
-/// What the last row's number is, and how many rows there are and are as they were written.
+/// Returns the number of the last row, the number of rows, and the number of rows that hold the text they were written with.
 const LOOK: &str =
     "PRAGMA integrity_check; SELECT coalesce(max(id), 0), count(*), count(*) FILTER (WHERE text = ";
 
-/// SQLite's shell at work. It ends with this value.
+/// A running SQLite shell. Dropping this value kills it.
 struct Shell(Child);
 
 impl Drop for Shell {
@@ -49,7 +49,7 @@ impl Database {
         Database { mode: "wal", synchronous: "full", safe: 0 }
     }
 
-    /// Adds the next row; true once it is committed.
+    /// Adds the next row. Returns whether it was committed.
     fn commit(
         &mut self,
         shell: &mut Shell,
@@ -103,7 +103,7 @@ impl Witness for Database {
         let found = attempt("sqlite3", &[text(&path), &format!("{LOOK}{ROW}) FROM rows;")])?;
         let (verdict, rows) = found.trim().split_once('\n').ok_or(found.as_str())?;
         let rows: Vec<u64> = rows.split('|').filter_map(|number| number.parse().ok()).collect();
-        // The row that was being committed is there or not.
+        // The row that was being committed at the cut may be there or not.
         if verdict != "ok" || rows[0] < self.safe || rows[0] > self.safe + 1 || rows[1..] != [rows[0]; 2] {
             return Err(format!(
                 "integrity: {verdict}; last row, rows, whole rows: {rows:?}; {} are safe",
