@@ -102,6 +102,22 @@ fn read_ahead_of_zero_reads_page_by_page() {
 }
 
 #[test]
+fn page_that_is_evicted_before_its_reader_continues_counts_as_one_miss() {
+    // The first request waits for a transfer that fills the cache. When that ends, the request continues, and its next transfer evicts
+    // the page for which the second one waits.
+    let long = Issue { source: 1, ..Issue::new(0, Request::read(Lbn(0), 2400), 0) };
+    let short = Issue { source: 2, ..Issue::new(0, Request::read(Lbn(80), 8), 1) };
+    let host_text = "page_cache = { memory_mb = 1, read_ahead_kb = 1024 }\nqueue.max_sectors_kb = 1024";
+    let (seen, engine) =
+        run_on(host_text, &mut buffered(vec![(Instant::ZERO, long), (Instant(1000), short)]));
+    assert_eq!(seen.finished.len(), 2);
+    let activity = engine.page_cache(0).expect("there is one");
+    assert!(activity.read_pages > 300, "the page is read twice: {activity:?}");
+    assert_eq!(activity.wanted_pages, 301);
+    assert!(activity.hit_pages < 301, "{activity:?}");
+}
+
+#[test]
 fn cached_read_costs_only_its_copy() {
     let requests = [Request::read(Lbn(80_000), 16), Request::read(Lbn(80_000), 16)];
     let (seen, _) = run_on("page_cache.copy_us_per_page = 2.5", &mut Chain::new(requests.to_vec()));

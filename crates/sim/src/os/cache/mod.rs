@@ -72,9 +72,20 @@ struct PageWalk {
     /// Pages still to walk over.
     next: u64,
     end: u64,
-    /// Number of pages that were not in memory when the walk reached them.
+    /// Number of pages that were not in memory when the walk first reached them.
     missed: u64,
+    /// The page after the last of these. A page that leaves the memory before the request continues is missed twice and counted once.
+    missed_end: u64,
     advice: ReadAdvice,
+}
+
+impl PageWalk {
+    /// Counts a page that is not in memory, unless it was counted before.
+    fn miss(&mut self, page: u64) {
+        if page >= self.missed_end {
+            (self.missed, self.missed_end) = (self.missed + 1, page + 1);
+        }
+    }
 }
 
 /// The process that waits for a transfer, and its priority.
@@ -198,7 +209,7 @@ impl PageCache {
 
     fn begin(&mut self, now: Instant, submission: &Submission) {
         let (next, end) = self.span(&submission.request);
-        let walk = PageWalk { next, end, missed: 0, advice: submission.advice };
+        let walk = PageWalk { next, end, missed: 0, missed_end: 0, advice: submission.advice };
         let job = self.requests.begin(now, submission, walk);
         self.go_on(now, job);
     }
@@ -306,7 +317,7 @@ impl PageCache {
             };
             if let Some(transfer) = self.pages.get(frame).filling {
                 self.requests[job].since = now;
-                self.requests[job].state.missed += 1;
+                self.requests[job].state.miss(index);
                 return self.requests.wait(job, transfer);
             }
             self.pages.touch(frame);
