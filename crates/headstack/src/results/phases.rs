@@ -17,8 +17,8 @@ pub struct PhaseResult {
     pub bytes: u64,
     /// Operations of its programs.
     pub operations: u64,
-    /// Busy time of the host's processor during the phase: the sum over all lanes and kinds of work. `None` if the rig gives no
-    /// work of the host any processor time.
+    /// Busy time of the host's processor during the phase: the sum over all lanes and kinds of work. `None` if no work of the host
+    /// takes processor time on this rig.
     pub processor_busy: Option<Nanos>,
 }
 

@@ -58,8 +58,8 @@ pub enum ShingleLayoutError {
 impl ShingleLayout {
     /// Checks that the persistent cache and the map of extents are large enough for every state of the log.
     ///
-    /// *Errors:* a size of 0; a band of more than 2³² − 1 sectors; a log of fewer sectors than eight times the reserve and a step of
-    /// cleaning together; a map of fewer extents than four records can have.
+    /// *Errors:* a size of 0; a band of more than 2³² − 1 sectors; a log with less room for records than 8 × (reserve + step of
+    /// cleaning) sectors; a map of fewer than 4 × `record_extents_max` extents.
     pub fn check(&self) -> Result<(), ShingleLayoutError> {
         let least_sizes = [self.sectors, self.band_sectors, self.header_sectors, self.step_sectors];
         if least_sizes.contains(&0) || self.record_extents_max == 0 {

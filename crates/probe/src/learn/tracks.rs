@@ -30,7 +30,7 @@ pub struct Piece {
     pub head: u32,
     /// Heads from one track to the next.
     pub head_step: i32,
-    /// Number of the band of these tracks. On a disk in cylinder order or serpentine, number of their zone.
+    /// Number of the band of these tracks. On a disk in cylinder or serpentine order, the number of their zone.
     pub band: u32,
 }
 

@@ -48,8 +48,8 @@ pub struct ForkJoinShape {
     pub command_sectors: u32,
     /// Share of reads among the requests; the others are writes.
     pub read_share: f64,
-    /// Share of requests that begin where the process's previous request ended on each disk. A request that would not fit before the
-    /// end of the disk begins at a random block instead.
+    /// Share of requests that continue the process's previous request: on each disk they begin at the same block, the one at which
+    /// the previous request ended. A request that would not fit before the end of the disks begins at a random block instead.
     pub sequential_share: f64,
     /// Processor time to create a thread, and to join it.
     pub threads: ThreadCosts,
