@@ -1,7 +1,8 @@
 //! The seeks that requests would need if every block were at its home.
 //!
-//! Requests are added in the order in which the disk served them. A request that the disk served from its homes adds the track to which
-//! the arm moved. For any other the geometry is searched for its home, unless the last one that the same slot served has it on the same track.
+//! Requests are added in the order in which the disk served them. If the disk accessed homes, the request's track is the one to which the
+//! arm moved: of a write to the drive's log, the log's. For a request that copies served, the geometry is searched for its home. Each
+//! slot keeps the home that was found last, because it mostly serves the same sectors again.
 
 use crate::device::Drive;
 use headstack_model::{Lbn, Nanos, TrackPlace};
@@ -31,7 +32,7 @@ pub(crate) struct HomeSeeks {
     total: Nanos,
     /// The home track of the last request.
     track: Option<TrackPlace>,
-    /// By slot, sectors that it serves; grows as slots are used.
+    /// By slot, the home that was found last; grows as slots are used.
     slot_homes: Vec<HomeRun>,
 }
 
@@ -66,23 +67,28 @@ impl HomeSeeks {
 
     #[inline(never)]
     fn add_new_slot(&mut self, slot: u32, lbn: Lbn, is_write: bool, region: &ReservedRegion) {
-        let Some(drive) = &self.drive else { return };
-        let (home, contiguous) = region.home(lbn);
-        let extent = drive.geometry.extent_at(home);
-        let sectors = (extent.first + u64::from(extent.sectors) - home).min(contiguous) as u32;
-        let track = TrackPlace { cylinder: extent.cylinder, head: extent.head };
+        let Some(run) = self.home_run(lbn, region) else { return };
         if self.slot_homes.len() <= slot as usize {
             self.slot_homes.resize(slot as usize + 1, HomeRun::default());
         }
-        self.slot_homes[slot as usize] = HomeRun { first: lbn, sectors, track };
-        self.add_track(track, is_write);
+        self.slot_homes[slot as usize] = run;
+        self.add_track(run.track, is_write);
     }
 
     /// Adds a request by its first visible sector.
     pub(crate) fn add_sector(&mut self, lbn: Lbn, is_write: bool, region: &ReservedRegion) {
-        let Some(drive) = &self.drive else { return };
-        let place = drive.geometry.locate(region.home(lbn).0);
-        self.add_track(TrackPlace { cylinder: place.cylinder, head: place.head }, is_write);
+        if let Some(run) = self.home_run(lbn, region) {
+            self.add_track(run.track, is_write);
+        }
+    }
+
+    /// The sectors from `lbn` on whose homes lie on one track; `None` before an array.
+    fn home_run(&self, lbn: Lbn, region: &ReservedRegion) -> Option<HomeRun> {
+        let (home, contiguous) = region.home(lbn);
+        let extent = self.drive.as_ref()?.geometry.extent_at(home);
+        let sectors = (extent.first + u64::from(extent.sectors) - home).min(contiguous) as u32;
+        let track = TrackPlace { cylinder: extent.cylinder, head: extent.head };
+        Some(HomeRun { first: lbn, sectors, track })
     }
 }
 
@@ -105,7 +111,7 @@ mod tests {
         let mut random = Pcg64Mcg::seed_from_u64(7);
         let [mut by_sector, mut mixed] = [(); 2].map(|()| HomeSeeks::new(Some(drive.clone())));
         for _ in 0..20_000 {
-            // Few blocks of which some lie on two tracks or at the region, so that slots serve the same sectors again.
+            // Slots serve few blocks, so that they serve some again. Some blocks lie on two tracks.
             let block = random.random_range(0..500) * (region.visible_sectors() / 500 - 40);
             let lbn = Lbn(block + random.random_range(0..16));
             let is_write = random.random();

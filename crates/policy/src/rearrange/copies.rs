@@ -23,7 +23,7 @@ pub(super) struct ActiveCopy {
 
 impl Rearranger {
     /// Marks the copies of these blocks in flight as spoiled.
-    #[cold]
+    #[inline(never)]
     pub(super) fn spoil_copies(&mut self, (first, last): (u64, u64)) {
         for (_, copy) in &mut self.copies {
             copy.is_spoiled |= (first..=last).contains(&copy.planned.block);

@@ -39,7 +39,7 @@ impl CacheUse {
 pub struct Travel {
     /// Cylinder it came from.
     pub from: u32,
-    /// Cylinder of the first block it accessed.
+    /// Cylinder of the first block it accessed; of an access to the log of a shingled disk, of the last one.
     pub to: u32,
     /// Head of that block.
     pub head: u32,

@@ -106,6 +106,7 @@ impl Engine {
         self.submit_to_layer(node, port, submission);
     }
 
+    /// Submits a request that is not passed down. Out of line, so that a request that is passed down saves few registers.
     #[inline(never)]
     fn submit_to_layer(&mut self, node: NodeId, port: u32, submission: Submission) {
         let number = node as usize - self.tree.devices.len();
