@@ -68,6 +68,13 @@ fn small_skew_is_found_in_noise() {
 }
 
 #[test]
+fn sectors_of_a_track_are_counted_in_noise() {
+    // With no more readings for an angle than tell tracks apart, one run in 60 finds tracks that do not exist.
+    let (lost, _) = lost(&small(), noise(30, 2.0), 400, false);
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
 fn coinciding_late_answers_do_not_hide_sectors() {
     for seed in [33, 125] {
         let disk = SimulatedDisk::new(&small(), noise(8, 5.0), seed).expect("the drive file holds");
