@@ -212,4 +212,21 @@ mod tests {
         let apart = joined([one(0, 600, 0.0), one(1, 599, 0.15)].into_iter(), 1e-3);
         assert_eq!(apart.len(), 2, "one holds fewer");
     }
+
+    #[test]
+    fn tracks_whose_skews_differ_by_noise_are_joined() {
+        let joined_by = |third: f64| {
+            let angles = [0.0, 0.2, 0.4 + third];
+            let track = |(angle, number): (&f64, u64)| Stretch {
+                run: Run { first: Lbn(number * 600), sectors: 600, tracks: 1 },
+                sectors_per_track: 600,
+                angle: *angle,
+                skew: 0.2,
+            };
+            joined(angles.iter().zip(0..).map(track), 1e-3).len()
+        };
+        // The limit is 5·√2 = 7.1 deviations.
+        assert_eq!([0.0, 1e-3, 6e-3].map(joined_by), [1; 3]);
+        assert_eq!([8e-3, 0.1].map(joined_by), [2; 2]);
+    }
 }

@@ -252,3 +252,29 @@ fn give(list: &mut Vec<Piece>, mut index: usize, younger: &Piece) {
         list.extend(rest.into_iter().filter(|rest| rest.start < rest.end));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn write_submitted_later_stays_though_its_data_arrived_first() {
+        let piece = |start, end, submitted, order| Piece {
+            start: Lbn(start),
+            end: Lbn(end),
+            submitted: Instant::from_ms(submitted),
+            order,
+        };
+        let (first, second) = (piece(0, 8, 5.0, 1), piece(4, 12, 3.0, 2));
+        let writes_of = |list: &[Piece], lbn| -> Vec<u64> {
+            let holds = |piece: &&Piece| piece.start <= lbn && lbn < piece.end;
+            list.iter().filter(holds).map(|piece| piece.order).collect()
+        };
+        let mut list = vec![second];
+        give(&mut list, 0, &first);
+        assert_eq!((writes_of(&list, Lbn(5)), writes_of(&list, Lbn(9))), (vec![1], vec![2]));
+        let mut list = vec![first];
+        give(&mut list, 0, &second);
+        assert_eq!((writes_of(&list, Lbn(5)), writes_of(&list, Lbn(9))), (vec![1], vec![]));
+    }
+}
