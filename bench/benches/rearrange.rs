@@ -57,15 +57,15 @@ fn pairs(rigs: [&Rig; 2], exponent: &str) -> (Vec<[f64; 2]>, Results) {
     let mut pairs = Vec::new();
     loop {
         // Each is first in every second pair, so that what a turn leaves in the caches favours neither.
-        let (first, second) = match pairs.len() % 2 {
+        let (time_without, time_with) = match pairs.len() % 2 {
             0 => (turn(&mut without), turn(&mut with)),
             _ => {
-                let second = turn(&mut with);
-                (turn(&mut without), second)
+                let time_with = turn(&mut with);
+                (turn(&mut without), time_with)
             }
         };
-        let (Some(first), Some(second)) = (first, second) else { break };
-        pairs.push([first, second]);
+        let (Some(time_without), Some(time_with)) = (time_without, time_with) else { break };
+        pairs.push([time_without, time_with]);
     }
     (pairs, with.finish().expect("the load is right"))
 }
