@@ -197,6 +197,16 @@ impl Cache {
         Some(index)
     }
 
+    /// The segment that a read from `start` on continues, because the host has read all of it, for the read to be stored behind it.
+    pub fn continued_read(&mut self, start: Lbn) -> Option<usize> {
+        let ends = |index: &usize| {
+            self.spans[*index].1 == start.0
+                && self.used_to[*index] == start
+                && self.states[*index] == SegmentState::Read
+        };
+        (0..self.spans.len()).find(ends)
+    }
+
     /// Allocates a segment for a write of `start..end`: the dirty one it continues, else a free one. `None` when all segments
     /// allowed for writes are dirty.
     ///

@@ -61,6 +61,10 @@ fn queue(spec: &QueueSpec, tagging: Tagging) -> Checked {
         within("queue.depth", f64::from(spec.depth), 1.0, f64::from(Tagging::NCQ_TAGS), "tags of NCQ")?;
     }
     within("queue.choice_ms", spec.choice_ms, 0.0, 1e3, "ms")?;
+    within("queue.stream_hold_ms", spec.stream_hold_ms.unwrap_or(0.0), 0.0, 1e4, "ms")?;
+    within("queue.committed", f64::from(spec.committed), 1.0, 256.0, "commands")?;
+    let urgent = spec.committed_urgent.unwrap_or(spec.committed);
+    within("queue.committed_urgent", f64::from(urgent), 1.0, f64::from(spec.committed), "commands")?;
     if let Some(window) = spec.window {
         within("queue.window", f64::from(window), 1.0, 1024.0, "commands")?;
     }
@@ -331,6 +335,7 @@ fn overhead(spec: &OverheadSpec) -> Checked {
     }
     ms("overhead.first_ms", spec.first_ms, 10_000.0)?;
     ms("overhead.sequential_ms", spec.sequential_ms.unwrap_or(0.0), 100.0)?;
+    ms("overhead.pipelined_ms", spec.pipelined_ms.unwrap_or(0.0), 100.0)?;
     ms("overhead.read_completion_ms", spec.read_completion_ms, 100.0)?;
     ms("overhead.write_completion_ms", spec.write_completion_ms, 100.0)?;
     ms("overhead.data_preparation_ms", spec.data_preparation_ms, 100.0)
@@ -375,6 +380,7 @@ fn cache(spec: &CacheSpec) -> Checked {
         within("cache.dirty_max_sectors", spec.dirty_max_sectors as f64, 1.0, 1e9, "sectors")?;
         within("cache.dirty_runs_max", f64::from(spec.dirty_runs_max), 1.0, 1024.0, "runs")?;
         let most = spec.dirty_max_sectors as f64;
+        within("cache.destage_piece_sectors", f64::from(spec.destage_piece_sectors), 0.0, 1e8, "sectors")?;
         within("cache.dirty_start_sectors", spec.dirty_start_sectors as f64, 0.0, most, "sectors")?;
     }
     ms("cache.destage_idle_ms", spec.destage_idle_ms, 1e6)?;

@@ -17,6 +17,10 @@ pub struct OverheadSpec {
     /// Replaces the command's overhead when it starts where the previous one of its direction ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequential_ms: Option<f64>,
+    /// The part of a command's overhead in which the electronics can do nothing for another command: the rest overlaps the work for
+    /// others, as in a pipeline. Default: the whole overhead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipelined_ms: Option<f64>,
     /// From the last byte of a read to its completion.
     pub read_completion_ms: f64,
     /// From the end of a write to its completion.
@@ -183,11 +187,14 @@ pub struct CacheSpec {
     pub dirty_start_sectors: u64,
     /// Idle time after which destaging starts.
     pub destage_idle_ms: f64,
-    /// Name of the order policy that chooses the next destage.
+    /// Name of the order policy that chooses the next destage. A destage that continues the last access goes first.
     pub destage_order: String,
+    /// Most sectors of a dirty run that are written before others get the arm and their room in the cache is free; 0 for whole runs.
+    pub destage_piece_sectors: u32,
     /// Work of the drive for each FLUSH in addition to the destaging itself.
     pub flush_ms: f64,
-    /// Work the drive does after each destaged write (defect lists, verification), in which the arm is busy.
+    /// Work the drive does after a destage with a mean seek (settling, verification), in which the arm is busy. A shorter seek costs its
+    /// share of that: a destage that continues the last access costs nothing.
     pub destage_extra_ms: f64,
 }
 
@@ -224,6 +231,7 @@ impl Default for CacheSpec {
             dirty_start_sectors: 0,
             destage_idle_ms: 0.0,
             destage_order: "c-look".to_string(),
+            destage_piece_sectors: 0,
             flush_ms: 0.0,
             destage_extra_ms: 0.0,
         }
@@ -408,6 +416,19 @@ pub struct QueueSpec {
     /// Time from the end of an access to the choice of the next command, where several may wait: commands that arrive meanwhile
     /// can be chosen. A command that begins where the access ended continues at once.
     pub choice_ms: f64,
+    /// Time for which a sequential run keeps the arm while other commands wait: waiting commands that continue it go first, without waiting
+    /// for their overhead, and the drive reads ahead of it. It ends early where a command is as old as `age_limit_ms`, or goes before all
+    /// others. Without it, a command that continues an access waits for its turn and its overhead like any other, and no drive reads
+    /// ahead while a command waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_hold_ms: Option<f64>,
+    /// Commands that the drive has chosen and carries out in that order, the one at work included. With 1 it chooses when the arm is
+    /// free; with 8 a command waits for seven others that were chosen before it.
+    pub committed: u32,
+    /// As `committed`, for an urgent command: it overtakes all but this number of chosen commands, the one at work included. Default:
+    /// `committed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub committed_urgent: Option<u32>,
     /// Order among the commands that are not urgent, where `urgent_first` puts urgent ones first. Default: `order`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_order: Option<String>,
@@ -453,6 +474,9 @@ impl Default for QueueSpec {
             depth: 1,
             order: "fcfs".to_string(),
             choice_ms: 0.0,
+            stream_hold_ms: None,
+            committed: 1,
+            committed_urgent: None,
             others_order: None,
             window: None,
             age_limit_ms: None,

@@ -1,6 +1,6 @@
 //! The arm's work: the choice of the next command, reads with their read-ahead, writes, and the destages between them.
 
-use super::cost::{Cost, ReadBuffer};
+use super::cost::ReadBuffer;
 use super::destage::Destage;
 use super::disk::Work;
 use super::job::Job;
@@ -15,7 +15,6 @@ use super::{CacheUse, Device, Outcome};
 use headstack_model::cache::{Cache, Hit, SegmentState};
 use headstack_model::spec::WriteCache;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
-use headstack_policy::SlotId;
 use std::ops::Range;
 
 /// What a command that waited for the arm finds in the cache when the arm is free.
@@ -28,9 +27,9 @@ enum Found {
 }
 
 /// The buffers from which a read can be answered.
-struct ReadBuffers<'a> {
-    cache: &'a Cache,
-    destage: &'a Destage,
+pub(super) struct ReadBuffers<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) destage: &'a Destage,
 }
 
 impl ReadBuffer for ReadBuffers<'_> {
@@ -52,6 +51,7 @@ impl Device {
             return;
         }
         self.commands.wait_for_arm(slot, &self.disk.drive);
+        self.commit_ahead();
         self.run_arm();
     }
 
@@ -66,7 +66,7 @@ impl Device {
             && !self.log_first()
     }
 
-    fn destage_first(&self) -> bool {
+    pub(super) fn destage_first(&self) -> bool {
         self.destage.is_first(&self.commands.jobs)
     }
 
@@ -78,8 +78,13 @@ impl Device {
         self.media_cache.as_ref().map_or(self.disk.cleaning_due(), |log| log.due())
     }
 
-    fn start_destage(&mut self) -> bool {
-        self.destage.start(&mut self.disk, self.now)
+    pub(super) fn start_destage(&mut self) -> bool {
+        let continues = self.destage.continues_at(self.disk.last_lbn);
+        let starts = self.destage.start(&mut self.disk, self.now);
+        if starts && !continues {
+            self.stream.begin(self.disk.event);
+        }
+        starts
     }
 
     fn start_emptying(&mut self) -> bool {
@@ -115,6 +120,9 @@ impl Device {
     /// Chooses the next work after an access. The choice among waiting commands takes `choice_ms`, in which others may arrive; a
     /// command that continues where the access ended needs no choice.
     fn turn_to_next(&mut self) {
+        if self.continue_writes() {
+            return;
+        }
         let chooses = self.config.choice > Nanos::ZERO
             && matches!(self.disk.work, Work::Idle)
             && !self.commands.waiting.is_empty()
@@ -137,6 +145,9 @@ impl Device {
         let held_out = !self.destage.blocked.is_empty();
         if self.commands.waiting.is_empty() && due > self.now && !held_out {
             self.disk.event = due;
+            return;
+        }
+        if self.hold_read_ahead() {
             return;
         }
         if let Some(later) = self.leave_read_ahead() {
@@ -168,7 +179,7 @@ impl Device {
                 return;
             };
             if self.start(slot) {
-                return;
+                return self.commit_ahead();
             }
             if self.disk.work.is_read_ahead() {
                 // The hit that was just sent resumed its read-ahead: cut it off if more commands wait.
@@ -178,7 +189,7 @@ impl Device {
     }
 
     /// Starts a command; false if the cache can answer it by now.
-    fn start(&mut self, slot: u32) -> bool {
+    pub(super) fn start(&mut self, slot: u32) -> bool {
         self.disk.note_outstanding(self.commands.outstanding());
         // The code of all but reads is out of line, so that reads need less of the instruction cache.
         match self.commands.jobs[slot as usize].command.request.op {
@@ -187,18 +198,6 @@ impl Device {
             _ if self.commands.jobs[slot as usize].defers_data => self.reserve_arm(slot),
             _ => self.start_write(slot),
         }
-    }
-
-    fn choose(&mut self) -> Option<u32> {
-        let cost = Cost {
-            disk: &self.disk,
-            buffer: ReadBuffers { cache: &self.cache, destage: &self.destage },
-            targets: &self.commands.jobs[..],
-            arm: self.disk.arm_from(self.now),
-        };
-        let SlotId(slot) = self.commands.waiting.choose(&cost)?;
-        self.disk.sweep_to_edges(self.commands.waiting.way(), self.now);
-        Some(slot)
     }
 
     /// Returns when a command's access starts: the arm is free and its overhead over. Accounts for the time until then.
@@ -245,9 +244,23 @@ impl Device {
         if !self.disk.is_plain && (self.start_unreadable(slot) || shingled::start_read(self, slot)) {
             return true;
         }
+        let Job { media_from, .. } = self.commands.jobs[slot as usize];
+        let continues =
+            self.stream.is_enabled() && media_from == self.disk.last_lbn && self.disk.arm.at >= self.now;
+        self.read_from_media(slot, into, continues);
+        true
+    }
+
+    /// Reads the blocks of a command from the media, into a segment that has its first ones or into a new one. Where it `continues` the
+    /// access that ends now, its sectors pass while its overhead is still going on.
+    pub(super) fn read_from_media(&mut self, slot: u32, mut into: Option<usize>, continues: bool) {
         let free = self.disk.access_from(self.now);
         let job = &mut self.commands.jobs[slot as usize];
-        let (begins, start) = (job.begin_access(free), job.media_from);
+        let (request, start) = (job.command.request, job.media_from);
+        let begins = if continues { job.continue_access(free) } else { job.begin_access(free) };
+        if into.is_none() && self.stream.is_enabled() {
+            into = self.cache.continued_read(start);
+        }
         let mut delivered = self.config.buffer.delivery(job, self.port.bus.read_sector);
         let (arm, disturbed) = self.disk.read_arm(begins, start);
         let near = if job.extent.contains(start) { &job.extent } else { &self.disk.last_extent };
@@ -259,8 +272,10 @@ impl Device {
         let travel = self.disk.travel_to(pass.place());
         self.disk.account(job, &span, travel);
         job.account_retries(lost);
+        job.account(Part::Overhead, job.overhead_done);
         // Data that arrived in the buffer while the command waited have yet to cross the bus as well.
-        let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
+        let ready = delivered.ready.max(job.sent_at).max(job.overhead_done);
+        let unsent = start.min(job.sent_to);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.set_state(index, SegmentState::Filling);
@@ -277,7 +292,9 @@ impl Device {
         self.disk.move_to_end(&span, request.end());
         self.destage.last_was_destage = false;
         self.disk.occupy(Work::Reading { segment, start: request.lbn, end: request.end() }, span.end);
-        true
+        if !continues {
+            self.stream.begin(span.end);
+        }
     }
 
     /// Starts a read of a block that cannot be read; false if all its blocks can be.
@@ -334,7 +351,7 @@ impl Device {
     }
 
     /// Sends the data of a command that are in the cache by now.
-    fn send_again(&mut self, slot: u32) {
+    pub(super) fn send_again(&mut self, slot: u32) {
         let now = self.now;
         let job = self.job(slot);
         job.cache = CacheUse::Whole;
@@ -351,6 +368,9 @@ impl Device {
             self.cache.slide(index, blocks.end);
             self.cache.touch(index, blocks.end);
             self.cache.set_state(index, SegmentState::Read);
+            if self.continue_reads(index) {
+                return self.commit_ahead();
+            }
             self.begin_read_ahead(index, blocks, self.now);
         }
         self.turn_to_next();
@@ -358,7 +378,8 @@ impl Device {
 
     fn begin_read_ahead(&mut self, segment: usize, blocks: Range<Lbn>, from: Instant) {
         let busy = !self.commands.waiting.is_empty() || self.destage.due() <= self.now;
-        self.ahead.begin(&mut self.disk, &mut self.cache, self.now, segment, blocks, (from, busy));
+        let held = busy && self.may_hold();
+        self.ahead.begin(&mut self.disk, &mut self.cache, self.now, segment, blocks, (from, busy, held));
     }
 
     /// Records that a command was answered from a segment, whose read-ahead then continues as far as its rule allows.
@@ -473,6 +494,9 @@ impl Device {
             }
         }
         self.unblock();
+        if self.continue_destage() {
+            return;
+        }
         self.turn_to_next();
     }
 

@@ -138,6 +138,8 @@ pub(super) struct Config {
     after_read: Overheads,
     after_write: Overheads,
     sequential: Option<Nanos>,
+    /// The part of an overhead that no other command's work can overlap; none for all of it.
+    pub(super) pipelined: Option<Nanos>,
     /// Overhead that is added to a command that finds the drive idle.
     pub(super) first: Nanos,
     /// Time to choose among the commands that wait.
@@ -159,6 +161,7 @@ impl Config {
             after_read: Overheads::new(&overhead.after_read),
             after_write: Overheads::new(&overhead.after_write),
             sequential: overhead.sequential_ms.map(Nanos::from_ms),
+            pipelined: overhead.pipelined_ms.map(Nanos::from_ms),
             first: Nanos::from_ms(overhead.first_ms),
             choice: Nanos::from_ms(spec.queue.choice_ms),
             buffer: BusBuffer::new(spec),
@@ -168,6 +171,12 @@ impl Config {
             // A drive that never releases the bus accepts the data on it.
             write_prebuffering: spec.cache.write_prebuffering || spec.bus.never_disconnects,
         }
+    }
+
+    /// The time for which an overhead occupies the electronics.
+    #[inline]
+    pub(super) fn occupied(&self, overhead: Nanos) -> Nanos {
+        self.pipelined.map_or(overhead, |least| least.min(overhead))
     }
 
     /// Overheads of a command, by the kind of the previous one, and by whether it continues one of its own kind.

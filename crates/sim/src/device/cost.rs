@@ -5,7 +5,7 @@ use super::job::Job;
 use super::media::Arm;
 use headstack_model::{Angle, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::{AccessCost, Slot};
-use std::ops::Index;
+use std::ops::{Index, Range};
 
 /// Something that waits for the arm.
 pub(super) trait Target {
@@ -36,6 +36,46 @@ pub(super) trait ReadBuffer {
 impl ReadBuffer for () {
     fn holds(&self, _request: &Request) -> bool {
         false
+    }
+}
+
+/// Positioning time that is added for a command of the run that is avoided: longer than any access, so that every other one is cheaper.
+const AVOIDED: Nanos = Nanos(10_000_000_000);
+
+/// The costs without a run of blocks that has had its time on the arm.
+pub(super) struct Avoiding<'a> {
+    pub(super) cost: &'a dyn AccessCost,
+    pub(super) run: Range<Lbn>,
+}
+
+impl AccessCost for Avoiding<'_> {
+    fn arm_cylinder(&self) -> u32 {
+        self.cost.arm_cylinder()
+    }
+
+    fn cylinders(&self) -> u32 {
+        self.cost.cylinders()
+    }
+
+    fn last_lbn(&self) -> Lbn {
+        self.cost.last_lbn()
+    }
+
+    fn swept_to(&self) -> Lbn {
+        self.cost.swept_to()
+    }
+
+    fn seek_at_least(&self, cylinder: u32) -> Nanos {
+        self.cost.seek_at_least(cylinder)
+    }
+
+    fn positioning(&self, slot: &Slot) -> Nanos {
+        let avoided = if self.run.contains(&slot.request.lbn) { AVOIDED } else { Nanos::ZERO };
+        self.cost.positioning(slot) + avoided
+    }
+
+    fn is_cached(&self, slot: &Slot) -> bool {
+        self.cost.is_cached(slot)
     }
 }
 

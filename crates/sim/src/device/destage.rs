@@ -8,7 +8,7 @@ use super::TaskAttribute;
 use super::cost::{Cost, Target};
 use super::disk::{DiskArm, Work};
 use super::job::Job;
-use super::media::{Arriving, Room};
+use super::media::{Arm, Arriving, Room};
 use super::record::List;
 use super::slow::PlannedAccess;
 use dirty_runs::DirtyRuns;
@@ -59,8 +59,11 @@ pub(super) struct Destage {
     most: u64,
     pressed: u64,
     idle: Nanos,
-    /// Time that each destage takes beyond its access.
+    /// Most sectors that are written before the arm and their room are free again; 0 for whole runs.
+    piece: u64,
+    /// Time that a destage with a mean seek takes beyond its access, and that seek.
     extra: Nanos,
+    mean_seek: Nanos,
     /// When the present idle time began.
     quiet_since: Instant,
     /// Whether the last media work was a destage: forced destages and commands alternate.
@@ -72,7 +75,8 @@ pub(super) struct Destage {
 }
 
 impl Destage {
-    pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::OrderError> {
+    /// The destaging of a drive file; `mean_seek` is the drive's.
+    pub(super) fn new(spec: &DriveSpec, mean_seek: Nanos) -> Result<Destage, order::OrderError> {
         let cache = &spec.cache;
         let policy = if cache.buffered { cache.write_cache } else { WriteCache::None };
         let room = match policy {
@@ -96,7 +100,9 @@ impl Destage {
             most: cache.dirty_max_sectors,
             pressed: cache.dirty_start_sectors,
             idle: Nanos::from_ms(cache.destage_idle_ms),
+            piece: u64::from(cache.destage_piece_sectors),
             extra: Nanos::from_ms(cache.destage_extra_ms),
+            mean_seek,
             quiet_since: Instant::ZERO,
             last_was_destage: false,
             blocked: VecDeque::with_capacity(spec.queue.depth as usize),
@@ -166,7 +172,7 @@ impl Destage {
     pub(super) fn enqueue(&mut self, disk: &mut DiskArm, cache: &Cache, now: Instant, job: &Job) {
         self.reserved -= 1;
         self.quiet_since = now;
-        if let Some(id) = self.extend_last(cache, job) {
+        if let Some(id) = self.extend_run(cache, job) {
             return disk.note_write(List::Run(id), job);
         }
         let request = job.command.request;
@@ -189,14 +195,16 @@ impl Destage {
         self.queue.insert(entry).expect("room was reserved");
     }
 
-    /// Joins a write to the youngest dirty run when it continues it; returns the run's number.
-    fn extend_last(&mut self, cache: &Cache, job: &Job) -> Option<u32> {
+    /// Joins a write to the dirty run that it continues, the youngest first; returns the run's number.
+    fn extend_run(&mut self, cache: &Cache, job: &Job) -> Option<u32> {
         let request = job.command.request;
-        let id = self.queue.slots().last().filter(|_| self.policy == WriteCache::Full)?.id.0;
-        let run = &self.runs[id as usize];
-        if run.end != request.lbn || (request.end() - run.start) > cache.segment_sectors() {
-            return None;
-        }
+        let most = cache.segment_sectors();
+        let fits = |run: &Run| run.end == request.lbn && request.end() - run.start <= most;
+        let youngest = self.queue.slots().last().filter(|_| self.policy == WriteCache::Full)?.id.0;
+        let id = match fits(&self.runs[youngest as usize]) {
+            true => youngest,
+            false => self.runs.find_run(request.lbn, fits)?,
+        };
         self.runs.extend(id, |run| {
             run.end = request.end();
             // The model assumes that they arrive without a gap, the last of them no earlier than it does.
@@ -240,30 +248,77 @@ impl Destage {
             return self.start_shingled(disk, now);
         }
         let arm = disk.arm_from(now);
-        let index = match &mut self.order {
-            Some(order) => {
-                let cost = Cost { disk, buffer: (), targets: &self.runs, arm };
-                order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
-            }
-            None => 0,
-        };
-        let id = self.queue.remove(index).id.0;
-        let run = self.runs.remove(id);
+        let index = self.next(disk, arm);
+        let run = self.take(disk, index, arm);
         self.current = Some(run);
         self.last_was_destage = true;
         let begins = arm.at.max(run.not_before);
-        if let Some(record) = &mut disk.record {
-            record.begin(List::Run(id), begins);
-        }
         let blocks = run.start..run.end;
+        let extra = self.extra_before(disk, run.start);
         let (mut span, travel) = disk.write_span(begins, blocks.clone(), run.arriving, Room::ENDLESS);
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         disk.put_off(&mut span, lost);
         disk.account_destage(&span, travel, run.start..run.end);
-        span.end += self.extra;
+        span.end += extra;
         disk.arm.at = span.end;
         disk.occupy(Work::Writing { slot: None }, span.end);
         true
+    }
+
+    /// Time that the next destage, from `start` on, takes beyond its access.
+    fn extra_before(&self, disk: &DiskArm, start: Lbn) -> Nanos {
+        if self.extra == Nanos::ZERO || start == disk.last_lbn {
+            return Nanos::ZERO;
+        }
+        let seek = disk.drive.mechanics.reposition(disk.arm.place, disk.drive.target(start).0, true);
+        let share = u128::from(self.extra.0) * u128::from(seek.0) / u128::from(self.mean_seek.0.max(1));
+        Nanos(share as u64).min(self.extra)
+    }
+
+    /// Whether a dirty run begins at a block at which the last access ended, where the drive chooses among its runs.
+    pub(super) fn continues_at(&self, lbn: Lbn) -> bool {
+        self.order.is_some() && self.continuing(lbn).is_some()
+    }
+
+    fn continuing(&self, lbn: Lbn) -> Option<u32> {
+        self.runs.find_run(lbn, |run| run.start == lbn)
+    }
+
+    /// The place in the queue of the run that goes next: the one that continues the last access, or the choice of the order.
+    fn next(&mut self, disk: &DiskArm, arm: Arm) -> usize {
+        let continuing = self.continuing(disk.last_lbn);
+        let Some(order) = &mut self.order else { return 0 };
+        if let Some(id) = continuing {
+            let place = self.queue.slots().iter().position(|slot| slot.id.0 == id);
+            return place.expect("every dirty run is in the queue");
+        }
+        let cost = Cost { disk, buffer: (), targets: &self.runs, arm };
+        order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
+    }
+
+    /// Removes a run, or its first piece where it is longer than one, to be written from `arm` on.
+    fn take(&mut self, disk: &mut DiskArm, index: usize, arm: Arm) -> Run {
+        let id = self.queue.slots()[index].id.0;
+        let whole = self.runs[id as usize];
+        let begins = arm.at.max(whole.not_before);
+        let cut = whole.start + self.piece;
+        if self.piece == 0 || cut >= whole.end {
+            self.queue.remove(index);
+            if let Some(record) = &mut disk.record {
+                record.begin(List::Run(id), begins);
+            }
+            return self.runs.remove(id);
+        }
+        let place = disk.drive.target(cut);
+        self.runs.cut_front(id, cut, |rest| {
+            (rest.place, rest.angle) = place;
+            rest.arriving.begins = whole.arriving.time_of(self.piece);
+        });
+        if let Some(record) = &mut disk.record {
+            record.begin_several(begins);
+            record.bear(List::Run(id), whole.start..cut);
+        }
+        Run { end: cut, ..whole }
     }
 
     pub(super) fn finish(&mut self, cache: &mut Cache) {

@@ -89,6 +89,13 @@ impl Job {
         begins
     }
 
+    /// As [`Job::begin_access`], for an access that continues the one before it: it does not wait for the overhead.
+    pub(super) fn continue_access(&mut self, free: Instant) -> Instant {
+        self.account(Part::Overhead, self.overhead_done.min(free));
+        self.account(Part::Queued, free);
+        free
+    }
+
     /// Separates the time lost to retries from the rotational latency.
     pub(super) fn account_retries(&mut self, lost: Nanos) {
         self.parts.rotational_latency = self.parts.rotational_latency.saturating_sub(lost);

@@ -175,7 +175,7 @@ impl Limited {
         cost: &impl AccessCost,
         now: Instant,
         other: Option<Nanos>,
-    ) -> Option<SlotId> {
+    ) -> Option<Slot> {
         let last = std::mem::replace(&mut self.last_choice, now);
         self.grow_credit(now.since(last));
         let late = |(slot, limit): &(Slot, Limit)| {
@@ -184,7 +184,7 @@ impl Limited {
                 || self.age_limit.is_some_and(|limit| age >= limit)
         };
         if let Some(index) = self.waiting.iter().position(late) {
-            return Some(self.waiting.remove(index).0.id);
+            return Some(self.waiting.remove(index).0);
         }
         let seen = |(_, (slot, _)): &(usize, &(Slot, Limit))| other.is_none() || slot.arrived < last;
         let weighed = self.waiting.iter().enumerate().filter(seen).map(|(index, (slot, limit))| {
@@ -201,6 +201,6 @@ impl Limited {
             }
             self.credit = self.credit - loss;
         }
-        Some(self.waiting.remove(index).0.id)
+        Some(self.waiting.remove(index).0)
     }
 }

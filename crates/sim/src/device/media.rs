@@ -159,6 +159,12 @@ impl Drive {
         seek + self.mechanics.spindle().wait(arm.at + seek, angle)
     }
 
+    /// Time in which this many sectors of a track pass.
+    pub(crate) fn media_time(&self, extent: &Extent, sectors: u64) -> Nanos {
+        let units = (u128::from(sectors) * u128::from(extent.sector_width)) >> 32;
+        self.mechanics.spindle().time_of_units(units as u64)
+    }
+
     pub(crate) fn target(&self, lbn: Lbn) -> (TrackPlace, Angle) {
         let extent = self.geometry.extent_at(lbn);
         (track_of(&extent), angle_of(&extent, lbn))

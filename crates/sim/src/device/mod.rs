@@ -41,6 +41,7 @@ mod shingled;
 mod slow;
 mod spares;
 mod split;
+mod stream;
 mod unbuffered;
 mod view;
 mod waiting;
@@ -78,6 +79,7 @@ use rand::RngExt;
 use read_ahead::ReadAheadControl;
 use std::ops::Range;
 use std::sync::Arc;
+use stream::StreamHold;
 use unbuffered::PassingAccess;
 use waiting::Waiting;
 
@@ -92,6 +94,7 @@ pub struct Device {
     port: Port,
     ahead: ReadAheadControl,
     last: LastCommand,
+    stream: StreamHold,
     destage: Destage,
     /// The access that waits for the bus, of a drive without a buffer.
     passing: Option<PassingAccess>,
@@ -129,6 +132,7 @@ impl Device {
         let cache = Cache::new(spec, chance.random.random());
         let waiting = Waiting::new(spec, order::built_in(order_name)?.into(), depth)?;
         let bus = BusRules::new(spec);
+        let mean_seek = drive.mean_write_seek(spec.geometry.cylinders);
         Ok(Device {
             config: Config::new(spec),
             media_cache: MediaCache::of(spec, &drive)?,
@@ -139,7 +143,8 @@ impl Device {
             ahead: ReadAheadControl::new(spec, depth, bus.read_sector),
             port: Port::new(bus, depth),
             last: LastCommand::NONE,
-            destage: Destage::new(spec)?,
+            stream: StreamHold::new(spec),
+            destage: Destage::new(spec, mean_seek)?,
             passing: None,
             zones: HostZones::from_spec(spec),
             health: Health::default(),

@@ -31,6 +31,8 @@ struct Ahead {
     front: Option<Lbn>,
     /// Whether it reads that front now.
     wrapping: bool,
+    /// Whether the read before it continued others in its segment.
+    is_sequential: bool,
     /// Whether the pass ends before a sector for which the segment has no room when it arrives: the read-ahead continues a
     /// revolution later.
     held_back: bool,
@@ -140,7 +142,7 @@ impl ReadAheadControl {
     }
 
     /// Begins to read ahead from the end of a segment after a read of `blocks`, from `from` on, if the rule says so. If the arm is `busy`,
-    /// it reads ahead no further than the minimum.
+    /// it reads ahead no further than the minimum, unless the read continued a run, which is `held` on the arm.
     pub(super) fn begin(
         &mut self,
         disk: &mut DiskArm,
@@ -148,7 +150,7 @@ impl ReadAheadControl {
         now: Instant,
         segment: usize,
         blocks: Range<Lbn>,
-        (from, busy): (Instant, bool),
+        (from, busy, held): (Instant, bool, bool),
     ) {
         let Range { start, end } = blocks;
         let Range { start: held_from, end: from_end } = cache.blocks(segment);
@@ -159,7 +161,8 @@ impl ReadAheadControl {
         let front = self.rule.front(&disk.drive, &disk.last_extent, end);
         let front = front.map(|front| disk.bad_blocks.sound_from(front, held_from));
         let front = front.filter(|front| *front < held_from);
-        if limit <= from_end && front.is_none() || busy && keep_to <= from_end {
+        let is_sequential = held_from < start;
+        if limit <= from_end && front.is_none() || busy && !(held && is_sequential) && keep_to <= from_end {
             return;
         }
         let arm = disk.arm_from(from);
@@ -177,6 +180,7 @@ impl ReadAheadControl {
             keep_to,
             front,
             wrapping,
+            is_sequential,
             followed,
             ..Ahead::default()
         };
@@ -327,6 +331,25 @@ impl ReadAheadControl {
         let place = pass.place();
         self.stop(disk, cache, Arm { place, at });
         None
+    }
+
+    /// The segment of the read-ahead in progress.
+    pub(super) fn segment(&self) -> usize {
+        self.current.segment
+    }
+
+    /// Whether the read-ahead in progress is that of a sequential run.
+    pub(super) fn is_sequential(&self) -> bool {
+        self.current.is_sequential && !self.current.wrapping
+    }
+
+    /// When the present pass of the read-ahead ends, or has passed the blocks before `wanted`.
+    pub(super) fn next_point(&self, disk: &DiskArm, wanted: Option<Lbn>) -> Instant {
+        let pass = &self.current.pass;
+        match wanted {
+            Some(end) if pass.first < end && end <= pass.end_lbn() => pass.end_of(&disk.drive, (end - pass.first) as u32),
+            _ => pass.end(&disk.drive),
+        }
     }
 
     pub(super) fn fills(&self, disk: &DiskArm, segment: usize) -> bool {

@@ -268,7 +268,8 @@ impl Device {
         self.last.read_end = request.end();
         self.job(slot).overhead_done = start + overheads.read_miss;
         let begins = start + overheads.read_hit + self.port.bus.data_preparation;
-        let disconnected = start + overheads.read_miss + self.port.bus.disconnect_read(self.last.was_write);
+        let occupied = self.config.occupied(overheads.read_miss);
+        let disconnected = start + occupied + self.port.bus.disconnect_read(self.last.was_write);
         self.follow_read_ahead();
         let hit = if request.fua { Hit::Miss } else { self.cache.find(request.lbn, request.end()) };
         if !request.fua && self.destage.holds(request.lbn, request.end()) {
@@ -314,6 +315,9 @@ impl Device {
 
     /// Sends a read that the buffer holds, from `begins` on.
     fn send_hit(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
+        if let Some(free) = self.overlapping_from(begins) {
+            return self.send_hit_later(slot, free, begins);
+        }
         let sectors = u64::from(self.commands.jobs[slot as usize].command.request.sectors);
         let sent = self.port.send(link, self.now, begins, sectors, Instant::ZERO);
         let job = self.job(slot);
@@ -322,10 +326,32 @@ impl Device {
         self.end_read(link, slot, sectors, begins, sent);
     }
 
+    /// When the electronics are free for other commands, if that is before the data of the command received now cross from `begins` on.
+    fn overlapping_from(&self, begins: Instant) -> Option<Instant> {
+        let free = self.now + self.config.pipelined?;
+        (free < begins && !self.port.is_one_commands() && !self.port.bus.holds()).then_some(free)
+    }
+
+    /// Sends a read that the buffer holds from `begins` on, after other commands that are received meanwhile.
+    fn send_hit_later(&mut self, slot: u32, free: Instant, begins: Instant) {
+        let ready = begins.saturating_sub(self.port.bus.data_preparation);
+        let job = self.job(slot);
+        job.cache = CacheUse::Whole;
+        job.account(Part::Overhead, ready);
+        let sectors = u64::from(job.command.request.sectors);
+        self.port.take(free, None);
+        self.port.want(ready, slot, Wanted::ToHost { sectors, bound: Instant::ZERO, crossing: false });
+    }
+
     /// Whether a read of blocks may wait for the read-ahead into a segment.
     fn may_join(&self, segment: usize, blocks: Range<Lbn>) -> bool {
-        let others_wait = !self.commands.waiting.is_empty();
+        let others_wait = self.others_press();
         self.ahead.fills(&self.disk, segment) && self.ahead.may_join(&self.disk, blocks, others_wait)
+    }
+
+    /// Whether a command waits for which the read-ahead in progress must stop.
+    fn others_press(&self) -> bool {
+        !self.commands.waiting.is_empty() && !(self.ahead.is_sequential() && self.may_hold())
     }
 
     /// Makes a read wait for the read-ahead that reads its blocks; they cross the bus from `begins` on.
@@ -335,9 +361,9 @@ impl Device {
         job.account(Part::Overhead, begins);
         let sectors = u64::from(job.command.request.sectors);
         let start = job.command.request.lbn;
+        let others_wait = self.others_press();
         let job = &mut self.commands.jobs[slot as usize];
         let delivered = self.config.buffer.delivery(job, self.port.bus.read_sector);
-        let others_wait = !self.commands.waiting.is_empty();
         let (disk, cache) = (&mut self.disk, &mut self.cache);
         let (read, bound) = self.ahead.join(disk, cache, self.now, start, delivered, others_wait);
         job.account(Part::Cache, read);
@@ -357,7 +383,7 @@ impl Device {
         self.last.write_end = request.end();
         self.job(slot).overhead_done = start + overhead;
         self.follow_read_ahead();
-        let disconnected = start + overhead + self.port.bus.disconnect_write;
+        let disconnected = start + self.config.occupied(overhead) + self.port.bus.disconnect_write;
         if !self.config.is_buffered {
             self.port.take_for_command(disconnected);
             return self.want_arm(slot);
@@ -369,8 +395,15 @@ impl Device {
         }
         let begins = start + overhead + self.port.bus.data_preparation;
         if self.caches_write(slot, continues) {
-            if self.reserve_write(slot) {
-                self.store_write(link, slot, begins);
+            // Room is assigned in order of arrival.
+            if self.destage.blocked.is_empty() && self.reserve_write(slot) {
+                match self.overlapping_from(begins) {
+                    Some(free) => {
+                        self.port.take(free, None);
+                        self.port.want(start + overhead, slot, Wanted::FromHost);
+                    }
+                    None => self.store_write(link, slot, begins),
+                }
             } else {
                 self.destage.blocked.push_back(slot);
                 self.port.take_for_command(disconnected);

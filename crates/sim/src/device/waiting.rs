@@ -4,15 +4,16 @@
 //! 2. a command older than `age_limit_ms`;
 //! 3. urgent commands, with `urgent_first`, or a command that `limits.rs` prefers for its duration limit;
 //! 4. the drive's order, over the `window` oldest commands.
+//!
+//! A drive that commits commands (`queue.committed`) makes this choice ahead: the chosen ones follow in the order in which they were chosen.
+//! A command that continues a sequential run may go before all of them (`stream.rs`).
 
-use super::cost::{Cost, ReadBuffer, Target};
 use super::job::Job;
 use super::limits::Limited;
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos};
 use headstack_policy::order::{self, Edge, Order, OrderError, QueueOrder};
 use headstack_policy::{AccessCost, Queue, Slot, SlotId};
 use std::collections::VecDeque;
-use std::ops::Index;
 
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -27,6 +28,13 @@ pub(super) struct Waiting {
     /// Commands with a duration limit, of a drive that has them.
     limited: Option<Box<Limited>>,
     head: Vec<Slot>,
+    /// The commands that were chosen ahead, first to go first.
+    committed: VecDeque<Slot>,
+    /// The most of them, and the most of them that an urgent command cannot overtake.
+    committed_max: usize,
+    committed_urgent_max: usize,
+    /// Chosen commands that go before the urgent ones that wait.
+    before_urgent: usize,
     /// The number of commands in all of these.
     count: usize,
     /// Whether an order must be called even for a single waiting command.
@@ -36,6 +44,14 @@ pub(super) struct Waiting {
     age_limit: Option<Nanos>,
     /// Which order made the last choice.
     chooser: Chooser,
+}
+
+/// Whether the oldest command of a queue is as old as the limit.
+fn is_late(queue: &Queue, now: Instant, limit: Option<Nanos>) -> bool {
+    match (limit, queue.slots().first()) {
+        (Some(limit), Some(oldest)) => now.since(oldest.arrived) >= limit,
+        _ => false,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +83,10 @@ impl Waiting {
             urgent: spec.queue.urgent_first.then(|| queue(depth)),
             limited: limits.map(|limits| Box::new(Limited::new(limits, age_limit))),
             head: Vec::new(),
+            committed: VecDeque::new(),
+            committed_max: spec.queue.committed as usize - 1,
+            committed_urgent_max: spec.queue.committed_urgent.unwrap_or(spec.queue.committed) as usize - 1,
+            before_urgent: 0,
             count: 0,
             age_limit,
             chooser: Chooser::None,
@@ -95,6 +115,7 @@ impl Waiting {
     pub(super) fn begins_at(&self, lbn: Lbn) -> bool {
         let begins = |queue: &Queue| queue.slots().iter().any(|slot| slot.request.lbn == lbn);
         begins(&self.window)
+            || self.committed.iter().any(|slot| slot.request.lbn == lbn)
             || self.urgent.as_ref().is_some_and(begins)
             || self.limited.iter().any(|limited| limited.slots().any(|slot| slot.request.lbn == lbn))
     }
@@ -109,7 +130,12 @@ impl Waiting {
             _ => slot,
         };
         let queue = match &mut self.urgent {
-            Some(urgent) if slot.urgent => urgent,
+            Some(urgent) if slot.urgent => {
+                if urgent.is_empty() {
+                    self.before_urgent = self.committed.len().min(self.committed_urgent_max);
+                }
+                urgent
+            }
             _ if self.window.is_full() => return self.overflow.push_back(slot),
             _ => &mut self.window,
         };
@@ -123,38 +149,68 @@ impl Waiting {
 
     /// Removes the command that goes next, if one may go.
     #[inline]
-    pub(super) fn choose<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
-    where
-        T: Index<usize, Output: Target> + ?Sized,
-    {
-        let chosen = match self.is_plain && self.head.is_empty() {
-            true => self.remove_by_order(cost)?,
-            false => self.remove_next(cost)?,
+    pub(super) fn choose<C: AccessCost>(&mut self, cost: &C, now: Instant) -> Option<SlotId> {
+        let chosen = match self.is_plain && self.head.is_empty() && self.committed.is_empty() {
+            true => self.remove_by_order(cost, now)?.id,
+            false => self.remove_committed(cost, now)?,
         };
         self.count -= 1;
         Some(chosen)
     }
 
+    /// Removes the command that goes next: one chosen ahead, unless one for the head of the queue or an urgent one goes before it.
+    #[inline(never)]
+    fn remove_committed<C: AccessCost>(&mut self, cost: &C, now: Instant) -> Option<SlotId> {
+        let waits_urgently = self.urgent.as_ref().is_some_and(|urgent| !urgent.is_empty());
+        if self.head.is_empty()
+            && !(waits_urgently && self.before_urgent == 0)
+            && let Some(next) = self.committed.pop_front()
+        {
+            self.before_urgent = self.before_urgent.saturating_sub(1);
+            self.chooser = Chooser::None;
+            return Some(next.id);
+        }
+        self.remove_next(cost, now).map(|slot| slot.id)
+    }
+
+    /// Whether a command may be chosen ahead now: there is one, and fewer are chosen than the drive commits.
+    #[inline]
+    pub(super) fn may_commit(&self) -> bool {
+        self.committed.len() < self.committed_max && self.count > self.committed.len()
+    }
+
+    /// The commands that were chosen ahead, first to go first.
+    pub(super) fn committed(&self) -> impl Iterator<Item = SlotId> + '_ {
+        self.committed.iter().map(|slot| slot.id)
+    }
+
+    /// Chooses one more command ahead, by its cost after those chosen before; false if none may be chosen.
+    pub(super) fn commit<C: AccessCost>(&mut self, cost: &C, now: Instant) -> bool {
+        let next = match self.is_plain && self.head.is_empty() {
+            true => self.remove_by_order(cost, now),
+            false => self.remove_next(cost, now),
+        };
+        self.committed.extend(next);
+        next.is_some()
+    }
+
     /// Removes the command that the order chooses.
     #[inline]
-    fn remove_by_order<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
-    where
-        T: Index<usize, Output: Target> + ?Sized,
-    {
+    fn remove_by_order<C: AccessCost>(&mut self, cost: &C, now: Instant) -> Option<Slot> {
         self.chooser = Chooser::None;
         let index = match self.window.len() {
             0 => return None,
             1 if !self.must_ask => 0,
             _ => {
                 self.chooser = Chooser::Order;
-                self.order.pick(&self.window.view(cost.arm.at), cost)?
+                self.order.pick(&self.window.view(now), cost)?
             }
         };
-        let id = self.window.remove(index).id;
+        let chosen = self.window.remove(index);
         if !self.overflow.is_empty() {
             self.refill_window();
         }
-        Some(id)
+        Some(chosen)
     }
 
     /// Moves the oldest command that waits for the window into it, if there is room.
@@ -168,19 +224,13 @@ impl Waiting {
     }
 
     #[inline(never)]
-    fn remove_next<T, B: ReadBuffer>(&mut self, cost: &Cost<'_, T, B>) -> Option<SlotId>
-    where
-        T: Index<usize, Output: Target> + ?Sized,
-    {
+    fn remove_next<C: AccessCost>(&mut self, cost: &C, now: Instant) -> Option<Slot> {
         self.chooser = Chooser::None;
         if let Some(slot) = self.head.pop() {
-            return Some(slot.id);
+            return Some(slot);
         }
-        let (now, limit) = (cost.arm.at, self.age_limit);
-        let is_late = |queue: &Queue| match (limit, queue.slots().first()) {
-            (Some(limit), Some(oldest)) => now.since(oldest.arrived) >= limit,
-            _ => false,
-        };
+        let limit = self.age_limit;
+        let is_late = |queue: &Queue| is_late(queue, now, limit);
         let (queue, order, chooser) = match (&mut self.urgent, &mut self.others_order) {
             (Some(urgent), _) if !urgent.is_empty() && !is_late(&self.window) => {
                 (urgent, &mut self.order, Chooser::Order)
@@ -200,14 +250,50 @@ impl Waiting {
         };
         if let Some(limited) = self.limited.as_mut().filter(|limited| !limited.is_empty() && !late) {
             let other = cost.positioning(&queue.slots()[index]);
-            if let Some(id) = limited.choose(cost, now, Some(other)) {
+            if let Some(slot) = limited.choose(cost, now, Some(other)) {
                 self.chooser = Chooser::None;
-                return Some(id);
+                return Some(slot);
             }
         }
-        let id = queue.remove(index).id;
+        let chosen = queue.remove(index);
         self.refill_window();
-        Some(id)
+        Some(chosen)
+    }
+
+    /// Whether a sequential run may keep the arm at `now`: no waiting command goes before all others, and none is as old as the age limit.
+    pub(super) fn allows_hold(&self, now: Instant) -> bool {
+        self.head.is_empty()
+            && self.urgent.as_ref().is_none_or(Queue::is_empty)
+            && self.limited.as_ref().is_none_or(|limited| limited.is_empty())
+            && !is_late(&self.window, now, self.age_limit)
+            && !self.committed.front().is_some_and(|slot| {
+                self.age_limit.is_some_and(|limit| now.since(slot.arrived) >= limit)
+            })
+    }
+
+    /// Whether a waiting command is none of `run`.
+    pub(super) fn has_others(&self, run: impl Fn(&Slot) -> bool) -> bool {
+        let of_run = self.candidates().filter(|slot| run(slot)).count();
+        of_run < self.count
+    }
+
+    /// The commands among which those of a sequential run are searched: of an order by arrival only the next one.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = &Slot> {
+        let most = if self.order.uses_places() { usize::MAX } else { 1 };
+        self.committed.iter().chain(self.window.slots()).take(most)
+    }
+
+    /// Removes a command that [`Waiting::candidates`] returned.
+    pub(super) fn remove(&mut self, id: SlotId) {
+        self.count -= 1;
+        if let Some(index) = self.committed.iter().position(|slot| slot.id == id) {
+            self.committed.remove(index);
+            self.before_urgent = self.before_urgent.min(self.committed.len());
+            return;
+        }
+        let index = self.window.slots().iter().position(|slot| slot.id == id);
+        self.window.remove(index.expect("it waits"));
+        self.refill_window();
     }
 
     /// Whether the drive has duration limits.

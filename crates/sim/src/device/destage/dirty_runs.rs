@@ -67,11 +67,31 @@ impl DirtyRuns {
         self.longest = self.longest.max(run.end - start);
     }
 
-    /// Cuts the first blocks off a run.
-    pub(super) fn cut_front(&mut self, number: u32, start: Lbn) {
+    /// Cuts the first blocks off a run, and changes the rest.
+    pub(super) fn cut_front(&mut self, number: u32, start: Lbn, change: impl FnOnce(&mut Run)) {
         self.unlink(number);
-        self.runs[number as usize].run.start = start;
+        let run = &mut self.runs[number as usize].run;
+        change(run);
+        run.start = start;
         self.link(number);
+    }
+
+    /// The number of a run of this kind that begins or ends at a block; none where runs are not found by block.
+    pub(super) fn find_run(&self, at: Lbn, is_wanted: impl Fn(&Run) -> bool) -> Option<u32> {
+        if self.runs.is_empty() || self.chains.is_empty() {
+            return None;
+        }
+        let first = at.0.saturating_sub(self.longest) >> self.part_shift;
+        (first..=at.0 >> self.part_shift).find_map(|part| {
+            let mut number = self.chains[self.chain_of(part)];
+            while let Some(ChainedRun { run, next }) = self.runs.get(number as usize) {
+                if is_wanted(run) {
+                    return Some(number);
+                }
+                number = *next;
+            }
+            None
+        })
     }
 
     /// Whether one run has all of these blocks. Panics if runs are not found by block.
@@ -171,7 +191,7 @@ mod tests {
                     (2, Some(which)) => {
                         let (number, start, end) = &mut known[which];
                         *start = (*start + sectors).min(*end - 1);
-                        runs.cut_front(*number, Lbn(*start));
+                        runs.cut_front(*number, Lbn(*start), |_| {});
                     }
                     _ => {
                         let end = place + sectors;

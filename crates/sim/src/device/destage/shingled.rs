@@ -30,6 +30,7 @@ impl Destage {
         let written = self.batch.iter().map(blocks);
         bear(disk, begins, ids.into_iter().zip(written.clone()));
         let from = disk.arm.place;
+        let extra = self.extra_before(disk, oldest.start);
         let blocks = band.clone();
         let mut span = match is_streamed {
             true => disk.write_whole_band(begins, band),
@@ -40,7 +41,7 @@ impl Destage {
         disk.arm.at += lost;
         let travel = Travel::to_track(from.cylinder, disk.arm.place);
         disk.account_destage(&span, travel, oldest.start..oldest.end);
-        span.end += self.extra;
+        span.end += extra;
         disk.arm.at = span.end;
         self.last_was_destage = true;
         disk.occupy(Work::Writing { slot: None }, span.end);
@@ -103,7 +104,7 @@ impl Destage {
                     index += 1;
                 }
                 (_, true) => {
-                    self.runs.cut_front(id, end);
+                    self.runs.cut_front(id, end, |_| {});
                     index += 1;
                 }
                 _ => {

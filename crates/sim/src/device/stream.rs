@@ -1,0 +1,219 @@
+//! Sequential runs, which keep the arm for a while although other commands wait, and commands that the drive has chosen ahead.
+//!
+//! The sectors of a track pass under the head without a break. A waiting command that continues the access in progress is therefore
+//! served at once: its overhead was over, or is over while its sectors pass. A drive reads ahead of a run for as long as that pays,
+//! because leaving costs it a seek and a turn. Other commands wait no longer than `queue.stream_hold_ms` for that.
+//!
+//! *Source:* that queued sequential reads run at the media's rate is measured on every drive of which both depths are known
+//! (`studies/everyday`). The rule and its time are assumptions: no maker has published them.
+
+use super::Device;
+use super::cost::{Avoiding, Cost};
+use super::disk::Work;
+use super::media::Arm;
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op};
+use headstack_policy::{Slot, SlotId};
+use std::ops::Range;
+
+/// The run for which the arm works.
+#[derive(Clone, Debug)]
+pub(super) struct StreamHold {
+    /// Time for which a run keeps the arm; none for a drive that does not prefer runs.
+    hold: Option<Nanos>,
+    /// Since when the arm works for the present run.
+    since: Instant,
+    /// The blocks of a run whose time is over: the next choice prefers other commands.
+    over: Option<Range<Lbn>>,
+}
+
+impl StreamHold {
+    pub(super) fn new(spec: &DriveSpec) -> StreamHold {
+        let hold = spec.queue.stream_hold_ms.map(Nanos::from_ms);
+        StreamHold { hold, since: Instant::ZERO, over: None }
+    }
+
+    /// Whether the drive prefers runs at all.
+    #[inline]
+    pub(super) fn is_enabled(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// Records that the arm begins to work elsewhere; its first access ends then.
+    #[inline]
+    pub(super) fn begin(&mut self, ends: Instant) {
+        self.since = ends;
+    }
+
+    /// When the run's time is over.
+    fn ends(&self) -> Instant {
+        self.hold.map_or(Instant::ZERO, |hold| self.since + hold)
+    }
+}
+
+impl Device {
+    /// The blocks in which a command counts to a run that has come to `from`: all that wait may be of the run, one behind the other.
+    fn run_from(&self, from: Lbn) -> Range<Lbn> {
+        let sectors = |slot: &Slot| u64::from(slot.request.sectors);
+        let waiting: u64 = self.commands.waiting.candidates().map(sectors).sum();
+        from..from + self.cache.segment_sectors().max(waiting)
+    }
+
+    /// Whether a run may keep the arm now, although other commands wait.
+    pub(super) fn may_hold(&self) -> bool {
+        self.stream.is_enabled()
+            && self.now < self.stream.ends()
+            && self.commands.waiting.allows_hold(self.now)
+    }
+
+    /// Whether the run of these blocks may go on. Its time is no limit while nothing else wants the arm.
+    fn may_continue(&mut self, run: &Range<Lbn>) -> bool {
+        if !self.commands.waiting.allows_hold(self.now) {
+            return false;
+        }
+        if self.now < self.stream.ends() {
+            return true;
+        }
+        let is_of_run = |slot: &Slot| run.contains(&slot.request.lbn);
+        let others = self.commands.waiting.has_others(is_of_run) || self.destage_first();
+        if others {
+            self.stream.over = Some(run.clone());
+        } else {
+            self.stream.begin(self.now);
+        }
+        !others
+    }
+
+    /// Serves the waiting reads that a segment holds by now, and starts one that continues it; false if there is none of the latter.
+    pub(super) fn continue_reads(&mut self, segment: usize) -> bool {
+        if !self.stream.is_enabled() {
+            return false;
+        }
+        while !self.commands.waiting.is_empty() {
+            let held = self.cache.blocks(segment);
+            let continues = |slot: &Slot| held.start <= slot.request.lbn && slot.request.lbn <= held.end;
+            let Some((id, end)) = self.waiting_read(continues) else { return false };
+            let run = held.start..self.run_from(held.end).end;
+            if self.disk.readable_to(held.end, end) < end || !self.may_continue(&run) {
+                return false;
+            }
+            self.commands.waiting.remove(id);
+            if end > held.end {
+                self.job(id.0).media_from = held.end;
+                self.read_from_media(id.0, Some(segment), true);
+                return true;
+            }
+            self.cache.touch(segment, end);
+            self.send_again(id.0);
+        }
+        false
+    }
+
+    /// The first of the waiting reads of this kind, with the block after its last.
+    fn waiting_read(&self, is_wanted: impl Fn(&Slot) -> bool) -> Option<(SlotId, Lbn)> {
+        let is_read = |slot: &&Slot| slot.request.op == Op::Read && !slot.request.fua;
+        let mut reads = self.commands.waiting.candidates().filter(is_read);
+        reads.find(|slot| is_wanted(slot)).map(|slot| (slot.id, slot.request.end()))
+    }
+
+    /// Lets the read-ahead of a run go on while other commands wait, and serves those of them that it has read; false if the arm must
+    /// leave.
+    pub(super) fn hold_read_ahead(&mut self) -> bool {
+        if !self.disk.work.is_read_ahead() || !self.ahead.is_sequential() || !self.may_hold() {
+            return false;
+        }
+        let segment = self.ahead.segment();
+        let held = self.cache.blocks(segment);
+        let covered = |slot: &Slot| held.start <= slot.request.lbn && slot.request.end() <= held.end;
+        while let Some((id, _)) = self.waiting_read(covered) {
+            self.commands.waiting.remove(id);
+            self.note_hit(id.0, segment);
+            self.send_again(id.0);
+        }
+        let ahead = |slot: &Slot| held.start <= slot.request.lbn && slot.request.lbn <= held.end;
+        let wanted = self.waiting_read(ahead).map(|(_, end)| end);
+        let next = self.ahead.next_point(&self.disk, wanted);
+        self.disk.event = next.min(self.stream.ends());
+        true
+    }
+
+    /// Starts a waiting write-through that continues the last access, whose data are in the buffer in time; false if there is none.
+    pub(super) fn continue_writes(&mut self) -> bool {
+        if !self.stream.is_enabled() || !matches!(self.disk.work, Work::Idle) {
+            return false;
+        }
+        let (next, free) = (self.disk.last_lbn, self.disk.arm.at);
+        let jobs = &self.commands.jobs;
+        let continues = |slot: &&Slot| {
+            slot.request.op == Op::Write && slot.request.lbn == next && jobs[slot.id.0 as usize].overhead_done <= free
+        };
+        let Some(id) = self.commands.waiting.candidates().find(continues).map(|slot| slot.id) else { return false };
+        if self.disk.arm.at < self.now || !self.may_continue(&self.run_from(next)) {
+            return false;
+        }
+        self.commands.waiting.remove(id);
+        self.start(id.0)
+    }
+
+    /// Destages the dirty run that continues the last access; false if there is none.
+    pub(super) fn continue_destage(&mut self) -> bool {
+        let next = self.disk.last_lbn;
+        self.stream.is_enabled()
+            && self.destage.continues_at(next)
+            && self.may_continue(&self.run_from(next))
+            && self.start_destage()
+    }
+
+    /// Chooses the next command from the position of the arm, without those of a run whose time is over.
+    pub(super) fn choose(&mut self) -> Option<u32> {
+        let arm = self.disk.arm_from(self.now);
+        let over = self.stream.over.take();
+        let cost = Cost {
+            disk: &self.disk,
+            buffer: super::arm::ReadBuffers { cache: &self.cache, destage: &self.destage },
+            targets: &self.commands.jobs[..],
+            arm,
+        };
+        let SlotId(slot) = match over {
+            None => self.commands.waiting.choose(&cost, arm.at)?,
+            Some(run) => self.commands.waiting.choose(&Avoiding { cost: &cost, run }, arm.at)?,
+        };
+        self.disk.sweep_to_edges(self.commands.waiting.way(), self.now);
+        Some(slot)
+    }
+
+    /// Chooses commands ahead, as many as the drive commits, from where the arm will be after those before them.
+    #[inline]
+    pub(super) fn commit_ahead(&mut self) {
+        if self.commands.waiting.may_commit() && self.disk.work.is_fixed() {
+            self.commit_more();
+        }
+    }
+
+    #[inline(never)]
+    fn commit_more(&mut self) {
+        while self.commands.waiting.may_commit() {
+            let arm = self.arm_after_committed();
+            let cost = Cost {
+                disk: &self.disk,
+                buffer: super::arm::ReadBuffers { cache: &self.cache, destage: &self.destage },
+                targets: &self.commands.jobs[..],
+                arm,
+            };
+            if !self.commands.waiting.commit(&cost, arm.at) {
+                return;
+            }
+        }
+    }
+
+    /// Where and when the arm is free after the access in progress and all commands chosen ahead, if each takes its usual time.
+    fn arm_after_committed(&self) -> Arm {
+        let drive = &self.disk.drive;
+        self.commands.waiting.committed().fold(self.disk.arm_from(self.now), |arm, id| {
+            let job = &self.commands.jobs[id.0 as usize];
+            let is_write = job.command.request.op == Op::Write;
+            let wait = drive.positioning(arm, job.place, job.angle, is_write);
+            let sectors = u64::from(job.command.request.sectors);
+            Arm { place: job.place, at: arm.at + wait + drive.media_time(&job.extent, sectors) }
+        })
+    }
+}
