@@ -444,6 +444,10 @@ fn shingled(bands: &ShingledSpec, spec: &DriveSpec) -> Checked {
     let capacity = spec.capacity_sectors as f64;
     within(&key("band_sectors"), f64::from(bands.band_sectors), 8.0, capacity.min(4e6), "sectors")?;
     within(&key("header_sectors"), f64::from(bands.header_sectors), 1.0, 1024.0, "sectors")?;
+    within(&key("record_copies"), f64::from(bands.record_copies), 1.0, 4.0, "copies")?;
+    within(&key("records_max"), f64::from(bands.records_max), 16.0, 1e7, "records")?;
+    within(&key("map_save_records"), f64::from(bands.map_save_records), 0.0, 1e7, "records")?;
+    ms(&key("map_save_ms"), bands.map_save_ms, 1e5)?;
     within(&key("record_extents_max"), f64::from(bands.record_extents_max), 1.0, 1024.0, "extents")?;
     within(&key("record_max_sectors"), f64::from(bands.record_max_sectors), 1.0, 65_536.0, "sectors")?;
     within(&key("clean_step_sectors"), f64::from(bands.clean_step_sectors), 8.0, 65_536.0, "sectors")?;
@@ -454,7 +458,7 @@ fn shingled(bands: &ShingledSpec, spec: &DriveSpec) -> Checked {
     // Eight of the largest writes, and the records of bands that cleaning needs room for.
     let records = u64::from(bands.header_sectors) * (u64::from(bands.record_extents_max) + 8);
     let least = u64::from(bands.band_sectors) + 16 * (65_536 + records);
-    within(&key("cache_sectors"), bands.cache_sectors as f64, least as f64, capacity / 2.0, "sectors")?;
+    within(&key("cache_sectors"), bands.cache_sectors as f64, (least * u64::from(bands.record_copies)) as f64, capacity / 2.0, "sectors")?;
     let least = 16.0 * f64::from(bands.record_extents_max);
     within(&key("map_entries_max"), f64::from(bands.map_entries_max), least, 1e7, "extents")?;
     within(&key("idle_ms"), bands.idle_ms, 0.1, 1e6, "ms")

@@ -31,8 +31,20 @@ pub struct ShingledSpec {
     pub pieces: u32,
     /// Largest number of extents in the map.
     pub map_entries_max: u32,
+    /// Largest number of records in the log.
+    #[serde(default = "default_records_max")]
+    pub records_max: u32,
     /// Sectors of a record's header in the log.
     pub header_sectors: u32,
+    /// Copies of a record's data that the drive writes, one behind the other.
+    #[serde(default = "default_copies")]
+    pub record_copies: u32,
+    /// Number of records after which the drive saves its map; 0 if no record waits for that.
+    #[serde(default)]
+    pub map_save_records: u32,
+    /// Time of saving the map.
+    #[serde(default)]
+    pub map_save_ms: f64,
     /// Largest number of extents in a record.
     pub record_extents_max: u32,
     /// Size of a record from which on no more extents are added. A longer write has a record of its own.
@@ -45,4 +57,12 @@ pub struct ShingledSpec {
 
 fn default_pieces() -> u32 {
     1
+}
+
+fn default_copies() -> u32 {
+    1
+}
+
+fn default_records_max() -> u32 {
+    1_000_000
 }

@@ -25,7 +25,9 @@ pub(super) enum CleaningPlan {
 #[derive(Clone, Debug)]
 pub(super) struct BandCleaning {
     header: ScratchHeader,
+    /// First block of the band, and of what is cleaned of it: a write damages only the tracks behind it.
     first: u64,
+    from: u64,
     end: u64,
     /// Its cached extents, in the order of their places.
     cached: Vec<CachedExtent>,
@@ -42,15 +44,16 @@ impl BandCleaning {
         mut cached: Vec<CachedExtent>,
     ) -> BandCleaning {
         let (first, end) = layout.band(header.band);
+        let from = header.from;
         let sectors: u64 = cached.iter().map(|extent| extent.sectors).sum();
         cached.sort_unstable_by_key(|extent| extent.place);
-        // No old data are left in a band whose blocks are all in the cache.
-        let (phase, next) = if sectors == end - first {
+        // No old data are left where all blocks from the first one on are in the cache.
+        let (phase, next) = if sectors == end - from {
             (CleaningPhase::ReadLog, 0)
         } else {
-            (CleaningPhase::ReadBand, first)
+            (CleaningPhase::ReadBand, from)
         };
-        BandCleaning { header, first, end, cached, phase, next }
+        BandCleaning { header, first, from, end, cached, phase, next }
     }
 
     /// The scratch area has the merged band already; the buffer has nothing.
@@ -59,10 +62,11 @@ impl BandCleaning {
         BandCleaning {
             header,
             first,
+            from: header.from,
             end,
             cached: Vec::new(),
             phase: CleaningPhase::ReadScratch,
-            next: first,
+            next: header.from,
         }
     }
 
@@ -70,10 +74,10 @@ impl BandCleaning {
         self.header.band
     }
 
-    /// The blocks of the band while they are to be read from the scratch area.
+    /// The cleaned blocks of the band while they are to be read from the scratch area.
     pub(super) fn scratch_band(&self) -> Option<(u64, u64)> {
         matches!(self.phase, CleaningPhase::ReadScratch | CleaningPhase::WriteBand)
-            .then_some((self.first, self.end))
+            .then_some((self.from, self.end))
     }
 
     /// The next step, which moves at most `most` sectors.
@@ -84,10 +88,10 @@ impl BandCleaning {
                 let CachedExtent { lbn, sectors, place, .. } = *extent;
                 return CleaningPlan::Step(CleaningStep::ReadLog { place, lbn, sectors });
             }
-            (self.phase, self.next) = (CleaningPhase::WriteScratch, self.first);
+            (self.phase, self.next) = (CleaningPhase::WriteScratch, self.from);
         }
         if self.phase == CleaningPhase::Commit {
-            (self.phase, self.next) = (CleaningPhase::WriteBand, self.first);
+            (self.phase, self.next) = (CleaningPhase::WriteBand, self.from);
             return CleaningPlan::Step(CleaningStep::CommitScratch(self.header));
         }
         if self.next == self.end {
@@ -116,7 +120,7 @@ impl BandCleaning {
         (self.phase, self.next) = match self.phase {
             CleaningPhase::ReadBand => (CleaningPhase::ReadLog, 0),
             CleaningPhase::WriteScratch => (CleaningPhase::Commit, 0),
-            CleaningPhase::ReadScratch => (CleaningPhase::WriteBand, self.first),
+            CleaningPhase::ReadScratch => (CleaningPhase::WriteBand, self.from),
             CleaningPhase::WriteBand | CleaningPhase::ReadLog | CleaningPhase::Commit => {
                 (self.phase, self.next)
             }

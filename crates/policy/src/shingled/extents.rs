@@ -147,6 +147,8 @@ mod tests {
             cache_sectors: 5000,
             header_sectors: 1,
             record_extents_max: 4,
+            record_copies: 1,
+            records_max: 1000,
             map_entries_max: 100,
             step_sectors: 10,
         })

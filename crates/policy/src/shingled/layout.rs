@@ -13,10 +13,14 @@ pub struct ShingleLayout {
     pub cache_sectors: u64,
     /// Size of a header: of a record, an anchor, the scratch area.
     pub header_sectors: u64,
+    /// Copies of a record's data in the log, one behind the other.
+    pub record_copies: u64,
     /// Most extents that a record has.
     pub record_extents_max: usize,
     /// Most extents that the map has.
     pub map_entries_max: usize,
+    /// Most records of which the map names data.
+    pub records_max: usize,
     /// Most sectors that a step of cleaning moves.
     pub step_sectors: u64,
 }
@@ -61,8 +65,9 @@ impl ShingleLayout {
     /// *Errors:* a size of 0; a band of more than 2³² − 1 sectors; a log with less room for records than 8 × (reserve + step of
     /// cleaning) sectors; a map of fewer than 4 × `record_extents_max` extents.
     pub fn check(&self) -> Result<(), ShingleLayoutError> {
-        let least_sizes = [self.sectors, self.band_sectors, self.header_sectors, self.step_sectors];
-        if least_sizes.contains(&0) || self.record_extents_max == 0 {
+        let least_sizes =
+            [self.sectors, self.band_sectors, self.header_sectors, self.step_sectors, self.record_copies];
+        if least_sizes.contains(&0) || self.record_extents_max == 0 || self.records_max == 0 {
             return Err(ShingleLayoutError::Nothing);
         }
         if self.band_sectors > u64::from(u32::MAX) {
@@ -122,7 +127,7 @@ impl ShingleLayout {
 
     /// Most sectors of data that a record has.
     pub fn record_sectors_max(&self) -> u64 {
-        self.log_sectors() / 8 - self.header_sectors
+        (self.log_sectors() / 8 - self.header_sectors) / self.record_copies
     }
 
     /// Room of the log that only the records of cleaned bands may use. The oldest record has extents of that many bands at most, and
@@ -143,8 +148,10 @@ mod tests {
             band_sectors,
             cache_sectors: 1 << 34,
             header_sectors: 8,
+            record_copies: 1,
             record_extents_max: 16,
             map_entries_max: 1000,
+            records_max: 1000,
             step_sectors: 8192,
         };
         assert_eq!(layout((1 << 32) - 1).check(), Ok(()));

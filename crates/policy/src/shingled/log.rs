@@ -19,6 +19,8 @@ pub(super) struct ShingleLog {
     first: u64,
     end: u64,
     header: u64,
+    /// Copies of a record's data.
+    copies: u64,
     /// Where the next record begins, if it fits before the end.
     head: u64,
     next_sequence: u64,
@@ -32,6 +34,8 @@ pub(super) struct ShingleLog {
     freed_extents: u64,
     /// Sectors from the anchor to the head.
     used: u64,
+    /// Records of which the map names data.
+    live_records: usize,
     /// The map names no data of the records before this one.
     oldest: u64,
     /// The map names none of the extents before this one.
@@ -44,6 +48,7 @@ impl ShingleLog {
             first: layout.log_first(),
             end: layout.cache_sectors,
             header: layout.header_sectors,
+            copies: layout.record_copies,
             head: anchor.place,
             next_sequence: anchor.sequence,
             anchor,
@@ -51,6 +56,7 @@ impl ShingleLog {
             extents: VecDeque::new(),
             freed_extents: 0,
             used: 0,
+            live_records: 0,
             oldest: anchor.sequence,
             oldest_extent: 0,
         }
@@ -75,7 +81,7 @@ impl ShingleLog {
 
     /// Where a record with `data` sectors of data goes, and how much of the log it takes: more where it does not fit before the end.
     fn room_for(&self, data: u64) -> (u64, u64) {
-        let sectors = self.header + data;
+        let sectors = self.header + self.copies * data;
         match self.head + sectors <= self.end {
             true => (self.head, sectors),
             false => (self.first, self.end - self.head + sectors),
@@ -94,7 +100,7 @@ impl ShingleLog {
 
     /// Adds a record, which is the next one; none of its data count yet.
     pub(super) fn push(&mut self, record: &ShingleRecord) {
-        let data = record.data_sectors();
+        let data = self.copies * record.data_sectors();
         let skipped = if record.place == self.head { 0 } else { self.end - self.head };
         self.used += skipped + self.header + data;
         assert!(record.sequence == self.next_sequence && self.used <= self.end - self.first, "a record fits");
@@ -111,12 +117,23 @@ impl ShingleLog {
 
     /// Records that the map names these sectors of a record from now on.
     pub(super) fn add_live(&mut self, sequence: u64, sectors: u64) {
-        self.record(sequence).live += sectors;
+        let record = self.record(sequence);
+        let is_new = record.live == 0 && sectors > 0;
+        record.live += sectors;
+        self.live_records += usize::from(is_new);
     }
 
     /// Records that the map no longer names these sectors of a record.
     pub(super) fn drop_live(&mut self, sequence: u64, sectors: u64) {
-        self.record(sequence).live -= sectors;
+        let record = self.record(sequence);
+        record.live -= sectors;
+        let is_dead = record.live == 0 && sectors > 0;
+        self.live_records -= usize::from(is_dead);
+    }
+
+    /// Number of records of which the map names data.
+    pub(super) fn live_records(&self) -> usize {
+        self.live_records
     }
 
     /// The oldest extent for which `counts` returns true. An extent that does not count never will again.

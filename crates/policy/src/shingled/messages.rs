@@ -58,11 +58,13 @@ pub struct ShingleAnchor {
     pub sequence: u64,
 }
 
-/// The scratch area has the whole contents of a band, with all extents up to a record.
+/// The scratch area has the contents of a band from a block on, with all extents up to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScratchHeader {
     /// Number of the band.
     pub band: u64,
+    /// The first block whose contents it has. The blocks before it keep their places.
+    pub from: u64,
     /// The last record whose extents are merged.
     pub up_to: u64,
 }

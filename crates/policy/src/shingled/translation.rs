@@ -149,7 +149,9 @@ impl ShingleTranslation {
     pub fn has_room(&self, refused: &LogIsFull) -> bool {
         // A write into the middle of an extent leaves both its ends.
         let entries = self.map.len() + 2 * refused.extents;
-        entries <= self.layout.map_entries_max && self.log.fits(refused.sectors, self.layout.reserve())
+        entries <= self.layout.map_entries_max
+            && self.log.live_records() < self.layout.records_max
+            && self.log.fits(refused.sectors, self.layout.reserve())
     }
 
     /// Splits a write at the borders of bands.
@@ -234,7 +236,7 @@ impl ShingleTranslation {
         let cleaning = self.cleaning.as_mut().expect("a band has been chosen");
         match cleaning.next_step(&self.layout, most) {
             CleaningPlan::Step(step) => Some(step),
-            CleaningPlan::Done(ScratchHeader { band, up_to }) => {
+            CleaningPlan::Done(ScratchHeader { band, up_to, .. }) => {
                 self.cleaning = None;
                 Some(CleaningStep::WriteRecord(self.append_cleaned(band, up_to)))
             }
@@ -260,8 +262,9 @@ impl ShingleTranslation {
         })?;
         let band = self.layout.band_of(oldest.lbn);
         let (first, end) = self.layout.band(band);
-        let cached = self.map.in_band(band, first, end).collect();
-        let header = ScratchHeader { band, up_to: self.log.next_sequence() - 1 };
+        let cached: Vec<CachedExtent> = self.map.in_band(band, first, end).collect();
+        let from = cached.first().map_or(first, |extent| extent.lbn);
+        let header = ScratchHeader { band, from, up_to: self.log.next_sequence() - 1 };
         Some(BandCleaning::new(&self.layout, header, cached))
     }
 

@@ -69,6 +69,8 @@ pub(crate) struct World {
     /// The buffer of a cleaning, by block.
     buffer: Vec<u64>,
     cleanings: u64,
+    /// The block of the scratch area with which the cleaning in progress goes on.
+    saved_to: u64,
     records: u64,
     writes: u64,
     /// Number of sectors that can be written before the power fails.
@@ -86,8 +88,10 @@ impl World {
             band_sectors: random.random_range(8..40),
             cache_sectors: 0,
             header_sectors: random.random_range(1..3),
+            record_copies: random.random_range(1..3),
             record_extents_max: random.random_range(3..6),
             map_entries_max: random.random_range(24..60),
+            records_max: random.random_range(8..100),
             step_sectors: random.random_range(2..20),
         };
         layout.cache_sectors = layout.log_first() + random.random_range(360..500);
@@ -99,6 +103,7 @@ impl World {
             settled: vec![0; SECTORS as usize],
             buffer: vec![DAMAGED; SECTORS as usize],
             cleanings: 0,
+            saved_to: 0,
             records: 0,
             writes: 0,
             power: u64::MAX,
@@ -236,7 +241,8 @@ impl World {
             }
             CleaningStep::WriteScratch { .. } | CleaningStep::CommitScratch(_) if is_unsafe => {}
             CleaningStep::WriteScratch { place, lbn, sectors } => {
-                self.cleanings += u64::from(place == self.layer.layout().scratch_first());
+                self.cleanings += u64::from(lbn != self.saved_to);
+                self.saved_to = lbn + sectors;
                 for offset in 0..sectors {
                     let content = Stored::Saved(self.buffer[(lbn + offset) as usize], self.cleanings);
                     self.store(place + offset, content);
@@ -244,6 +250,7 @@ impl World {
             }
             CleaningStep::CommitScratch(header) => {
                 let content = Stored::Scratch(header, self.cleanings);
+                self.saved_to = u64::MAX;
                 self.store(self.layer.layout().scratch_header(), content);
             }
             CleaningStep::WriteBand { lbn, sectors } => {
@@ -360,8 +367,8 @@ impl ShingleMedia for CacheMedia<'_> {
     fn scratch(&mut self, place: u64) -> Option<ScratchHeader> {
         let Stored::Scratch(header, cleaning) = self.cache[place as usize] else { return None };
         let (first, end) = self.layout.band(header.band);
-        let from = self.layout.scratch_first() as usize;
-        let saved = &self.cache[from..from + (end - first) as usize];
+        let place = |lbn: u64| (self.layout.scratch_first() + lbn - first) as usize;
+        let saved = &self.cache[place(header.from)..place(end)];
         let is_its = |sector: &Stored| matches!(sector, Stored::Saved(_, of) if *of == cleaning);
         saved.iter().all(is_its).then_some(header)
     }

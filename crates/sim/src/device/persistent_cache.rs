@@ -16,6 +16,10 @@ pub(super) struct PersistentCache {
     piece_sectors: u64,
     pub(super) record_extents_max: usize,
     pub(super) record_max_sectors: u64,
+    /// The number of records after which the map is saved (0 for never), and the time of that.
+    map_save: (u32, Nanos),
+    /// Records since the map was saved.
+    unsaved: u32,
     pub(super) idle: Nanos,
     pub(super) quiet_since: Instant,
     pub(super) sector_bytes: u64,
@@ -36,9 +40,11 @@ impl PersistentCache {
             band_sectors: u64::from(keys.band_sectors),
             cache_sectors: keys.cache_sectors,
             header_sectors: u64::from(keys.header_sectors),
+            record_copies: u64::from(keys.record_copies),
             // An extent may be split at the border of two bands.
             record_extents_max: 2 * keys.record_extents_max as usize,
             map_entries_max: keys.map_entries_max as usize,
+            records_max: keys.records_max as usize,
             step_sectors: u64::from(keys.clean_step_sectors),
         };
         Ok(Some(Box::new(PersistentCache {
@@ -47,6 +53,8 @@ impl PersistentCache {
             piece_sectors: keys.cache_sectors.div_ceil(u64::from(keys.pieces)),
             record_extents_max: keys.record_extents_max as usize,
             record_max_sectors: u64::from(keys.record_max_sectors),
+            map_save: (keys.map_save_records, Nanos::from_ms(keys.map_save_ms)),
+            unsaved: 0,
             idle: Nanos::from_ms(keys.idle_ms),
             quiet_since: Instant::ZERO,
             sector_bytes: u64::from(spec.sector_bytes),
@@ -68,6 +76,17 @@ impl PersistentCache {
     #[inline]
     pub(super) fn note_command(&mut self, now: Instant) {
         self.quiet_since = now;
+    }
+
+    /// Counts a record; returns the time in which the drive saves its map after it.
+    pub(super) fn save_map(&mut self) -> Nanos {
+        let (records, time) = self.map_save;
+        self.unsaved += 1;
+        if records == 0 || self.unsaved < records {
+            return Nanos::ZERO;
+        }
+        self.unsaved = 0;
+        time
     }
 
     /// The blocks of the band of a block.

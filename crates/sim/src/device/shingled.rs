@@ -19,7 +19,7 @@ use super::slow::PlannedAccess;
 use super::split::Part;
 use super::{CacheUse, Device, Travel};
 use headstack_model::{Instant, Lbn, Op};
-use headstack_policy::shingled::{CleaningStep, LoggedExtent, MediaPlace};
+use headstack_policy::shingled::{CleaningStep, LoggedExtent, MediaPlace, ShingleLayout};
 use std::ops::Range;
 
 /// Accesses one after the other, each where the last one left the arm.
@@ -192,10 +192,14 @@ impl DiskArm {
             self.activity.shingled.stalled += room - begins;
         }
         self.activity.shingled.records += 1;
-        let sectors = shingles.layer.layout().header_sectors + record.data_sectors();
+        let ShingleLayout { header_sectors, record_copies, .. } = *shingles.layer.layout();
+        let sectors = header_sectors + record_copies * record.data_sectors();
         let mut accesses = Accesses::new(self, room);
         accesses.write_arriving(shingles, record.place, sectors, arriving);
-        let span = accesses.span;
+        let mut span = accesses.span;
+        let saved = shingles.save_map();
+        span.delay_media(saved);
+        self.arm.at += saved;
         (room, span)
     }
 

@@ -151,7 +151,8 @@ fn scattered_writes_fall_to_the_rate_of_cleaning_once_the_map_is_full() {
         let (before, after) = (400.0 / (early - Instant::ZERO).as_secs(), 100.0 / (late - full).as_secs());
         assert!(before > 30.0 * after, "{}: {before} and {after} writes a second", rig.name());
         let band_s = shingled.stalled.as_secs() / shingled.bands_cleaned as f64;
-        assert!((0.5..2.0).contains(&band_s), "{}: {band_s} s a band", rig.name());
+        // From a block anywhere in the band to its end: half a band on average is read, saved and written.
+        assert!((0.25..1.0).contains(&band_s), "{}: {band_s} s a band", rig.name());
     }
 }
 
@@ -185,9 +186,10 @@ fn idle_drive_cleans_each_band_once() {
         idle(&mut device);
         let shingled = device.activity().shingled;
         assert_eq!((shingled.bands_cleaned, shingled.full_stalls), (10, 0), "{}", rig.name());
-        // Each band is read once, saved once and written once. The cached blocks are read in addition.
+        // From its first cached block on, each band is read once, saved once and written once; the cached blocks are read in addition. The
+        // first of 30 blocks lies a 31st of a band behind its start.
         let moved = shingled.bytes_moved as f64 / (10 * 3 * band * 512) as f64;
-        assert!((1.0..1.01).contains(&moved), "{}: {moved}", rig.name());
+        assert!((moved - 30.0 / 31.0).abs() < 0.02, "{}: {moved}", rig.name());
         assert!(end < Instant::ZERO + Nanos::from_secs(60) && device.poll_timeout().is_none());
     }
 }
