@@ -6,6 +6,7 @@
 //! not computed counts as a miss, so that no row is dropped unnoticed. [`study::all`] lists the studies; each is a module with a `STUDY`,
 //! and an entry in that list.
 
+pub mod everyday;
 pub mod expect;
 mod interfaces;
 pub mod judge;

@@ -7,8 +7,8 @@ use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};
 use crate::report::Section;
 use crate::{
-    interfaces, modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping, today,
-    traxtents, validation,
+    everyday, interfaces, modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping,
+    today, traxtents, validation,
 };
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
@@ -32,8 +32,9 @@ pub struct Study {
     pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
 }
 
-const ALL: [Study; 11] = [
+const ALL: [Study; 12] = [
     interfaces::STUDY,
+    everyday::STUDY,
     modern_drives::STUDY,
     ncq::STUDY,
     rearrangement::STUDY,
