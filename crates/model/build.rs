@@ -1,4 +1,4 @@
-//! Lists the drive files of `drives/` for `src/drives.rs`, so that a file added there cannot be forgotten.
+//! Lists the files of `drives/` and `firmware/` for `src/drives.rs` and `src/firmware.rs`, so that a file added there cannot be forgotten.
 
 #![allow(clippy::disallowed_methods, reason = "a build script reads files")]
 
@@ -7,4 +7,5 @@ mod list;
 
 fn main() {
     list::write("drives", "drives.rs");
+    list::write("firmware", "firmware.rs");
 }

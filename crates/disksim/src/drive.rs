@@ -128,6 +128,7 @@ pub(crate) fn with_default_electronics(
         title,
         year: None,
         evidence: Evidence::Derived,
+        firmware: None,
         capacity_sectors,
         sector_bytes: 512,
         physical_sector_bytes: 512,

@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod drives;
+pub mod firmware;
 pub mod geometry;
 mod mechanics;
 mod request;

@@ -25,6 +25,7 @@ struct Entry {
     title: String,
     year: Option<u32>,
     evidence: Evidence,
+    firmware: Option<String>,
     capacity_bytes: u64,
     sector_bytes: u32,
     rpm: f64,
@@ -44,6 +45,7 @@ impl Entry {
             title: spec.title,
             year: spec.year,
             evidence: spec.evidence,
+            firmware: spec.firmware,
             sector_bytes: spec.sector_bytes,
             rpm: spec.mechanics.rpm,
             heads: spec.geometry.heads,
@@ -58,9 +60,10 @@ impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let load = |(name, _): &(&str, &str)| catalog::load(name).map(Entry::new);
         let entries = drives::all().iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        // Three columns fit a terminal of 80.
-        let row = |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence)];
-        list::write(&entries, self.json, ("Drives", ["name", "title", "evidence"]), row, out)
+        let firmware = |entry: &Entry| entry.firmware.clone().unwrap_or("own".to_string());
+        let row =
+            |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence), firmware(entry)];
+        list::write(&entries, self.json, ("Drives", ["name", "title", "evidence", "firmware"]), row, out)
     }
 }
 

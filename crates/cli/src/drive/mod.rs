@@ -1,6 +1,7 @@
-//! `headstack drive`: list, show, check, make, plot, map and import drive files, and their keys.
+//! `headstack drive`: list, show, check, make, plot, map and import drive files, their keys, and the classes of firmware.
 
 mod check;
+mod firmware;
 mod import;
 mod keys;
 mod list;
@@ -12,7 +13,7 @@ mod show;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// List, show, check, make, map, plot and import drives, and list the keys of a drive file.
+/// List, show, check, make, map, plot and import drives, and list the classes of firmware and the keys of a drive file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     List(list::List),
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Map(map::Map),
     Plot(plot::Plot),
     Import(import::Import),
+    Firmware(firmware::Firmware),
     Keys(keys::Keys),
 }
 
@@ -35,6 +37,7 @@ impl Command {
             Command::Map(command) => command.run(out),
             Command::Plot(command) => command.run(out),
             Command::Import(command) => command.run(out),
+            Command::Firmware(command) => command.run(out),
             Command::Keys(command) => command.run(out),
         }
     }

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::files;
 use crate::units::{capacity, parse_bytes, parse_capacity};
+use headstack_model::firmware::Recording;
 use headstack_model::sheet::DataSheet;
 use headstack_model::spec::Interface;
 use std::io::Write;
@@ -56,6 +57,18 @@ pub(crate) struct New {
     /// Commands that may be outstanding.
     #[arg(long, value_name = "COUNT")]
     queue_depth: Option<u32>,
+    /// Year of introduction.
+    #[arg(long, value_name = "YEAR")]
+    year: Option<u32>,
+    /// How the tracks are recorded: conventional, drive-managed (SMR) or host-managed (SMR).
+    #[arg(long, value_name = "KIND", default_value = "conventional", value_parser = recording)]
+    recording: Recording,
+    /// Class of firmware (headstack drive firmware). [default: that of the year, interface and recording]
+    #[arg(long, value_name = "CLASS")]
+    firmware: Option<String>,
+    /// Arms. With 2, the file is one arm's half of the disk, and its head says how a rig puts both together.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
+    actuators: u32,
     /// Bytes in a logical sector.
     #[arg(long, value_name = "BYTES")]
     sector: Option<u32>,
@@ -76,7 +89,7 @@ pub(crate) struct New {
 impl New {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let sheet = self.sheet();
-        let file = sheet.drive_file().map_err(|error| Failure::Input(error.to_string()))?;
+        let file = self.head() + &sheet.drive_file().map_err(|error| Failure::Input(error.to_string()))?;
         headstack_model::DriveSpec::parse(&file, &sheet.name).map_err(Failure::input)?;
         match &self.output {
             Some(path) => files::write_whole(path, file.as_bytes()),
@@ -84,29 +97,53 @@ impl New {
         }
     }
 
+    /// What the file of one arm of several says first.
+    fn head(&self) -> String {
+        match self.actuators {
+            1 => String::new(),
+            _ => HALF.to_string(),
+        }
+    }
+
     fn sheet(&self) -> DataSheet {
+        let arms = u64::from(self.actuators);
         let usual = format!("{}, {} rpm, from a data sheet", capacity(self.capacity), self.rpm);
         DataSheet {
             name: self.name.clone().unwrap_or_else(|| name_of(self.output.as_deref())),
             title: self.title.clone().unwrap_or(usual),
-            capacity_bytes: self.capacity,
+            capacity_bytes: self.capacity / arms,
             rpm: self.rpm,
-            mb_s: self.mb_s,
+            mb_s: self.mb_s / arms as f64,
             seek_ms: self.seek,
-            inner_mb_s: self.inner_mb_s,
-            heads: self.heads,
+            inner_mb_s: self.inner_mb_s.map(|rate| rate / arms as f64),
+            heads: self.heads.map(|heads| (heads / self.actuators).max(1)),
             track_to_track_ms: self.track_to_track,
             full_stroke_ms: self.full_stroke,
             write_seek_ms: self.write_seek,
-            cache_bytes: self.cache,
+            cache_bytes: self.cache.map(|bytes| bytes / arms),
             write_cache: self.write_cache,
             interface: self.interface,
             interface_mb_s: self.interface_mb_s,
             queue_depth: self.queue_depth,
             sector_bytes: self.sector,
             physical_sector_bytes: self.physical_sector,
+            year: self.year,
+            recording: self.recording,
+            firmware: self.firmware.clone(),
         }
     }
+}
+
+const HALF: &str = "# One arm's half of a disk with two arms. A rig has both with `count = 2` in `[drive]`, one volume of both, and their link:
+# `headstack rig show exos-2x18-sata` is one.
+";
+
+fn recording(text: &str) -> Result<Recording, String> {
+    let named = Recording::ALL.into_iter().find(|(word, _)| *word == text);
+    let words = || Recording::ALL.map(|(word, _)| word).join(", ");
+    named
+        .map(|(_, recording)| recording)
+        .ok_or_else(|| format!("no kind of recording is called so; there are {}", words()))
 }
 
 fn name_of(file: Option<&Path>) -> String {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::survey::{Part, Survey};
 use crate::units::{capacity, grouped, significant};
 use headstack_model::spec::{CacheSpec, Sparing, Tagging};
-use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
+use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace, firmware};
 use serde::Serialize;
 use std::io::Write;
 
@@ -57,6 +57,7 @@ fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)>
     let mut figures = vec![
         ("name", spec.name.clone()),
         ("evidence", word(&spec.evidence)),
+        ("firmware", firmware_words(spec)),
         (
             "capacity",
             format!(
@@ -83,6 +84,12 @@ fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)>
     figures.extend(mechanics(spec));
     figures.extend(electronics(spec));
     figures
+}
+
+/// The class of firmware, with the drives on which it was measured.
+fn firmware_words(spec: &DriveSpec) -> String {
+    let Some(name) = &spec.firmware else { return "this file's own".to_string() };
+    firmware::load(name).map_or(name.clone(), |class| format!("{name}, measured on: {}", class.measured_on))
 }
 
 fn layout_words(spec: &DriveSpec) -> String {

@@ -2,6 +2,7 @@
 
 use super::text::Text;
 use super::{DataSheet, Figure, significant};
+use crate::firmware::Recording;
 use crate::spec::{Interface, Tagging};
 
 /// Capacity from which on a drive without a given interface is assumed to be on serial ATA.
@@ -12,6 +13,9 @@ const CAPACITY_PER_CACHE: u64 = 16_000;
 const CACHES: [u64; 2] = [64 << 10, 256 << 20];
 /// A segment is no smaller unless the cache is.
 const SEGMENT_LEAST: u64 = 128 << 10;
+/// A band of shingled tracks, and a zone that the host writes.
+const BAND_BYTES: u64 = 30 << 20;
+const ZONE_BYTES: u64 = 256 << 20;
 /// Most segments.
 const SEGMENTS_MOST: u64 = 64;
 
@@ -25,12 +29,12 @@ impl DataSheet {
         )
     }
 
-    fn interface(&self) -> Figure<Interface> {
+    pub(super) fn interface(&self) -> Figure<Interface> {
         let usual = if self.capacity_bytes >= SATA_FROM { Interface::Sata } else { Interface::Ide };
         Figure::new(self.interface, usual, "sata from 80 GB on, else ide")
     }
 
-    fn queue_depth(&self) -> Figure<u32> {
+    pub(super) fn queue_depth(&self) -> Figure<u32> {
         let usual = match self.interface().value {
             Interface::Sata => Tagging::NCQ_TAGS,
             Interface::Sas | Interface::Scsi | Interface::Fc => 64,
@@ -61,13 +65,61 @@ impl DataSheet {
 }
 
 pub(super) fn write(sheet: &DataSheet, text: &mut Text) {
+    let has_class = sheet.class().is_some();
+    if !has_class {
+        overheads(text);
+    }
+    cache(sheet, has_class, text);
+    bus(sheet, text);
+    text.table("queue");
+    let depth = sheet.queue_depth();
+    text.line("depth", depth.value, &depth.source());
+    if !has_class {
+        text.word("order", order(depth.value, "fcfs"), "assumption");
+    }
+    recording(sheet, text);
+}
+
+fn overheads(text: &mut Text) {
     for table in ["overhead.after_read", "overhead.after_write"] {
         text.table(table);
         for (key, ms) in [("read_hit_ms", 0.05), ("read_miss_ms", 0.15), ("write_ms", 0.1)] {
             text.line(key, ms, "assumption");
         }
     }
-    cache(sheet, text);
+}
+
+/// What shingled tracks need: bands and a persistent cache, or zones.
+fn recording(sheet: &DataSheet, text: &mut Text) {
+    let sectors = sheet.capacity_sectors();
+    match sheet.recording {
+        Recording::Conventional => {}
+        Recording::DriveManaged => {
+            text.table("shingled");
+            text.line(
+                "band_sectors",
+                BAND_BYTES / u64::from(sheet.sector_bytes()),
+                "assumption: 30 MiB, of a published 15 to 40",
+            );
+            text.line(
+                "cache_sectors",
+                sectors / 128,
+                "assumption: 0.4 % of the capacity, with two copies of each record",
+            );
+            text.word("cache_placement", "outer", "assumption");
+        }
+        Recording::HostManaged => {
+            let zone = ZONE_BYTES / u64::from(sheet.sector_bytes());
+            text.table("zones");
+            text.word("model", "host-managed", "given");
+            text.line("zone_sectors", zone, "assumption: 256 MiB");
+            text.line("conventional", sectors / zone / 100, "assumption: a hundredth of the zones");
+            text.line("open_max", 128, "assumption");
+        }
+    }
+}
+
+fn bus(sheet: &DataSheet, text: &mut Text) {
     text.table("bus");
     let interface = sheet.interface();
     text.word("interface", interface.value.word(), &interface.source());
@@ -76,10 +128,6 @@ pub(super) fn write(sheet: &DataSheet, text: &mut Text) {
     let source = format!("derived: a sector at {} MB/s ({})", rate.value, rate.source());
     text.line("read_us_per_sector", us, &source);
     text.line("write_us_per_sector", us, &source);
-    text.table("queue");
-    let depth = sheet.queue_depth();
-    text.line("depth", depth.value, &depth.source());
-    text.word("order", order(depth.value, "fcfs"), "assumption");
 }
 
 /// The order of a drive with a queue, or else `alone`.
@@ -87,7 +135,7 @@ fn order(depth: u32, alone: &'static str) -> &'static str {
     if depth > 1 { "sptf" } else { alone }
 }
 
-fn cache(sheet: &DataSheet, text: &mut Text) {
+fn cache(sheet: &DataSheet, has_class: bool, text: &mut Text) {
     let bytes = sheet.cache_bytes();
     let segments = (bytes.value / SEGMENT_LEAST).clamp(2, SEGMENTS_MOST);
     let sectors = (bytes.value / segments / u64::from(sheet.sector_bytes())).max(2);
@@ -95,9 +143,11 @@ fn cache(sheet: &DataSheet, text: &mut Text) {
     text.line("segments", segments, "assumption");
     let size = format!("derived: {} bytes in all ({})", bytes.value, bytes.source());
     text.line("segment_sectors", sectors, &size);
-    text.word("read_ahead", "segment", "assumption: until the segment is full");
+    if !has_class {
+        text.word("read_ahead", "segment", "assumption: until the segment is full");
+        text.line("read_ahead_on_hit", true, "assumption");
+    }
     text.line("read_ahead_max_sectors", sectors - 1, "derived: a segment without the block asked for");
-    text.line("read_ahead_on_hit", true, "assumption");
     let is_ata = sheet.interface().value.tagging() == Tagging::Ncq;
     let write_cache = Figure::new(sheet.write_cache, is_ata, "on with ATA, off with SCSI");
     if !write_cache.value {
@@ -109,6 +159,8 @@ fn cache(sheet: &DataSheet, text: &mut Text) {
     let all = segments * sectors;
     text.line("dirty_max_sectors", all / 2, "assumption: half the cache");
     text.line("dirty_start_sectors", all / 4, "assumption: half of what may be dirty");
-    text.line("destage_idle_ms", 50, "assumption");
-    text.word("destage_order", order(sheet.queue_depth().value, "c-look"), "assumption");
+    if !has_class {
+        text.line("destage_idle_ms", 50, "assumption");
+        text.word("destage_order", order(sheet.queue_depth().value, "c-look"), "assumption");
+    }
 }

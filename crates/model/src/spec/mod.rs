@@ -34,6 +34,7 @@ pub use slow::{SlowPattern, SlowPatternSpec, SlowPeriodSpec, StallSpec};
 pub use zones::ZoneSpec;
 
 use crate::Geometry;
+use crate::firmware;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,6 +66,9 @@ pub struct DriveSpec {
     pub year: Option<u32>,
     /// How far the file may be trusted.
     pub evidence: Evidence,
+    /// The class of firmware, of which the file overrides single keys; without one the file has all keys itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
     /// Logical sectors the host can address. Must fit in the geometry.
     pub capacity_sectors: u64,
     /// Bytes in a logical sector.
@@ -102,6 +106,18 @@ pub struct DriveSpec {
     pub queue: QueueSpec,
 }
 
+/// Merges `over` into `under`: tables are joined, everything else is replaced.
+pub fn lay(under: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(toml::Value::Table(below)), toml::Value::Table(above)) => lay(below, above),
+            (_, value) => {
+                under.insert(key, value);
+            }
+        }
+    }
+}
+
 fn default_sector_bytes() -> u32 {
     512
 }
@@ -111,8 +127,8 @@ impl DriveSpec {
     ///
     /// *Errors:* the first fault found, with its line, its key and what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<DriveSpec, SpecError> {
-        let spec: DriveSpec = toml::from_str(text).map_err(|e| SpecError::from_toml(&e, text, origin))?;
-        spec.find_fault().map_err(|fault| fault.locate(text, origin))?;
+        let spec = firmware::read(text, origin)?;
+        spec.find_fault().map_err(|fault| firmware::locate(fault, text, origin))?;
         Ok(spec)
     }
 

@@ -217,7 +217,7 @@ impl Elevator {
         rule: MergeRule,
     ) -> Result<Elevator, OrderError> {
         let order = order::built_in(name)?;
-        let window = window.clamp(1, Queue::MAX_CAPACITY);
+        let window = window.clamp(1, Queue::COMMANDS_MAX);
         Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors, map)), rule))
     }
 
@@ -231,7 +231,7 @@ impl Elevator {
         maps: [Option<Box<dyn DiskMap>>; 2],
         rule: MergeRule,
     ) -> Result<Elevator, OrderError> {
-        let window = window.clamp(1, Queue::MAX_CAPACITY);
+        let window = window.clamp(1, Queue::COMMANDS_MAX);
         let ordered = |map| Ok::<_, OrderError>(Ordered::new(order::built_in(name)?, window, sectors, map));
         let [of_urgent, of_others] = maps;
         let scheduler = UrgentFirst::new(ordered(of_urgent)?, ordered(of_others)?);

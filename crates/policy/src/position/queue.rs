@@ -126,7 +126,7 @@ impl PositionQueue {
         PositionQueue {
             wanted,
             by_block: order::built_in(BY_BLOCK).expect("it is in the list"),
-            waiting: Queue::new(Queue::MAX_CAPACITY),
+            waiting: Queue::new(Queue::COMMANDS_MAX),
             beyond: VecDeque::new(),
             commands: Slab::new(),
             others: VecDeque::new(),
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn every_command_leaves_once_beyond_the_capacity() {
         let mut queue = queue("position", 4);
-        let count = 3 * Queue::MAX_CAPACITY as u32;
+        let count = 3 * Queue::COMMANDS_MAX as u32;
         (0..count)
             .for_each(|id| queue.submit(Instant(7), read(id, u64::from(id.wrapping_mul(7919) % 1_000_000))));
         assert_eq!(queue.view().waiting, count as usize);

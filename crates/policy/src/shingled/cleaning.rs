@@ -48,11 +48,8 @@ impl BandCleaning {
         let sectors: u64 = cached.iter().map(|extent| extent.sectors).sum();
         cached.sort_unstable_by_key(|extent| extent.place);
         // No old data are left where all blocks from the first one on are in the cache.
-        let (phase, next) = if sectors == end - from {
-            (CleaningPhase::ReadLog, 0)
-        } else {
-            (CleaningPhase::ReadBand, from)
-        };
+        let (phase, next) =
+            if sectors == end - from { (CleaningPhase::ReadLog, 0) } else { (CleaningPhase::ReadBand, from) };
         BandCleaning { header, first, from, end, cached, phase, next }
     }
 

@@ -68,6 +68,7 @@ pub fn mechanics_file(
         title: format!("{name}, {:.1} GB, probed", bytes as f64 / 1e9),
         year: None,
         evidence: Evidence::Derived,
+        firmware: None,
         capacity_sectors: info.sectors,
         sector_bytes: info.sector_bytes,
         physical_sector_bytes: info.sector_bytes * info.physical_sectors.max(1),

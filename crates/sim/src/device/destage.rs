@@ -82,7 +82,7 @@ impl Destage {
         let room = match policy {
             WriteCache::None => 1,
             WriteCache::Full => (cache.dirty_runs_max as usize).min(Queue::MAX_CAPACITY),
-            _ => Queue::MAX_CAPACITY,
+            _ => Queue::COMMANDS_MAX,
         };
         let order = order::built_in(&cache.destage_order)?;
         let chooses = policy == WriteCache::Full && spec.shingled.is_none() && order.uses_places();

@@ -347,7 +347,9 @@ impl ReadAheadControl {
     pub(super) fn next_point(&self, disk: &DiskArm, wanted: Option<Lbn>) -> Instant {
         let pass = &self.current.pass;
         match wanted {
-            Some(end) if pass.first < end && end <= pass.end_lbn() => pass.end_of(&disk.drive, (end - pass.first) as u32),
+            Some(end) if pass.first < end && end <= pass.end_lbn() => {
+                pass.end_of(&disk.drive, (end - pass.first) as u32)
+            }
             _ => pass.end(&disk.drive),
         }
     }

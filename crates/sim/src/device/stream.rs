@@ -144,9 +144,13 @@ impl Device {
         let (next, free) = (self.disk.last_lbn, self.disk.arm.at);
         let jobs = &self.commands.jobs;
         let continues = |slot: &&Slot| {
-            slot.request.op == Op::Write && slot.request.lbn == next && jobs[slot.id.0 as usize].overhead_done <= free
+            slot.request.op == Op::Write
+                && slot.request.lbn == next
+                && jobs[slot.id.0 as usize].overhead_done <= free
         };
-        let Some(id) = self.commands.waiting.candidates().find(continues).map(|slot| slot.id) else { return false };
+        let Some(id) = self.commands.waiting.candidates().find(continues).map(|slot| slot.id) else {
+            return false;
+        };
         if self.disk.arm.at < self.now || !self.may_continue(&self.run_from(next)) {
             return false;
         }

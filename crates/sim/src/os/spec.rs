@@ -345,7 +345,7 @@ impl HostQueueSpec {
             let message = "needs an order; `fcfs` is one";
             return Err(HostError::new("queue.urgent_first", message));
         }
-        let most = Queue::MAX_CAPACITY as u32;
+        let most = Queue::COMMANDS_MAX as u32;
         let counts = [
             ("queue.depth", self.depth, most),
             ("queue.max_sectors_kb", self.max_sectors_kb, u32::MAX),

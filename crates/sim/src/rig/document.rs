@@ -1,5 +1,6 @@
 //! The rig as a TOML document: merged over presets, and changed by paths.
 
+pub use headstack_model::spec::lay;
 use headstack_model::spec::{Fault, SpecError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,18 +47,6 @@ pub(super) fn locate(fault: Fault, text: &str, document: &Table, origin: &str) -
 pub(super) fn tables<'a>(document: &'a Table, name: &str) -> impl Iterator<Item = &'a Table> {
     let list = document.get(name).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_table)
-}
-
-/// Merges `over` into `under`: tables are joined, everything else is replaced.
-pub fn lay(under: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (under.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => lay(below, above),
-            (_, value) => {
-                under.insert(key, value);
-            }
-        }
-    }
 }
 
 /// Sets `value` at the end of a path, and creates the tables on the way.

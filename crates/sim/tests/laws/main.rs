@@ -18,6 +18,7 @@ mod media_cache;
 mod orders;
 mod overtaking;
 mod processor;
+mod queued_streams;
 mod queueing;
 mod rotation;
 mod seek;

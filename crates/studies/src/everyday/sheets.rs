@@ -5,6 +5,7 @@
 //! *Source:* the makers' data sheets, as recalled; a rate that a sheet gives as a peak is replaced by the sustained one.
 
 use crate::study::StudyError;
+use headstack_model::firmware::Recording;
 use headstack_model::sheet::DataSheet;
 use headstack_model::spec::Interface;
 use headstack_model::{DriveSpec, drives};
@@ -14,6 +15,8 @@ struct Sheet {
     name: &'static str,
     title: &'static str,
     year: u32,
+    /// Class of firmware: that of its maker and year, or the one of drives of which nothing is known.
+    firmware: &'static str,
     capacity_bytes: u64,
     rpm: f64,
     /// Sustained rate on the outermost tracks.
@@ -31,6 +34,7 @@ const SHEETS: [Sheet; 12] = [
         name: "wd740gd",
         title: "Western Digital Raptor WD740GD, 74 GB",
         year: 2003,
+        firmware: "ata-2003",
         capacity_bytes: 74_355_769_344,
         rpm: 10_000.0,
         mb_s: 72.0,
@@ -43,6 +47,7 @@ const SHEETS: [Sheet; 12] = [
         name: "hts721010g9",
         title: "Hitachi Travelstar 7K100 HTS721010G9SA00, 100 GB",
         year: 2005,
+        firmware: "hitachi-2005",
         capacity_bytes: 100_030_242_816,
         rpm: 7200.0,
         mb_s: 61.0,
@@ -55,6 +60,7 @@ const SHEETS: [Sheet; 12] = [
         name: "wd5000aacs",
         title: "Western Digital Caviar GP WD5000AACS, 500 GB",
         year: 2007,
+        firmware: "sata-2005",
         capacity_bytes: 500_107_862_016,
         rpm: 5400.0,
         mb_s: 75.0,
@@ -67,6 +73,7 @@ const SHEETS: [Sheet; 12] = [
         name: "hd103uj",
         title: "Samsung SpinPoint F1 HD103UJ, 1 TB",
         year: 2007,
+        firmware: "samsung-2007",
         capacity_bytes: 1_000_204_886_016,
         rpm: 7200.0,
         mb_s: 120.0,
@@ -79,6 +86,7 @@ const SHEETS: [Sheet; 12] = [
         name: "st3500418as",
         title: "Seagate Barracuda 7200.12 ST3500418AS, 500 GB",
         year: 2009,
+        firmware: "seagate-2009",
         capacity_bytes: 500_107_862_016,
         rpm: 7200.0,
         mb_s: 125.0,
@@ -91,6 +99,7 @@ const SHEETS: [Sheet; 12] = [
         name: "hd502hj",
         title: "Samsung SpinPoint F3 HD502HJ, 500 GB",
         year: 2009,
+        firmware: "samsung-2007",
         capacity_bytes: 500_107_862_016,
         rpm: 7200.0,
         mb_s: 145.0,
@@ -103,6 +112,7 @@ const SHEETS: [Sheet; 12] = [
         name: "wd7500bpvt",
         title: "Western Digital Scorpio Blue WD7500BPVT, 750 GB",
         year: 2010,
+        firmware: "sata-2005",
         capacity_bytes: 750_156_374_016,
         rpm: 5400.0,
         mb_s: 100.0,
@@ -115,6 +125,7 @@ const SHEETS: [Sheet; 12] = [
         name: "mg04aca400n",
         title: "Toshiba MG04ACA400N, 4 TB",
         year: 2014,
+        firmware: "toshiba-2014",
         capacity_bytes: 4_000_787_030_016,
         rpm: 7200.0,
         mb_s: 205.0,
@@ -127,6 +138,7 @@ const SHEETS: [Sheet; 12] = [
         name: "ultrastar-he8",
         title: "HGST Ultrastar He8 HUH728080ALE604, 8 TB",
         year: 2014,
+        firmware: "hgst-2014",
         capacity_bytes: 8_001_563_222_016,
         rpm: 7200.0,
         mb_s: 205.0,
@@ -139,6 +151,7 @@ const SHEETS: [Sheet; 12] = [
         name: "ultrastar-he10",
         title: "HGST Ultrastar He10 HUH721010ALE604, 10 TB",
         year: 2015,
+        firmware: "hgst-2014",
         capacity_bytes: 10_000_831_348_736,
         rpm: 7200.0,
         mb_s: 249.0,
@@ -151,6 +164,7 @@ const SHEETS: [Sheet; 12] = [
         name: "st8000nm0055",
         title: "Seagate Enterprise Capacity ST8000NM0055, 8 TB",
         year: 2016,
+        firmware: "seagate-enterprise-2016",
         capacity_bytes: 8_001_563_222_016,
         rpm: 7200.0,
         mb_s: 249.0,
@@ -163,6 +177,7 @@ const SHEETS: [Sheet; 12] = [
         name: "st10000nm0016",
         title: "Seagate Enterprise Capacity ST10000NM0016, 10 TB",
         year: 2016,
+        firmware: "seagate-enterprise-2016",
         capacity_bytes: 10_000_831_348_736,
         rpm: 7200.0,
         mb_s: 249.0,
@@ -207,12 +222,13 @@ impl Sheet {
             queue_depth: Some(self.depth),
             sector_bytes: None,
             physical_sector_bytes: self.physical_sector_bytes(),
+            year: Some(self.year),
+            recording: Recording::Conventional,
+            firmware: Some(self.firmware.to_string()),
         };
         let text =
             sheet.drive_file().map_err(|error| StudyError::Input(format!("{}: {error}", self.name)))?;
-        let mut spec = DriveSpec::parse(&text, self.name)?;
-        spec.year = Some(self.year);
-        Ok(spec)
+        Ok(DriveSpec::parse(&text, self.name)?)
     }
 }
 
