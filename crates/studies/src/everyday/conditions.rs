@@ -250,7 +250,7 @@ const SHEETS: &[Condition] = &[
     job("exos-x18.read_4k_qd16", DepthMany, READ_16, READS),
     job("exos-x18.write_4k_qd16_off", RandomWrites, WRITE_16, MINUTE),
     job("exos-2x14.read_4k_qd16", DepthMany, READ_16, READS),
-    job("exos-2x14.write_4k_qd16", RandomWrites, WRITE_16, FULL_CACHE),
+    job("exos-2x14.write_4k_qd16_off", RandomWrites, WRITE_16, MINUTE),
     other("ultrastar-he8.write_4k", RandomWrites, OVER_DEPTHS),
     other("ultrastar-he10.write_4k", RandomWrites, OVER_DEPTHS),
     other("st8000nm0055.write_4k", RandomWrites, OVER_DEPTHS),

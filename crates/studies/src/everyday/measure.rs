@@ -85,8 +85,10 @@ impl Measurement<'_> {
                 vec![figure("first_mib_s", first), figure("knee_gib", knee), figure("later_mib_s", later)]
             }
             Load::PacedRecords => {
-                let [count, mean] = records::paced_records(spec)?;
-                vec![figure("stalls", count), figure("stall_s", mean)]
+                let stalls = records::paced_records(spec)?;
+                let mean = stalls.iter().sum::<f64>() / stalls.len() as f64;
+                let duration = Some(figure("stall_s", mean)).filter(|_| !stalls.is_empty());
+                [figure("stalls", stalls.len() as f64)].into_iter().chain(duration).collect()
             }
             Load::OrderedRecords => vec![figure("mb_s", records::records_in_order(spec, 256, 500)?)],
         })
@@ -118,7 +120,7 @@ impl Measurement<'_> {
             Extent::Keys => String::new(),
         };
         let engine = if keys.contains("ioengine") { "" } else { "ioengine=libaio\n" };
-        let job = format!("[job]\ndirect=1\n{engine}{keys}{extent}");
+        let job = format!("[job]\nfilename=/dev/sda\ndirect=1\n{engine}{keys}{extent}");
         let workload = Workload::fio_job(&job, "job", &NoFiles)?;
         Ok(Simulation::new(rig, workload, SEED)?.run()?)
     }

@@ -118,8 +118,8 @@ pub(super) fn random_records(spec: &DriveSpec, mib: u64) -> Result<[f64; 3], Stu
 /// Response from which on a record was held up.
 const STALL: Nanos = Nanos(400_000_000);
 
-/// Records of 1 MiB at random places, one a second: how many of 2,400 were held up, and the mean of what these took (s).
-pub(super) fn paced_records(spec: &DriveSpec) -> Result<[f64; 2], StudyError> {
+/// Records of 1 MiB at random places, one a second: what those of 2,400 took that were held up (s).
+pub(super) fn paced_records(spec: &DriveSpec) -> Result<Vec<f64>, StudyError> {
     let (mut writer, mut places) = (Writer::new(spec)?, Places::new(spec, MIB));
     let mut stalls = Vec::new();
     for second in 0..2400 {
@@ -129,8 +129,7 @@ pub(super) fn paced_records(spec: &DriveSpec) -> Result<[f64; 2], StudyError> {
             stalls.push(took.as_secs());
         }
     }
-    let mean = stalls.iter().sum::<f64>() / stalls.len().max(1) as f64;
-    Ok([stalls.len() as f64, mean])
+    Ok(stalls)
 }
 
 /// Records of `kib` in order from the zone on at 0.7 of the disk: MB/s.
