@@ -153,23 +153,84 @@ fn named_in(text: &str) -> Option<String> {
 ///
 /// *Errors:* no such class; a key or value that the file or the whole of both may not have.
 pub(crate) fn read(text: &str, origin: &str) -> Result<DriveSpec, SpecError> {
-    let alone =
-        || toml::from_str::<DriveSpec>(text).map_err(|error| SpecError::from_toml(&error, text, origin));
-    let Some(name) = named_in(text) else { return alone() };
+    let refused = |error: &toml::de::Error| SpecError::from_toml(error, text, origin);
+    let Some(name) = named_in(text) else { return toml::from_str(text).map_err(|error| refused(&error)) };
     let class = load(&name).map_err(|error| Fault::new("firmware", error.message).locate(text, origin))?;
-    let own: Table = toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
-    let mut whole = class.tables;
-    lay(&mut whole, own);
-    Value::Table(whole).try_into().map_err(|error: toml::de::Error| match alone() {
-        // The file lacks nothing that the class has, so its own fault has a line.
-        Err(fault) if !fault.message.contains("missing field") => fault,
-        _ => SpecError {
-            origin: origin.to_string(),
-            line: 0,
-            key: String::new(),
-            message: error.message().to_string(),
-        },
+    let own: Table = toml::from_str(text).map_err(|error| refused(&error))?;
+    let mut whole = Joined::new(text);
+    for (key, value) in &class.tables {
+        whole.add(key, value, own.get(key));
+    }
+    let joined = whole.text();
+    if toml::from_str::<Table>(&joined).is_err() {
+        // A table without a header, such as `queue = { depth = 8 }`, takes no more lines.
+        let mut tables = class.tables;
+        lay(&mut tables, own);
+        let merged = Value::Table(tables).try_into::<DriveSpec>();
+        return merged.map_err(|error| Fault::new("", error.message()).locate(text, origin));
+    }
+    toml::from_str(&joined).map_err(|error| {
+        let error = SpecError::from_toml(&error, &joined, origin);
+        if let Some(line) = whole.line_in_file(error.line) {
+            return SpecError { line, ..error };
+        }
+        // The class's table is complete but for what the drive file must have: a misspelt name of the table explains more.
+        match toml::from_str::<DriveSpec>(text) {
+            Err(alone) if alone.message().starts_with("unknown field") => refused(&alone),
+            _ => SpecError { line: Fault::new("firmware", "").locate(text, origin).line, ..error },
+        }
     })
+}
+
+/// A drive file with the lines that its class adds, so that an error has its line in the file.
+struct Joined {
+    /// Each line with its number in the drive file; none for those of the class.
+    lines: Vec<(String, Option<usize>)>,
+}
+
+impl Joined {
+    fn new(text: &str) -> Joined {
+        Joined {
+            lines: text
+                .lines()
+                .enumerate()
+                .map(|(index, line)| (line.to_string(), Some(index + 1)))
+                .collect(),
+        }
+    }
+
+    /// Adds what a table of the class has and the file's table of the same path has not.
+    fn add(&mut self, path: &str, value: &Value, own: Option<&Value>) {
+        let Some(table) = value.as_table() else { return };
+        let mut missing = Vec::new();
+        for (key, value) in table {
+            let own = own.and_then(|own| own.get(key));
+            match value {
+                Value::Table(_) => self.add(&format!("{path}.{key}"), value, own),
+                _ if own.is_none() => missing.push((format!("{key} = {value}"), None)),
+                _ => {}
+            }
+        }
+        let header = format!("[{path}]");
+        let is_header =
+            |(line, _): &(String, Option<usize>)| line.split('#').next().unwrap_or("").trim() == header;
+        let place = match self.lines.iter().position(is_header) {
+            Some(place) => place + 1,
+            None => {
+                self.lines.push((header, None));
+                self.lines.len()
+            }
+        };
+        self.lines.splice(place..place, missing);
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(|(line, _)| format!("{line}\n")).collect()
+    }
+
+    fn line_in_file(&self, line: usize) -> Option<usize> {
+        self.lines.get(line.checked_sub(1)?)?.1
+    }
 }
 
 /// The error of a fault in a drive file, or in the class that it names where the file has no such key.

@@ -289,7 +289,7 @@ fn valid_but_unusual_values_are_noted() {
     assert_eq!(keys("capacity_sectors = 31251759104", "capacity_sectors = 3906469888"), ["capacity_sectors"]);
     let bare: String = shipped
         .lines()
-        .filter(|line| !line.starts_with("read_ahead") && !line.starts_with("write_cache"))
+        .filter(|line| !line.starts_with("read_ahead") && !line.starts_with("firmware"))
         .map(|line| format!("{line}\n"))
         .collect();
     let at = line_of(&bare, bare.find("[cache]").expect("the table is there"));

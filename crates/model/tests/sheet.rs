@@ -2,6 +2,7 @@
 
 mod sources;
 
+use headstack_model::firmware::Recording;
 use headstack_model::sheet::DataSheet;
 use headstack_model::spec::{DriveSpec, Interface, ReadAhead, Tagging, WriteCache};
 use headstack_model::{Geometry, Lbn, Mechanics, TrackPlace};
@@ -29,6 +30,9 @@ fn sheet(capacity_bytes: u64, rpm: f64, mb_s: f64, seek_ms: f64) -> DataSheet {
         queue_depth: None,
         sector_bytes: None,
         physical_sector_bytes: None,
+        year: None,
+        recording: Recording::Conventional,
+        firmware: None,
     }
 }
 

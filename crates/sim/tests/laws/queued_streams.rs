@@ -28,7 +28,8 @@ fn more_commands_never_slow_a_sequential_load() {
                 let alone = stream(rig, sectors, 1, read_share);
                 for depth in [2, 3, 4, 8, 32] {
                     let rate = stream(rig, sectors, depth, read_share);
-                    let what = format!("{}: {sectors} sectors at depth {depth}, reads {read_share}", rig.name());
+                    let what =
+                        format!("{}: {sectors} sectors at depth {depth}, reads {read_share}", rig.name());
                     assert!(rate > 0.95 * alone, "{what}: {rate:.0} and {alone:.0} at depth 1");
                 }
             }
@@ -40,7 +41,8 @@ fn more_commands_never_slow_a_sequential_load() {
 fn larger_commands_never_slow_a_sequential_load() {
     for rig in streaming() {
         for depth in [1, rig.spec.queue.depth.min(8)] {
-            let rates: Vec<f64> = [8, 32, 128, 256, 2048].map(|sectors| stream(&rig, sectors, depth, 1.0)).into();
+            let rates: Vec<f64> =
+                [8, 32, 128, 256, 2048].map(|sectors| stream(&rig, sectors, depth, 1.0)).into();
             for pair in rates.windows(2) {
                 assert!(pair[1] > 0.95 * pair[0], "{} at depth {depth}: {rates:?}", rig.name());
             }
@@ -83,7 +85,8 @@ fn serve_clients(device: &mut Device, clients: &mut [Client<'_>], time: Nanos) -
     let mut now = Instant::ZERO;
     while now < end {
         for client in starting.drain(..) {
-            let tag = device.submit(now, Command::from((clients[client].next)())).expect("the queue has room");
+            let tag =
+                device.submit(now, Command::from((clients[client].next)())).expect("the queue has room");
             owners[tag.0 as usize] = client;
         }
         now = device.poll_timeout().expect("commands are outstanding");
@@ -164,8 +167,9 @@ fn urgent_command_overtakes_all_but_the_committed_ones() {
             (spec.queue.committed, spec.queue.committed_urgent) = (committed, urgent);
         });
         let mut device = rig.device();
-        let mut reads = rig.spread(13).map(|lbn| Request::read(Lbn(lbn.0 / 8 * 8), 8));
-        let last = reads.next_back().expect("there are thirteen");
+        let mut reads: Vec<Request> =
+            rig.spread(13).map(|lbn| Request::read(Lbn(lbn.0 / 8 * 8), 8)).collect();
+        let last = reads.pop().expect("there are thirteen");
         for read in reads {
             device.submit(Instant::ZERO, read).expect("there is room");
         }
