@@ -6,9 +6,10 @@ use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, PhaseWatch, Results, RigInfo, VolumeResult};
 use headstack_model::{DriveSpec, Instant, Lbn, Request};
+use headstack_sim::os::DriveSafety;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
-use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, NewDrives, Observer};
+use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, HostSpec, NewDrives, Observer};
 use headstack_workload::{Load, VolumeInfo, VolumeZones};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -100,7 +101,9 @@ impl<'a> Simulation<'a> {
             sector_bytes: drive.sector_bytes,
             zones: VolumeZones::from_spec(drive),
         };
-        Simulation::with_engine(Engine::new(vec![device]), vec![volume], workload, seed)
+        let mut engine = Engine::new(vec![device]);
+        engine.keep_durable(&[DriveSafety::of(drive, &HostSpec::default())]);
+        Simulation::with_engine(engine, vec![volume], workload, seed)
     }
 
     /// A workload on an engine that the program has built, with its own device options and layers. `volumes` are the engine's,
