@@ -33,7 +33,7 @@ use crate::os::{DriveSafety, HostError};
 use crate::partition_layer;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
-use headstack_model::{DriveSpec, Lbn, SpecError, drives};
+use headstack_model::{DriveSpec, Lbn, SpecError};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::{VolumeInfo, VolumeZones};
 use resolve::{node_fault, resolve};
@@ -111,6 +111,11 @@ impl Rig {
             count => format!("{count} × {}", group.spec.title),
         });
         groups.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The preset of a kind of drives, without the keys that the rig sets over it; `None` if the rig has the whole drive.
+    pub fn preset(&self, group: usize) -> Option<&DriveSpec> {
+        self.presets.get(self.resolved.drive.get(group)?.keys.preset.as_ref()?)
     }
 
     /// The same rig without block rearrangement.
