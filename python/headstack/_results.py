@@ -109,7 +109,7 @@ class Results:
 
     @property
     def iops(self) -> float:
-        """Requests a second."""
+        """Reads and writes a second; flushes do not count."""
         return self._native.iops
 
     @property
@@ -197,6 +197,31 @@ class Results:
         """What was ignored, as messages."""
         return self._native.remarks()
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What is suspicious in the results, by the name of the check: what was met, and the key to look at."""
+        return dict(self._native.notes())
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """What decides about the figures: each kind of drive's write_cache, fua, order, queue_depth; scheduler; page_cache_mb."""
+        return dict(self.to_dict()["headstack"]["setup"])
+
+    @property
+    def read_iops(self) -> float:
+        """Reads per second."""
+        return self._native.rates()[0]
+
+    @property
+    def write_iops(self) -> float:
+        """Writes per second."""
+        return self._native.rates()[1]
+
+    @property
+    def flushes_per_s(self) -> float:
+        """Flushes per second, which `iops` does not count."""
+        return self._native.rates()[2]
+
     def to_json(self) -> str:
         """The results as JSON in the form of fio, with the object `headstack` for all others."""
         return self._native.to_json()
@@ -257,8 +282,10 @@ class Results:
             rows.append(f"<table><caption>{html.escape(name)}</caption>{cells}</table>")
         if self.partial is not None:
             rows.append(f"<p>Partial: {html.escape(str(self.partial))}</p>")
+        rows += [f"<p>Note: {html.escape(text)}</p>" for text in self.notes.values()]
         return "\n".join(rows)
 
     def __repr__(self) -> str:
         partial = ", partial" if self.partial else ""
-        return f"<Results of {self._title()}: {self.response.count} requests, {self.iops:.4g} IOPS{partial}>"
+        line = f"<Results of {self._title()}: {self.response.count} requests, {self.iops:.4g} IOPS{partial}>"
+        return "\n".join([line, *(f"note: {text}" for text in self.notes.values())])

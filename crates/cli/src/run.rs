@@ -11,8 +11,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use cpu_time::ThreadTime;
 use headstack::{
-    AccessPattern, ArrivalProcess, DriveSpec, Error, PatternError, PatternSpec, Results, Simulation,
-    Workload, ratio,
+    AccessPattern, ArrivalProcess, DriveSpec, Error, Note, PatternError, PatternSpec, Results, RunSetup,
+    Simulation, Workload, ratio,
 };
 use headstack_policy::order;
 use headstack_sim::{DeviceOptions, TimeSplit};
@@ -116,6 +116,8 @@ struct Outcome<'a> {
     order: &'a str,
     seed: u64,
     partial: Option<Partial>,
+    /// What is suspicious in the figures.
+    notes: Vec<RunNote>,
     #[serde(flatten)]
     figures: RunFigures,
 }
@@ -125,6 +127,14 @@ struct Partial {
     signal: &'static str,
     /// Requests in the whole run.
     of: u64,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct RunNote {
+    /// The name of the check.
+    name: &'static str,
+    /// What was met, and the key to look at.
+    text: String,
 }
 
 impl Run {
@@ -143,15 +153,17 @@ impl Run {
         });
         let cpu_s = started.elapsed().as_secs_f64();
         progress.finish();
-        let figures = RunFigures::new(&simulation.finish().map_err(Failure::input)?, cpu_s);
+        let results = simulation.finish().map_err(Failure::input)?;
+        let figures = RunFigures::new(&results, cpu_s);
+        let notes = results.notes().into_iter().map(|Note { name, text }| RunNote { name, text }).collect();
         let order = self.order.as_deref().unwrap_or(&spec.queue.order);
         let partial = stopped.map(|signal| Partial { signal: signal.name(), of: self.count });
-        let outcome =
-            Outcome { drive: &spec.name, pattern: self.pattern, order, seed: self.seed, partial, figures };
+        let (drive, pattern, seed) = (&spec.name, self.pattern, self.seed);
+        let outcome = Outcome { drive, pattern, order, seed, partial, notes, figures };
         if self.json {
             versioned::print(&outcome, out)?;
         } else {
-            print(&outcome, &spec, out)?;
+            print(&outcome, &spec, &results.setup, out)?;
         }
         stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }
@@ -246,7 +258,7 @@ impl RunFigures {
     }
 }
 
-fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(), Failure> {
+fn print(outcome: &Outcome, spec: &DriveSpec, setup: &RunSetup, out: &mut dyn Write) -> Result<(), Failure> {
     let figures = &outcome.figures;
     let figure = |value: f64| significant(value, 4);
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
@@ -255,7 +267,7 @@ fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(),
         line("partial", format!("stopped by {} after {share:.1} % of the requests", partial.signal))?;
     }
     line("drive", spec.title.clone())?;
-    line("order", outcome.order.to_string())?;
+    line("setup", setup.line().unwrap_or_default())?;
     line("requests", figures.requests.to_string())?;
     line("simulated", format!("{} s", figure(figures.simulated_s)))?;
     let speed = format!("{:.0} requests a CPU second", figures.requests_per_cpu_s);
@@ -273,6 +285,7 @@ fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(),
         let share = if times.mean > 0.0 { 100.0 * mean / times.mean } else { 0.0 };
         line(&format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %"))?;
     }
+    outcome.notes.iter().try_for_each(|note| line("note", note.text.clone()))?;
     Ok(())
 }
 

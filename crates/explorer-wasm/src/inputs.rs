@@ -95,9 +95,8 @@ impl PageExperiment {
     /// *Errors:* an invalid rig or key.
     pub fn build_rig(&self, files: &MemoryFiles, settings: &[(String, String)]) -> Result<Rig, String> {
         let mut rig = read_rig(RIG_PATH, files).map_err(|error| error.to_string())?;
-        for (key, value) in settings {
-            rig.set(key, value).map_err(|error| error.to_string())?;
-        }
+        let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        rig.set_all(settings).map_err(|error| error.to_string())?;
         Ok(rig)
     }
 

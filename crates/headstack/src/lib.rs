@@ -5,13 +5,16 @@ mod cgroups;
 mod error;
 mod files;
 mod load;
+mod notes;
 mod numbers;
 mod paired_looks;
 mod recorder;
 mod requests;
 mod results;
 mod rig;
+mod setup;
 mod simulation;
+mod stream_watch;
 pub mod tune;
 
 pub use error::{Error, PatternError};
@@ -20,6 +23,7 @@ pub use load::{
     AccessPattern, ArrivalProcess, JobInfo, JobSection, PatternSpec, TraceOptions, Workload, WorkloadInfo,
     WorkloadKind,
 };
+pub use notes::Note;
 pub use numbers::{confidence_interval, grouped, ratio, significant};
 pub use paired_looks::PairedLooks;
 pub use requests::{KeptRequests, SparseColumn};
@@ -27,7 +31,9 @@ pub use results::{
     DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, PhaseResult, Results, RigInfo, VolumeResult,
 };
 pub use rig::{is_file, load_drive, load_rig, read_rig};
+pub use setup::{DriveSetup, RunSetup, WriteCacheState};
 pub use simulation::{RunProgress, Simulation};
+pub use stream_watch::StreamResult;
 
 pub use headstack_model::{self as model, DriveSpec, Instant, Nanos};
 pub use headstack_sim::rig::Rig;

@@ -1,6 +1,7 @@
 //! Records the statistics of each request of a run, and calls the program's observer.
 
 use crate::requests::KeptRequests;
+use crate::stream_watch::StreamWatch;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::Collector;
 use headstack_sim::{Completion, Finished, Observer, Tenure};
@@ -11,14 +12,20 @@ pub(crate) struct Recorder<'a> {
     pub(crate) observer: Option<&'a mut dyn Observer>,
     pub(crate) response_times: Option<Vec<Nanos>>,
     pub(crate) requests: Option<Box<KeptRequests>>,
+    /// Whether the requests to each volume form one stream.
+    pub(crate) streams: Vec<StreamWatch>,
+    /// The longest time that a command spent at each device.
+    pub(crate) longest_command: Vec<Nanos>,
     /// Which sources have issued a request; the last entry is for all sources beyond the others.
     has_issued: Vec<bool>,
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder of a load with this number of named sources.
-    pub(crate) fn new(statistics: Collector, sources: usize) -> Recorder<'a> {
+    /// A recorder of a load with this number of named sources, for a rig of these numbers of volumes and devices.
+    pub(crate) fn new(statistics: Collector, sources: usize, volumes: usize, devices: usize) -> Recorder<'a> {
         Recorder {
+            streams: vec![StreamWatch::default(); volumes],
+            longest_command: vec![Nanos::ZERO; devices],
             statistics,
             observer: None,
             response_times: None,
@@ -43,6 +50,7 @@ impl Observer for Recorder<'_> {
             self.statistics.count_from(issue.source, load.measured_from(issue.source));
         }
         self.statistics.issued(now, issue);
+        self.streams[issue.device as usize].observe(&issue.request);
         if let Some(requests) = &mut self.requests {
             requests.issued(issue);
         }
@@ -63,6 +71,8 @@ impl Observer for Recorder<'_> {
 
     #[inline]
     fn served(&mut self, device: u32, command: &Completion) {
+        let longest = &mut self.longest_command[device as usize];
+        *longest = command.response().max(*longest);
         self.observer.iter_mut().for_each(|observer| observer.served(device, command));
     }
 

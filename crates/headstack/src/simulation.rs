@@ -5,10 +5,12 @@ use crate::error::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, PhaseWatch, Results, RigInfo, VolumeResult};
+use crate::setup::RunSetup;
 use headstack_model::{DriveSpec, Instant, Lbn, Request};
+use headstack_sim::os::DriveSafety;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
-use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, NewDrives, Observer};
+use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, HostSpec, NewDrives, Observer};
 use headstack_workload::{Load, VolumeInfo, VolumeZones};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -29,6 +31,7 @@ pub struct RunProgress {
 
 struct RigNames {
     rig: RigInfo,
+    setup: RunSetup,
     volumes: Vec<VolumeInfo>,
     volume_devices: Vec<Vec<usize>>,
     devices: Vec<String>,
@@ -73,6 +76,7 @@ impl<'a> Simulation<'a> {
         let keys = serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON");
         let names = RigNames {
             rig: RigInfo { name: rig.origin().to_string(), title: rig.title(), keys },
+            setup: RunSetup::of_rig(rig),
             volumes: rig.volumes(),
             volume_devices: rig.volume_drives(),
             devices: rig.resolved().drives().map(|drive| drive.name).collect(),
@@ -100,7 +104,11 @@ impl<'a> Simulation<'a> {
             sector_bytes: drive.sector_bytes,
             zones: VolumeZones::from_spec(drive),
         };
-        Simulation::with_engine(Engine::new(vec![device]), vec![volume], workload, seed)
+        let mut engine = Engine::new(vec![device]);
+        engine.keep_durable(&[DriveSafety::of(drive, &HostSpec::default())]);
+        let mut simulation = Simulation::with_engine(engine, vec![volume], workload, seed)?;
+        simulation.names.setup = RunSetup::of_drive(drive, options);
+        Ok(simulation)
     }
 
     /// A workload on an engine that the program has built, with its own device options and layers. `volumes` are the engine's,
@@ -118,6 +126,7 @@ impl<'a> Simulation<'a> {
         let own_devices = |volume: usize| if is_bare { vec![volume] } else { Vec::new() };
         let names = RigNames {
             rig: RigInfo::default(),
+            setup: RunSetup::default(),
             volume_devices: (0..volumes.len()).map(own_devices).collect(),
             devices: match is_bare {
                 true => volumes.iter().map(|volume| volume.name.clone()).collect(),
@@ -136,7 +145,7 @@ impl<'a> Simulation<'a> {
         seed: u64,
     ) -> Simulation<'a> {
         let statistics = Collector::with_jobs(&names.volumes, &info.job_of, &info.section_of);
-        let recorder = Recorder::new(statistics, info.job_of.len());
+        let recorder = Recorder::new(statistics, info.job_of.len(), names.volumes.len(), engine.devices());
         let phases = (!load.phases().is_empty()).then(PhaseWatch::default);
         Simulation {
             engine,
@@ -304,6 +313,7 @@ impl<'a> Simulation<'a> {
         Results {
             seed: self.seed,
             rig: self.names.rig,
+            setup: self.names.setup,
             workload: self.info,
             volumes,
             devices,
@@ -324,7 +334,10 @@ impl<'a> Simulation<'a> {
             let (done, all) = self.engine.rebuilt(index);
             let rebuilt = (all > 0).then(|| done as f64 / all as f64);
             let (name, devices) = (self.names.volumes[index].name.clone(), devices.clone());
-            VolumeResult { name, devices, rebuilt, rearrange: self.engine.rearrange(index) }
+            let first = devices.first().map(|first| self.engine.device(*first));
+            let watch = &self.recorder.streams[index];
+            let stream = first.and_then(|first| watch.stream(first, devices.len() > 1));
+            VolumeResult { name, devices, rebuilt, stream, rearrange: self.engine.rearrange(index) }
         };
         self.names.volume_devices.iter().enumerate().map(volume).collect()
     }
@@ -333,6 +346,7 @@ impl<'a> Simulation<'a> {
         let device = |(index, name): (usize, &String)| DeviceResult {
             name: name.clone(),
             activity: *self.engine.device(index).activity(),
+            longest_command: self.recorder.longest_command[index],
             guard: self
                 .engine
                 .guard(index)

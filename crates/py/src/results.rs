@@ -83,6 +83,21 @@ impl NativeResults {
         self.results.workload.remarks.clone()
     }
 
+    /// What is suspicious: the name of each check and its text.
+    fn notes(&self) -> Vec<(&'static str, String)> {
+        self.results.notes().into_iter().map(|note| (note.name, note.text)).collect()
+    }
+
+    /// What decides about the figures, as a line; none if the program built the engine.
+    fn setup(&self) -> Option<String> {
+        self.results.setup.line()
+    }
+
+    /// Reads, writes and flushes per second.
+    fn rates(&self) -> (f64, f64, f64) {
+        (self.results.read_iops(), self.results.write_iops(), self.results.flushes_per_s())
+    }
+
     /// Why the run ended early, the share that was done, and the outstanding requests.
     fn early_stop(&self) -> Option<(String, Option<f64>, u64)> {
         let stop = self.results.early_stop.as_ref()?;

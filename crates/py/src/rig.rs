@@ -43,9 +43,8 @@ impl NativeRig {
     fn with_keys(&self, py: Python<'_>, keys: Vec<(String, String)>) -> PyResult<NativeRig> {
         detached(py, || {
             let mut rig = self.rig.clone();
-            for (path, value) in &keys {
-                rig.set(path, value).map_err(|error| CallError::Input(error.to_string()))?;
-            }
+            let keys = keys.iter().map(|(path, value)| (path.as_str(), value.as_str()));
+            rig.set_all(keys).map_err(|error| CallError::Input(error.to_string()))?;
             Ok(NativeRig { rig, name: self.name.clone() })
         })
     }

@@ -7,6 +7,8 @@
 //!
 //! Modelled: any number of devices, alone or in arrays. The host's own time is that of its processor ([`crate::link`]), where it has one.
 
+mod arm_groups;
+mod durability;
 mod links;
 mod time;
 mod tree;

@@ -308,9 +308,8 @@ pub(crate) fn hash_of_keys<'a>(keys: impl Iterator<Item = &'a str>) -> String {
 /// The rig with these settings.
 fn changed(base: &Rig, settings: &SettingValues) -> Result<Rig, String> {
     let mut rig = base.clone();
-    for (key, value) in settings {
-        rig.set(key, value).map_err(|error| error.to_string())?;
-    }
+    let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    rig.set_all(settings).map_err(|error| error.to_string())?;
     Ok(rig)
 }
 

@@ -105,6 +105,9 @@ pub(super) struct Figures {
     batches: Batches,
     pub(super) distribution: Vec<(f64, f64)>,
     pub(super) jobs: Vec<JobFigures>,
+    /// What decides about the figures, as a line.
+    pub(super) setup: Option<String>,
+    pub(super) notes: Vec<String>,
     pub(super) object: Value,
 }
 
@@ -165,10 +168,12 @@ impl Figures {
                 results.rebuild_hours().unwrap_or(f64::NAN),
             ],
             parts_ms: totals.parts_ms(),
-            confidence: results.statistics.confidence(),
+            confidence: results.confidence(),
             batches: results.statistics.batches().clone().joined(BATCHES_KEPT),
             distribution: one::distribution("", 0, times).points,
             jobs: jobs.collect(),
+            setup: results.setup.line(),
+            notes: results.notes().into_iter().map(|note| note.text).collect(),
             object,
         }
     }

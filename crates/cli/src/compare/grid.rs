@@ -120,9 +120,8 @@ fn combinations(varied: &[Varied]) -> Vec<Vec<(String, String)>> {
 
 /// The cell with its settings applied to the rig.
 fn set(mut cell: Cell) -> Result<Cell, Failure> {
-    for (key, value) in &cell.settings {
-        cell.rig.set(key, value).map_err(|error| Failure::Input(format!("--vary: {error}")))?;
-    }
+    let settings = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    cell.rig.set_all(settings).map_err(|error| Failure::Input(format!("--vary: {error}")))?;
     Ok(cell)
 }
 

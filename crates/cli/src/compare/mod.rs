@@ -6,6 +6,7 @@ mod goal;
 mod grid;
 mod page;
 mod picture;
+mod remarks;
 mod results;
 mod runs;
 mod table;

@@ -1,7 +1,7 @@
 //! The comparison as a report: each metric over the varied keys.
 
 use super::figures::{Metric, Ran};
-use super::{Comparison, table};
+use super::{Comparison, remarks, table};
 use crate::failure::Failure;
 use crate::report::{Axis, Chart, Draw, Report, Section, Series};
 use crate::sim::page as one;
@@ -60,6 +60,8 @@ pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
             table::note(comparison)
         )]
         .into_iter()
+        .chain(remarks::setups(comparison).into_iter().map(|line| format!("Setup: {line}.")))
+        .chain(remarks::notes(comparison).into_iter().map(|line| format!("Note: {line}.")))
         .chain(comparison.partial.map(|partial| partial.line(comparison.ran.len())))
         .collect(),
         sections,

@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::figures::{Metric, Ran};
+use super::remarks;
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::sim::text::half_width;
@@ -21,7 +22,9 @@ pub(super) fn print(
     if comparison.ran.is_empty() {
         return Ok(());
     }
-    writeln!(out, "{}, {}, {}\n", comparison.load, requests(comparison), seeds(comparison))?;
+    writeln!(out, "{}, {}, {}", comparison.load, requests(comparison), seeds(comparison))?;
+    remarks::setups(comparison).iter().try_for_each(|line| writeln!(out, "Setup: {line}"))?;
+    writeln!(out)?;
     let left_out = print_table(ranked(comparison), width, out)?;
     let jobs = jobs(comparison);
     let several = jobs.table.rows.len() > comparison.ran.len();
@@ -36,6 +39,7 @@ pub(super) fn print(
     if !left_out.is_empty() {
         writeln!(out, "Left out for a narrow terminal: {} (--json has all).", left_out.join(", "))?;
     }
+    remarks::notes(comparison).iter().try_for_each(|line| writeln!(out, "Note: {line}"))?;
     if let Some(text) = goal_line(comparison) {
         writeln!(out, "{text}")?;
     }

@@ -3,8 +3,7 @@
 use super::EmulateTarget;
 use crate::failure::Failure;
 use crate::rig;
-use headstack_model::spec::WriteCache;
-use headstack_sim::rig::{ControllerWrites, Rig};
+use headstack_sim::rig::Rig;
 use headstack_workload::VolumeInfo;
 
 /// The name of a disk that takes no time.
@@ -14,8 +13,6 @@ const NULL: &str = "null";
 pub(super) struct Plan {
     pub(super) title: String,
     pub(super) volumes: Vec<VolumeInfo>,
-    /// Whether a write may complete before it is on the media.
-    pub(super) caches_writes: bool,
     /// The model; none for a disk that takes no time.
     pub(super) rig: Option<Rig>,
 }
@@ -91,18 +88,13 @@ fn null(bytes: u64) -> Result<Plan, Failure> {
         zones: None,
     };
     let title = "a disk that takes no time".to_string();
-    Ok(Plan { title, volumes: vec![info], caches_writes: false, rig: None })
+    Ok(Plan { title, volumes: vec![info], rig: None })
 }
 
 fn of_rig(name: &str, change: impl FnOnce(&mut Rig) -> Result<(), Failure>) -> Result<Vec<Plan>, Failure> {
     let mut rig = rig::load::load(name)?;
     change(&mut rig)?;
-    let plan = |part: Rig| Plan {
-        title: title(&part),
-        volumes: part.volumes(),
-        caches_writes: caches_writes(&part),
-        rig: Some(part),
-    };
+    let plan = |part: Rig| Plan { title: title(&part), volumes: part.volumes(), rig: Some(part) };
     Ok(rig.parts().into_iter().map(plan).collect())
 }
 
@@ -113,15 +105,6 @@ fn title(part: &Rig) -> String {
         (Some(drive), None) => drive.spec.title.clone(),
         _ => part.title(),
     }
-}
-
-fn caches_writes(rig: &Rig) -> bool {
-    let spec = rig.resolved();
-    let on_the_way = spec.controller.iter().filter_map(|controller| controller.cache.as_ref());
-    spec.drive.iter().any(|group| group.spec.cache.write_cache != WriteCache::None)
-        || on_the_way.into_iter().any(|cache| cache.writes == ControllerWrites::WriteBack)
-        || spec.host.page_cache.is_some()
-        || spec.node.as_ref().is_some_and(|node| node.scheduling && node.coalesce_writes)
 }
 
 /// Makes volume names unique: a repeated name gets the first free number as a suffix.

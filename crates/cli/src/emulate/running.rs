@@ -278,7 +278,8 @@ impl Unit {
             description: self.description(),
             blocks: BlockSizes { minimum, preferred: usual.blocks.preferred.max(minimum), ..usual.blocks },
             rotational: self.plan.rig.is_some(),
-            flush: self.plan.caches_writes,
+            // As other servers, it offers FLUSH always; a disk without a write cache answers it at once.
+            flush: true,
             // Every emulated drive supports FUA, with which a read or write bypasses the cache.
             fua: self.plan.rig.is_some(),
             ..usual

@@ -109,15 +109,16 @@ fn read(path: &Path, left: u64) -> Result<Vec<u8>, Failure> {
 pub(super) fn sides(rig: &Rig, against: &[String]) -> Result<Vec<Vec<(String, String)>>, Failure> {
     let mut sides = vec![Vec::new()];
     if !against.is_empty() {
-        let mut changed = rig.clone();
         let pairs = against.iter().map(|setting| {
             let (key, value) = setup::split(setting).ok_or_else(|| {
                 Failure::Input(format!("--against {setting}: must be KEY=VALUE, such as drive.order=sptf"))
             })?;
-            changed.set(key, value).map_err(Failure::input)?;
             Ok((key.to_string(), value.to_string()))
         });
-        sides.push(pairs.collect::<Result<_, Failure>>()?);
+        let pairs: Vec<(String, String)> = pairs.collect::<Result<_, Failure>>()?;
+        let keys = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        rig.clone().set_all(keys).map_err(Failure::input)?;
+        sides.push(pairs);
     }
     Ok(sides)
 }

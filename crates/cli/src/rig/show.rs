@@ -29,9 +29,7 @@ pub(crate) struct Show {
 impl Show {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut rig = load::load(&self.rig)?;
-        for setting in &self.set {
-            setup::set(&mut rig, setting)?;
-        }
+        setup::set_all(&mut rig, &self.set)?;
         if self.toml {
             write!(out, "{}", rig.to_toml())?;
         } else if self.json {

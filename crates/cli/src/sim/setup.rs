@@ -17,15 +17,20 @@ pub(crate) struct RigArgs {
 
 impl RigArgs {
     pub(crate) fn apply(&self, rig: &mut Rig) -> Result<(), Failure> {
-        self.set.iter().try_for_each(|setting| set(rig, setting))
+        set_all(rig, &self.set)
     }
 }
 
-pub(crate) fn set(rig: &mut Rig, setting: &str) -> Result<(), Failure> {
-    let (path, value) = split(setting).ok_or_else(|| {
-        Failure::Input(format!("--set {setting}: must be KEY=VALUE, such as drive.order=sptf"))
-    })?;
-    rig.set(path, value).map_err(Failure::input)
+/// Sets the keys of these options, and checks them together.
+pub(crate) fn set_all(rig: &mut Rig, settings: &[String]) -> Result<(), Failure> {
+    let pair = |setting: &'_ String| {
+        let wrong =
+            || Failure::Input(format!("--set {setting}: must be KEY=VALUE, such as drive.order=sptf"));
+        split(setting).map(|(key, value)| (key.to_string(), value.to_string())).ok_or_else(wrong)
+    };
+    let pairs: Vec<(String, String)> = settings.iter().map(pair).collect::<Result<_, Failure>>()?;
+    let pairs = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    rig.set_all(pairs).map_err(Failure::input)
 }
 
 /// The two sides of `KEY=VALUE`, if neither is empty.

@@ -56,20 +56,21 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     let mut lines = vec![
         ("rig".to_string(), results.rig.title.clone()),
         ("load".to_string(), format!("{} ({})", results.workload.name, results.workload.kind)),
+        ("setup".to_string(), results.setup.line().unwrap_or_default()),
         ("requests".to_string(), requests(results, &totals)),
         ("simulated".to_string(), format!("{} s", figure(results.end.as_secs()))),
         ("CPU time".to_string(), cpu(results)),
     ];
+    lines.retain(|(_, value)| !value.is_empty());
     if let Some(stop) = &results.early_stop {
         lines.insert(0, ("partial".to_string(), partial_line(stop)));
     }
-    let confidence = results.statistics.confidence();
+    let confidence = results.confidence();
     let within = |pick: fn(&headstack_sim::stats::Confidence) -> &Interval| {
         confidence.as_ref().map_or(String::new(), |found| format!(" ± {}", half_width(pick(found))))
     };
-    let (iops, rate) = (figure(results.iops()), figure(results.bandwidth_mb_s()));
-    lines
-        .push(("throughput".to_string(), format!("{iops}{} IOPS, {rate} MB/s", within(|found| &found.iops))));
+    let iops = format!("{}{} IOPS", figure(results.iops()), within(|found| &found.iops));
+    lines.push(("throughput".to_string(), throughput(results, &iops)));
     let times = &totals.responses;
     let quantile = |share: f64| figure(times.quantile(share).as_ms());
     lines.push((
@@ -108,7 +109,9 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
         results.rebuild_hours().map(|hours| format!("{} h for all of it, at this rate", figure(hours)));
     lines.extend(whole.map(|value| ("rebuild".to_string(), value)));
     lines.extend(rearrange::lines(results));
-    lines.extend(results.workload.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
+    let notes = results.notes().into_iter().map(|note| note.text);
+    let remarks = results.workload.remarks.iter().cloned().chain(notes);
+    lines.extend(remarks.map(|remark| ("note".to_string(), remark)));
     lines
 }
 
@@ -159,6 +162,15 @@ fn requests(results: &Results, totals: &Totals) -> String {
     match said.len() {
         0 => format!("none{warm_up}"),
         _ => format!("{} ({}){warm_up}", grouped(counted), said.join(", ")),
+    }
+}
+
+/// The throughput, with flushes apart from reads and writes.
+fn throughput(results: &Results, iops: &str) -> String {
+    let rate = format!("{iops}, {} MB/s", figure(results.bandwidth_mb_s()));
+    match results.flushes_per_s() {
+        0.0 => rate,
+        flushes => format!("{rate}; {} flushes/s", figure(flushes)),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct WorkloadInfo {
     pub section_of: Vec<u32>,
     /// The control group of each source that is in one, by the source's number; empty where none is.
     pub cgroup_of: Vec<Option<String>>,
+    /// Whether any job uses buffered I/O, which a page cache serves (a fio job without `direct=1`).
+    pub is_buffered: bool,
     /// Files that it includes.
     pub inputs: Vec<PathBuf>,
     /// What was ignored, as messages.

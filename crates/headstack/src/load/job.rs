@@ -69,6 +69,7 @@ impl<'a> JobSource<'a> {
             sections,
             section_of,
             cgroup_of,
+            is_buffered: load.jobs().iter().any(|clone| !clone.direct),
             inputs,
             remarks,
         };

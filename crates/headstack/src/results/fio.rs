@@ -2,7 +2,7 @@
 //!
 //! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the
 //! same bytes. Submission takes no virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has
-//! (`usr_cpu`, `ctx`, `minf` …) is 0. `util` is the share of time in which a volume was busy.
+//! (`usr_cpu`, `ctx`, `minf` …) is 0. As in fio, the `runtime` of writes includes the flushes after them (`end_fsync`). `util` is the share of time in which a volume was busy.
 
 use super::{Results, VolumeResult};
 use crate::numbers::ratio;
@@ -72,9 +72,9 @@ fn measured(stats: &SourceStats, depth: Option<u32>, all_kib_s: f64) -> Map<Stri
         .map(|(name, count)| (name.to_string(), (100.0 * ratio(count as f64, issued as f64)).into()))
         .collect();
     let value = json!({
-        "read": direction(stats.reads.as_deref(), stats.begins, all_kib_s),
-        "write": direction(stats.writes.as_deref(), stats.begins, all_kib_s),
-        "trim": direction(None, stats.begins, all_kib_s),
+        "read": direction(stats.reads.as_deref(), None, stats.begins, all_kib_s),
+        "write": direction(stats.writes.as_deref(), stats.writes_end(), stats.begins, all_kib_s),
+        "trim": direction(None, None, stats.begins, all_kib_s),
         "sync": {"total_ios": flushes.map_or(0, TimeHistogram::count), "lat_ns": times(flushes, true)},
         "job_runtime": runtime.as_ms() as u64,
         "usr_cpu": 0.0,
@@ -99,10 +99,11 @@ fn measured(stats: &SourceStats, depth: Option<u32>, all_kib_s: f64) -> Map<Stri
     }
 }
 
-fn direction(stats: Option<&Direction>, begins: Instant, all_kib_s: f64) -> Value {
+/// The requests of a direction, which were over at `end`, or else with the last one.
+fn direction(stats: Option<&Direction>, end: Option<Instant>, begins: Instant, all_kib_s: f64) -> Value {
     let idle = Running::default();
     let (rate, iops) = stats.map_or((&idle, &idle), |stats| (stats.kib_s(), stats.iops()));
-    let runtime = stats.map_or(Nanos::ZERO, |stats| stats.last.since(begins));
+    let runtime = stats.map_or(Nanos::ZERO, |stats| end.unwrap_or(stats.last).since(begins));
     let bytes = stats.map_or(0, |stats| stats.bytes);
     let responses = stats.map(|stats| &stats.responses);
     let count = responses.map_or(0, TimeHistogram::count);

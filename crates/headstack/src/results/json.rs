@@ -3,6 +3,7 @@
 use super::{DeviceResult, EarlyStop, JobResult, PhaseResult, Results, VolumeResult, fio};
 use crate::load::JobSection;
 use crate::numbers::ratio;
+use crate::setup::{DriveSetup, RunSetup};
 use headstack_model::Nanos;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{
@@ -37,7 +38,9 @@ fn object(results: &Results) -> Value {
         "rig_name": results.rig.name,
         "load": results.workload.name,
         "load_kind": results.workload.kind,
+        "setup": setup(&results.setup),
         "remarks": results.workload.remarks,
+        "notes": notes(results),
         "partial": results.early_stop.as_ref().map(early_stop),
         "requests": totals.responses.count(),
         "requests_not_counted": results.statistics.completed() - totals.responses.count(),
@@ -46,6 +49,9 @@ fn object(results: &Results) -> Value {
         "cpu_s": results.cpu_s,
         "requests_per_cpu_s": results.requests_per_cpu_s(),
         "iops": results.iops(),
+        "read_iops": results.read_iops(),
+        "write_iops": results.write_iops(),
+        "flushes_per_s": results.flushes_per_s(),
         "bandwidth_mb_s": results.bandwidth_mb_s(),
         "outstanding_max": results.statistics.most_outstanding(),
         "response_ms": responses(&totals.responses),
@@ -55,7 +61,7 @@ fn object(results: &Results) -> Value {
         "writes": kind(by_kind.writes.as_deref()),
         "flushes": kind(by_kind.flushes.as_deref()),
         "jobs": jobs(results),
-        "confidence": results.statistics.confidence().as_ref().map(confidence),
+        "confidence": results.confidence().as_ref().map(confidence),
         "volumes": volumes(results),
         "devices": devices(results),
         "links": links(results),
@@ -64,6 +70,27 @@ fn object(results: &Results) -> Value {
         "timeline": timeline(results),
         "rig": results.rig.keys,
     })
+}
+
+fn setup(setup: &RunSetup) -> Value {
+    let drive = |drive: &DriveSetup| {
+        json!({
+            "name": drive.name,
+            "write_cache": drive.write_cache.word(),
+            "fua": drive.fua,
+            "order": drive.order,
+            "queue_depth": drive.depth,
+        })
+    };
+    json!({
+        "drives": setup.drives.iter().map(drive).collect::<Vec<_>>(),
+        "scheduler": setup.scheduler,
+        "page_cache_mb": setup.page_cache_mb,
+    })
+}
+
+fn notes(results: &Results) -> Vec<Value> {
+    results.notes().iter().map(|note| json!({"name": note.name, "text": note.text})).collect()
 }
 
 fn early_stop(stop: &EarlyStop) -> Value {

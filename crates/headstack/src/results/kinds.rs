@@ -26,7 +26,7 @@ pub struct KindResult<'a> {
     pub name: &'static str,
     /// Statistics of them.
     pub statistics: &'a Direction,
-    /// Time in seconds over which they counted.
+    /// Time in seconds over which they counted; for writes, with the flushes after them.
     pub seconds: f64,
 }
 
@@ -47,6 +47,8 @@ fn kinds(statistics: &SourceStats) -> impl Iterator<Item = KindResult<'_>> {
     let all = [("read", &statistics.reads), ("write", &statistics.writes), ("flush", &statistics.flushes)];
     all.into_iter().filter_map(|(name, found)| {
         let found = found.as_deref()?;
-        Some(KindResult { name, statistics: found, seconds: found.last.since(statistics.begins).as_secs() })
+        let end = if name == "write" { statistics.writes_end() } else { None };
+        let seconds = end.unwrap_or(found.last).since(statistics.begins).as_secs();
+        Some(KindResult { name, statistics: found, seconds })
     })
 }

@@ -10,10 +10,13 @@ pub use phases::PhaseResult;
 pub(crate) use phases::PhaseWatch;
 
 use crate::load::WorkloadInfo;
+use crate::notes::{Note, notes};
 use crate::numbers::ratio;
 use crate::requests::KeptRequests;
+use crate::setup::{RunSetup, WriteCacheState};
+use crate::stream_watch::StreamResult;
 use headstack_model::{Instant, Nanos};
-use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
+use headstack_sim::stats::{Collector, Confidence, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse, ProcessorUse, RearrangeActivity};
 use serde_json::Value;
 
@@ -26,6 +29,8 @@ pub struct VolumeResult {
     pub devices: Vec<usize>,
     /// Share of its spares that was rebuilt, if it has any.
     pub rebuilt: Option<f64>,
+    /// The stream that its requests form, if they do.
+    pub stream: Option<StreamResult>,
     /// What its rearranger has done, if it has one.
     pub rearrange: Option<RearrangeActivity>,
 }
@@ -45,6 +50,8 @@ pub struct DeviceResult {
     pub name: String,
     /// Its counters.
     pub activity: Activity,
+    /// The longest time that a command spent there.
+    pub longest_command: Nanos,
     /// Activity of its starvation guard, if there is one.
     pub guard: Option<GuardUse>,
 }
@@ -88,6 +95,8 @@ pub struct Results {
     pub seed: u64,
     /// The rig; without a name and keys if the program built the engine.
     pub rig: RigInfo,
+    /// What decides about the figures: write caches, FUA, orders, scheduler, page cache.
+    pub setup: RunSetup,
     pub workload: WorkloadInfo,
     /// Histograms, timeline, batches and sample of the requests.
     pub statistics: Collector,
@@ -135,9 +144,49 @@ impl Results {
         each.max_by(f64::total_cmp)
     }
 
-    /// Requests per second.
+    /// Reads and writes per second; flushes do not count.
     pub fn iops(&self) -> f64 {
-        ratio(self.totals().responses.count() as f64, self.counted_s())
+        self.read_iops() + self.write_iops()
+    }
+
+    /// Reads per second.
+    pub fn read_iops(&self) -> f64 {
+        self.per_s(self.reads().as_ref())
+    }
+
+    /// Writes per second.
+    pub fn write_iops(&self) -> f64 {
+        self.per_s(self.writes().as_ref())
+    }
+
+    /// Flushes per second.
+    pub fn flushes_per_s(&self) -> f64 {
+        self.per_s(self.flushes().as_ref())
+    }
+
+    fn per_s(&self, totals: Option<&Totals>) -> f64 {
+        ratio(totals.map_or(0.0, |totals| totals.responses.count() as f64), self.counted_s())
+    }
+
+    /// The confidence from the batches of the counted requests; `None` if there are too few. Its requests a second are those of reads and
+    /// writes: flushes have their share of each batch.
+    pub fn confidence(&self) -> Option<Confidence> {
+        let mut confidence = self.statistics.confidence()?;
+        let all = self.iops() + self.flushes_per_s();
+        let share = if all > 0.0 { self.iops() / all } else { 1.0 };
+        confidence.iops.mean *= share;
+        confidence.iops.half_width *= share;
+        Some(confidence)
+    }
+
+    /// Notes on what is suspicious, each with the key to look at.
+    pub fn notes(&self) -> Vec<Note> {
+        notes(self)
+    }
+
+    /// Whether all drives report writes done before they are on the media.
+    pub(crate) fn caches_writes(&self) -> bool {
+        self.setup.drives.iter().all(|drive| drive.write_cache == WriteCacheState::On)
     }
 
     /// MB (10⁶ bytes) per second.

@@ -288,11 +288,14 @@ impl Knob {
     ///
     /// *Errors:* the rig has no such part, or refuses the value.
     pub(super) fn set(&self, rig: &mut Rig, value: &str) -> Result<(), Error> {
-        if self.owner == KnobOwner::OtherJobs {
-            return Ok(());
-        }
+        let Some(key) = self.rig_key() else { return Ok(()) };
         let value = self.key_value(rig, value);
-        Ok(rig.set(self.key, &value)?)
+        Ok(rig.set(key, &value)?)
+    }
+
+    /// The key of the rig that it sets; none for knobs of other jobs.
+    pub(super) fn rig_key(&self) -> Option<&'static str> {
+        (self.owner != KnobOwner::OtherJobs).then_some(self.key)
     }
 
     /// Whether the setting exists in this rig, or for the load's other jobs: without a page cache, for example, there is no read-ahead size.

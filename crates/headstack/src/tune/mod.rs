@@ -44,11 +44,20 @@ pub fn candidates(rig: &Rig, others: UncountedJobs) -> Vec<SettingChoice> {
 ///
 /// *Errors:* the rig refuses one of them.
 pub fn with_choices(rig: &Rig, choices: &[SettingChoice]) -> Result<Rig, Error> {
-    let mut rig = rig.clone();
+    let mut keys: Vec<(&str, String)> = Vec::new();
+    let mut with = rig.clone();
     for choice in choices {
-        KNOBS[choice.knob].set(&mut rig, choice.text())?;
+        let knob = &KNOBS[choice.knob];
+        // A chunk determines where a partition that is aligned to it starts.
+        keys.extend(knob.rig_key().map(|key| (key, knob.key_value(&with, choice.text()))));
+        let mut next = rig.clone();
+        if next.set_all(keys.iter().map(|(key, value)| (*key, value.as_str()))).is_ok() {
+            with = next;
+        }
     }
-    Ok(rig)
+    let mut all = rig.clone();
+    all.set_all(keys.iter().map(|(key, value)| (*key, value.as_str())))?;
+    Ok(all)
 }
 
 /// The candidates among the named knobs, or all without a name.

@@ -33,7 +33,7 @@ pub(super) struct Branch {
     pub(super) children: Vec<ChildPort>,
     /// The first device below it.
     pub(super) device: u32,
-    rank: Rank,
+    pub(super) rank: Rank,
     /// Its place in the tree's `branch_events`.
     event: u32,
     pub(super) in_flight: usize,
@@ -43,6 +43,11 @@ impl Branch {
     /// Whether it is the host's queue in front of a controller's port, which stands for a drive.
     pub(super) fn is_port(&self) -> bool {
         self.rank.kind == LayerKind::Port
+    }
+
+    /// Whether it makes writes durable at its child.
+    pub(super) fn is_durability(&self) -> bool {
+        self.rank.kind == LayerKind::Durability
     }
 
     fn downcast<L: Layer>(&self) -> Option<&L> {
@@ -69,19 +74,21 @@ pub(super) struct LayerTree {
     /// The branch of each place in `branch_events`.
     ranked: Vec<u32>,
     pub(super) volumes: Vec<Volume>,
+    /// The node that makes writes durable at each node; `None` where the node itself gets every FLUSH and FUA.
+    pub(super) durability: Vec<Option<NodeId>>,
     /// The devices that are arms of one disk and delay each other's seeks; none in most rigs.
     pub(super) arm_groups: Vec<Vec<u32>>,
 }
 
 /// The order of layers with events at one time: by kind, and by number within a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    kind: LayerKind,
-    number: u32,
+pub(super) struct Rank {
+    pub(super) kind: LayerKind,
+    pub(super) number: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum LayerKind {
+pub(super) enum LayerKind {
     Calls,
     PageCache,
     Throttle,
@@ -93,6 +100,8 @@ enum LayerKind {
     DiskQueue,
     Port,
     Controller,
+    /// The host's FLUSH and FUA.
+    Durability,
     Own,
 }
 
@@ -119,6 +128,7 @@ impl LayerTree {
             branches: Vec::new(),
             branch_events: Events::new(0),
             ranked: Vec::new(),
+            durability: Vec::new(),
             arm_groups: Vec::new(),
         }
     }
@@ -219,35 +229,6 @@ impl LayerTree {
             let layer = Box::new(ArrayLayer::new(array, member_sectors, sector_bytes));
             let root = self.add(layer, children, device, rank);
             self.volumes.push(Volume { root, device, sectors, sector_bytes });
-        }
-    }
-
-    /// Lets the members of an array delay each other's seeks, if its interference ratio is not 0.
-    fn add_arm_group(&mut self, array: &ArrayVolume) {
-        let ratio = array.interference_ratio();
-        if ratio > 0.0 {
-            let devices = array.devices();
-            devices.iter().for_each(|device| self.devices[*device as usize].device_mut().interfere(ratio));
-            self.arm_groups.push(devices.to_vec());
-        }
-    }
-
-    /// Notifies the other arms of a device's disk of its last seek.
-    #[inline]
-    pub(super) fn report_seek(&mut self, device: u32) {
-        if !self.arm_groups.is_empty() {
-            self.report_seek_to_others(device);
-        }
-    }
-
-    #[cold]
-    fn report_seek_to_others(&mut self, device: u32) {
-        let Some(arm) = self.devices[device as usize].device_mut().interference() else { return };
-        let seek = arm.own_seek();
-        let group = self.arm_groups.iter().find(|group| group.contains(&device));
-        for other in group.into_iter().flatten().filter(|other| **other != device) {
-            let arm = self.devices[*other as usize].device_mut().interference();
-            arm.into_iter().for_each(|arm| arm.observe(device, seek.clone()));
         }
     }
 
@@ -374,12 +355,24 @@ impl LayerTree {
     }
 
     fn add(&mut self, layer: Box<dyn Layer>, children: Vec<ChildPort>, device: u32, rank: Rank) -> NodeId {
-        self.branches.push(Branch { layer: Some(layer), children, device, rank, event: 0, in_flight: 0 });
+        let node = self.add_unranked(layer, children, device, rank);
         self.rank();
+        node
+    }
+
+    /// Adds a layer; [`LayerTree::rank`] must follow before the first event.
+    pub(super) fn add_unranked(
+        &mut self,
+        layer: Box<dyn Layer>,
+        children: Vec<ChildPort>,
+        device: u32,
+        rank: Rank,
+    ) -> NodeId {
+        self.branches.push(Branch { layer: Some(layer), children, device, rank, event: 0, in_flight: 0 });
         (self.devices.len() + self.branches.len() - 1) as u32
     }
 
-    fn rank(&mut self) {
+    pub(super) fn rank(&mut self) {
         self.ranked = (0..self.branches.len() as u32).collect();
         self.ranked.sort_by_key(|branch| self.branches[*branch as usize].rank);
         self.branch_events = Events::new(self.branches.len());

@@ -5,7 +5,7 @@ use super::{Engine, LOAD, NOT_PASSED, RequestTicket, ServedPart};
 use crate::layer::{Below, Completed, Effect, PassedRequest, Submission};
 use crate::link::{HostLink, ProcessorWork, WorkKind};
 use crate::observe::{Finished, Observer};
-use crate::os::DeviceQueue;
+use crate::os::{DeviceQueue, Durability};
 use headstack_model::{Instant, Lbn, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll};
 
@@ -88,6 +88,17 @@ impl Engine {
 
     #[inline(always)]
     fn submit(&mut self, node: NodeId, port: u32, submission: Submission) {
+        if Durability::concerns(&submission.request)
+            && let Some(node) = self.tree.durability_of(node)
+        {
+            return self.submit_to_branch(node, 0, submission);
+        }
+        self.deliver(node, port, submission);
+    }
+
+    /// Submits a request to a node itself, whatever the host does for durability there.
+    #[inline(always)]
+    fn deliver(&mut self, node: NodeId, port: u32, submission: Submission) {
         let Some(device) = self.tree.devices.get_mut(node as usize) else {
             return self.submit_to_branch(node, port, submission);
         };
@@ -153,7 +164,11 @@ impl Engine {
             passed_by: NOT_PASSED,
             passed_key: 0,
         });
-        self.submit(node, port, Submission { id: id as u32, ..submission });
+        let submission = Submission { id: id as u32, ..submission };
+        match self.tree.branches[number].is_durability() {
+            true => self.deliver(node, port, submission),
+            false => self.submit(node, port, submission),
+        }
         if (node as usize) < self.tree.devices.len() {
             self.touch(node);
         }

@@ -15,6 +15,7 @@ mod parts;
 mod paths;
 mod rearrange;
 mod resolve;
+mod setting;
 pub mod shipped;
 mod spec;
 
@@ -28,11 +29,11 @@ pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
 use crate::engine::Engine;
-use crate::os::HostError;
+use crate::os::{DriveSafety, HostError};
 use crate::partition_layer;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
-use headstack_model::{DriveSpec, Lbn, SpecError, drives};
+use headstack_model::{DriveSpec, Lbn, SpecError};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::{VolumeInfo, VolumeZones};
 use resolve::{node_fault, resolve};
@@ -112,32 +113,9 @@ impl Rig {
         groups.collect::<Vec<_>>().join(", ")
     }
 
-    /// Sets the key at a dotted path (`drive.queue.depth`, `drive.order`) to a value in TOML; a value that is not TOML is a text.
-    /// A path into the drives changes all of them; `drive.VOLUME.…` those with that name.
-    ///
-    /// *Errors:* no such key, with the nearest; an invalid value. The rig is then unchanged.
-    pub fn set(&mut self, path: &str, value: &str) -> Result<(), RigError> {
-        let (origin, document) = (&self.origin, &self.document);
-        let at = |fault: Fault| {
-            let key = if fault.key.is_empty() { format!("{path}={value}") } else { fault.key };
-            document::locate(Fault { key, message: fault.message }, "", document, origin)
-        };
-        let mut changed = self.document.clone();
-        let read = document::value(value);
-        paths::put_at(&mut changed, path, &read).map_err(at)?;
-        let mut find = |name: &str| drives::load(name);
-        let mut resolved = resolve(&changed, &mut self.presets, &mut find);
-        // A number may be meant as a text, where the key requires one.
-        if resolved.is_err() && !read.is_str() {
-            let mut as_text = self.document.clone();
-            paths::put_at(&mut as_text, path, &Value::String(value.to_string())).map_err(at)?;
-            if let Ok(other) = resolve(&as_text, &mut self.presets, &mut find) {
-                (changed, resolved) = (as_text, Ok(other));
-            }
-        }
-        self.resolved = resolved.map_err(at)?;
-        self.document = changed;
-        Ok(())
+    /// The preset of a kind of drives, without the keys that the rig sets over it; `None` if the rig has the whole drive.
+    pub fn preset(&self, group: usize) -> Option<&DriveSpec> {
+        self.presets.get(self.resolved.drive.get(group)?.keys.preset.as_ref()?)
     }
 
     /// The same rig without block rearrangement.
@@ -244,10 +222,13 @@ impl Rig {
         let rearrangers = self.rearrangers(&devices, &arrays).map_err(located)?;
         let host = &self.resolved.host;
         let mut engine = Engine::with_rearrangers(devices, arrays, rearrangers, host).map_err(fault)?;
-        for setup in attach::controllers(&self.resolved) {
-            engine.put_behind(&setup, host).map_err(fault)?;
+        let controllers = attach::controllers(&self.resolved);
+        for setup in &controllers {
+            engine.put_behind(setup, host).map_err(fault)?;
         }
         engine.add_disk_queues(host).map_err(fault)?;
+        let drives: Vec<_> = self.resolved.drives().map(|drive| DriveSafety::of(drive.spec, host)).collect();
+        engine.keep_durable_behind(&drives, &controllers);
         if let Some(config) = &self.resolved.node {
             engine = engine.with_node(config).map_err(|error| located(node_fault(error)))?;
         }

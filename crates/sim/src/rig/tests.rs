@@ -99,6 +99,33 @@ fn setting_applies_to_all_drives_or_the_named_ones() {
 }
 
 #[test]
+fn keys_that_are_set_together_are_checked_together() {
+    let (most, start) = ("drive.cache.dirty_max_sectors", "drive.cache.dirty_start_sectors");
+    let drive = || Rig::from_drive(drives::load("exos-x16").expect("it is shipped"));
+    assert!(drive().set(most, "512").is_err(), "destaging starts at more than that");
+    let set = |keys: &[(&str, &str)]| {
+        let mut rig = drive();
+        rig.set_all(keys.iter().copied()).map(|()| rig.resolved().drive[0].spec.clone())
+    };
+    let both = set(&[(most, "512"), (start, "256")]).expect("the two fit");
+    assert_eq!((both.cache.dirty_max_sectors, both.cache.dirty_start_sectors), (512, 256));
+    assert_eq!(set(&[(start, "256"), (most, "512")]).expect("in this order, too"), both);
+    assert!(
+        set(&[(most, "512"), (start, "256"), ("title", "2024")]).is_ok(),
+        "a text may look like a number"
+    );
+    let told = |keys: &[(&str, &str)]| set(keys).expect_err("it is wrong").to_string();
+    assert_eq!(
+        told(&[(most, "512"), (start, "1000")]),
+        "exos-x16: drive.cache.dirty_start_sectors: 1000 is outside 0 to 512 sectors"
+    );
+    assert_eq!(
+        told(&[("drive.order", "sptf"), ("bus.sharing", "none")]),
+        "exos-x16: bus.sharing=none: the rig has no `[bus]`"
+    );
+}
+
+#[test]
 fn rejected_setting_leaves_the_rig_unchanged() {
     let mut rig = rig(TWO_KINDS);
     let before = rig.resolved().clone();

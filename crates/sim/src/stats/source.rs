@@ -254,6 +254,12 @@ impl SourceStats {
         }
     }
 
+    /// When the writes were over: the last write, or the last flush after it, as fio counts `end_fsync` and `fsync` as part of the job.
+    pub fn writes_end(&self) -> Option<Instant> {
+        let last = |direction: &Option<Box<Direction>>| direction.as_ref().map(|direction| direction.last);
+        Some(last(&self.writes)?.max(last(&self.flushes).unwrap_or(self.begins)))
+    }
+
     /// Reads and writes that completed.
     pub fn count(&self) -> u64 {
         [&self.reads, &self.writes].into_iter().flatten().map(|direction| direction.responses.count()).sum()

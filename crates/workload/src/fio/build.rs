@@ -182,6 +182,7 @@ fn draft<'a>(
         group: at.group,
         group_reporting: settings.group.reporting,
         depth: settings.queue.depth() as u32,
+        direct: settings.is_direct(),
         cgroup: settings.group.cgroup.clone(),
         options: job.options.clone(),
     };

@@ -276,7 +276,7 @@ impl File {
             return None;
         }
         let by = if pattern.by_randomness { usize::from(is_random) } else { at };
-        let room = self.origin.saturating_add(self.reach).checked_sub(offset)?;
+        let room = self.start.saturating_add(self.reach).checked_sub(offset)?;
         let mut bytes = pattern.sizes[by].draw(room, &mut dice.size)?;
         if offset + bytes > self.end {
             return None;

@@ -29,6 +29,8 @@ pub struct FioJob {
     pub group_reporting: bool,
     /// Requests outstanding at most.
     pub depth: u32,
+    /// Whether its requests bypass the page cache (`direct=1`, or an engine that has none).
+    pub direct: bool,
     /// Its control group, if it is in one.
     pub cgroup: Option<String>,
     /// The keys of its section with their values, as written.

@@ -19,7 +19,7 @@ mod ahead;
 mod pages;
 mod write_back;
 
-use super::spec::{HostSpec, PageCacheSpec};
+use super::{HostSpec, PageCacheSpec};
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
 use crate::link::{ProcessorWork, WorkKind};

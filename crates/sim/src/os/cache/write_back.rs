@@ -7,7 +7,7 @@ use super::TransferSender;
 use super::pages::Pages;
 use super::{PageCache, Purpose};
 use crate::memory::Destages;
-use crate::os::spec::PageCacheSpec;
+use crate::os::PageCacheSpec;
 use headstack_model::{Instant, Nanos};
 use std::collections::VecDeque;
 
