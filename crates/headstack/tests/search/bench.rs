@@ -104,12 +104,12 @@ pub(crate) struct Figures {
     pub(crate) port_share: f64,
     /// Sum of the parts of all response times over that of the response times.
     pub(crate) parts_ratio: f64,
-    /// Bytes and rate that fio's JSON says of the first job's writes, and of its whole runtime.
-    pub(crate) fio_writes: FioWrites,
+    /// The writes of the first job in fio's JSON; none where no job ends with a flush, because the document takes longer than most runs.
+    pub(crate) fio_writes: Option<FioWrites>,
 }
 
 /// Of the first job, in fio's JSON.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct FioWrites {
     pub(crate) bytes: f64,
     pub(crate) bytes_per_s: f64,
@@ -117,7 +117,7 @@ pub(crate) struct FioWrites {
 }
 
 impl Figures {
-    fn of(results: &Results) -> Figures {
+    fn of(results: &Results, load: &JobText) -> Figures {
         let device = &results.devices[0];
         let totals = results.totals();
         let parts_s = |names: &[&str]| -> f64 {
@@ -131,7 +131,11 @@ impl Figures {
             arm_share: results.share(arm),
             port_share: parts_s(&["overhead", "bus"]) / results.counted_s().max(1e-9),
             parts_ratio: parts_s(&TimeSplit::NAMES) / responses_s.max(1e-9),
-            fio_writes: fio_writes(results),
+            fio_writes: load
+                .jobs
+                .iter()
+                .any(|job| job.text("end_fsync").is_some())
+                .then(|| fio_writes(results)),
         }
     }
 
@@ -163,9 +167,9 @@ fn job_figures(job: &headstack::JobResult<'_>) -> JobFigures {
 }
 
 fn fio_writes(results: &Results) -> FioWrites {
-    let document = results.to_object();
+    let document: serde_json::Value = serde_json::from_str(&results.to_json()).expect("it is JSON");
     let job = &document["jobs"][0];
-    let number = |value: &serde_json::Value| value.as_f64().unwrap_or_default();
+    let number = |value: &serde_json::Value| value.as_f64().expect("fio's JSON has it");
     FioWrites {
         bytes: number(&job["write"]["io_bytes"]),
         bytes_per_s: number(&job["write"]["bw_bytes"]),
@@ -242,7 +246,7 @@ impl Bench {
         let results = simulation.run().map_err(refused)?;
         self.made += 1;
         self.requests += results.statistics.completed();
-        let figures = Figures::of(&results);
+        let figures = Figures::of(&results, load);
         if self.runs.len() >= KEPT_RUNS {
             self.runs.clear();
         }

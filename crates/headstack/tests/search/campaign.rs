@@ -105,12 +105,15 @@ impl Campaign {
             return;
         }
         self.judged += 1;
-        let says = match (relation.judge)(&mut self.bench, &case) {
+        let (case, says) = match (relation.judge)(&mut self.bench, &case) {
             Ok(Verdict::Holds) => return,
-            Ok(Verdict::Broken(says)) => says,
-            Err(refusal) => format!("the run is refused: {refusal}"),
+            Ok(Verdict::Elsewhere) => (case, "the relation is not about the case that it drew".to_string()),
+            Ok(Verdict::Broken(violation)) => {
+                let (case, violation) = smallest(&mut self.bench, relation, case, violation, self.shrinking);
+                (case, violation.says)
+            }
+            Err(refusal) => (case, format!("the run is refused: {refusal}")),
         };
-        let (case, says) = smallest(&mut self.bench, relation, case, says, self.shrinking);
         let failure = Failure { relation: relation.name, bound: relation.bound, case, says };
         println!("{failure}\n");
         self.failures.insert(key, failure);

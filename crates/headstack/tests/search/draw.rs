@@ -194,9 +194,15 @@ pub(crate) fn bytes_per_s(spec: &DriveSpec) -> u64 {
     }
 }
 
-/// A load of streams that runs for a hundred of its largest requests at least, and warms up for as long as a write cache takes to fill.
+/// A load of streams that runs for a hundred of its largest requests at least. Writes warm up for the time that a write cache takes to
+/// fill; small ones, of which there are many a second, arrive more slowly than the media write, so that it does not fill.
 pub(crate) fn timed_stream(spec: &DriveSpec, block: u64, jobs: Vec<JobKeys>) -> JobText {
     let requests_s = 100 * block / bytes_per_s(spec);
-    let least = if block < 16 * KIB { 1 } else { 3 };
-    JobText::timed(1 + requests_s / 20, requests_s.clamp(least, 60), jobs)
+    let writes = jobs.iter().any(|job| job.rw() == "write");
+    let (warm_up, least) = match block {
+        ..16_384 => (1, 1),
+        _ if writes => (5, 5),
+        _ => (1, 3),
+    };
+    JobText::timed(warm_up + requests_s / 20, requests_s.clamp(least, 60), jobs)
 }

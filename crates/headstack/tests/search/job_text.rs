@@ -95,7 +95,7 @@ impl JobKeys {
 
     /// Whether it issues a request as soon as one completes, past the page cache.
     pub(crate) fn is_closed(&self) -> bool {
-        let slowing = ["rate_iops", "thinktime", "fsync", "fdatasync", "size", "io_size"];
+        let slowing = ["rate_iops", "thinktime", "fsync", "fdatasync"];
         slowing.iter().all(|key| self.text(key).is_none()) && self.text("direct") != Some("0")
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Machine};
 use crate::job_text::{JobKeys, bytes};
-use crate::relations::{Case, Relation, Verdict};
+use crate::relations::{Case, Relation, Verdict, Violation};
 
 /// Keys of a job that may be left out, most telling last.
 const OPTIONAL: [&str; 12] = [
@@ -25,19 +25,24 @@ pub(crate) fn smallest(
     bench: &mut Bench,
     relation: &Relation,
     case: Case,
-    says: String,
+    violation: Violation,
     mut judgements: u32,
-) -> (Case, String) {
-    let mut found = (case, says);
+) -> (Case, Violation) {
+    // A form that hardly breaks the relation any more would hide what the case shows.
+    let least = 1.0 + (violation.severity - 1.0) / 2.0;
+    let mut found = (case, violation);
     'smaller: loop {
         for candidate in candidates(&found.0) {
             if judgements == 0 {
                 return found;
             }
             judgements -= 1;
-            if let Ok(Verdict::Broken(says)) = (relation.judge)(bench, &candidate) {
-                found = (candidate, says);
-                continue 'smaller;
+            match (relation.judge)(bench, &candidate) {
+                Ok(Verdict::Broken(violation)) if violation.severity >= least => {
+                    found = (candidate, violation);
+                    continue 'smaller;
+                }
+                _ => {}
             }
         }
         return found;
@@ -58,7 +63,10 @@ fn candidates(case: &Case) -> Vec<Case> {
         all.push(Case { machine: Machine { settings, ..case.machine.clone() }, ..case.clone() });
     }
     for index in 0..jobs.len() {
-        for smaller in smaller_jobs(&jobs[index]) {
+        // A job without runtime ends by its size.
+        let is_timed = case.load.shared_number("runtime").is_some();
+        let ends = |job: &JobKeys| is_timed || job.text("size").is_some();
+        for smaller in smaller_jobs(&jobs[index]).into_iter().filter(ends) {
             let mut load = case.load.clone();
             load.jobs[index] = smaller;
             all.push(with_load(load));

@@ -50,10 +50,10 @@ fn draw_closed(draw: &mut Draw<'_>) -> Option<Case> {
 /// A drive with a request outstanding at all times moves its arm, passes sectors, transfers data or works on a command.
 fn judge_busy(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     if !case.load.jobs.iter().all(JobKeys::is_closed) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let Figures { arm_share, port_share, .. } = case.figures(bench)?;
-    Ok(Verdict::unless(arm_share + port_share >= 1.0 - MARGIN, || {
+    Ok(Verdict::unless(arm_share + port_share >= 1.0 - MARGIN, 1.0 / (arm_share + port_share), || {
         format!("the arm works for {arm_share:.3} of the run, overheads and transfers take {port_share:.3}")
     }))
 }
@@ -87,7 +87,7 @@ fn judge_figures(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
         }
         faults.extend(little(job, &done.kinds));
     }
-    Ok(Verdict::unless(faults.is_empty(), || faults.join("; ")))
+    Ok(Verdict::unless(faults.is_empty(), 1.0, || faults.join("; ")))
 }
 
 /// What contradicts Little's law: a closed job keeps its depth of requests outstanding, so rate times mean response is its depth. At
@@ -115,7 +115,7 @@ fn draw_sized(draw: &mut Draw<'_>) -> Option<Case> {
     let job =
         JobKeys::new("sized").with("rw", rw).with("bs", bytes(block)).with("iodepth", draw.pick(&[1, 4]));
     let job = job.with("size", bytes(size));
-    let job = match draw.chance(0.5) {
+    let job = match draw.chance(0.5) && rw != "randread" {
         true => job
             .with("zonemode", "strided")
             .with("zonesize", "64k")
@@ -128,13 +128,13 @@ fn draw_sized(draw: &mut Draw<'_>) -> Option<Case> {
 
 /// `size` is the bytes that a job transfers (fio 3.33, HOWTO), also where zones leave holes.
 fn judge_size(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
-    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Holds) };
+    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let Some(size) = job.number("size").filter(|_| case.load.shared_number("runtime").is_none()) else {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     };
     let figures = case.figures(bench)?;
     let done: u64 = figures.jobs[0].kinds.iter().map(|kind| kind.bytes).sum();
-    Ok(Verdict::unless(done == size, || format!("{done} of {size} bytes")))
+    Ok(Verdict::unless(done == size, 1.0, || format!("{done} of {size} bytes")))
 }
 
 /// Writes in order that a cache answers, then a flush.
@@ -148,11 +148,11 @@ fn draw_final_flush(draw: &mut Draw<'_>) -> Option<Case> {
 /// fio flushes before it stops a job's clock (`do_io`).
 fn judge_final_flush(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     if case.load.jobs.iter().any(|job| job.text("end_fsync").is_none()) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
-    let writes = case.figures(bench)?.fio_writes;
+    let writes = case.figures(bench)?.fio_writes.expect("a job ends with a flush");
     let whole = writes.bytes / writes.job_runtime_s.max(1e-3);
-    Ok(Verdict::unless(writes.bytes_per_s <= 1.02 * whole, || {
+    Ok(Verdict::unless(writes.bytes_per_s <= 1.02 * whole, writes.bytes_per_s / whole, || {
         let seconds = writes.job_runtime_s;
         format!(
             "{:.2} MB/s, but {} bytes in {seconds} s are {:.2}",

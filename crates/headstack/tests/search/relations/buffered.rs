@@ -33,7 +33,7 @@ fn draw_file(draw: &mut Draw<'_>) -> Option<Case> {
 /// 0.8: `cp` and `dd` read a file at a disk's rate with `read_ahead_kb` 128.
 fn judge_file(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     if case.load.jobs.len() != 1 || case.load.jobs.iter().any(|job| job.text("direct") != Some("0")) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let media = media_rate(bench, case)?;
     let rate = case.figures(bench)?.mb_s();

@@ -52,7 +52,7 @@ fn draw_writes(draw: &mut Draw<'_>) -> Option<Case> {
 fn judge_cache(bench: &mut Bench, case: &Case, share: f64) -> Result<Verdict, String> {
     let is_write = |load: &JobText| load.jobs.iter().all(|job| job.rw().ends_with("write"));
     if case.machine.has_no_write_cache() || !is_write(&case.load) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let on = case.figures(bench)?.iops();
     let off = case.figures_on(bench, &case.machine.without_write_cache())?.iops();
@@ -88,17 +88,17 @@ fn draw_old_writes(draw: &mut Draw<'_>) -> Option<Case> {
 /// 2.5: a Samsung HD103UJ wrote 148 a second where it read 72 (fio-plot, `benchmark_data`), a WD740GD 230 where it read 123, and a
 /// ST3500418AS within 1 GiB 152 where it read 166.
 fn judge_window(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
-    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Holds) };
+    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     if job.rw() != "randwrite"
         || job.block_bytes() > 4 * KIB
         || job.number("size").is_some_and(|size| size < GIB)
     {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let writes = case.figures(bench)?.iops();
     let reads = case.load.with_each("rw", "randread").with_each("iodepth", 1);
     let reads = case.figures_of(bench, &reads)?.iops();
-    Ok(Verdict::unless(writes <= 2.5 * reads, || {
+    Ok(Verdict::unless(writes <= 2.5 * reads, writes / (2.5 * reads), || {
         format!(
             "{writes:.1} random writes a second, at most {:.1} expected: reads at depth 1 give {reads:.1}",
             2.5 * reads
@@ -122,15 +122,15 @@ fn draw_sheet(draw: &mut Draw<'_>) -> Option<Case> {
 }
 
 fn judge_sheet(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
-    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Holds) };
+    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let is_as_in_the_sheet = job.block_bytes() == 4 * KIB && job.depth() == 16 && job.text("size").is_none();
     let of_job = |(drive, rw, _): &(&str, &str, f64)| *drive == case.machine.drive && *rw == job.rw();
     let Some((.., sheet)) = SHEET_RATES.into_iter().find(of_job).filter(|_| is_as_in_the_sheet) else {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     };
     let rate = case.figures(bench)?.iops();
     let most = 3.0 * MARGIN;
-    Ok(Verdict::unless((rate / sheet - 1.0).abs() <= most, || {
+    Ok(Verdict::unless((rate / sheet - 1.0).abs() <= most, f64::max(rate / sheet, sheet / rate), || {
         format!("{rate:.1} IOPS, within {:.0} % of {sheet} expected: the data sheet", most * 100.0)
     }))
 }

@@ -55,10 +55,10 @@ fn draw_flush_of_no_cache(draw: &mut Draw<'_>) -> Option<Case> {
 /// Linux sends no FLUSH to a disk that reports no volatile write cache.
 fn judge_flush_of_no_cache(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let Some(job) = case.load.jobs.first().filter(|_| case.machine.has_no_write_cache()) else {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     };
     if job.text("fsync").or(job.text("fdatasync")).is_none() {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let flushed = case.figures(bench)?.jobs[0].iops();
     let plain = case.load.without_each("fsync").without_each("fdatasync");
@@ -79,12 +79,12 @@ fn draw_sync_with_cache(draw: &mut Draw<'_>) -> Option<Case> {
 /// Linux's libata has FUA off by default (`libata.fua=0`): a synchronous write is a write and a FLUSH CACHE.
 fn judge_sync_with_cache(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     if case.machine.has_no_write_cache() || case.load.jobs.iter().any(|job| job.text("sync").is_none()) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let synchronous = case.figures(bench)?.iops();
     let flushed = case.load.without_each("sync").with_each("fsync", 1);
     let flushed = case.figures_of(bench, &flushed)?.iops();
-    Ok(Verdict::unless(synchronous <= (1.0 + MARGIN) * flushed, || {
+    Ok(Verdict::unless(synchronous <= (1.0 + MARGIN) * flushed, synchronous / flushed, || {
         format!(
             "sync=1: {synchronous:.1} writes/s, at most {:.1} expected: fsync=1 gives {flushed:.1}",
             1.05 * flushed
@@ -100,11 +100,13 @@ fn draw_sync_without_cache(draw: &mut Draw<'_>) -> Option<Case> {
 /// A disk without a volatile cache has all that it acknowledges on its media: Linux sends a plain write.
 fn judge_sync_without_cache(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     if !case.machine.has_no_write_cache() || case.load.jobs.iter().any(|job| job.text("sync").is_none()) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     let synchronous = case.figures(bench)?.iops();
     let plain = case.figures_of(bench, &case.load.without_each("sync"))?.iops();
-    Ok(Verdict::unless((synchronous / plain - 1.0).abs() <= MARGIN, || {
-        format!("sync=1: {synchronous:.1} writes/s, within 5 % of {plain:.1} expected: plain writes")
-    }))
+    Ok(Verdict::unless(
+        (synchronous / plain - 1.0).abs() <= MARGIN,
+        f64::max(synchronous / plain, plain / synchronous),
+        || format!("sync=1: {synchronous:.1} writes/s, within 5 % of {plain:.1} expected: plain writes"),
+    ))
 }

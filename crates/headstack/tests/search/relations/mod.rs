@@ -44,16 +44,27 @@ impl Case {
 /// What a relation says of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// It holds, or is not about such a case.
+    /// It holds.
     Holds,
-    /// It does not hold, with the figures.
-    Broken(String),
+    /// It is not about such a case, as a smaller form may be.
+    Elsewhere,
+    /// It does not hold.
+    Broken(Violation),
+}
+
+/// How a relation is broken.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Violation {
+    /// The bound over the figure, or the figure over the bound: more than 1.
+    pub(crate) severity: f64,
+    /// The figures.
+    pub(crate) says: String,
 }
 
 impl Verdict {
     /// Broken unless `holds`.
-    fn unless(holds: bool, figures: impl FnOnce() -> String) -> Verdict {
-        if holds { Verdict::Holds } else { Verdict::Broken(figures()) }
+    fn unless(holds: bool, severity: f64, figures: impl FnOnce() -> String) -> Verdict {
+        if holds { Verdict::Holds } else { Verdict::Broken(Violation { severity, says: figures() }) }
     }
 }
 
@@ -89,7 +100,7 @@ const MARGIN: f64 = 0.05;
 
 /// A rate against the least that it must have.
 fn at_least(what: &str, rate: f64, least: f64, unit: &str, than: &str) -> Verdict {
-    Verdict::unless(rate >= least, || {
+    Verdict::unless(rate >= least, least / rate.max(1e-9), || {
         format!("{what} {rate:.2} {unit}, at least {least:.2} expected: {than}")
     })
 }

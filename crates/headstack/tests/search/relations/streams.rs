@@ -23,7 +23,7 @@ pub(super) fn relations() -> Vec<Relation> {
         Relation {
             name: "larger_block_slows_no_stream",
             bound: "a sequential stream of twice the block runs at 0.95 of the rate or more",
-            draw: draw_stream_below_largest,
+            draw: draw_doubled_stream,
             judge: judge_larger_block,
         },
         Relation {
@@ -49,7 +49,7 @@ pub(super) fn relations() -> Vec<Relation> {
 
 /// Deeper queues give a drive more to choose from; none may make it lose revolutions that it does not lose at depth 1.
 fn judge_depth(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
-    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Holds) };
+    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let deep = case.figures(bench)?.mb_s();
     let shallow = case.figures_of(bench, &case.load.with_each("iodepth", 1))?.mb_s();
     let what = format!("depth {}:", job.depth());
@@ -103,9 +103,12 @@ fn judge_own_order(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     ))
 }
 
-fn draw_stream_below_largest(draw: &mut Draw<'_>) -> Option<Case> {
-    let machine = draw.machine();
-    let block = draw.block(512, 2 * MIB);
+/// Drives since 2000: of older ones, the overhead of a command is about as long as what passes between two, so that the size decides
+/// whether the next command is in time, in either direction. From a physical sector, below which a write reads first, to 512 KiB, because
+/// Linux sends no larger command than 1,280 KiB.
+fn draw_doubled_stream(draw: &mut Draw<'_>) -> Option<Case> {
+    let machine = draw.is_from(2000).then(|| draw.machine())?;
+    let block = draw.block(u64::from(draw.spec.physical_sector_bytes), 512 * KIB);
     let depth = if draw.chance(0.4) { 1 } else { draw.depth(block * 2) };
     let rw = draw.pick(&["read", "write"]);
     Some(Case::new(machine, draw.stream(rw, block, depth)))
@@ -113,7 +116,7 @@ fn draw_stream_below_largest(draw: &mut Draw<'_>) -> Option<Case> {
 
 /// A larger block has fewer commands for the same sectors in the same order.
 fn judge_larger_block(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
-    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Holds) };
+    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let double = job.block_bytes() * 2;
     let small = case.figures(bench)?.mb_s();
     let large = case.figures_of(bench, &case.load.with_each("bs", bytes(double)))?.mb_s();
@@ -157,7 +160,7 @@ pub(super) fn media_rate(bench: &mut Bench, case: &Case) -> Result<f64, String> 
 }
 
 fn judge_share_of_media(bench: &mut Bench, case: &Case, share: f64) -> Result<Verdict, String> {
-    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Holds) };
+    let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let media = media_rate(bench, case)?;
     let rate = case.figures(bench)?.mb_s();
     let what = format!("{} of {} at depth {}:", job.rw(), bytes(job.block_bytes()), job.depth());
@@ -168,7 +171,7 @@ fn judge_share_of_media(bench: &mut Bench, case: &Case, share: f64) -> Result<Ve
 /// drive leave more.
 fn judge_media_rate(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     if case.load.jobs.iter().any(|job| job.block_bytes() < 64 * KIB || !job.is_sequential()) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     judge_share_of_media(bench, case, 0.8)
 }
@@ -189,7 +192,7 @@ fn draw_small_queued(draw: &mut Draw<'_>) -> Option<Case> {
 fn judge_small_queued(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let is_small = |job: &JobKeys| job.block_bytes() >= 4 * KIB && job.depth() >= 16 && job.is_sequential();
     if !case.load.jobs.iter().all(is_small) {
-        return Ok(Verdict::Holds);
+        return Ok(Verdict::Elsewhere);
     }
     judge_share_of_media(bench, case, 0.4)
 }

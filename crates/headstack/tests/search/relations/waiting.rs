@@ -1,6 +1,6 @@
 //! How long a request may wait while others are served.
 
-use super::{Case, Relation, Verdict};
+use super::{Case, Relation, Verdict, Violation};
 use crate::bench::Bench;
 use crate::draw::{Draw, KIB};
 use crate::job_text::{JobKeys, JobText, bytes};
@@ -56,9 +56,10 @@ fn judge_longest(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let longest = over.max_by(|(_, one), (_, other)| one.max_ms().total_cmp(&other.max_ms()));
     Ok(longest.map_or(Verdict::Holds, |(job, kind)| {
         let [p50, _, p99, max] = kind.quantiles_ms;
-        Verdict::Broken(format!(
+        let says = format!(
             "a {} of job {} waits {max:.0} ms; {} of them have a mean of {:.1}, p50 {p50:.1}, p99 {p99:.1} ms",
             kind.name, job.name, kind.count, kind.mean_ms
-        ))
+        );
+        Verdict::Broken(Violation { severity: max / f64::max(least_ms, 40.0 * kind.mean_ms), says })
     }))
 }
