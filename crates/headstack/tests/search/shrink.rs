@@ -62,11 +62,11 @@ fn candidates(case: &Case) -> Vec<Case> {
         settings.remove(index);
         all.push(Case { machine: Machine { settings, ..case.machine.clone() }, ..case.clone() });
     }
-    for index in 0..jobs.len() {
+    for (index, job) in jobs.iter().enumerate() {
         // A job without runtime ends by its size.
         let is_timed = case.load.shared_number("runtime").is_some();
         let ends = |job: &JobKeys| is_timed || job.text("size").is_some();
-        for smaller in smaller_jobs(&jobs[index]).into_iter().filter(ends) {
+        for smaller in smaller_jobs(job).into_iter().filter(ends) {
             let mut load = case.load.clone();
             load.jobs[index] = smaller;
             all.push(with_load(load));

@@ -52,6 +52,7 @@ fn judge_depth(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let deep = case.figures(bench)?.mb_s();
     let shallow = case.figures_of(bench, &case.load.with_each("iodepth", 1))?.mb_s();
+    let shallow = without_fill(bench, case, shallow)?;
     let what = format!("depth {}:", job.depth());
     Ok(at_least(&what, deep, (1.0 - MARGIN) * shallow, "MB/s", &format!("depth 1 gives {shallow:.2}")))
 }
@@ -114,11 +115,18 @@ fn draw_doubled_stream(draw: &mut Draw<'_>) -> Option<Case> {
     Some(Case::new(machine, draw.stream(rw, block, depth)))
 }
 
+/// A rate without what a write cache takes in while it fills: a stream lasts at no more than the media's rate.
+fn without_fill(bench: &mut Bench, case: &Case, rate: f64) -> Result<f64, String> {
+    let fills = case.load.jobs.iter().any(|job| job.rw() == "write") && !case.machine.has_no_write_cache();
+    Ok(if fills { rate.min(media_rate(bench, case)?) } else { rate })
+}
+
 /// A larger block has fewer commands for the same sectors in the same order.
 fn judge_larger_block(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let double = job.block_bytes() * 2;
     let small = case.figures(bench)?.mb_s();
+    let small = without_fill(bench, case, small)?;
     let large = case.figures_of(bench, &case.load.with_each("bs", bytes(double)))?.mb_s();
     let what = format!("bs={}:", bytes(double));
     let than = format!("bs={} gives {small:.2}", bytes(job.block_bytes()));
