@@ -70,6 +70,13 @@ rearrange-full:
 shingled-full:
 	$(CARGO) test --release --package headstack-policy --test shingled -- --ignored
 
+# Random loads on all shipped drives against relations that hold on any disk: an hour, or SEARCH_SECONDS. A line that it prints
+# replays a failure; SEARCH_SEED draws the same loads again.
+SEARCH_SECONDS ?= 3600
+.PHONY: search
+search:
+	HEADSTACK_SEARCH_SECONDS=$(SEARCH_SECONDS) $(if $(SEARCH_SEED),HEADSTACK_SEARCH_SEED=$(SEARCH_SEED)) $(CARGO) test --release --package headstack --test search -- --ignored --nocapture hour
+
 # False alarms of the detector of slow disks on all shipped drives, and alarms on slow ones.
 slowness-full:
 	$(CARGO) test --release --package headstack-sim --test slowness -- --include-ignored --nocapture --test-threads 1
