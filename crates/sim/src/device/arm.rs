@@ -244,9 +244,11 @@ impl Device {
         if !self.disk.is_plain && (self.start_unreadable(slot) || shingled::start_read(self, slot)) {
             return true;
         }
-        let Job { media_from, .. } = self.commands.jobs[slot as usize];
+        let Job { media_from, submitted, .. } = self.commands.jobs[slot as usize];
+        // A command that waited while the sectors before its own passed.
+        let (last, free) = (self.disk.last_lbn, self.disk.arm.at);
         let continues =
-            self.stream.is_enabled() && media_from == self.disk.last_lbn && self.disk.arm.at >= self.now;
+            self.stream.is_enabled() && media_from == last && free >= self.now && submitted < free;
         self.read_from_media(slot, into, continues);
         true
     }

@@ -176,7 +176,10 @@ impl Waiting {
     /// Whether a command may be chosen ahead now: there is one, and fewer are chosen than the drive commits.
     #[inline]
     pub(super) fn may_commit(&self) -> bool {
-        self.committed.len() < self.committed_max && self.count > self.committed.len()
+        // Urgent commands are not chosen ahead: they have fewer before them.
+        self.urgent.as_ref().is_none_or(Queue::is_empty)
+            && self.committed.len() < self.committed_max
+            && self.count > self.committed.len()
     }
 
     /// The commands that were chosen ahead, first to go first.

@@ -75,6 +75,10 @@ fn group(
         presets.insert(preset.clone(), spec);
     }
     let spec = &presets[preset];
+    if over.contains_key("firmware") {
+        let message = "is a key of a drive file, whose other keys depend on it; copy the drive file and change it there";
+        return Err(Fault::new("firmware", message));
+    }
     if over.is_empty() {
         return Ok(DriveGroup { spec: spec.clone(), keys });
     }

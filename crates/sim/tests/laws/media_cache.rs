@@ -42,7 +42,11 @@ fn mean_ms(times: &[Nanos]) -> f64 {
 
 #[test]
 fn safe_writes_are_2_to_3_times_faster_with_cache_off() {
-    for [on, off] in logging() {
+    // Measured on drives of one maker. The logs of others are known from their sheets only.
+    let is_measured = |rig: &Rig| {
+        rig.spec.firmware.as_deref().is_some_and(|class| class.starts_with("hgst") || class.starts_with("wd"))
+    };
+    for [on, off] in logging().into_iter().filter(|[on, _]| is_measured(on)) {
         let flushed = safe_writes(&mut on.device(), &on, 600, true);
         let logged = safe_writes(&mut off.device(), &off, 6000, false);
         let gain = mean_ms(&flushed) / mean_ms(&logged);
