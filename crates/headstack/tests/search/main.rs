@@ -22,7 +22,7 @@ use relations::Case;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Drawn cases of each relation in the short form.
-const SHORT_ROUNDS: u64 = 20;
+const SHORT_ROUNDS: u64 = 5;
 
 /// Judgements that a failure may take to become smaller, in the short and in the long form.
 const SHRINKING: (u32, u32) = (8, 60);

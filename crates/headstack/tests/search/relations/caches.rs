@@ -36,8 +36,11 @@ pub(super) fn relations() -> Vec<Relation> {
     ]
 }
 
+/// Drives whose cache takes any write. One that destages each write before other work (`segment`) has one write to choose from, where the
+/// queue without a cache has as many as wait.
 fn draw_writes(draw: &mut Draw<'_>) -> Option<Case> {
-    let machine = draw.has_write_cache().then(|| draw.machine_with_cache())?;
+    let is_full = draw.spec.cache.write_cache == WriteCache::Full;
+    let machine = is_full.then(|| draw.machine_with_cache())?;
     let block = draw.block(512, MIB);
     let depth = if draw.chance(0.3) { 1 } else { draw.depth(block) };
     let load = match draw.chance(0.4) {
@@ -59,8 +62,7 @@ fn judge_cache(bench: &mut Bench, case: &Case, share: f64) -> Result<Verdict, St
     Ok(at_least("write cache on:", on, share * off, "IOPS", &format!("off gives {off:.1}")))
 }
 
-/// Drives whose cache takes any write. One that destages each write before other work (`segment`) has one write to choose from, where the
-/// queue without a cache has as many as wait.
+/// As for [`draw_writes`].
 fn draw_short_writes(draw: &mut Draw<'_>) -> Option<Case> {
     if draw.spec.cache.write_cache != WriteCache::Full {
         return None;
@@ -81,7 +83,8 @@ fn draw_old_writes(draw: &mut Draw<'_>) -> Option<Case> {
     let machine = draw.machine_with_cache();
     let depth = draw.pick(&[1, 4, 32]);
     let load = random_load(draw, "randwrite", 4 * KIB, depth);
-    let load = if draw.chance(0.5) { load.without_each("offset").without_each("size") } else { load };
+    let load = load.without_each("offset").without_each("size");
+    let load = if draw.chance(0.5) { load.with_each("size", draw.pick(&["1g", "16g"])) } else { load };
     Some(Case::new(machine, load))
 }
 
