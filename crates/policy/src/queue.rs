@@ -86,16 +86,16 @@ pub struct Queue {
 
 impl Queue {
     /// The largest capacity: that of a drive's cache for writes.
-    pub const MAX_CAPACITY: usize = 4096;
+    pub const MAX_CAPACITY: usize = 8192;
 
     /// The most commands that a drive or a host has outstanding.
     pub const COMMANDS_MAX: usize = 1024;
 
-    /// An empty queue for up to `capacity` requests. Panics where that is not in `1..=4096`.
+    /// An empty queue for up to `capacity` requests. Panics where that is not in `1..=8192`.
     pub fn new(capacity: usize) -> Queue {
         assert!(
             (1..=Queue::MAX_CAPACITY).contains(&capacity),
-            "a queue holds 1 to 4096 requests, not {capacity}"
+            "a queue holds 1 to 8192 requests, not {capacity}"
         );
         let nothing = Slot::new(SlotId(0), Request::flush(), Instant::ZERO, 0, 0);
         Queue {

@@ -48,10 +48,10 @@ fn seed(changes_after_s: u64) -> u64 {
     number("HEADSTACK_SEARCH_SEED").unwrap_or_else(|| seconds_since_1970() / changes_after_s)
 }
 
-/// The kept cases, and some drawn ones of each relation. Their seed is the day's, or `HEADSTACK_SEARCH_SEED`.
+/// The kept cases, and some drawn ones of each relation, the same in each run unless `HEADSTACK_SEARCH_SEED` is set.
 #[test]
 fn no_relation_is_broken_by_kept_and_some_drawn_loads() {
-    let seed = seed(86_400);
+    let seed = number("HEADSTACK_SEARCH_SEED").unwrap_or(1);
     println!("HEADSTACK_SEARCH_SEED={seed}");
     let mut campaign = Campaign::new(seed, SHRINKING.0, &text("HEADSTACK_SEARCH_RELATION"));
     kept::judge_all(&mut campaign);

@@ -378,7 +378,7 @@ fn cache(spec: &CacheSpec) -> Checked {
             return Err(Fault::new("cache.write_cache", message));
         }
         within("cache.dirty_max_sectors", spec.dirty_max_sectors as f64, 1.0, 1e9, "sectors")?;
-        within("cache.dirty_runs_max", f64::from(spec.dirty_runs_max), 1.0, 4096.0, "runs")?;
+        within("cache.dirty_runs_max", f64::from(spec.dirty_runs_max), 1.0, 8192.0, "runs")?;
         let most = spec.dirty_max_sectors as f64;
         within("cache.destage_piece_sectors", f64::from(spec.destage_piece_sectors), 0.0, 1e8, "sectors")?;
         within("cache.dirty_start_sectors", spec.dirty_start_sectors as f64, 0.0, most, "sectors")?;
@@ -401,7 +401,7 @@ fn media_cache(spec: &MediaCacheSpec, is_buffered: bool) -> Checked {
     within(&key("header_sectors"), f64::from(spec.header_sectors), 0.0, 1024.0, "sectors")?;
     within(&key("write_max_sectors"), f64::from(spec.write_max_sectors), 1.0, 65_536.0, "sectors")?;
     let most = f64::from(spec.records_max);
-    within(&key("records_max"), most, 1.0, 4096.0, "writes")?;
+    within(&key("records_max"), most, 1.0, 8192.0, "writes")?;
     within(&key("empty_from_records"), f64::from(spec.empty_from_records), 1.0, most, "writes")?;
     within(&key("empty_run_records"), f64::from(spec.empty_run_records), 1.0, most, "writes")?;
     within(&key("idle_ms"), spec.idle_ms, 0.1, 1e6, "ms")
