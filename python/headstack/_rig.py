@@ -59,6 +59,11 @@ class Rig:
         keys = dotted(value, path) if isinstance(value, dict) else [(path, toml_value(path, value))]
         return Rig._made(self._native.with_keys(list(keys)), self._orders, self._layers)
 
+    def set_all(self, keys: dict[str, Any]) -> Rig:
+        """The same rig with several keys set by their paths, which are checked together."""
+        pairs = [(path, toml_value(path, value)) for path, value in keys.items()]
+        return Rig._made(self._native.with_keys(pairs), self._orders, self._layers)
+
     def with_order(self, order: Order) -> Rig:
         """The same rig with an order written in Python in each drive, or in the host's queues if `order.where` is `host`."""
         if not isinstance(order, Order):

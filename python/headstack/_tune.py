@@ -93,10 +93,8 @@ class Tuning:
 
     def apply(self, rig: Rig) -> Rig:
         """The rig with the advised settings that are of a rig."""
-        for advice in (advice for advice in self.advised if advice.key):
-            value = advice.key_value
-            rig = rig.set(advice.key, int(value) if value.isdigit() else value)
-        return rig
+        advised = [(advice.key, advice.key_value) for advice in self.advised if advice.key]
+        return rig.set_all({key: int(value) if value.isdigit() else value for key, value in advised})
 
 
 def _texts(values: str | Sequence[str]) -> list[str]:

@@ -23,6 +23,16 @@ def test_set_returns_a_new_rig(rig: hs.Rig) -> None:
     assert rig.to_dict()["drive"][0]["queue"]["depth"] != 16
 
 
+def test_keys_set_together_are_checked_together() -> None:
+    drive = hs.Rig("exos-x16")
+    most, start = "drive.cache.dirty_max_sectors", "drive.cache.dirty_start_sectors"
+    with pytest.raises(hs.InputError, match="dirty_start_sectors"):
+        drive.set(most, 512)
+    for keys in ({most: 512, start: 256}, {start: 256, most: 512}):
+        cache = drive.set_all(keys).to_dict()["drive"][0]["cache"]
+        assert (cache["dirty_max_sectors"], cache["dirty_start_sectors"]) == (512, 256)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

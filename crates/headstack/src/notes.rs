@@ -7,7 +7,7 @@ use crate::numbers::{grouped, ratio, significant};
 use crate::results::{DeviceResult, Results, VolumeResult};
 use headstack_model::Nanos;
 use headstack_sim::TimeSplit;
-use headstack_sim::stats::{Totals, VolumeStats};
+use headstack_sim::stats::{TimeHistogram, Totals, VolumeStats};
 
 /// A note on a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,16 +145,48 @@ fn few_wait(results: &Results) -> Option<String> {
 }
 
 fn few_of(volume: &VolumeResult, name: &str, totals: &Totals) -> Option<String> {
-    let times = &totals.responses;
+    few_in(&volume.name, name, &totals.responses)
+}
+
+fn few_in(volume: &str, name: &str, times: &TimeHistogram) -> Option<String> {
     let (mean, p99, max) = (times.mean_ms(), times.p99().as_ms(), times.max().as_ms());
     (times.count() >= 1000 && mean > 2.0 * p99 && max > 10.0 * p99 && max > 1e3).then(|| {
         format!(
-            "{}: few {name} wait for very long: the mean of {} ms is above the 99th percentile of {} ms, the longest took {} ms; \
+            "{volume}: few {name} wait for very long: the mean of {} ms is above the 99th percentile of {} ms, the longest took {} ms; \
              look at drive.queue.order, drive.queue.age_limit_ms and drive.cache.dirty_max_sectors",
-            volume.name,
             significant(mean, 4),
             significant(p99, 4),
             grouped(max.round() as u64),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(quick: u64, slow: u64) -> TimeHistogram {
+        let mut times = TimeHistogram::new();
+        (0..quick).for_each(|_| times.record(Nanos::from_ms(13.0)));
+        (0..slow).for_each(|_| times.record(Nanos::from_ms(59_986.0)));
+        times
+    }
+
+    #[test]
+    fn few_requests_that_wait_for_most_of_the_run_are_noted() {
+        let text = few_in("disk0", "writes", &times(5200, 31)).expect("31 of them wait for a minute");
+        assert!(text.starts_with("disk0: few writes wait for very long: the mean of 368"), "{text}");
+        assert!(text.contains("drive.queue.age_limit_ms"), "{text}");
+        assert_eq!(few_in("disk0", "writes", &times(5200, 0)), None);
+        // Then it is no longer few.
+        assert_eq!(few_in("disk0", "writes", &times(5200, 100)), None);
+    }
+
+    #[test]
+    fn every_check_has_a_name_of_its_own() {
+        let mut names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CHECKS.len());
+    }
 }

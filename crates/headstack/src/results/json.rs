@@ -258,6 +258,7 @@ fn devices(results: &Results) -> Vec<Value> {
                 "read_ahead": activity.read_ahead.as_secs(),
                 "recalibration": activity.recalibration.as_secs(),
             },
+            "longest_command_ms": device.longest_command.as_ms(),
             "slowed": slowed(activity),
             "shingled": shingled(activity),
         })

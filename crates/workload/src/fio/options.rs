@@ -259,7 +259,7 @@ const HONOURED: &[FioOption] = honoured! {
     Flag "fsync_on_close" => raise flushes.at_end, Given::flag, "As `end_fsync`";
     Word "sync" => store flushes.fua,
         |v| v.word(&[("none", false), ("0", false), ("sync", true), ("1", true), ("dsync", true)]),
-        "Writes with force unit access: none (default), sync, dsync";
+        "Writes that are on the media when they end, by FUA or a FLUSH after each: none (default), sync, dsync";
     Flag "direct" => store direct, Given::flag,
         "Past the page cache of the rig's host, where it has one; default 0";
     Flag "buffered" => store direct, |v| v.flag().map(|yes| !yes), "The opposite of `direct`";
