@@ -13,8 +13,17 @@ use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// The crates that the module consists of, and what they read, next to this crate.
-const SOURCES: [&str; 8] =
-    ["explorer-wasm", "headstack", "sim", "workload", "policy", "model", "../drives", "../rigs"];
+const SOURCES: [&str; 9] = [
+    "explorer-wasm",
+    "headstack",
+    "sim",
+    "workload",
+    "policy",
+    "model",
+    "../drives",
+    "../firmware",
+    "../rigs",
+];
 /// Variables that would make the inner build differ from run to run, or that belong to the outer one.
 const OUTER: [&str; 8] = [
     "CARGO_BUILD_TARGET",

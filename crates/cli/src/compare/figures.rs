@@ -309,6 +309,8 @@ pub(super) mod tests {
             distribution: Vec::new(),
             jobs: Vec::new(),
             object: Value::Null,
+            setup: None,
+            notes: Vec::new(),
         };
         let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let rig = shipped::load("atlas-10k").expect("the drive ships");
