@@ -18,7 +18,7 @@ fn notes(results: &Results) -> Vec<&'static str> {
     results.notes().iter().map(|note| note.name).collect()
 }
 
-const DIRECT: &str = "[a]\nfilename=sda\nioengine=libaio\ndirect=1\n";
+const DIRECT: &str = "[a]\nfilename=disk0\nioengine=libaio\ndirect=1\n";
 
 fn job(keys: &str) -> String {
     format!("{DIRECT}{keys}\n")
@@ -114,7 +114,7 @@ fn stream_below_a_tenth_of_the_media_rate_is_noted_with_the_cause() {
 
 #[test]
 fn command_that_linux_would_reset_is_noted() {
-    let deep = [("drive.queue.depth", "1024"), ("drive.queue.tagging", "tcq"), ("drive.order", "fcfs")];
+    let deep = [("drive.bus.interface", "sas"), ("drive.queue.depth", "1024"), ("drive.order", "fcfs")];
     let results = run(&rig("wd800jd", &deep), &job("rw=randread\nbs=4m\niodepth=1024\nnumber_ios=1024"));
     assert_eq!(notes(&results), ["link-reset"]);
     let text = &results.notes()[0].text;
@@ -127,7 +127,7 @@ fn command_that_linux_would_reset_is_noted() {
 
 #[test]
 fn buffered_job_without_a_page_cache_is_noted() {
-    let buffered = "[a]\nfilename=sda\nrw=read\nbs=64k\nnumber_ios=10\n";
+    let buffered = "[a]\nfilename=disk0\nrw=read\nbs=64k\nnumber_ios=10\n";
     let results = run(&rig("wd800jd", &[]), buffered);
     assert_eq!(notes(&results), ["buffered-without-page-cache"]);
     assert!(results.notes()[0].text.starts_with("host.page_cache is not set: buffered I/O ran without"));

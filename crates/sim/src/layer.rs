@@ -108,6 +108,10 @@ pub trait Below {
     fn outstanding(&self, child: u32) -> usize;
     /// Cylinders between the arm of a child's (first) disk and a block.
     fn cylinders_to(&self, child: u32, lbn: Lbn) -> u32;
+    /// Whether a child's (first) disk has died.
+    fn is_dead(&self, _child: u32, _now: Instant) -> bool {
+        false
+    }
 }
 
 /// Serves requests with the help of the layers below it.

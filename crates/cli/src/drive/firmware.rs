@@ -15,30 +15,22 @@ pub(crate) struct Firmware {
     /// A class. [default: all]
     #[arg(value_name = "NAME")]
     class: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Firmware {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let Some(name) = &self.class else { return list_classes(self.json, out) };
+        let Some(name) = &self.class else { return list_classes(out) };
         let class = firmware::load(name).map_err(Failure::input)?;
-        if self.json {
-            let text = serde_json::to_string_pretty(&class).expect("a class is JSON");
-            writeln!(out, "{text}")?;
-            return Ok(());
-        }
         show(&class, out)
     }
 }
 
-fn list_classes(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn list_classes(out: &mut dyn Write) -> Result<(), Failure> {
     let load = |(name, _): &(&str, &str)| firmware::load(name);
     let classes =
         firmware::all().iter().map(load).collect::<Result<Vec<_>, SpecError>>().map_err(Failure::input)?;
     let row = |class: &FirmwareClass| [class.name.clone(), class.title.clone(), class.measured_on.clone()];
-    list::write(&classes, json, ("Classes of firmware", ["name", "drives", "measured on"]), row, out)
+    list::write(&classes, false, ("Classes of firmware", ["name", "drives", "measured on"]), row, out)
 }
 
 fn show(class: &FirmwareClass, out: &mut dyn Write) -> Result<(), Failure> {

@@ -60,10 +60,9 @@ impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let load = |(name, _): &(&str, &str)| catalog::load(name).map(Entry::new);
         let entries = drives::all().iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        let firmware = |entry: &Entry| entry.firmware.clone().unwrap_or("own".to_string());
-        let row =
-            |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence), firmware(entry)];
-        list::write(&entries, self.json, ("Drives", ["name", "title", "evidence", "firmware"]), row, out)
+        // Three columns fit a terminal of 80.
+        let row = |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence)];
+        list::write(&entries, self.json, ("Drives", ["name", "title", "evidence"]), row, out)
     }
 }
 

@@ -230,8 +230,8 @@ fn common_mistakes_are_rejected_in_plain_words() {
     );
     let depth = said(&["sim", "wd800jd", &job, "--set", "drive.queue_depth=four"]);
     assert!(depth.contains("expected a whole number") && !depth.contains("u32"), "{depth}");
-    let far = said(&["sim", "wd800jd", &job, "--set", "drive.microcode=3"]);
-    assert!(far.contains("a rig has no key `drive.microcode`") && !far.contains("did you mean"), "{far}");
+    let far = said(&["sim", "wd800jd", &job, "--set", "drive.xyzzyx=3"]);
+    assert!(far.contains("a rig has no key `drive.xyzzyx`") && !far.contains("did you mean"), "{far}");
     let nope = said(&["drive", "show", "nope"]);
     assert!(nope.contains("no drive `nope`") && !nope.contains("did you mean"), "{nope}");
     let folder = said(&["sim", "wd800jd", &job, "--json", "/nonexistent/x"]);

@@ -17,6 +17,7 @@ const QUICK: &[&str] = &[
     "doctor",
     "drive check drive.toml",
     "drive import setup.parv",
+    "drive firmware",
     "drive keys",
     "drive list",
     "drive map atlas-10k -o new.map",

@@ -193,8 +193,8 @@ pub struct CacheSpec {
     pub destage_piece_sectors: u32,
     /// Work of the drive for each FLUSH in addition to the destaging itself.
     pub flush_ms: f64,
-    /// Work the drive does after a destage with a mean seek (settling, verification), in which the arm is busy. A shorter seek costs its
-    /// share of that: a destage that continues the last access costs nothing.
+    /// Work the drive does after a destage (settling, verification), in which the arm is busy. A seek over less than a 256th of the
+    /// cylinders costs its share of that: a destage that continues the last access costs nothing.
     pub destage_extra_ms: f64,
 }
 

@@ -61,9 +61,8 @@ pub(super) struct Destage {
     idle: Nanos,
     /// Most sectors that are written before the arm and their room are free again; 0 for whole runs.
     piece: u64,
-    /// Time that a destage with a mean seek takes beyond its access, and that seek.
+    /// Time that a destage far from the last access takes beyond its own.
     extra: Nanos,
-    mean_seek: Nanos,
     /// When the present idle time began.
     quiet_since: Instant,
     /// Whether the last media work was a destage: forced destages and commands alternate.
@@ -75,8 +74,7 @@ pub(super) struct Destage {
 }
 
 impl Destage {
-    /// The destaging of a drive file; `mean_seek` is the drive's.
-    pub(super) fn new(spec: &DriveSpec, mean_seek: Nanos) -> Result<Destage, order::OrderError> {
+    pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::OrderError> {
         let cache = &spec.cache;
         let policy = if cache.buffered { cache.write_cache } else { WriteCache::None };
         let room = match policy {
@@ -102,7 +100,6 @@ impl Destage {
             idle: Nanos::from_ms(cache.destage_idle_ms),
             piece: u64::from(cache.destage_piece_sectors),
             extra: Nanos::from_ms(cache.destage_extra_ms),
-            mean_seek,
             quiet_since: Instant::ZERO,
             last_was_destage: false,
             blocked: VecDeque::with_capacity(spec.queue.depth as usize),
@@ -265,14 +262,14 @@ impl Destage {
         true
     }
 
-    /// Time that the next destage, from `start` on, takes beyond its access.
+    /// Time that the next destage, from `start` on, takes beyond its access: in full from a 256th of the cylinders on, else its share.
     fn extra_before(&self, disk: &DiskArm, start: Lbn) -> Nanos {
         if self.extra == Nanos::ZERO || start == disk.last_lbn {
             return Nanos::ZERO;
         }
-        let seek = disk.drive.mechanics.reposition(disk.arm.place, disk.drive.target(start).0, true);
-        let share = u128::from(self.extra.0) * u128::from(seek.0) / u128::from(self.mean_seek.0.max(1));
-        Nanos(share as u64).min(self.extra)
+        let distance = disk.arm.place.cylinder.abs_diff(disk.drive.target(start).0.cylinder);
+        let near = u64::from(disk.cylinders / 256).max(1);
+        Nanos(self.extra.0 * u64::from(distance).min(near) / near)
     }
 
     /// Whether a dirty run begins at a block at which the last access ended, where the drive chooses among its runs.

@@ -1,7 +1,7 @@
 //! The fixed parts of a drive.
 
 use headstack_model::spec::{GeometrySpec, MechanicsSpec};
-use headstack_model::{DriveSpec, Extent, Geometry, Mechanics, Nanos, SpecError, TrackPlace};
+use headstack_model::{DriveSpec, Extent, Geometry, Mechanics, SpecError, TrackPlace};
 use std::sync::Arc;
 
 /// The fixed parts of a drive, shared by all devices of its kind.
@@ -11,14 +11,6 @@ pub struct Drive {
     pub geometry: Geometry,
     /// The times of the arm.
     pub mechanics: Mechanics,
-}
-
-impl Drive {
-    /// The time of a seek over a third of the cylinders, the mean distance of random seeks, before a write.
-    pub(super) fn mean_write_seek(&self, cylinders: u32) -> Nanos {
-        let place = |cylinder| TrackPlace { cylinder, head: 0 };
-        self.mechanics.reposition(place(0), place(cylinders / 3), true)
-    }
 }
 
 /// The keys of a drive file from which its fixed parts follow: drives with equal ones can share them, whatever their queues and

@@ -132,7 +132,6 @@ impl Device {
         let cache = Cache::new(spec, chance.random.random());
         let waiting = Waiting::new(spec, order::built_in(order_name)?.into(), depth)?;
         let bus = BusRules::new(spec);
-        let mean_seek = drive.mean_write_seek(spec.geometry.cylinders);
         Ok(Device {
             config: Config::new(spec),
             media_cache: MediaCache::of(spec, &drive)?,
@@ -144,7 +143,7 @@ impl Device {
             port: Port::new(bus, depth),
             last: LastCommand::NONE,
             stream: StreamHold::new(spec),
-            destage: Destage::new(spec, mean_seek)?,
+            destage: Destage::new(spec)?,
             passing: None,
             zones: HostZones::from_spec(spec),
             health: Health::default(),

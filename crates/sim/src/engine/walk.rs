@@ -31,6 +31,13 @@ impl Below for Children<'_> {
             node.checked_sub(self.devices.len()).map_or(node, |number| self.branches[number].device as usize);
         self.devices[device].cylinders_to(lbn)
     }
+
+    fn is_dead(&self, child: u32, now: Instant) -> bool {
+        let node = self.children[child as usize].node as usize;
+        let device =
+            node.checked_sub(self.devices.len()).map_or(node, |number| self.branches[number].device as usize);
+        self.devices[device].device().has_died(now)
+    }
 }
 
 impl Engine {

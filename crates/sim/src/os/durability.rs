@@ -177,9 +177,11 @@ fn with_flush(write: &Completion, flush: &Completion) -> Completion {
 }
 
 impl Layer for DurabilityLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
         let Submission { id, request, source, .. } = submission;
-        if request.op == Op::Flush && self.durability == Durability::WriteThrough {
+        // A dead disk answers itself: writes that it refused are on no media.
+        let ends_at_once = self.durability == Durability::WriteThrough && !below.is_dead(0, now);
+        if request.op == Op::Flush && ends_at_once {
             let completion = Completion::at_once(request, now);
             return self.at_once.push_back(Completed { id, completion, cached: false });
         }
