@@ -23,7 +23,6 @@ pub(super) fn print(
         return Ok(());
     }
     writeln!(out, "{}, {}, {}", comparison.load, requests(comparison), seeds(comparison))?;
-    remarks::setups(comparison).iter().try_for_each(|line| writeln!(out, "Setup: {line}"))?;
     writeln!(out)?;
     let left_out = print_table(ranked(comparison), width, out)?;
     let jobs = jobs(comparison);
@@ -39,6 +38,7 @@ pub(super) fn print(
     if !left_out.is_empty() {
         writeln!(out, "Left out for a narrow terminal: {} (--json has all).", left_out.join(", "))?;
     }
+    remarks::setups(comparison).iter().try_for_each(|line| writeln!(out, "Setup: {line}"))?;
     remarks::notes(comparison).iter().try_for_each(|line| writeln!(out, "Note: {line}"))?;
     if let Some(text) = goal_line(comparison) {
         writeln!(out, "{text}")?;

@@ -295,7 +295,8 @@ impl Device {
         self.destage.last_was_destage = false;
         self.disk.occupy(Work::Reading { segment, start: request.lbn, end: request.end() }, span.end);
         if !continues {
-            self.stream.begin(span.end);
+            // What the command itself reads is a part of the time.
+            self.stream.begin(span.end.saturating_sub(span.media));
         }
     }
 

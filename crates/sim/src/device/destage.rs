@@ -298,7 +298,9 @@ impl Destage {
         let id = self.queue.slots()[index].id.0;
         let whole = self.runs[id as usize];
         let begins = arm.at.max(whole.not_before);
-        let cut = whole.start + self.piece;
+        // A part of a physical sector would be read before it is written.
+        let physical = disk.physical_sectors;
+        let cut = Lbn((whole.start.0 + self.piece) / physical * physical).max(whole.start + 1);
         if self.piece == 0 || cut >= whole.end {
             self.queue.remove(index);
             if let Some(record) = &mut disk.record {
@@ -309,7 +311,7 @@ impl Destage {
         let place = disk.drive.target(cut);
         self.runs.cut_front(id, cut, |rest| {
             (rest.place, rest.angle) = place;
-            rest.arriving.begins = whole.arriving.time_of(self.piece);
+            rest.arriving.begins = whole.arriving.time_of(cut - whole.start);
         });
         if let Some(record) = &mut disk.record {
             record.begin_several(begins);

@@ -114,7 +114,7 @@ pub(super) struct DiskArm {
     pub(super) arm_log: Option<Box<ArmLog>>,
     pub(super) activity: Activity,
     write_seek_min: Nanos,
-    physical_sectors: u64,
+    pub(super) physical_sectors: u64,
 }
 
 impl DiskArm {

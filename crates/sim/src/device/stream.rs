@@ -38,10 +38,10 @@ impl StreamHold {
         self.hold.is_some()
     }
 
-    /// Records that the arm begins to work elsewhere; its first access ends then.
+    /// Records since when the arm works for another run.
     #[inline]
-    pub(super) fn begin(&mut self, ends: Instant) {
-        self.since = ends;
+    pub(super) fn begin(&mut self, since: Instant) {
+        self.since = since;
     }
 
     /// When the run's time is over.
