@@ -1,4 +1,4 @@
-//! Lists the files of `drives/` and `firmware/` for `src/drives.rs` and `src/firmware.rs`, so that a file added there cannot be forgotten.
+//! Lists the files of `drives/` and `firmware/` for `src/drives.rs` and `src/spec/firmware.rs`, so that a file added there cannot be forgotten.
 
 #![allow(clippy::disallowed_methods, reason = "a build script reads files")]
 

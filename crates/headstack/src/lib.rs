@@ -5,7 +5,6 @@ mod cgroups;
 mod error;
 mod files;
 mod load;
-mod notes;
 mod numbers;
 mod paired_looks;
 mod recorder;
@@ -23,10 +22,10 @@ pub use load::{
     AccessPattern, ArrivalProcess, JobInfo, JobSection, PatternSpec, TraceOptions, Workload, WorkloadInfo,
     WorkloadKind,
 };
-pub use notes::Note;
 pub use numbers::{confidence_interval, grouped, ratio, significant};
 pub use paired_looks::PairedLooks;
 pub use requests::{KeptRequests, SparseColumn};
+pub use results::Note;
 pub use results::{
     DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, PhaseResult, Results, RigInfo, VolumeResult,
 };

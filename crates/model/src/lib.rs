@@ -3,7 +3,6 @@
 
 pub mod cache;
 pub mod drives;
-pub mod firmware;
 pub mod geometry;
 mod mechanics;
 mod request;
@@ -16,6 +15,7 @@ pub mod zones;
 pub use geometry::{Extent, Geometry, Place, Track, WholeTracks};
 pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
 pub use request::{BlockError, Op, Request};
+pub use spec::firmware;
 pub use spec::{DriveSpec, SpecError};
 pub use spindle::Spindle;
 pub use units::{Angle, Instant, Lbn, Nanos};

@@ -3,6 +3,7 @@
 mod fio;
 mod json;
 mod kinds;
+mod notes;
 mod phases;
 
 pub use kinds::{JobResult, KindResult};
@@ -10,7 +11,6 @@ pub use phases::PhaseResult;
 pub(crate) use phases::PhaseWatch;
 
 use crate::load::WorkloadInfo;
-use crate::notes::{Note, notes};
 use crate::numbers::ratio;
 use crate::requests::KeptRequests;
 use crate::setup::{RunSetup, WriteCacheState};
@@ -18,6 +18,8 @@ use crate::stream_watch::StreamResult;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::{Collector, Confidence, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse, ProcessorUse, RearrangeActivity};
+pub use notes::Note;
+use notes::notes;
 use serde_json::Value;
 
 /// A volume of the rig.

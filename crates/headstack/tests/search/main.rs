@@ -89,7 +89,7 @@ fn no_relation_is_broken_in_an_hour() {
 
 /// The case in the file `HEADSTACK_SEARCH_CASE`, as a failure prints it: a line `# RELATION SEED DRIVE --set KEY=VALUE`, then the job.
 #[test]
-#[ignore = "judges a case from a file: HEADSTACK_SEARCH_CASE"]
+#[ignore = "judges the case in the file HEADSTACK_SEARCH_CASE: make search"]
 fn relation_holds_of_the_case_in_a_file() {
     let path = text("HEADSTACK_SEARCH_CASE");
     assert!(!path.is_empty(), "HEADSTACK_SEARCH_CASE: no file");

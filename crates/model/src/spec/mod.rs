@@ -7,6 +7,7 @@ mod check;
 mod electronics;
 mod error;
 mod extents;
+pub mod firmware;
 mod geometry;
 mod limits;
 mod mechanics;
@@ -34,7 +35,6 @@ pub use slow::{SlowPattern, SlowPatternSpec, SlowPeriodSpec, StallSpec};
 pub use zones::ZoneSpec;
 
 use crate::Geometry;
-use crate::firmware;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -254,7 +254,7 @@ impl Device {
     }
 
     /// Reads the blocks of a command from the media, into a segment that has its first ones or into a new one. Where it `continues` the
-    /// access that ends now, its sectors pass while its overhead is still going on.
+    /// access that ends now, its sectors pass while its overhead is not over.
     pub(super) fn read_from_media(&mut self, slot: u32, mut into: Option<usize>, continues: bool) {
         let free = self.disk.access_from(self.now);
         let job = &mut self.commands.jobs[slot as usize];

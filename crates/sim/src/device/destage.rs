@@ -246,7 +246,7 @@ impl Destage {
         }
         let arm = disk.arm_from(now);
         let index = self.next(disk, arm);
-        let run = self.take(disk, index, arm);
+        let run = self.take_piece(disk, index, arm);
         self.current = Some(run);
         self.last_was_destage = true;
         let begins = arm.at.max(run.not_before);
@@ -294,7 +294,7 @@ impl Destage {
     }
 
     /// Removes a run, or its first piece where it is longer than one, to be written from `arm` on.
-    fn take(&mut self, disk: &mut DiskArm, index: usize, arm: Arm) -> Run {
+    fn take_piece(&mut self, disk: &mut DiskArm, index: usize, arm: Arm) -> Run {
         let id = self.queue.slots()[index].id.0;
         let whole = self.runs[id as usize];
         let begins = arm.at.max(whole.not_before);

@@ -65,7 +65,7 @@ impl Device {
             && self.commands.waiting.allows_hold(self.now)
     }
 
-    /// Whether the run of these blocks may go on. Its time is no limit while nothing else wants the arm.
+    /// Whether the run of these blocks may continue. Its time is no limit while nothing else wants the arm.
     fn may_continue(&mut self, run: &Range<Lbn>) -> bool {
         if !self.commands.waiting.allows_hold(self.now) {
             return false;
@@ -115,7 +115,7 @@ impl Device {
         reads.find(|slot| is_wanted(slot)).map(|slot| (slot.id, slot.request.end()))
     }
 
-    /// Lets the read-ahead of a run go on while other commands wait, and serves those of them that it has read; false if the arm must
+    /// Lets the read-ahead of a run continue while other commands wait, and serves those of them that it has read; false if the arm must
     /// leave.
     pub(super) fn hold_read_ahead(&mut self) -> bool {
         if !self.disk.work.is_read_ahead() || !self.ahead.is_sequential() || !self.may_hold() {
