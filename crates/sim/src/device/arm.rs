@@ -1,20 +1,18 @@
 //! The arm's work: the choice of the next command, reads with their read-ahead, writes, and the destages between them.
 
-use super::cost::ReadBuffer;
-use super::destage::Destage;
 use super::disk::Work;
 use super::job::Job;
-use super::media::{Arm, Delivered};
+use super::media::Arm;
 use super::port::Wanted;
 use super::record::List;
 use super::shingled;
 use super::slow::PlannedAccess;
 use super::split::Part;
 use super::unbuffered::PassingAccess;
-use super::{CacheUse, Device, Outcome};
-use headstack_model::cache::{Cache, Hit, SegmentState};
+use super::{CacheUse, Device};
+use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::spec::WriteCache;
-use headstack_model::{Instant, Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op};
 use std::ops::Range;
 
 /// What a command that waited for the arm finds in the cache when the arm is free.
@@ -24,21 +22,6 @@ enum Found {
     /// Its first blocks, in this segment.
     Start(usize),
     Nothing,
-}
-
-/// The buffers from which a read can be answered.
-pub(super) struct ReadBuffers<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) destage: &'a Destage,
-}
-
-impl ReadBuffer for ReadBuffers<'_> {
-    fn holds(&self, request: &Request) -> bool {
-        request.op == Op::Read
-            && !request.fua
-            && (matches!(self.cache.find(request.lbn, request.end()), Hit::Whole(_))
-                || self.destage.holds(request.lbn, request.end()))
-    }
 }
 
 impl Device {
@@ -202,7 +185,7 @@ impl Device {
 
     /// Returns when a command's access starts: the arm is free and its overhead over. Accounts for the time until then.
     #[inline(always)]
-    fn access_begins(&mut self, slot: u32) -> Instant {
+    pub(super) fn access_begins(&mut self, slot: u32) -> Instant {
         let free = self.disk.access_from(self.now);
         self.job(slot).begin_access(free)
     }
@@ -298,29 +281,6 @@ impl Device {
             // What the command itself reads is a part of the time.
             self.stream.begin(span.end.saturating_sub(span.media));
         }
-    }
-
-    /// Starts a read of a block that cannot be read; false if all its blocks can be.
-    #[cold]
-    fn start_unreadable(&mut self, slot: u32) -> bool {
-        let Job { command, media_from: start, .. } = self.commands.jobs[slot as usize];
-        let end = command.request.end();
-        let Some((bad, turns)) = self.disk.bad_blocks.unreadable(start..end) else { return false };
-        let begins = self.access_begins(slot);
-        let arm = Arm { place: self.disk.arm.place, at: begins };
-        let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, bad + 1 - start, false);
-        let mut span = self.disk.drive.read(arm, pass, bad + 1, &mut Delivered::nowhere());
-        span.delay_media(self.disk.turns(turns) + self.disk.slow_time(start, bad));
-        let travel = self.disk.travel_to(pass.place());
-        let job = &mut self.commands.jobs[slot as usize];
-        self.disk.account(job, &span, travel);
-        job.outcome = Outcome::MediumError;
-        self.port.want(span.end, slot, Wanted::Finish);
-        self.disk.move_to_end(&span, bad + 1);
-        self.destage.last_was_destage = false;
-        let start = command.request.lbn;
-        self.disk.occupy(Work::Reading { segment: None, start, end: bad + 1 }, span.end);
-        true
     }
 
     /// Looks up again in the cache a command that waited; a whole hit is sent without the arm.

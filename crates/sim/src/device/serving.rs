@@ -326,32 +326,10 @@ impl Device {
         self.end_read(link, slot, sectors, begins, sent);
     }
 
-    /// When the electronics are free for other commands, if that is before the data of the command received now cross from `begins` on.
-    fn overlapping_from(&self, begins: Instant) -> Option<Instant> {
-        let free = self.now + self.config.pipelined?;
-        (free < begins && !self.port.is_one_commands() && !self.port.bus.holds()).then_some(free)
-    }
-
-    /// Sends a read that the buffer holds from `begins` on, after other commands that are received meanwhile.
-    fn send_hit_later(&mut self, slot: u32, free: Instant, begins: Instant) {
-        let ready = begins.saturating_sub(self.port.bus.data_preparation);
-        let job = self.job(slot);
-        job.cache = CacheUse::Whole;
-        job.account(Part::Overhead, ready);
-        let sectors = u64::from(job.command.request.sectors);
-        self.port.take(free, None);
-        self.port.want(ready, slot, Wanted::ToHost { sectors, bound: Instant::ZERO, crossing: false });
-    }
-
     /// Whether a read of blocks may wait for the read-ahead into a segment.
     fn may_join(&self, segment: usize, blocks: Range<Lbn>) -> bool {
         let others_wait = self.others_press();
         self.ahead.fills(&self.disk, segment) && self.ahead.may_join(&self.disk, blocks, others_wait)
-    }
-
-    /// Whether a command waits for which the read-ahead in progress must stop.
-    fn others_press(&self) -> bool {
-        !self.commands.waiting.is_empty() && !(self.ahead.is_sequential() && self.may_hold())
     }
 
     /// Makes a read wait for the read-ahead that reads its blocks; they cross the bus from `begins` on.
@@ -397,13 +375,7 @@ impl Device {
         if self.caches_write(slot, continues) {
             // Room is assigned in order of arrival.
             if self.destage.blocked.is_empty() && self.reserve_write(slot) {
-                match self.overlapping_from(begins) {
-                    Some(free) => {
-                        self.port.take(free, None);
-                        self.port.want(start + overhead, slot, Wanted::FromHost);
-                    }
-                    None => self.store_write(link, slot, begins),
-                }
+                self.accept_write(link, slot, begins);
             } else {
                 self.destage.blocked.push_back(slot);
                 self.port.take_for_command(disconnected);
@@ -482,7 +454,7 @@ impl Device {
     }
 
     /// Moves a write's data, from `begins` on, into the room reserved for it, and completes the write.
-    fn store_write(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
+    pub(super) fn store_write(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
         self.job(slot).arriving.least = 1;
         let sent = self.receive_data(link, slot, begins);
         let job = self.job(slot);
@@ -496,18 +468,6 @@ impl Device {
         }
         let job = &self.commands.jobs[slot as usize];
         self.destage.enqueue(&mut self.disk, &self.cache, self.now, job);
-        self.run_arm();
-    }
-
-    #[inline(never)]
-    fn receive_flush(&mut self, slot: u32, start: Instant) {
-        let ready = start + self.config.overheads(self.last.was_write, false).write;
-        let job = self.job(slot);
-        job.account(Part::Overhead, ready);
-        job.overhead_done = ready;
-        self.port.take(ready, None);
-        self.destage.flushes.push_back(slot);
-        self.finish_flushes(ready);
         self.run_arm();
     }
 

@@ -8,9 +8,14 @@
 //! (`studies/everyday`). The rule and its time are assumptions: no maker has published them.
 
 use super::Device;
-use super::cost::{Avoiding, Cost};
+use super::cost::{Avoiding, Cost, ReadBuffers};
 use super::disk::Work;
-use super::media::Arm;
+use super::job::Job;
+use super::media::{Arm, Delivered};
+use super::port::Wanted;
+use super::split::Part;
+use super::{CacheUse, Outcome};
+use crate::link::HostLink;
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op};
 use headstack_policy::{Slot, SlotId};
 use std::ops::Range;
@@ -173,7 +178,7 @@ impl Device {
         let over = self.stream.over.take();
         let cost = Cost {
             disk: &self.disk,
-            buffer: super::arm::ReadBuffers { cache: &self.cache, destage: &self.destage },
+            buffer: ReadBuffers { cache: &self.cache, destage: &self.destage },
             targets: &self.commands.jobs[..],
             arm,
         };
@@ -199,7 +204,7 @@ impl Device {
             let arm = self.arm_after_committed();
             let cost = Cost {
                 disk: &self.disk,
-                buffer: super::arm::ReadBuffers { cache: &self.cache, destage: &self.destage },
+                buffer: ReadBuffers { cache: &self.cache, destage: &self.destage },
                 targets: &self.commands.jobs[..],
                 arm,
             };
@@ -219,5 +224,70 @@ impl Device {
             let sectors = u64::from(job.command.request.sectors);
             Arm { place: job.place, at: arm.at + wait + drive.media_time(&job.extent, sectors) }
         })
+    }
+
+    /// Whether a command waits for which the read-ahead in progress must stop.
+    pub(super) fn others_press(&self) -> bool {
+        !(self.commands.waiting.is_empty() || self.ahead.is_sequential() && self.may_hold())
+    }
+
+    /// Starts a read of a block that cannot be read; false if all its blocks can be.
+    #[cold]
+    pub(super) fn start_unreadable(&mut self, slot: u32) -> bool {
+        let Job { command, media_from: start, .. } = self.commands.jobs[slot as usize];
+        let end = command.request.end();
+        let Some((bad, turns)) = self.disk.bad_blocks.unreadable(start..end) else { return false };
+        let begins = self.access_begins(slot);
+        let arm = Arm { place: self.disk.arm.place, at: begins };
+        let pass = self.disk.drive.plan(&self.disk.last_extent, arm, start, bad + 1 - start, false);
+        let mut span = self.disk.drive.read(arm, pass, bad + 1, &mut Delivered::nowhere());
+        span.delay_media(self.disk.turns(turns) + self.disk.slow_time(start, bad));
+        let travel = self.disk.travel_to(pass.place());
+        let job = &mut self.commands.jobs[slot as usize];
+        self.disk.account(job, &span, travel);
+        job.outcome = Outcome::MediumError;
+        self.port.want(span.end, slot, Wanted::Finish);
+        self.disk.move_to_end(&span, bad + 1);
+        self.destage.last_was_destage = false;
+        let start = command.request.lbn;
+        self.disk.occupy(Work::Reading { segment: None, start, end: bad + 1 }, span.end);
+        true
+    }
+
+    /// When the electronics are free for other commands, if that is before the data of the command received now cross from `begins` on.
+    pub(super) fn overlapping_from(&self, begins: Instant) -> Option<Instant> {
+        let free = self.now + self.config.pipelined?;
+        (free < begins && !self.port.is_one_commands() && !self.port.bus.holds()).then_some(free)
+    }
+
+    /// Sends a read that the buffer holds from `begins` on, after other commands that are received meanwhile.
+    pub(super) fn send_hit_later(&mut self, slot: u32, free: Instant, begins: Instant) {
+        let ready = begins.saturating_sub(self.port.bus.data_preparation);
+        let job = self.job(slot);
+        job.cache = CacheUse::Whole;
+        job.account(Part::Overhead, ready);
+        let sectors = u64::from(job.command.request.sectors);
+        self.port.take(free, None);
+        self.port.want(ready, slot, Wanted::ToHost { sectors, bound: Instant::ZERO, crossing: false });
+    }
+
+    #[inline(never)]
+    pub(super) fn receive_flush(&mut self, slot: u32, start: Instant) {
+        let ready = start + self.config.overheads(self.last.was_write, false).write;
+        let job = self.job(slot);
+        job.account(Part::Overhead, ready);
+        job.overhead_done = ready;
+        self.port.take(ready, None);
+        self.destage.flushes.push_back(slot);
+        self.finish_flushes(ready);
+        self.run_arm();
+    }
+
+    /// Receives the data of a write for which there is room, from `begins` on; other commands are received until then.
+    pub(super) fn accept_write(&mut self, link: &mut HostLink<'_>, slot: u32, begins: Instant) {
+        let Some(free) = self.overlapping_from(begins) else { return self.store_write(link, slot, begins) };
+        let ready = begins.saturating_sub(self.port.bus.data_preparation);
+        self.port.take(free, None);
+        self.port.want(ready, slot, Wanted::FromHost);
     }
 }

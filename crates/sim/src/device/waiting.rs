@@ -269,10 +269,10 @@ impl Waiting {
             && self.urgent.as_ref().is_none_or(Queue::is_empty)
             && self.limited.as_ref().is_none_or(|limited| limited.is_empty())
             && !is_late(&self.window, now, self.age_limit)
-            && !self
+            && self
                 .committed
                 .front()
-                .is_some_and(|slot| self.age_limit.is_some_and(|limit| now.since(slot.arrived) >= limit))
+                .is_none_or(|slot| self.age_limit.is_none_or(|limit| now.since(slot.arrived) < limit))
     }
 
     /// Whether a waiting command is none of `run`.
