@@ -196,7 +196,7 @@ fn write_cache_never_slows_writes_in_a_small_region() {
         let region = Region { first: Lbn(0), sectors };
         let shape = Shape { region, pattern: Pattern::Random, sectors: 128, alignment: 8, read_share: 0.0 };
         let depth = rig.spec.queue.depth.min(32);
-        let with = closed_rate(rig.device(), shape.clone(), depth, 4000);
+        let with = closed_rate(rig.device(), shape, depth, 4000);
         let without = rig.with(|spec| spec.cache.write_cache = WriteCache::None);
         let without = closed_rate(without.device(), shape, depth, 4000);
         assert!(with > 0.9 * without, "{}: {with} and {without} without", rig.name());
