@@ -1,10 +1,8 @@
 //! The cost of each waiting access from the arm's position, for order policies.
 
-use super::destage::Destage;
 use super::disk::DiskArm;
 use super::job::Job;
 use super::media::Arm;
-use headstack_model::cache::{Cache, Hit};
 use headstack_model::{Angle, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::{AccessCost, Slot};
 use std::ops::{Index, Range};
@@ -78,21 +76,6 @@ impl AccessCost for Avoiding<'_> {
 
     fn is_cached(&self, slot: &Slot) -> bool {
         self.cost.is_cached(slot)
-    }
-}
-
-/// The buffers from which a read can be answered.
-pub(super) struct ReadBuffers<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) destage: &'a Destage,
-}
-
-impl ReadBuffer for ReadBuffers<'_> {
-    fn holds(&self, request: &Request) -> bool {
-        request.op == Op::Read
-            && !request.fua
-            && (matches!(self.cache.find(request.lbn, request.end()), Hit::Whole(_))
-                || self.destage.holds(request.lbn, request.end()))
     }
 }
 

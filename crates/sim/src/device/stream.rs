@@ -8,7 +8,8 @@
 //! (`studies/everyday`). The rule and its time are assumptions: no maker has published them.
 
 use super::Device;
-use super::cost::{Avoiding, Cost, ReadBuffers};
+use super::cost::{Avoiding, Cost, ReadBuffer};
+use super::destage::Destage;
 use super::disk::Work;
 use super::job::Job;
 use super::media::{Arm, Delivered};
@@ -16,7 +17,8 @@ use super::port::Wanted;
 use super::split::Part;
 use super::{CacheUse, Outcome};
 use crate::link::HostLink;
-use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op};
+use headstack_model::cache::{Cache, Hit};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::{Slot, SlotId};
 use std::ops::Range;
 
@@ -52,6 +54,21 @@ impl StreamHold {
     /// When the run's time is over.
     fn ends(&self) -> Instant {
         self.hold.map_or(Instant::ZERO, |hold| self.since + hold)
+    }
+}
+
+/// The buffers from which a read can be answered.
+pub(super) struct ReadBuffers<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) destage: &'a Destage,
+}
+
+impl ReadBuffer for ReadBuffers<'_> {
+    fn holds(&self, request: &Request) -> bool {
+        request.op == Op::Read
+            && !request.fua
+            && (matches!(self.cache.find(request.lbn, request.end()), Hit::Whole(_))
+                || self.destage.holds(request.lbn, request.end()))
     }
 }
 
