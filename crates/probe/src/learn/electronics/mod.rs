@@ -15,7 +15,7 @@ pub use writes::FlushCost;
 
 use crate::Disk;
 use bench::{Bench, Hits, Kind};
-use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
+use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, WriteCache, ZeroLatency};
 use headstack_model::{DriveSpec, Nanos};
 use headstack_tracks::TrackMap;
 
@@ -31,6 +31,9 @@ pub enum FindingConfidence {
     /// The answers do not show it: the value is the default.
     Default,
 }
+
+/// Time for which a sequential run keeps the arm. *Source:* assumption, as in the shipped classes of firmware.
+const STREAM_HOLD_MS: f64 = 8.0;
 
 /// The confidence of each key that was tested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,6 +93,10 @@ impl LearnedElectronics {
         spec.bus = self.bus.clone();
         spec.cache = self.cache.clone();
         spec.queue = self.queue.clone();
+        // Drives that cache all writes prefer sequential runs; the time is that of the shipped classes.
+        if spec.cache.write_cache == WriteCache::Full {
+            spec.queue.stream_hold_ms = Some(STREAM_HOLD_MS);
+        }
         spec.mechanics.zero_latency_read = self.zero_latency_read;
         spec.mechanics.zero_latency_write = self.zero_latency_write;
     }
