@@ -105,7 +105,7 @@ fn serve_clients(device: &mut Device, clients: &mut [Client<'_>], time: Nanos) -
 }
 
 #[test]
-fn four_streams_together_keep_a_third_of_the_rate_of_one() {
+fn four_streams_together_keep_a_quarter_of_the_rate_of_one() {
     for rig in streaming().iter().filter(|rig| rig.spec.queue.depth > 1) {
         let alone = stream(rig, 128, 1, 1.0);
         let mut clients: Vec<Client<'_>> =
