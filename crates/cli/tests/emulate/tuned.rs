@@ -91,7 +91,7 @@ fn verification_measures_before_and_after_and_restores_the_settings() {
     assert_eq!(disk.value("read_ahead_kb"), "96", "the disk's value is restored");
 
     // The settings are also restored if a signal ends the command and its fio.
-    let more = ["--knob", "read_ahead_kb", "--requests", "400", "--verify-seconds", "600"];
+    let more = ["--knob", "read_ahead_kb", "--requests", "400", "--verify-seconds", "600", "--set", own];
     let mut stopped = disk.tune(text(&job), &more).stdout(Stdio::null()).spawn().expect("it starts");
     wait_for("the setting before", || (disk.value("read_ahead_kb") == "128").then_some(()));
     let interrupt = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status();

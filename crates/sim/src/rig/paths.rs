@@ -195,7 +195,7 @@ mod tests {
             hint("drive.queue_dpeth"),
             "a rig has no key `drive.queue_dpeth`; did you mean `drive.queue_depth`?"
         );
-        assert_eq!(hint("drive.microcode"), "a rig has no key `drive.microcode`");
+        assert_eq!(hint("gyroscope.xyz"), "a rig has no key `gyroscope.xyz`");
         assert_eq!(hint("drvie.order"), "a rig has no key `drvie.order`; did you mean `drive.order`?");
         assert_eq!(
             hint("drive.mechanics.head_switch"),
