@@ -408,7 +408,8 @@ impl Device {
                 let run = request.lbn..request.end();
                 let retries = self.disk.retry_time(job.found_idle, run.start);
                 let room = self.config.buffer.room;
-                let (mut span, travel) = self.disk.write_span(begins, run.clone(), job.arriving, room);
+                let (mut span, travel) =
+                    self.disk.write_span(begins, run.clone(), run.clone(), job.arriving, room);
                 let access = PlannedAccess { begins, ends: span.end, blocks: run };
                 let lost = retries + self.disk.slowness_time(access);
                 self.disk.put_off(&mut span, lost);

@@ -18,6 +18,7 @@ use headstack_model::{Angle, DriveSpec, Instant, Lbn, Nanos, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A run of dirty blocks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +28,8 @@ struct Run {
     arriving: Arriving,
     not_before: Instant,
     segment: Option<usize>,
+    /// Whether later writes have continued it: more will come.
+    has_grown: bool,
     /// Where its first block lies, for the order of destaging; not set where it is that of arrival.
     place: TrackPlace,
     angle: Angle,
@@ -183,6 +186,7 @@ impl Destage {
             arriving: job.arriving,
             not_before: job.overhead_done,
             segment: job.segment,
+            has_grown: false,
             place,
             angle,
         };
@@ -204,6 +208,7 @@ impl Destage {
         };
         self.runs.extend(id, |run| {
             run.end = request.end();
+            run.has_grown = true;
             // The model assumes that they arrive without a gap, the last of them no earlier than it does.
             let all = run.arriving.time_of(run.end - run.start);
             run.arriving.begins += job.arriving.time_of(u64::from(request.sectors)).since(all);
@@ -252,7 +257,8 @@ impl Destage {
         let begins = arm.at.max(run.not_before);
         let blocks = run.start..run.end;
         let extra = self.extra_before(disk, run.start);
-        let (mut span, travel) = disk.write_span(begins, blocks.clone(), run.arriving, Room::ENDLESS);
+        let known = self.known_around(disk, &run);
+        let (mut span, travel) = disk.write_span(begins, blocks.clone(), known, run.arriving, Room::ENDLESS);
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         disk.put_off(&mut span, lost);
         disk.account_destage(&span, travel, run.start..run.end);
@@ -298,16 +304,13 @@ impl Destage {
         let id = self.queue.slots()[index].id.0;
         let whole = self.runs[id as usize];
         let begins = arm.at.max(whole.not_before);
-        // A part of a physical sector would be read before it is written.
-        let physical = disk.physical_sectors;
-        let cut = Lbn((whole.start.0 + self.piece) / physical * physical).max(whole.start + 1);
-        if self.piece == 0 || cut >= whole.end {
+        let Some(cut) = self.cut_of(&whole, arm.at, disk.physical_sectors) else {
             self.queue.remove(index);
             if let Some(record) = &mut disk.record {
                 record.begin(List::Run(id), begins);
             }
             return self.runs.remove(id);
-        }
+        };
         let place = disk.drive.target(cut);
         self.runs.cut_front(id, cut, |rest| {
             (rest.place, rest.angle) = place;
@@ -318,6 +321,33 @@ impl Destage {
             record.bear(List::Run(id), whole.start..cut);
         }
         Run { end: cut, ..whole }
+    }
+
+    /// A run with the rest of the physical sectors at its ends, where the drive has it: in front from the access before, behind as dirty.
+    fn known_around(&self, disk: &DiskArm, run: &Run) -> Range<Lbn> {
+        let physical = disk.physical_sectors;
+        let (mut start, mut end) = (run.start.0, run.end.0);
+        if run.start == disk.last_lbn {
+            start = start / physical * physical;
+        }
+        if !end.is_multiple_of(physical) && self.continuing(run.end).is_some() {
+            end = end.next_multiple_of(physical);
+        }
+        Lbn(start)..Lbn(end)
+    }
+
+    /// Up to where a run is written first; none if it is written whole.
+    fn cut_of(&self, run: &Run, now: Instant, physical: u64) -> Option<Lbn> {
+        // A part of a physical sector would be read before it is written.
+        let whole_before = |end: Lbn| Lbn(end.0 / physical * physical);
+        let piece = whole_before(run.start + self.piece).max(run.start + 1);
+        if self.piece > 0 && piece < run.end {
+            return Some(piece);
+        }
+        // The rest of the last physical sector probably comes with the next write of a run that has grown.
+        let rest = whole_before(run.end);
+        let waits = run.has_grown && self.flushes.is_empty() && now < self.quiet_since + self.idle;
+        (waits && run.start < rest && rest < run.end).then_some(rest)
     }
 
     pub(super) fn finish(&mut self, cache: &mut Cache) {

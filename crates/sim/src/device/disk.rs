@@ -282,11 +282,12 @@ impl DiskArm {
     }
 
     /// Plans a media write, from `begins` on: with the shortest seek of a write, unless it continues the last access without a
-    /// stop, and in whole physical sectors. Also returns the seek.
+    /// stop, and in whole physical sectors: of `known`, the drive has the blocks around the run. Also returns the seek.
     pub(super) fn write_span(
         &mut self,
         begins: Instant,
         run: Range<Lbn>,
+        known: Range<Lbn>,
         arriving: Arriving,
         room: Room,
     ) -> (Span, Travel) {
@@ -301,7 +302,7 @@ impl DiskArm {
             }
         };
         span.seek += arm.at - begins;
-        self.put_off(&mut span, self.write_delay(start, end));
+        self.put_off(&mut span, self.write_delay(known.start, known.end));
         if !self.bad_blocks.is_sound(start, end) {
             self.bad_blocks.cure(&(start..end));
         }

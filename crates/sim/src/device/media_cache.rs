@@ -207,7 +207,8 @@ impl MediaCache {
         let all_here = Arriving::default();
         // Its data were on the media before: no new record.
         let record = disk.record.take();
-        let (span, travel) = disk.write_span(arm.at, run.start..run.end, all_here, Room::ENDLESS);
+        let (span, travel) =
+            disk.write_span(arm.at, run.start..run.end, run.start..run.end, all_here, Room::ENDLESS);
         disk.record = record;
         disk.account_destage(&span, travel, run.start..run.end);
         disk.occupy(Work::Emptying, span.end);

@@ -22,6 +22,10 @@ use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::{Slot, SlotId};
 use std::ops::Range;
 
+/// Times `stream_hold_ms` for which waiting commands continue a run: what they ask for is wanted, read-ahead may not be.
+/// *Source:* assumption.
+const WAITING_HOLDS: u64 = 4;
+
 /// The run for which the arm works.
 #[derive(Clone, Debug)]
 pub(super) struct StreamHold {
@@ -51,9 +55,18 @@ impl StreamHold {
         self.since = since;
     }
 
-    /// When the run's time is over.
+    /// When the run's time to read ahead is over, while other commands wait.
     fn ends(&self) -> Instant {
-        self.hold.map_or(Instant::ZERO, |hold| self.since + hold)
+        self.ends_after(1)
+    }
+
+    /// When the run's time is over even for waiting commands that continue it.
+    fn ends_for_waiting(&self) -> Instant {
+        self.ends_after(WAITING_HOLDS)
+    }
+
+    fn ends_after(&self, holds: u64) -> Instant {
+        self.hold.map_or(Instant::ZERO, |hold| self.since + Nanos(holds * hold.0))
     }
 }
 
@@ -92,7 +105,7 @@ impl Device {
         if !self.commands.waiting.allows_hold(self.now) {
             return false;
         }
-        if self.now < self.stream.ends() {
+        if self.now < self.stream.ends_for_waiting() {
             return true;
         }
         let is_of_run = |slot: &Slot| run.contains(&slot.request.lbn);

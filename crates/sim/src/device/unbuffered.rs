@@ -72,7 +72,7 @@ impl PassingAccess {
         // Through a buffer of one sector the next one's data are always late: it is written a revolution later.
         let room = if is_slow { Room { sectors: 1, left: 0, reconnect: sector } } else { Room::ENDLESS };
         let (retries, delay) = (disk.retry_time(job.found_idle, start), disk.write_delay(start, end));
-        let (mut span, travel) = disk.write_span(begins, start..end, IN_TIME, room);
+        let (mut span, travel) = disk.write_span(begins, start..end, start..end, IN_TIME, room);
         let retries =
             retries + disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks: start..end });
         disk.put_off(&mut span, retries);
