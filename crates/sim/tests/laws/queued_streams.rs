@@ -14,11 +14,15 @@ fn streaming() -> Vec<Rig> {
 
 /// Blocks a second of a sequential load over the first blocks of a drive.
 fn stream(rig: &Rig, sectors: u32, depth: u32, read_share: f64) -> f64 {
+    stream_from(rig, Lbn(0), sectors, depth, read_share)
+}
+
+fn stream_from(rig: &Rig, first: Lbn, sectors: u32, depth: u32, read_share: f64) -> f64 {
     // Far more than a cache holds.
     let blocks = if sectors < 128 { 262_144 } else { 1_048_576 };
     let count = (blocks / u64::from(sectors)).max(400);
-    let region = Region { first: Lbn(0), sectors: rig.sectors() / 4 };
-    let shape = Shape { region, pattern: Pattern::Sequential, sectors, alignment: 8, read_share };
+    let region = Region { first, sectors: rig.sectors() / 4 };
+    let shape = Shape { region, pattern: Pattern::Sequential, sectors, alignment: 1, read_share };
     closed_rate(rig.device(), shape, depth, count) * f64::from(sectors)
 }
 
@@ -50,6 +54,19 @@ fn larger_commands_never_slow_a_sequential_load() {
             for pair in rates.windows(2) {
                 assert!(pair[1] > 0.95 * pair[0], "{} at depth {depth}: {rates:?}", rig.name());
             }
+        }
+    }
+}
+
+#[test]
+fn cached_sequential_writes_cost_the_same_from_any_block() {
+    let cached = |rig: &Rig| rig.spec.cache.write_cache == WriteCache::Full && rig.spec.shingled.is_none();
+    for rig in streaming().iter().filter(|rig| cached(rig)) {
+        for sectors in [8, 128, 2048] {
+            let [aligned, misaligned] =
+                [64, 63].map(|first| stream_from(rig, Lbn(first), sectors, 1, 0.0));
+            let what = format!("{}: {sectors} sectors", rig.name());
+            assert!(misaligned > 0.95 * aligned, "{what}: {misaligned:.0} and {aligned:.0} aligned");
         }
     }
 }
