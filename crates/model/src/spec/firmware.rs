@@ -4,6 +4,10 @@
 //! Drives of one maker and time share it, so it is measured on few drives and says on which. A drive file names its class with
 //! `firmware = "NAME"` and overrides single keys.
 
+mod keys;
+
+pub use keys::{ClassKey, DriveKey, drive_keys};
+
 use crate::spec::{DriveSpec, Fault, Interface, SpecError, did_you_mean, lay};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +69,9 @@ pub struct FirmwareClass {
     #[serde(flatten)]
     #[schemars(skip)]
     pub tables: Table,
+    /// The comment in its file that gives the source of each key, by path.
+    #[serde(skip)]
+    pub comments: BTreeMap<String, String>,
 }
 
 /// All shipped classes, in the order of their names: name and file.
@@ -109,8 +116,9 @@ impl FirmwareClass {
     ///
     /// *Errors:* the first fault found, with its line, its key and what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<FirmwareClass, SpecError> {
-        let class: FirmwareClass =
+        let mut class: FirmwareClass =
             toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
+        class.comments = keys::comments(text);
         class.check().map_err(|fault| fault.locate(text, origin))?;
         Ok(class)
     }

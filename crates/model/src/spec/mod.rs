@@ -144,7 +144,9 @@ impl DriveSpec {
         Geometry::build(self).map(|_| ())
     }
 
-    /// Writes the spec as a drive file.
+    /// Writes the spec as a drive file: the keys of its class of firmware with the drive's own, and the name of the class.
+    ///
+    /// Because the file has all keys that are set, none is taken from the class when it is read again.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("every spec is expressible in TOML")
     }
