@@ -13,6 +13,8 @@ use std::process::Command;
 const OUTPUTS: &[&str] = &[
     "compare atlas-10k wd800jd job.fio --json -",
     "doctor --json",
+    "drive firmware --json",
+    "drive firmware sata-2013 --json",
     "drive list --json",
     "drive show exos-x18 --json",
     "layout align a.map --json",
