@@ -1,9 +1,10 @@
 //! Drives by name or by file.
 
 use crate::failure::Failure;
-use crate::files::SystemFiles;
+use crate::files::{self, SystemFiles};
 use clap::Args;
 use headstack::{DriveSpec, is_file};
+use headstack_model::drives;
 use std::path::Path;
 
 /// The option `--drive`, the same in every command.
@@ -23,6 +24,17 @@ impl DriveArg {
 /// The shipped drive of this name, or the drive in this file. A name that contains `/` or ends with `.toml` is a file.
 pub(crate) fn load(drive: &str) -> Result<DriveSpec, Failure> {
     headstack::load_drive(drive, &SystemFiles).map_err(Failure::input)
+}
+
+/// The drive of [`load`], with the text of its file.
+pub(crate) fn load_with_text(drive: &str) -> Result<(DriveSpec, String), Failure> {
+    if is_file(drive) {
+        let text = files::read_text(Path::new(drive))?;
+        return Ok((DriveSpec::parse(&text, drive).map_err(Failure::input)?, text));
+    }
+    let spec = load(drive)?;
+    let shipped = drives::all().iter().find(|(name, _)| *name == drive);
+    Ok((spec, shipped.map_or("", |(_, text)| text).to_string()))
 }
 
 /// The name of the file that [`load`] reads, without its folder.

@@ -9,7 +9,7 @@ use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace, firmware};
 use serde::Serialize;
 use std::io::Write;
 
-/// Show a drive: its figures, or its whole file as JSON.
+/// Show a drive: its figures and where the keys of its firmware are from, or its whole file as JSON.
 #[derive(clap::Args)]
 pub(crate) struct Show {
     /// A shipped drive or a drive file.
@@ -22,10 +22,10 @@ pub(crate) struct Show {
 
 impl Show {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let spec = catalog::load(&self.drive)?;
+        let (spec, text) = catalog::load_with_text(&self.drive)?;
         if self.json {
-            let text = serde_json::to_string_pretty(&spec).expect("every spec is expressible in JSON");
-            writeln!(out, "{text}")?;
+            let json = serde_json::to_string_pretty(&spec).expect("every spec is expressible in JSON");
+            writeln!(out, "{json}")?;
             return Ok(());
         }
         let geometry = Geometry::new(&spec).map_err(Failure::input)?;
@@ -33,6 +33,7 @@ impl Show {
         for (name, value) in figures(&spec, &geometry) {
             writeln!(out, "  {name:<14} {value}")?;
         }
+        show_firmware_keys(&spec, &text, &self.drive, out)?;
         if !spec.sources.is_empty() {
             writeln!(out, "\nSources")?;
         }
@@ -48,6 +49,28 @@ impl Show {
         }
         Ok(())
     }
+}
+
+/// Writes the keys that firmware decides, with the file that each value is from; nothing for a drive without a class.
+fn show_firmware_keys(
+    spec: &DriveSpec,
+    text: &str,
+    origin: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let Some(class) = &spec.firmware else { return Ok(()) };
+    let keys = firmware::drive_keys(text, origin).map_err(Failure::input)?;
+    writeln!(out, "\nFirmware keys")?;
+    for key in keys {
+        let value = key.value().map_or(String::new(), ToString::to_string);
+        let from = match (&key.in_file, &key.in_class) {
+            (None, _) => format!("from firmware class {class}"),
+            (Some(_), None) => "from the drive file".to_string(),
+            (Some(_), Some(other)) => format!("from the drive file; the class has {other}"),
+        };
+        writeln!(out, "  {:<36} {value:<18} {from}", key.path)?;
+    }
+    Ok(())
 }
 
 fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)> {
@@ -86,10 +109,14 @@ fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)>
     figures
 }
 
-/// The class of firmware, with the drives on which it was measured.
+/// The class of firmware, with the drives on which it was measured or what it is assumed from.
 fn firmware_words(spec: &DriveSpec) -> String {
     let Some(name) = &spec.firmware else { return "this file's own".to_string() };
-    firmware::load(name).map_or(name.clone(), |class| format!("{name}, measured on: {}", class.measured_on))
+    match firmware::load(name) {
+        Ok(class) if class.measured_on.starts_with("assumption") => format!("{name}, {}", class.measured_on),
+        Ok(class) => format!("{name}, measured on: {}", class.measured_on),
+        Err(_) => name.clone(),
+    }
 }
 
 fn layout_words(spec: &DriveSpec) -> String {

@@ -1,7 +1,7 @@
 //! `headstack drive` on real input.
 
 use crate::common::{command, headstack, json, printed, refused};
-use headstack_model::{DriveSpec, drives};
+use headstack_model::{DriveSpec, drives, firmware};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -68,6 +68,45 @@ fn show_prints_interface_and_tagging() {
     assert_eq!(row("exos-x18", "tagging"), "ncq: a FLUSH goes alone");
     assert_eq!(row("cheetah-x15", "tagging"), "tcq: a FLUSH is queued with the others");
     assert_eq!(row("wd800jd", "tagging"), "none: one command at a time");
+}
+
+#[test]
+fn show_says_which_firmware_keys_are_from_the_class() {
+    let folder = folder();
+    let file = changed(&folder, "samsung-hd103sj", "[queue]", "[queue]\ncommitted = 2");
+    let out = printed(&["drive", "show", &file]);
+    let row = |key: &str| {
+        let line = out.lines().find(|line| line.split_whitespace().next() == Some(key)).expect("it is there");
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("queue.committed"), "2 from the drive file; the class has 9");
+    assert_eq!(row("queue.depth"), "32 from the drive file");
+    assert_eq!(row("queue.order"), "\"sptf\" from firmware class samsung-2007");
+    assert!(!printed(&["drive", "show", "atlas-10k"]).contains("Firmware keys"), "it has no class");
+}
+
+#[test]
+fn json_of_firmware_lists_classes_and_the_keys_of_one() {
+    let classes = |args: &[&str]| {
+        let found = json(&[&["drive", "firmware", "--json"], args].concat());
+        found["classes"].as_array().expect("it is a list").clone()
+    };
+    let all = classes(&[]);
+    assert_eq!(all.len(), firmware::all().len());
+    assert!(all.iter().all(|class| class["keys"].is_null() && class["sources"].is_null()));
+    let of = |name: &str| all.iter().find(|class| class["name"] == name).expect("it is shipped").clone();
+    assert_eq!(of("sata-2013")["years"], serde_json::json!([2013, 2030]));
+    assert_eq!(of("samsung-2007")["years"], serde_json::Value::Null);
+    assert_eq!(of("ata-2003")["drives"], serde_json::json!(["samsung-hd400ld", "wd2500jb", "wd800jd"]));
+    let one = classes(&["samsung-2007"]);
+    assert_eq!(one.len(), 1);
+    let keys = one[0]["keys"].as_array().expect("it has keys");
+    let committed = keys.iter().find(|key| key["key"] == "queue.committed").expect("it has one");
+    assert_eq!((&committed["value"], &committed["range"]), (&9.into(), &serde_json::json!([1.0, 10.0])));
+    assert!(committed["source"].as_str().is_some_and(|said| said.ends_with("(fioplot)")), "{committed}");
+    assert!(one[0]["sources"]["fioplot"].is_string());
+    let said = refused(&["drive", "firmware", "samsung-2006", "--json"], 2);
+    assert!(said.contains("did you mean `samsung-2007`?"), "{said}");
 }
 
 #[test]
