@@ -180,7 +180,7 @@ cuts-real: packages
 
 # Response times that fio measures on emulated disks, beside those of `headstack sim`: ten minutes of a quiet machine, and root.
 emulate-agreement: packages
-	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement::
+	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement
 
 # Debian's hdparm -t, Bonnie++ and IOzone on emulated disks with ext2 in a QEMU guest, against what the simulator predicts: about ten minutes of a quiet
 # machine. Fails where a figure is more than 10 % off. DESK_REAL names other drives.

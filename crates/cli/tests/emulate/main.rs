@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]
 
 mod agreement;
+mod agreement_of_loads;
 mod checked;
 mod clients;
 mod copies;

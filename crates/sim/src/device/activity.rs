@@ -69,7 +69,7 @@ pub struct ArmTime {
     pub accesses: u64,
     /// Seek, head switch and settle.
     pub seek: Nanos,
-    /// Rotational latency, retries included.
+    /// Rotational latency, with retries and with the time for which the firmware keeps the arm after an access.
     pub rotational_latency: Nanos,
     /// Media transfer.
     pub media: Nanos,
@@ -238,6 +238,11 @@ impl Activity {
     pub(super) fn destage(&mut self, span: &Span, travel: Travel) {
         self.destages.add(span);
         self.seeks.add(travel.distance());
+    }
+
+    /// Counts time for which the firmware keeps the arm after a destage.
+    pub(super) fn hold_arm(&mut self, time: Nanos) {
+        self.destages.rotational_latency += time;
     }
 
     /// Counts an access of cleaning that moves `bytes`.

@@ -42,6 +42,7 @@ impl Device {
     /// command waits.
     fn is_only_choice(&self) -> bool {
         !self.disk.work.is_fixed()
+            && !self.holds_read_ahead()
             && self.commands.waiting.is_empty()
             && !self.commands.waiting.must_ask()
             && self.destage.blocked.is_empty()
@@ -50,7 +51,7 @@ impl Device {
     }
 
     pub(super) fn destage_first(&self) -> bool {
-        self.destage.is_first(&self.commands.jobs)
+        self.destage.is_first(&self.commands.jobs) && !self.commands.waiting.is_overdue(self.now)
     }
 
     fn log_first(&self) -> bool {
@@ -388,8 +389,9 @@ impl Device {
     #[inline(never)]
     pub(super) fn start_write(&mut self, slot: u32) -> bool {
         let request = self.commands.jobs[slot as usize].command.request;
+        let is_fast = self.is_of_fast_stream(slot);
         let log = self.media_cache.as_mut();
-        let is_logged = log.is_some_and(|log| log.accepts(&self.disk, slot, &request));
+        let is_logged = log.is_some_and(|log| log.accepts(&self.disk, slot, &request, is_fast));
         let begins = self.access_begins(slot);
         if let Some(record) = &mut self.disk.record {
             record.begin(List::Command(slot), begins);

@@ -140,6 +140,11 @@ impl Destage {
         !self.blocked.is_empty() || !self.flushes.is_empty() || self.sectors >= self.pressed
     }
 
+    /// Whether destages take turns with commands.
+    pub(super) fn alternates(&self) -> bool {
+        self.policy == WriteCache::Full && !self.queue.is_empty() && self.presses()
+    }
+
     /// Reserves room in the cache for a write; false if there is none, or a flush is in progress.
     pub(super) fn reserve(&mut self, cache: &mut Cache, job: &mut Job) -> bool {
         let request = job.command.request;
@@ -262,6 +267,7 @@ impl Destage {
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         disk.put_off(&mut span, lost);
         disk.account_destage(&span, travel, run.start..run.end);
+        disk.activity.hold_arm(extra);
         span.end += extra;
         disk.arm.at = span.end;
         disk.occupy(Work::Writing { slot: None }, span.end);

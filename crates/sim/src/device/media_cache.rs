@@ -154,9 +154,16 @@ impl MediaCache {
         self.logged.remove(self.queue.remove(index).id.0 as usize)
     }
 
-    /// Whether a command's write goes to the log instead of its own place.
-    pub(super) fn accepts(&mut self, disk: &DiskArm, slot: u32, request: &Request) -> bool {
-        let fits = request.sectors <= self.spec.write_max_sectors && self.queue.len() < self.queue.capacity();
+    /// Sectors of the longest write that goes to the log.
+    pub(super) fn longest_write(&self) -> u64 {
+        u64::from(self.spec.write_max_sectors)
+    }
+
+    /// Whether a command's write goes to the log instead of its own place. A `fast` one is of a stream, which the log would slow.
+    pub(super) fn accepts(&mut self, disk: &DiskArm, slot: u32, request: &Request, fast: bool) -> bool {
+        let fits = !fast
+            && request.sectors <= self.spec.write_max_sectors
+            && self.queue.len() < self.queue.capacity();
         // A bad block becomes good when it is written at its own place.
         if fits && disk.bad_blocks.is_sound(request.lbn, request.end()) {
             self.logging = Some(slot);

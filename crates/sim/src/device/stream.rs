@@ -24,7 +24,10 @@ use std::ops::Range;
 
 /// Times `stream_hold_ms` for which waiting commands continue a run: what they ask for is wanted, read-ahead may not be.
 /// *Source:* assumption.
-const WAITING_HOLDS: u64 = 4;
+const WAITING_HOLDS: u64 = 3;
+
+/// Commands of a stream of writes that wait at least, so that the next one arrives while they are written.
+const STREAM_COMMANDS: u32 = 3;
 
 /// The run for which the arm works.
 #[derive(Clone, Debug)]
@@ -150,10 +153,16 @@ impl Device {
         reads.find(|slot| is_wanted(slot)).map(|slot| (slot.id, slot.request.end()))
     }
 
+    /// Whether the arm reads ahead of a run that may keep it.
+    #[inline]
+    pub(super) fn holds_read_ahead(&self) -> bool {
+        self.disk.work.is_read_ahead() && self.ahead.is_sequential() && self.may_hold()
+    }
+
     /// Lets the read-ahead of a run continue while other commands wait, and serves those of them that it has read; false if the arm must
     /// leave.
     pub(super) fn hold_read_ahead(&mut self) -> bool {
-        if !self.disk.work.is_read_ahead() || !self.ahead.is_sequential() || !self.may_hold() {
+        if !self.holds_read_ahead() {
             return false;
         }
         let segment = self.ahead.segment();
@@ -169,6 +178,25 @@ impl Device {
         let next = self.ahead.next_point(&self.disk, wanted);
         self.disk.event = next.min(self.stream.ends());
         true
+    }
+
+    /// Whether a write is one of a stream that the drive writes without a pause at its own place: a run of waiting commands that is
+    /// longer than the log takes, of which each arrives in less time than it takes on the media.
+    pub(super) fn is_of_fast_stream(&self, slot: u32) -> bool {
+        let Some(log) = &self.media_cache else { return false };
+        let job = &self.commands.jobs[slot as usize];
+        let request = job.command.request;
+        let sectors = u64::from(request.sectors);
+        let arrives = self.config.overheads(true, true).write + self.port.bus.write_time(sectors);
+        if arrives >= self.disk.drive.media_time(&job.extent, sectors) {
+            return false;
+        }
+        let (mut commands, mut end) = (1, request.end());
+        let follows = |slot: &&Slot, end: Lbn| slot.request.op == Op::Write && slot.request.lbn == end;
+        while let Some(next) = self.commands.waiting.candidates().find(|slot| follows(slot, end)) {
+            (commands, end) = (commands + 1, next.request.end());
+        }
+        commands >= STREAM_COMMANDS && end - request.lbn > log.longest_write()
     }
 
     /// Starts a waiting write-through that continues the last access, whose data are in the buffer in time; false if there is none.
@@ -220,17 +248,23 @@ impl Device {
         Some(slot)
     }
 
-    /// Chooses commands ahead, as many as the drive commits, from where the arm will be after those before them.
+    /// Chooses commands ahead, as many as the drive commits, from where the arm will be after those before them. While destages alternate
+    /// with commands, every second access that the drive commits is a destage.
     #[inline]
     pub(super) fn commit_ahead(&mut self) {
-        if self.commands.waiting.may_commit() && self.disk.work.is_fixed() {
+        if self.may_commit() && self.disk.work.is_fixed() {
             self.commit_more();
         }
     }
 
+    #[inline]
+    fn may_commit(&self) -> bool {
+        self.commands.waiting.may_commit(self.destage.alternates())
+    }
+
     #[inline(never)]
     fn commit_more(&mut self) {
-        while self.commands.waiting.may_commit() {
+        while self.may_commit() {
             let arm = self.arm_after_committed();
             let cost = Cost {
                 disk: &self.disk,

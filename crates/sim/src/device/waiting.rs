@@ -173,12 +173,14 @@ impl Waiting {
         self.remove_next(cost, now).map(|slot| slot.id)
     }
 
-    /// Whether a command may be chosen ahead now: there is one, and fewer are chosen than the drive commits.
+    /// Whether a command may be chosen ahead now: there is one, and fewer are chosen than the drive commits, of which every second one
+    /// is another access if these `alternate`.
     #[inline]
-    pub(super) fn may_commit(&self) -> bool {
+    pub(super) fn may_commit(&self, alternate: bool) -> bool {
+        let most = if alternate { self.committed_max / 2 } else { self.committed_max };
         // Urgent commands are not chosen ahead: they have fewer before them.
         self.urgent.as_ref().is_none_or(Queue::is_empty)
-            && self.committed.len() < self.committed_max
+            && self.committed.len() < most
             && self.count > self.committed.len()
     }
 
@@ -268,11 +270,16 @@ impl Waiting {
         self.head.is_empty()
             && self.urgent.as_ref().is_none_or(Queue::is_empty)
             && self.limited.as_ref().is_none_or(|limited| limited.is_empty())
-            && !is_late(&self.window, now, self.age_limit)
-            && self
-                .committed
-                .front()
-                .is_none_or(|slot| self.age_limit.is_none_or(|limit| now.since(slot.arrived) < limit))
+            && !self.is_overdue(now)
+    }
+
+    /// Whether a waiting command is as old as the age limit.
+    #[inline]
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        self.age_limit.is_some_and(|limit| {
+            let oldest = self.committed.front().into_iter().chain(self.window.slots().first());
+            oldest.into_iter().any(|slot| now.since(slot.arrived) >= limit)
+        })
     }
 
     /// Whether a waiting command is none of `run`.

@@ -63,8 +63,7 @@ fn cached_sequential_writes_cost_the_same_from_any_block() {
     let cached = |rig: &Rig| rig.spec.cache.write_cache == WriteCache::Full && rig.spec.shingled.is_none();
     for rig in streaming().iter().filter(|rig| cached(rig)) {
         for sectors in [8, 128, 2048] {
-            let [aligned, misaligned] =
-                [64, 63].map(|first| stream_from(rig, Lbn(first), sectors, 1, 0.0));
+            let [aligned, misaligned] = [64, 63].map(|first| stream_from(rig, Lbn(first), sectors, 1, 0.0));
             let what = format!("{}: {sectors} sectors", rig.name());
             assert!(misaligned > 0.95 * aligned, "{what}: {misaligned:.0} and {aligned:.0} aligned");
         }

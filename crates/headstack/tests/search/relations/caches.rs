@@ -101,10 +101,11 @@ fn judge_window(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let writes = case.figures(bench)?.iops();
     let reads = case.load.with_each("rw", "randread").with_each("iodepth", 1);
     let reads = case.figures_of(bench, &reads)?.iops();
-    Ok(Verdict::unless(writes <= 2.5 * reads, writes / (2.5 * reads), || {
+    let most = (1.0 + MARGIN) * 2.5 * reads;
+    Ok(Verdict::unless(writes <= most, writes / most, || {
         format!(
             "{writes:.1} random writes a second, at most {:.1} expected: reads at depth 1 give {reads:.1}",
-            2.5 * reads
+            most
         )
     }))
 }

@@ -4,13 +4,13 @@ use super::{Case, MARGIN, Relation, Verdict, at_least};
 use crate::bench::Bench;
 use crate::draw::{Draw, KIB, MIB, timed_stream};
 use crate::job_text::{JobKeys, JobText, bytes};
-use headstack::model::spec::ReadAhead;
+use headstack::model::spec::{ReadAhead, WriteCache};
 
 pub(super) fn relations() -> Vec<Relation> {
     vec![
         Relation {
             name: "job_alone_is_not_slower",
-            bound: "a job alone runs at 0.95 of its rate next to others or more",
+            bound: "a job alone runs at 0.95 of its rate next to others or more (0.85 of a shingled disk, whose bands are cleaned at their own time)",
             draw: draw_pair,
             judge: judge_alone,
         },
@@ -28,7 +28,7 @@ pub(super) fn relations() -> Vec<Relation> {
         },
         Relation {
             name: "reader_next_to_a_copy_is_served",
-            bound: "random reads next to a copy run at 0.05 of their rate alone or more",
+            bound: "random reads next to a copy run at 0.05 of their rate alone or more (0.015 on a shingled disk)",
             draw: draw_copy,
             judge: judge_copy,
         },
@@ -52,12 +52,12 @@ fn judge_alone(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
         return Ok(Verdict::Elsewhere);
     }
     let both = case.figures(bench)?;
+    let share = if bench.spec(&case.machine.drive).shingled.is_some() { 0.85 } else { 1.0 - MARGIN };
     for (index, job) in case.load.jobs.iter().enumerate().filter(|(_, job)| job.is_closed()) {
         let alone = case.figures_of(bench, &case.load.only(|other| other == index))?.iops();
         let shared = both.jobs[index].iops();
         let what = format!("job {} alone:", job.name);
-        let verdict =
-            at_least(&what, alone, (1.0 - MARGIN) * shared, "IOPS", &format!("next to others {shared:.1}"));
+        let verdict = at_least(&what, alone, share * shared, "IOPS", &format!("next to others {shared:.1}"));
         if verdict != Verdict::Holds {
             return Ok(verdict);
         }
@@ -122,6 +122,9 @@ fn judge_four_streams(bench: &mut Bench, case: &Case) -> Result<Verdict, String>
 
 /// A stream read, a stream written, and random reads.
 fn draw_copy(draw: &mut Draw<'_>) -> Option<Case> {
+    if draw.spec.cache.write_cache == WriteCache::Segment {
+        return None;
+    }
     let machine = draw.machine();
     let block = draw.block(64 * KIB, MIB);
     let depth = draw.pick(&[1, 1, 2, 4]);
@@ -137,16 +140,24 @@ fn draw_copy(draw: &mut Draw<'_>) -> Option<Case> {
 }
 
 /// 0.05: with two streams next to it, a drive serves the reader after at most a few commands of each. Where these are long, in FCFS the
-/// reader has a turn whenever all requests of the others were served once; the bound is a quarter of that.
+/// reader has a turn whenever all requests of the others were served once; the bound is a quarter of that. A shingled disk writes a whole
+/// band of some 30 MB before it serves anybody. Drives of the 1990s that write back at once do so before all reads.
 fn judge_copy(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let is_reader = |job: &JobKeys| job.rw() == "randread" && job.depth() == 1 && job.is_closed();
-    let Some(reader) = case.load.jobs.iter().position(is_reader).filter(|_| case.load.jobs.len() > 1) else {
+    let writes_back_at_once = bench.spec(&case.machine.drive).cache.write_cache == WriteCache::Segment;
+    let reader = case.load.jobs.iter().position(is_reader).filter(|_| case.load.jobs.len() > 1);
+    let Some(reader) = reader.filter(|_| !writes_back_at_once) else {
         return Ok(Verdict::Elsewhere);
     };
     let alone = case.figures_of(bench, &case.load.only(|job| job == reader))?.iops();
     let figures = case.figures(bench)?;
     let (served, others) = (figures.jobs[reader].iops(), figures.iops() - figures.jobs[reader].iops());
     let depths = case.load.jobs.iter().map(|job| job.depth()).sum::<u64>() - 1;
-    let least = f64::min(0.05 * alone, others / (4.0 * depths as f64));
+    // mq-deadline sends up to 16 requests of one direction before it turns to the other.
+    let batches = case.machine.settings.iter().any(|(_, value)| value == "mq-deadline");
+    let before = if batches { depths.max(16) } else { depths };
+    let is_shingled = bench.spec(&case.machine.drive).shingled.is_some();
+    let share = if is_shingled { 0.015 } else { 0.05 };
+    let least = f64::min(share * alone, others / (4.0 * before as f64));
     Ok(at_least("random reads:", served, least, "IOPS", &format!("alone {alone:.1}")))
 }

@@ -41,6 +41,7 @@ impl Destage {
         disk.arm.at += lost;
         let travel = Travel::to_track(from.cylinder, disk.arm.place);
         disk.account_destage(&span, travel, oldest.start..oldest.end);
+        disk.activity.hold_arm(extra);
         span.end += extra;
         disk.arm.at = span.end;
         self.last_was_destage = true;
