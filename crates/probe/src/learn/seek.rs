@@ -44,7 +44,7 @@ const PLACES: u32 = 3;
 /// Number of places at which heads are switched.
 const SWITCHES: u32 = 24;
 /// Distances of the curve for writes.
-const WRITE_DISTANCES: usize = 12;
+const WRITE_DISTANCES: usize = 24;
 /// Maximum pieces before a place in which a track is searched if slips have cut its run.
 const CUT_PIECES: usize = 8;
 /// Maximum sectors that a whole track lacks because of slips.

@@ -23,6 +23,8 @@ use std::fmt::Write;
 const EXCEPTIONS: u32 = 200;
 /// Maximum spread of the extra time of writes, as a share of the read, for a single settle time: seeks of real arms vary that much.
 const SAME_SETTLE: f64 = 0.05;
+/// Number of distances of which one may have another extra time of writes by chance.
+const EXTRAS_PER_OUTLIER: usize = 6;
 /// Maximum difference of equal settle times, without noise: a hundredth of a turn, which moves no response.
 const SAME_TIME: Nanos = Nanos(100_000);
 
@@ -156,13 +158,14 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let settle = seeks.write_settle_ns.unwrap_or(0);
     // If not measured separately, it is the same after a head switch as after a seek.
     let after_switch = seeks.switch_settle_ns.unwrap_or(settle);
-    let write_points = match has_one_settle(seeks, noise(learned)) {
+    let extras = write_extras(seeks, settle, noise(learned));
+    let differing = extras.iter().filter(|(_, extra)| *extra != settle as f64).count();
+    let write_points = match differing * EXTRAS_PER_OUTLIER <= extras.len() {
         true if settle.abs_diff(after_switch) <= SAME_TIME.0.max(noise(learned) as u64) => Vec::new(),
-        true => points(&seeks.reads, settle),
-        false => points(&seeks.writes, 0),
+        _ => points(&seeks.reads, |distance| extra_at(&extras, distance)),
     };
     let write_settle = if write_points.is_empty() { settle } else { after_switch };
-    let mut read_points = points(&seeks.reads, 0);
+    let mut read_points = points(&seeks.reads, |_| 0.0);
     if read_points.is_empty() && learned.cylinders == 1 {
         // With a single cylinder nothing seeks, but a file needs a point.
         read_points.push((1, 0.0));
@@ -195,22 +198,35 @@ fn noise(learned: &LearnedMechanics) -> f64 {
     within(0.0, 0.5 * learned.noise) * 60e9 / learned.rpm
 }
 
-/// Whether the extra time of writes is equal over most distances, within the noise.
-fn has_one_settle(seeks: &Seeks, noise: f64) -> bool {
-    let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
+/// The extra time of writes over reads in nanoseconds, by the distances at which both were measured; what is as long as `settle`, within the
+/// noise, is set to it.
+fn write_extras(seeks: &Seeks, settle: i64, noise: f64) -> Vec<(u32, f64)> {
     let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
-    let differs = |write: &&SeekPoint| {
-        of_read(write.distance).is_some_and(|read| {
-            let extra = write.time.0 as f64 - read.time.0 as f64;
-            (extra - settle).abs() > noise.max(SAME_SETTLE * read.time.0 as f64)
-        })
+    let extra = |write: &SeekPoint| {
+        let read = of_read(write.distance)?.time.0 as f64;
+        let extra = write.time.0 as f64 - read;
+        let is_settle = (extra - settle as f64).abs() <= noise.max(SAME_SETTLE * read);
+        Some((write.distance, if is_settle { settle as f64 } else { extra }))
     };
-    2 * seeks.writes.iter().filter(differs).count() <= seeks.writes.len()
+    seeks.writes.iter().filter_map(extra).collect()
 }
 
-/// The points of a curve, each later by `more` nanoseconds.
-fn points(curve: &[SeekPoint], more: i64) -> Vec<(u32, f64)> {
-    let time = |point: &SeekPoint| in_ms((point.time.0 as f64 + more as f64).max(0.0));
+/// The extra time at a distance, over whose logarithm it is linear between the measured ones; beyond them it is that of the nearest.
+fn extra_at(extras: &[(u32, f64)], distance: u32) -> f64 {
+    let next = extras.partition_point(|(measured, _)| *measured < distance);
+    match (next.checked_sub(1).map(|last| extras[last]), extras.get(next)) {
+        (Some((low, before)), Some((high, after))) => {
+            let above = |measured: u32| libm::log(f64::from(measured) / f64::from(low));
+            before + (after - before) * above(distance) / above(*high)
+        }
+        (Some((_, extra)), None) | (None, Some(&(_, extra))) => extra,
+        (None, None) => 0.0,
+    }
+}
+
+/// The points of a curve, each later by `more` nanoseconds at its distance.
+fn points(curve: &[SeekPoint], more: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
+    let time = |point: &SeekPoint| in_ms((point.time.0 as f64 + more(point.distance)).max(0.0));
     curve.iter().map(|point| (point.distance, time(point))).collect()
 }
 
