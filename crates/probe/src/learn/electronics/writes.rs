@@ -3,9 +3,7 @@
 //! The next read shows what the arm does while idle: a read of a block that is about to pass on the head's track is late if the
 //! arm has left to write.
 
-use super::bench::{
-    Bench, Hits, Kind, Lead, TRACK_TURNS, TRIES, angle, doubled, halved, mid_mean, times, wrap,
-};
+use super::bench::{Bench, Hits, Kind, Lead, TRACK_TURNS, TRIES, angle, doubled, halved, times, wrap};
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
 use headstack_model::{Instant, Lbn, Nanos};
@@ -51,8 +49,6 @@ const NEXT: usize = 8;
 const NEXT_SLOW: usize = 3;
 /// Pairs of writes whose phases show the disk's work after a write.
 const PAIRS: usize = 15;
-/// Number of flushes that distinguish the work after a write from that of a flush.
-const FLUSHES: usize = 9;
 /// Share of a turn, at either end, that counts as noise and not as work after a write.
 const NO_WORK: f64 = 0.01;
 /// Neighbouring tracks over which the test of an order scatters writes.
@@ -325,44 +321,33 @@ impl Writes<'_> {
         Some(halved(bounds, unit as i64, waits).await.1 as u64)
     }
 
-    /// Learns the disk's work after each write to the media, and for each flush.
+    /// Learns the disk's work after each write to the media, and for each flush. After a write where the head is, there is none.
     async fn learn_extra(&self, cache: &mut CacheSpec, findings: &mut Findings) {
         let (bench, unit, track) = (self.bench, self.bench.unit(), self.bench.fresh());
-        let (mut through, mut flushed) = (Vec::new(), Vec::new());
+        let far = bench.far_from(track.first).first;
+        let (mut through, mut near, mut away) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..PAIRS {
             through.push(bench.access(Kind::Write, track.first, unit, Instant::ZERO).await.ended);
             bench.write(track.first, unit, Instant::ZERO).await;
-            flushed.push(bench.flush().await.ended);
+            near.push(bench.flush().await.ended);
+            bench.access(Kind::Read, far, unit, Instant::ZERO).await;
+            bench.write(track.first, unit, Instant::ZERO).await;
+            away.push(bench.flush().await.ended);
         }
-        findings.add("cache.flush_ms", FindingConfidence::Measured);
-        findings.add("cache.destage_extra_ms", FindingConfidence::Measured);
-        let (Some(through), Some(flushed)) = (bench.phase_of(&through), bench.phase_of(&flushed)) else {
+        let phases = [through, near, away].map(|ends| bench.phase_of(&ends));
+        let [Some(through), Some(near), Some(away)] = phases else {
+            findings.add("cache.flush_ms", FindingConfidence::Default);
             return findings.add("cache.destage_extra_ms", FindingConfidence::Default);
         };
-        let more = (flushed - through).rem_euclid(1.0);
-        if !(NO_WORK..1.0 - NO_WORK).contains(&more) {
-            return;
-        }
-        // A second block half that time behind the first is a turn later if the arm is busy after each.
-        let behind = f64::from(track.sectors) * more / 2.0 / f64::from(unit);
-        let second = track.first + (libm::ceil(behind).max(2.0) as u64) * u64::from(unit);
-        let mut turns = Vec::new();
-        for _ in 0..FLUSHES {
-            // From before both, so that an order by place takes them in their order on the track.
-            bench.access(Kind::Read, Lbn(track.first.0 - u64::from(unit)), unit, Instant::ZERO).await;
-            bench.write(track.first, unit, Instant::ZERO).await;
-            let ready = bench.write(second, unit, Instant::ZERO).await.ended;
-            // Early enough for the first block, as a read there would be, with margin.
-            let end = bench.upcoming(through, ready + bench.turns(0.6));
-            let at = end.saturating_sub(bench.turns(0.5));
-            let answer = bench.execute(crate::ProbeCommand::Flush, at).await;
-            turns.push((answer.ended.0 as f64 - end.0 as f64) / bench.turn);
-        }
-        let time_ms = libm::round(more * bench.turn / 1e4) / 100.0;
-        match mid_mean(&mut turns) > more * 1.5 + 0.5 {
-            true => cache.destage_extra_ms = time_ms,
-            false => cache.flush_ms = time_ms,
-        }
+        findings.add("cache.flush_ms", FindingConfidence::Measured);
+        findings.add("cache.destage_extra_ms", FindingConfidence::Measured);
+        let time_ms = |turns: f64| {
+            let turns = turns.rem_euclid(1.0);
+            let is_work = (NO_WORK..1.0 - NO_WORK).contains(&turns);
+            if is_work { libm::round(turns * bench.turn / 1e4) / 100.0 } else { 0.0 }
+        };
+        cache.flush_ms = time_ms(near - through);
+        cache.destage_extra_ms = time_ms(away - near);
     }
 
     /// The order of destaging: from the time of many writes close together, and far apart.
