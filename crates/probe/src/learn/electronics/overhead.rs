@@ -6,7 +6,7 @@
 
 use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
 use super::{FindingConfidence, Findings};
-use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, ZeroLatency};
+use headstack_model::spec::{BusSpec, OverheadSpec, ZeroLatency};
 use headstack_model::{Instant, Lbn, Nanos};
 
 /// Maximum difference due to the clock: ns. One and a half deviations of a usual host's answers, whose means are compared.
@@ -27,6 +27,9 @@ const HIT_SIZES: [u32; 4] = [32, 100, 500, 2000];
 const SHORT_WRITES: [u32; 3] = [4, 12, 24];
 /// Sector times on the bus by which such a write takes longer.
 const LATER_SECTORS: f64 = 0.7;
+/// Numbers of hits that arrive together.
+const FEW_HITS: usize = 4;
+const MANY_HITS: usize = 16;
 /// Number of consecutive reads.
 const SEQUENCE: usize = 15;
 /// Number of reads of whole tracks; the latest two are ignored as late.
@@ -273,23 +276,27 @@ async fn hit_overheads(
         overhead.sequential_ms = Some(hit(base));
         findings.add("overhead.sequential_ms", FindingConfidence::Measured);
     }
-    if bench.disk().info().depth >= 4 {
-        let first = first_of_four(bench, hits).await;
-        if first > MEANS_DIFFER * JITTER {
-            overhead.first_ms = ms(first);
-            let less = |set: &mut OverheadSet| {
-                for time in [&mut set.read_hit_ms, &mut set.read_miss_ms, &mut set.write_ms] {
-                    *time = (*time - ms(first)).max(0.0);
-                }
-            };
-            less(&mut overhead.after_read);
-            less(&mut overhead.after_write);
-            overhead.sequential_ms = overhead.sequential_ms.map(|time| (time - ms(first)).max(0.0));
-        }
-        findings.add("overhead.first_ms", FindingConfidence::Measured);
-    } else {
-        findings.add("overhead.first_ms", FindingConfidence::Default);
+    let beside = Beside::learn(bench, hits).await;
+    findings.add_if(beside.is_some(), "overhead.first_ms", FindingConfidence::Default);
+    let is_pipelined = matches!(beside, Some(Beside::Pipelined(_)));
+    findings.add_if(is_pipelined, "overhead.pipelined_ms", FindingConfidence::Default);
+    match beside {
+        Some(Beside::First(first)) => take_first(overhead, first),
+        Some(Beside::Pipelined(each)) => overhead.pipelined_ms = Some(ms(each)),
+        Some(Beside::Same) | None => {}
     }
+}
+
+/// Takes the extra time of a command that finds no other, in ns, out of the overheads, all of which contain it.
+fn take_first(overhead: &mut OverheadSpec, first: f64) {
+    overhead.first_ms = ms(first);
+    let less = |time: f64| (time - ms(first)).max(0.0);
+    for set in [&mut overhead.after_read, &mut overhead.after_write] {
+        for time in [&mut set.read_hit_ms, &mut set.read_miss_ms, &mut set.write_ms] {
+            *time = less(*time);
+        }
+    }
+    overhead.sequential_ms = overhead.sequential_ms.map(less);
 }
 
 /// The base of a hit that follows a write elsewhere, if the write leaves it in the cache: ns.
@@ -329,10 +336,43 @@ async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
     Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
-/// The extra time of a hit that finds no other command: ns.
-///
-/// Of four that arrive together the first is alone when it arrives, and the last when the others are done.
-async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
+/// How a hit beside others differs from one alone.
+enum Beside {
+    /// Not at all.
+    Same,
+    /// A hit that finds no other command takes longer by this time: ns.
+    First(f64),
+    /// The electronics work on several at a time, and one ends each of these times: ns.
+    Pipelined(f64),
+}
+
+impl Beside {
+    /// `None` if too few commands can be outstanding.
+    ///
+    /// Of several that arrive together the first is alone when it arrives, and the last when the others are done. So both take the extra
+    /// time of a first one, and in a pipeline only one of them takes the whole overhead.
+    async fn learn(bench: &Bench, hits: &Hits) -> Option<Beside> {
+        let depth = bench.disk().info().depth;
+        if depth < FEW_HITS {
+            return None;
+        }
+        let each = hits.base + hits.sector * f64::from(bench.unit());
+        let few = burst(bench, FEW_HITS).await;
+        let first = (FEW_HITS as f64 * each - few) / (FEW_HITS - 2) as f64;
+        if first < MEANS_DIFFER * JITTER {
+            return Some(Beside::Same);
+        }
+        if depth < MANY_HITS {
+            return Some(Beside::First(first));
+        }
+        let more = (burst(bench, MANY_HITS).await - few) / (MANY_HITS - FEW_HITS) as f64;
+        let whole = (few - FEW_HITS as f64 * more) / (each - more);
+        Some(if whole < 1.5 { Beside::Pipelined(more) } else { Beside::First(first) })
+    }
+}
+
+/// The time of a number of hits that arrive together: ns.
+async fn burst(bench: &Bench, count: usize) -> f64 {
     let (unit, lbn) = (bench.unit(), bench.fresh().first);
     bench.read(lbn, unit, Instant::ZERO).await;
     let mut took = Vec::new();
@@ -340,13 +380,13 @@ async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
         let at = bench.disk().now() + bench.turns(0.3);
         let command = crate::ProbeCommand::Read { lbn, sectors: unit, from_media: false };
         let mut last = Nanos::ZERO;
-        for ticket in [0; 4].map(|_| bench.send(command, at)) {
+        let sent: Vec<_> = (0..count).map(|_| bench.send(command, at)).collect();
+        for ticket in sent {
             last = last.max(bench.disk().answer(ticket).await.took());
         }
         took.push(last.0 as f64);
     }
-    let each = hits.base + hits.sector * f64::from(unit);
-    (4.0 * each - mid_mean(&mut took)) / 2.0
+    mid_mean(&mut took)
 }
 
 /// Whether an access begins wherever the head arrives: then a whole track takes equally long from all angles, else up to a turn longer.
