@@ -179,6 +179,10 @@ impl Bench {
         self.map.track_of(Lbn(u64::try_from(lbn).ok()?)).filter(|other| other.sectors == track.sectors)
     }
 
+    pub(super) fn track_of(&self, lbn: Lbn) -> Option<Track> {
+        self.map.track_of(lbn)
+    }
+
     /// A track at a share of the disk from another, if the disk has it.
     pub(super) fn away(&self, track: Track, share: f64) -> Option<Track> {
         let all = self.map.end().0 as f64;

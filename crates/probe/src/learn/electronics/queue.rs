@@ -13,8 +13,14 @@ use headstack_tracks::Track;
 
 /// Repetitions of each test.
 const ROUNDS: usize = 5;
-/// Depth from which on an order shows: one command that is served, and three to choose from.
-const LEAST_DEPTH: usize = 4;
+/// Commands to choose from by which an order shows.
+const LEAST_CHOICE: usize = 3;
+/// Depth from which on an order shows: those, and the one in progress.
+const LEAST_DEPTH: usize = 1 + LEAST_CHOICE;
+/// Bursts that show how many commands are served in their order of arrival.
+const BURSTS: usize = 8;
+/// Maximum number of commands in such a burst: among these, the oldest is seldom chosen.
+const MOST_BURST: usize = 24;
 /// Shares of the disk to a near track, the next and a far one. Seeks over them differ by less than a turn on all drives, and by
 /// more than some tenths.
 const NEAR: f64 = 0.003;
@@ -51,7 +57,16 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
         return (spec, rates);
     }
     bench.disk().report_progress("queue", 0.4);
-    let scene = Scene { bench };
+    let committed = committed(bench, depth.min(MOST_BURST)).await;
+    findings.add_if(committed.is_some(), "queue.committed", FindingConfidence::Default);
+    let Some(committed) = committed else { return (spec, rates) };
+    spec.committed = committed as u32;
+    let scene = Scene { bench, committed };
+    let most = depth - committed;
+    if most < LEAST_CHOICE {
+        findings.add("queue.order", FindingConfidence::Default);
+        return (spec, rates);
+    }
     if !scene.mostly(Question::Near).await {
         return (spec, rates);
     }
@@ -66,7 +81,11 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
     .to_string();
     if spec.order == "sptf" {
         bench.disk().report_progress("queue", 0.6);
-        spec.choice_ms = overtaking::choice_ms(&scene).await.unwrap_or(0.0);
+        // A disk that commits commands never chooses one that arrives after the end of an access while another waits, but it waits as long.
+        spec.choice_ms = match committed {
+            1 => overtaking::choice_ms(&scene).await.unwrap_or(0.0),
+            _ => overtaking::committed_choice_ms(&scene).await,
+        };
         findings.add("queue.choice_ms", FindingConfidence::Measured);
         if let Some(bound) = overtaking::bound(&scene, depth, spec.choice_ms).await {
             // The disk chooses among all commands, within the bound.
@@ -75,8 +94,8 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
         }
     }
     bench.disk().report_progress("queue", 0.8);
-    let window = scene.window(depth - 1).await;
-    spec.window = (window < depth - 1).then_some(window as u32);
+    let window = scene.window(most).await;
+    spec.window = (window < most).then_some(window as u32);
     findings.add("queue.window", FindingConfidence::Measured);
     (spec, rates)
 }
@@ -92,6 +111,28 @@ async fn rate(bench: &Bench, depth: usize) -> f64 {
         }
     }
     READS as f64 * 1e9 / (bench.disk().now() - began).0 as f64
+}
+
+/// How many commands the disk serves in the order of their arrival, the first counted, before the first one that it chooses;
+/// none if all of a burst.
+async fn committed(bench: &Bench, burst: usize) -> Option<usize> {
+    let mut in_order = Vec::with_capacity(BURSTS);
+    for _ in 0..BURSTS {
+        let ask =
+            || ProbeCommand::Read { lbn: bench.anywhere().first, sectors: bench.unit(), from_media: true };
+        let at = bench.disk().now() + bench.turns(0.1);
+        let sent: Vec<_> = (0..burst).map(|_| bench.send(ask(), at)).collect();
+        let mut ends = Vec::with_capacity(burst);
+        for ticket in sent {
+            ends.push(bench.disk().answer(ticket).await.ended);
+        }
+        // A command is in order if none of the later ones ends before it.
+        let leads = |first: &usize| ends[first + 1..].iter().all(|end| *end > ends[*first]);
+        in_order.push((0..burst).take_while(leads).count());
+    }
+    in_order.sort_unstable();
+    // A choice may happen to be the oldest command, which makes a number too large; an answer may be late, which makes one too small.
+    Some(in_order[1].max(1)).filter(|count| *count < burst)
 }
 
 /// Which of two commands goes first?
@@ -175,7 +216,11 @@ impl Scene<'_> {
                     break (here, near, far);
                 }
             };
-            let soon = self.after(here, near, HALF).await;
+            // One that alone takes that time, if there is any: a near track may be on another surface.
+            let soon = match self.command_after(here, HALF).await {
+                Some(soon) => soon,
+                None => self.after(here, near, HALF).await,
+            };
             let unit = u64::from(bench.unit());
             let mut order: Vec<Lbn> = (1..count as u64).map(|index| far.first + 3 * index * unit).collect();
             order.push(soon);
