@@ -4,6 +4,7 @@
 //! arm has left to write.
 
 use super::bench::{Bench, Hits, Kind, Lead, TRACK_TURNS, TRIES, angle, doubled, halved, times, wrap};
+use super::scene::Scene;
 use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
 use headstack_model::{Instant, Lbn, Nanos};
@@ -51,10 +52,13 @@ const NEXT_SLOW: usize = 3;
 const PAIRS: usize = 15;
 /// Share of a turn, at either end, that counts as noise and not as work after a write.
 const NO_WORK: f64 = 0.01;
-/// Neighbouring tracks over which the test of an order scatters writes.
-const TRACKS: i64 = 64;
-/// Maximum turns per scattered write in an order by positioning time; an order by place takes half a turn and a seek.
-const BY_TIME: f64 = 0.45;
+/// Number of writes to neighbouring tracks that show an order by positioning time, and the least that do.
+const STAIRS: u32 = 16;
+const LEAST_STAIRS: u32 = 4;
+/// Turns from one of them to the next: more than a short seek, and much less than half a turn.
+const STAIR: f64 = 0.3;
+/// Maximum turns for each of them in an order by positioning time, which takes a step or less; an order by place takes the rest of a turn.
+const BY_TIME: f64 = 0.5;
 /// Maximum time of scattered writes in an order by place, as a share of that of single ones.
 const BY_PLACE: f64 = 0.8;
 
@@ -350,26 +354,13 @@ impl Writes<'_> {
         cache.destage_extra_ms = time_ms(away - near);
     }
 
-    /// The order of destaging: from the time of many writes close together, and far apart.
+    /// The order of destaging: from the time of writes that an order by place takes in a bad order, and of many close together and far
+    /// apart.
     async fn order(&self, cache: &CacheSpec) -> &'static str {
         let (bench, unit) = (self.bench, self.bench.unit());
         let count = (cache.dirty_runs_max / 2).clamp(1, 64);
         let each = |flush: Nanos| flush.0 as f64 / f64::from(count) - cache.destage_extra_ms * 1e6;
-        let near = loop {
-            let track = bench.fresh();
-            if bench.neighbour_track(track, TRACKS).is_some() {
-                break track;
-            }
-        };
-        self.park().await;
-        for step in 0..u64::from(count) {
-            // One per track, at unrelated angles.
-            let track = bench.neighbour_track(near, (step * 29) as i64 % TRACKS).unwrap_or(near);
-            let part =
-                (step * step * 7919 + step * 104_729) % u64::from(track.sectors / unit) * u64::from(unit);
-            bench.write(track.first + part, unit, Instant::ZERO).await;
-        }
-        if each(bench.flush().await.took()) < BY_TIME * bench.turn {
+        if self.is_by_time(count.min(STAIRS)).await {
             return "sptf";
         }
         let mut through = Vec::new();
@@ -381,6 +372,38 @@ impl Writes<'_> {
         let together = self.flush_of(count).await;
         let apart = through.iter().sum::<f64>() / through.len() as f64;
         if each(together) < BY_PLACE * apart { "c-look" } else { "fcfs" }
+    }
+
+    /// Whether the disk destages by positioning time. From track to track, the writes lie a step further along the track, and then a step
+    /// further back: in an order by place or arrival, one of the two takes most of a turn for each write.
+    async fn is_by_time(&self, count: u32) -> bool {
+        if count < LEAST_STAIRS {
+            return false;
+        }
+        let most = 1.0 + BY_TIME * f64::from(count - 1);
+        for step in [STAIR, -STAIR] {
+            if self.flush_of_stairs(count, step).await > most {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The time of a flush of writes to neighbouring tracks, each a number of turns behind the one before it: turns.
+    async fn flush_of_stairs(&self, count: u32, step: f64) -> f64 {
+        let (bench, scene) = (self.bench, Scene { bench: self.bench, committed: 1 });
+        let first = bench.fresh();
+        let mut places = Vec::new();
+        for index in 0..count {
+            if let Some(track) = bench.neighbour_track(first, i64::from(index)) {
+                places.push(scene.after(first, track, (step * f64::from(index)).rem_euclid(1.0)).await);
+            }
+        }
+        self.park().await;
+        for place in places {
+            bench.write(place, bench.unit(), Instant::ZERO).await;
+        }
+        bench.flush().await.took().0 as f64 / bench.turn
     }
 
     async fn flush_of(&self, writes: u32) -> Nanos {
