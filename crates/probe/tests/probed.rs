@@ -19,6 +19,8 @@ use std::collections::VecDeque;
 const REQUESTS: usize = 40_000;
 /// Probes after which a disk is given up.
 const MOST_PROBES: u64 = 3_000_000;
+/// Bound of the demerit of a file, as a share of the mean, on each load.
+const DEMERIT_MOST: f64 = 0.03;
 /// Sequential streams among them.
 const STREAMS: usize = 3;
 
@@ -145,19 +147,32 @@ fn demerits(spec: &DriveSpec, file: &DriveSpec) -> Vec<(Kind, Pace, f64)> {
     let service = mean_of(&responses(spec, Kind::Random, Pace::Closed(1)));
     let paces = [Pace::Closed(1), Pace::Closed(2), Pace::Open(Nanos(service.0 * 2))];
     let loads = [Kind::Random, Kind::Mixed].into_iter().flat_map(|kind| paces.map(|pace| (kind, pace)));
-    let share = |(kind, pace)| {
-        let (truth, predicted) = (responses(spec, kind, pace), responses(file, kind, pace));
-        let off = demerit::exact_ms(&truth, &predicted).expect("there are some");
-        (kind, pace, off / mean_of(&truth).as_ms())
-    };
-    loads.map(share).collect()
+    loads.map(|(kind, pace)| (kind, pace, demerit_on(spec, file, kind, pace))).collect()
+}
+
+fn demerit_on(spec: &DriveSpec, file: &DriveSpec, kind: Kind, pace: Pace) -> f64 {
+    let (truth, predicted) = (responses(spec, kind, pace), responses(file, kind, pace));
+    demerit::exact_ms(&truth, &predicted).expect("there are some") / mean_of(&truth).as_ms()
+}
+
+/// Bound of the demerit on a load, as a share of the mean: 3 %, or what a drive is off from itself if that is more.
+///
+/// With the mixed load, one at a time, the write cache of the Toshiba X300 is nearly full. Whether it fills for a few thousand requests
+/// hangs on single choices among its thousand dirty runs: with reads that take a microsecond more the drive is 6.2 % off from itself, and
+/// its probed file is 6.1 to 6.5 % off. (On other drives a microsecond does 0.1 %, and on other loads of this one.)
+fn demerit_most(truth: &DriveSpec, kind: Kind, pace: Pace) -> f64 {
+    /// Other changes of a few microseconds do up to a tenth more than this one.
+    const OTHER_CHANGES: f64 = 1.1;
+    let mut slower = truth.clone();
+    slower.overhead.after_read.read_miss_ms += 0.001;
+    f64::max(DEMERIT_MOST, OTHER_CHANGES * demerit_on(truth, &slower, kind, pace))
 }
 
 struct Predicted {
     layout: Layout,
     agreement: check::Agreement,
-    /// On the load on which it does most.
-    demerit: f64,
+    /// The loads on which the file is too far off.
+    wrong: Vec<String>,
 }
 
 /// How the file of a drive differs from it: in its tracks, and on all loads.
@@ -174,12 +189,15 @@ fn predicted_of(mut truth: DriveSpec, noise: Noise) -> Result<Predicted, String>
     let agreement = check::compare(&map(&file), &map(&truth));
     let layout = file.geometry.layout;
     println!("{name}: {:?} as {layout:?}, {agreement:?}", truth.geometry.layout);
-    let loads = demerits(&truth, &file);
-    for (kind, pace, share) in &loads {
-        println!("{name}: {kind:?} {pace:?}: demerit {:.2} %", 100.0 * share);
+    let mut wrong = Vec::new();
+    for (kind, pace, share) in demerits(&truth, &file) {
+        let load = format!("{name}: {kind:?} {pace:?}: demerit {:.2} %", 100.0 * share);
+        println!("{load}");
+        if share > DEMERIT_MOST && share > demerit_most(&truth, kind, pace) {
+            wrong.push(load);
+        }
     }
-    let demerit = loads.iter().map(|(_, _, share)| *share).fold(0.0, f64::max);
-    Ok(Predicted { layout, agreement, demerit })
+    Ok(Predicted { layout, agreement, wrong })
 }
 
 /// Maximum wrong boundaries of a drive: on three drives one was wrong, by some blocks, next to a slipped sector, and on the one with the
@@ -192,24 +210,14 @@ fn boundaries_off(name: &str) -> u64 {
     }
 }
 
-/// Bound of the demerit, as a share of the mean. The prober does not learn commands that a drive commits ahead, nor the pieces and runs in
-/// which it destages: under mixed loads at depth 2 these two drives are 12 and 18 % off.
-fn demerit_most(name: &str) -> f64 {
-    match name {
-        "toshiba-x300" => 0.13,
-        "samsung-hd400ld" => 0.19,
-        _ => 0.03,
-    }
-}
-
 #[test]
 fn probed_file_predicts_disk_within_3_percent() {
     // Of 1992, of 1999, of 2004 and of 2015.
     for name in ["hp-c2247a", "atlas-10k", "wd800jd", "toshiba-x300"] {
-        let Predicted { agreement, demerit, .. } = predicted(name, Noise::USUAL).expect(name);
+        let Predicted { agreement, wrong, .. } = predicted(name, Noise::USUAL).expect(name);
         let most = boundaries_off(name);
         assert!(agreement.missed.max(agreement.false_ones) <= most, "{name}: {agreement:?}");
-        assert!(demerit <= demerit_most(name), "{name}: a demerit of {demerit} of the mean");
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }
 
@@ -224,13 +232,12 @@ fn regular_drive_gets_regular_layout_at_every_noise() {
         let name = truth.name.as_str();
         for sigma_us in [8, 30, 60] {
             let noise = Noise { sigma: Nanos(sigma_us * 1000), ..Noise::USUAL };
-            let Predicted { layout, agreement, demerit, .. } =
-                predicted_of(truth.clone(), noise).expect(name);
+            let Predicted { layout, agreement, wrong } = predicted_of(truth.clone(), noise).expect(name);
             let case = format!("{name}, {sigma_us} µs");
             assert_ne!(layout, Layout::Extents, "{case}: not in the words of its class");
             let most = 2 * boundaries_off(name);
             assert!(agreement.missed.max(agreement.false_ones) <= most, "{case}: {agreement:?}");
-            assert!(demerit <= demerit_most(name), "{case}: a demerit of {demerit} of the mean");
+            assert!(wrong.is_empty(), "{case}: {wrong:#?}");
         }
     }
 }
@@ -284,10 +291,8 @@ fn every_probed_file_predicts_its_disk_except_known_misses() {
     let mut misses = Vec::new();
     for (name, _) in drives::all() {
         let is_good = match predicted(name, Noise::USUAL) {
-            Ok(Predicted { agreement, demerit, .. }) => {
-                println!("{name}: worst demerit {:.2} %", 100.0 * demerit);
-                demerit <= demerit_most(name)
-                    && agreement.missed.max(agreement.false_ones) <= boundaries_off(name)
+            Ok(Predicted { agreement, wrong, .. }) => {
+                wrong.is_empty() && agreement.missed.max(agreement.false_ones) <= boundaries_off(name)
             }
             Err(error) => {
                 println!("{name}: {error}");
