@@ -93,10 +93,6 @@ impl LearnedElectronics {
         spec.bus = self.bus.clone();
         spec.cache = self.cache.clone();
         spec.queue = self.queue.clone();
-        // Drives that cache all writes prefer sequential runs; the time is that of the shipped classes.
-        if spec.cache.write_cache == WriteCache::Full {
-            spec.queue.stream_hold_ms = Some(STREAM_HOLD_MS);
-        }
         spec.mechanics.zero_latency_read = self.zero_latency_read;
         spec.mechanics.zero_latency_write = self.zero_latency_write;
     }
@@ -151,7 +147,13 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
     } else {
         findings.add("cache.write_cache", FindingConfidence::Default);
     }
-    let (queue, rates) = queue::learn(&bench, &mut findings).await;
+    let (mut queue, rates) = queue::learn(&bench, &mut findings).await;
+    // Drives that cache all writes prefer sequential runs, and destage in pieces; neither is measured.
+    if cache.write_cache == WriteCache::Full {
+        queue.stream_hold_ms = Some(STREAM_HOLD_MS);
+        findings.add("queue.stream_hold_ms", FindingConfidence::Default);
+        findings.add("cache.destage_piece_sectors", FindingConfidence::Default);
+    }
     let probes = bench.probes();
     Ok(LearnedElectronics {
         overhead,
