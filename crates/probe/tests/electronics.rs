@@ -208,8 +208,9 @@ impl Wrong {
         }
         let idle = (learned.destage_idle_ms - real.destage_idle_ms).abs() < 0.3;
         self.unless(idle, format!("destage_idle_ms {} found", learned.destage_idle_ms));
-        // More are not tested.
-        self.same("dirty_runs_max", real.dirty_runs_max.min(1024), learned.dirty_runs_max);
+        // Of very many, those found are a few less or more: some are destaged meanwhile.
+        let runs = real.dirty_runs_max.abs_diff(learned.dirty_runs_max) * 100 <= real.dirty_runs_max;
+        self.unless(runs, format!("{} dirty runs, {} found", real.dirty_runs_max, learned.dirty_runs_max));
         let off = (learned.dirty_max_sectors as f64 / real.dirty_max_sectors as f64 - 1.0).abs();
         self.unless(off < 0.04, format!("dirty_max_sectors {} found", learned.dirty_max_sectors));
         self.same("dirty_start_sectors", real.dirty_start_sectors, learned.dirty_start_sectors);

@@ -22,8 +22,10 @@ pub struct FlushCost {
 const LONGEST_IDLE: f64 = 2e9;
 /// Maximum tested sectors in the write cache.
 const MOST: u64 = 1 << 21;
-/// Maximum tested writes in it.
-const MOST_WRITES: usize = 1100;
+/// Maximum scattered runs of a drive file.
+const MOST_RUNS: u64 = 8192;
+/// Maximum tested writes in it: those runs, and what is destaged meanwhile.
+const MOST_WRITES: usize = 8600;
 /// Turns by which a read is requested early: read-ahead may have moved the arm.
 const EARLY: f64 = 0.35;
 /// Idle time, in ns, in addition to twice the time of a write, below which the disk writes at once.
@@ -305,7 +307,8 @@ impl Writes<'_> {
         cache.dirty_start_sectors = start.unwrap_or(taken).min(taken);
         // If the sectors are the limit, the runs do not show.
         let is_seen = runs.0 < MOST_WRITES && (runs_kept * unit) as f64 * 1.03 < taken as f64;
-        cache.dirty_runs_max = if is_seen { (runs_kept as u32).clamp(1, 1024) } else { 1024 };
+        let least = if is_seen { 1 } else { 1024 };
+        cache.dirty_runs_max = (runs_kept.min(MOST_RUNS) as u32).max(least);
         findings.add_if(is_seen, "cache.dirty_runs_max", FindingConfidence::UpperBound);
     }
 
