@@ -248,8 +248,7 @@ impl Device {
         Some(slot)
     }
 
-    /// Chooses commands ahead, as many as the drive commits, from where the arm will be after those before them. While destages alternate
-    /// with commands, every second access that the drive commits is a destage.
+    /// Chooses commands ahead, as many as the drive commits, from where the arm will be after those before them.
     #[inline]
     pub(super) fn commit_ahead(&mut self) {
         if self.may_commit() && self.disk.work.is_fixed() {

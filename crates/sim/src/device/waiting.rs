@@ -173,11 +173,11 @@ impl Waiting {
         self.remove_next(cost, now).map(|slot| slot.id)
     }
 
-    /// Whether a command may be chosen ahead now: there is one, and fewer are chosen than the drive commits, of which every second one
-    /// is another access if these `alternate`.
+    /// Whether a command may be chosen ahead now: there is one, and fewer are chosen than the drive commits, one of which is a
+    /// destage if these `alternate` with commands.
     #[inline]
     pub(super) fn may_commit(&self, alternate: bool) -> bool {
-        let most = if alternate { self.committed_max / 2 } else { self.committed_max };
+        let most = self.committed_max.saturating_sub(usize::from(alternate));
         // Urgent commands are not chosen ahead: they have fewer before them.
         self.urgent.as_ref().is_none_or(Queue::is_empty)
             && self.committed.len() < most

@@ -145,7 +145,7 @@ fn random_reader_beside_a_copy_waits_no_second() {
         ];
         let responses = serve_clients(&mut rig.device(), &mut clients, Nanos::from_secs(20));
         let longest = responses[2].iter().max().copied().unwrap_or(Nanos::from_secs(20));
-        assert!(responses[2].len() > 60, "{}: {} reads in 20 s", rig.name(), responses[2].len());
+        assert!(responses[2].len() > 40, "{}: {} reads in 20 s", rig.name(), responses[2].len());
         assert!(longest < Nanos::from_secs(1), "{}: {longest:?}", rig.name());
     }
 }
