@@ -76,7 +76,7 @@ fn copy_on_write_bounds_commits_and_slows_a_scan_of_updated_records() {
         assert!(scan("ext4-backup") > 30.0 * scan("zfs-backup"), "{rig}");
         let lookups = |job: &str, metric: &str| both.job(rig, job, "reads", metric);
         assert!(lookups("ext4-lookups", "p99_ms") > lookups("zfs-lookups", "p99_ms"), "{rig}");
-        assert!(lookups("ext4-lookups", "mean_ms") < lookups("zfs-lookups", "mean_ms"), "{rig}");
+        assert_ratio(rig, lookups("ext4-lookups", "mean_ms"), lookups("zfs-lookups", "mean_ms"), 1.0..=1.4);
     }
 }
 

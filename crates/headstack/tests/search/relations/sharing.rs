@@ -28,7 +28,7 @@ pub(super) fn relations() -> Vec<Relation> {
         },
         Relation {
             name: "reader_next_to_a_copy_is_served",
-            bound: "random reads next to a copy run at 0.05 of their rate alone or more (0.015 on a shingled disk)",
+            bound: "random reads next to a copy run at 0.05 of their rate alone (0.015 on a shingled disk) or 5 (1) a second",
             draw: draw_copy,
             judge: judge_copy,
         },
@@ -157,7 +157,7 @@ fn judge_copy(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let batches = case.machine.settings.iter().any(|(_, value)| value == "mq-deadline");
     let before = if batches { depths.max(16) } else { depths };
     let is_shingled = bench.spec(&case.machine.drive).shingled.is_some();
-    let share = if is_shingled { 0.015 } else { 0.05 };
-    let least = f64::min(share * alone, others / (4.0 * before as f64));
+    let (share, a_second) = if is_shingled { (0.015, 1.0) } else { (0.05, 5.0) };
+    let least = f64::min(share * alone, a_second).min(others / (4.0 * before as f64));
     Ok(at_least("random reads:", served, least, "IOPS", &format!("alone {alone:.1}")))
 }
