@@ -1,5 +1,5 @@
 //! Whether the emulator runs the loads of the search for faults at the rate that `headstack sim` computes: streams with a queue, flushes,
-//! and a reader beside a copy, over NBD in real time.
+//! and a reader next to a copy, over NBD in real time.
 
 use crate::emulator::{Emulator, Setup};
 use crate::tools::{folder, have, run, text};

@@ -42,7 +42,6 @@ impl Device {
     /// command waits.
     fn is_only_choice(&self) -> bool {
         !self.disk.work.is_fixed()
-            && !self.holds_read_ahead()
             && self.commands.waiting.is_empty()
             && !self.commands.waiting.must_ask()
             && self.destage.blocked.is_empty()

@@ -1,5 +1,6 @@
 //! Jobs next to each other.
 
+use super::streams::is_of_a_study;
 use super::{Case, MARGIN, Relation, Verdict, at_least};
 use crate::bench::Bench;
 use crate::draw::{Draw, KIB, MIB, timed_stream};
@@ -22,7 +23,7 @@ pub(super) fn relations() -> Vec<Relation> {
         },
         Relation {
             name: "streams_together_keep_a_share_of_one",
-            bound: "four readers in order, each in its region, together get 0.15 of what one alone gets or more",
+            bound: "four readers in order, each in its region, together get 0.15 of what one alone gets or more from a drive with a queue",
             draw: draw_four_streams,
             judge: judge_four_streams,
         },
@@ -112,7 +113,8 @@ fn draw_four_streams(draw: &mut Draw<'_>) -> Option<Case> {
 /// drive's rate.
 fn judge_four_streams(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let is_reader = |job: &JobKeys| job.rw() == "read" && job.block_bytes() >= 64 * KIB && job.is_closed();
-    if case.load.jobs.len() != 4 || !case.load.jobs.iter().all(is_reader) {
+    let queues = bench.spec(&case.machine.drive).queue.depth > 1;
+    if !queues || case.load.jobs.len() != 4 || !case.load.jobs.iter().all(is_reader) {
         return Ok(Verdict::Elsewhere);
     }
     let alone = case.figures_of(bench, &case.load.only(|job| job == 0))?.mb_s();
@@ -122,7 +124,7 @@ fn judge_four_streams(bench: &mut Bench, case: &Case) -> Result<Verdict, String>
 
 /// A stream read, a stream written, and random reads.
 fn draw_copy(draw: &mut Draw<'_>) -> Option<Case> {
-    if draw.spec.cache.write_cache == WriteCache::Segment {
+    if draw.spec.cache.write_cache == WriteCache::Segment || is_of_a_study(draw) {
         return None;
     }
     let machine = draw.machine();

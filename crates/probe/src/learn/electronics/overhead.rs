@@ -276,14 +276,14 @@ async fn hit_overheads(
         overhead.sequential_ms = Some(hit(base));
         findings.add("overhead.sequential_ms", FindingConfidence::Measured);
     }
-    let beside = Beside::learn(bench, hits).await;
-    findings.add_if(beside.is_some(), "overhead.first_ms", FindingConfidence::Default);
-    let is_pipelined = matches!(beside, Some(Beside::Pipelined(_)));
+    let overlap = Overlap::learn(bench, hits).await;
+    findings.add_if(overlap.is_some(), "overhead.first_ms", FindingConfidence::Default);
+    let is_pipelined = matches!(overlap, Some(Overlap::Pipelined(_)));
     findings.add_if(is_pipelined, "overhead.pipelined_ms", FindingConfidence::Default);
-    match beside {
-        Some(Beside::First(first)) => take_first(overhead, first),
-        Some(Beside::Pipelined(each)) => overhead.pipelined_ms = Some(ms(each)),
-        Some(Beside::Same) | None => {}
+    match overlap {
+        Some(Overlap::First(first)) => take_first(overhead, first),
+        Some(Overlap::Pipelined(each)) => overhead.pipelined_ms = Some(ms(each)),
+        Some(Overlap::Same) | None => {}
     }
 }
 
@@ -336,8 +336,8 @@ async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
     Some(found.await?.0 - hits.sector * f64::from(unit))
 }
 
-/// How a hit beside others differs from one alone.
-enum Beside {
+/// How a hit among others differs from one alone.
+enum Overlap {
     /// Not at all.
     Same,
     /// A hit that finds no other command takes longer by this time: ns.
@@ -346,12 +346,12 @@ enum Beside {
     Pipelined(f64),
 }
 
-impl Beside {
+impl Overlap {
     /// `None` if too few commands can be outstanding.
     ///
     /// Of several that arrive together the first is alone when it arrives, and the last when the others are done. So both take the extra
     /// time of a first one, and in a pipeline only one of them takes the whole overhead.
-    async fn learn(bench: &Bench, hits: &Hits) -> Option<Beside> {
+    async fn learn(bench: &Bench, hits: &Hits) -> Option<Overlap> {
         let depth = bench.disk().info().depth;
         if depth < FEW_HITS {
             return None;
@@ -360,14 +360,14 @@ impl Beside {
         let few = burst(bench, FEW_HITS).await;
         let first = (FEW_HITS as f64 * each - few) / (FEW_HITS - 2) as f64;
         if first < MEANS_DIFFER * JITTER {
-            return Some(Beside::Same);
+            return Some(Overlap::Same);
         }
         if depth < MANY_HITS {
-            return Some(Beside::First(first));
+            return Some(Overlap::First(first));
         }
         let more = (burst(bench, MANY_HITS).await - few) / (MANY_HITS - FEW_HITS) as f64;
         let whole = (few - FEW_HITS as f64 * more) / (each - more);
-        Some(if whole < 1.5 { Beside::Pipelined(more) } else { Beside::First(first) })
+        Some(if whole < 1.5 { Overlap::Pipelined(more) } else { Overlap::First(first) })
     }
 }
 

@@ -161,7 +161,7 @@ impl Scene<'_> {
     async fn alone_after(&self, here: Track, lbn: Lbn) -> Option<f64> {
         let bench = self.bench;
         let (busy, at) = self.make_busy(here, None).await;
-        let waiting = bench.send(self.ask(lbn), at);
+        let waiting = bench.send(self.media_read(lbn), at);
         let ready = busy.end(bench).await;
         let ended = bench.disk().answer(waiting).await.ended;
         (ended > ready).then(|| (ended - ready).0 as f64 / bench.turn)
@@ -226,8 +226,10 @@ impl Scene<'_> {
         let at = bench.disk().now() + bench.turns(0.1);
         // Both have arrived when it ends.
         let before = bench.send(self.long_read(bench.fresh()), at);
-        let (one, other) =
-            (bench.send(self.ask(first), at), bench.send(self.ask(first + (1 + units) * unit), at));
+        let (one, other) = (
+            bench.send(self.media_read(first), at),
+            bench.send(self.media_read(first + (1 + units) * unit), at),
+        );
         bench.disk().answer(before).await;
         let (one, other) = (bench.disk().answer(one).await.ended, bench.disk().answer(other).await.ended);
         other.since(one).0 as f64 / bench.turn < 0.5
@@ -240,9 +242,9 @@ impl Scene<'_> {
             let (long, _) = self.longer(here).await?;
             let short = self.after(here, self.off(here, 0.003)?, 0.4).await;
             let (busy, at) = self.make_busy(here, None).await;
-            let waiting = bench.send(self.ask(long), at);
+            let waiting = bench.send(self.media_read(long), at);
             let ended = busy.end(bench).await;
-            let late = bench.send(self.ask(short), ended + Nanos::from_ms(ms));
+            let late = bench.send(self.media_read(short), ended + Nanos::from_ms(ms));
             let (late, waiting) = (bench.disk().answer(late).await, bench.disk().answer(waiting).await);
             Some(late.ended < waiting.ended)
         })

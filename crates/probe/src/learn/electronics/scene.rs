@@ -38,7 +38,7 @@ impl Scene<'_> {
     pub(super) async fn first_of(&self, here: Track, from: Option<Lbn>, order: &[Lbn]) -> Option<Lbn> {
         let bench = self.bench;
         let (busy, at) = self.make_busy(here, from).await;
-        let sent: Vec<_> = order.iter().map(|lbn| (*lbn, bench.send(self.ask(*lbn), at))).collect();
+        let sent: Vec<_> = order.iter().map(|lbn| (*lbn, bench.send(self.media_read(*lbn), at))).collect();
         busy.end(bench).await;
         let mut ends = Vec::new();
         for (lbn, ticket) in sent {
@@ -47,7 +47,7 @@ impl Scene<'_> {
         ends.into_iter().min().map(|(_, lbn)| lbn)
     }
     /// The request of one of the commands that wait.
-    pub(super) fn ask(&self, lbn: Lbn) -> ProbeCommand {
+    pub(super) fn media_read(&self, lbn: Lbn) -> ProbeCommand {
         read(lbn, self.bench.unit())
     }
 
@@ -56,7 +56,7 @@ impl Scene<'_> {
     ///
     /// A disk that commits commands makes the choice as soon as that read is the last committed one. So others go before it, long ones,
     /// and the commands to choose from have arrived by then.
-    pub(super) async fn make_busy(&self, here: Track, from: Option<Lbn>) -> (Busy, Instant) {
+    pub(super) async fn make_busy(&self, here: Track, from: Option<Lbn>) -> (BusyArm, Instant) {
         let bench = self.bench;
         let before = self.committed - 1;
         if let Some(from) = from.filter(|_| before == 0) {
@@ -71,9 +71,9 @@ impl Scene<'_> {
         // The disk expects to be at the end of a long one later, at an angle that the tests cannot know.
         let last = match before {
             0 => self.long_read(here),
-            _ => self.ask(Lbn(here.end().0 - u64::from(bench.unit()))),
+            _ => self.media_read(Lbn(here.end().0 - u64::from(bench.unit()))),
         };
-        (Busy { fillers, last: bench.send(last, at) }, at)
+        (BusyArm { fillers, last: bench.send(last, at) }, at)
     }
 
     /// A read of several tracks up to the end of one, so that all commands have arrived when it ends.
@@ -92,12 +92,12 @@ fn read(lbn: Lbn, sectors: u32) -> ProbeCommand {
 }
 
 /// The reads that keep the arm busy.
-pub(super) struct Busy {
+pub(super) struct BusyArm {
     fillers: Vec<Ticket>,
     last: Ticket,
 }
 
-impl Busy {
+impl BusyArm {
     /// When the last of them has ended.
     pub(super) async fn end(self, bench: &Bench) -> Instant {
         for filler in self.fillers {
