@@ -51,7 +51,9 @@ fn both(rig: &str, jobs: &str) -> (Vec<f64>, Vec<f64>) {
         folder.path().join("real.json"),
     );
     run("fio", &["--output-format=json", &format!("--output={}", text(&table)), text(&real)]);
+    // fio writes its remarks before the document.
     let measured = fs::read_to_string(table).expect("fio wrote it");
+    let measured = &measured[measured.find('{').expect("it has a document")..];
     let simulated = at("simulated.fio", "ioengine=libaio\ndirect=1\nfilename=/dev/disk");
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
     let (drive, settings) = rig.split_once(' ').unwrap_or((rig, ""));
