@@ -235,14 +235,11 @@ impl Activity {
         self.seeks.add(travel.distance());
     }
 
-    pub(super) fn destage(&mut self, span: &Span, travel: Travel) {
+    /// Counts a destage, after which the firmware keeps the arm for the time `extra`.
+    pub(super) fn destage(&mut self, span: &Span, travel: Travel, extra: Nanos) {
         self.destages.add(span);
+        self.destages.rotational_latency += extra;
         self.seeks.add(travel.distance());
-    }
-
-    /// Counts time for which the firmware keeps the arm after a destage.
-    pub(super) fn hold_arm(&mut self, time: Nanos) {
-        self.destages.rotational_latency += time;
     }
 
     /// Counts an access of cleaning that moves `bytes`.

@@ -266,8 +266,7 @@ impl Destage {
         let (mut span, travel) = disk.write_span(begins, blocks.clone(), known, run.arriving, Room::ENDLESS);
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         disk.put_off(&mut span, lost);
-        disk.account_destage(&span, travel, run.start..run.end);
-        disk.activity.hold_arm(extra);
+        disk.account_destage(&span, travel, run.start..run.end, extra);
         span.end += extra;
         disk.arm.at = span.end;
         disk.occupy(Work::Writing { slot: None }, span.end);

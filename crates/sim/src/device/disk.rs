@@ -395,8 +395,8 @@ impl DiskArm {
     }
 
     /// Accounts for an access for cached or logged writes, of which `blocks` are the last run.
-    pub(super) fn account_destage(&mut self, span: &Span, travel: Travel, blocks: Range<Lbn>) {
-        self.activity.destage(span, travel);
+    pub(super) fn account_destage(&mut self, span: &Span, travel: Travel, blocks: Range<Lbn>, extra: Nanos) {
+        self.activity.destage(span, travel, extra);
         if let Some(log) = &mut self.arm_log {
             log.add(ArmWork::Destage, None, blocks, span, travel);
         }

@@ -217,7 +217,7 @@ impl MediaCache {
         let (span, travel) =
             disk.write_span(arm.at, run.start..run.end, run.start..run.end, all_here, Room::ENDLESS);
         disk.record = record;
-        disk.account_destage(&span, travel, run.start..run.end);
+        disk.account_destage(&span, travel, run.start..run.end, Nanos::ZERO);
         disk.occupy(Work::Emptying, span.end);
         true
     }

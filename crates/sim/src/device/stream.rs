@@ -153,16 +153,10 @@ impl Device {
         reads.find(|slot| is_wanted(slot)).map(|slot| (slot.id, slot.request.end()))
     }
 
-    /// Whether the arm reads ahead of a run that may keep it.
-    #[inline]
-    pub(super) fn holds_read_ahead(&self) -> bool {
-        self.disk.work.is_read_ahead() && self.ahead.is_sequential() && self.may_hold()
-    }
-
     /// Lets the read-ahead of a run continue while other commands wait, and serves those of them that it has read; false if the arm must
     /// leave.
     pub(super) fn hold_read_ahead(&mut self) -> bool {
-        if !self.holds_read_ahead() {
+        if !self.disk.work.is_read_ahead() || !self.ahead.is_sequential() || !self.may_hold() {
             return false;
         }
         let segment = self.ahead.segment();

@@ -46,6 +46,7 @@ impl Scene<'_> {
         }
         ends.into_iter().min().map(|(_, lbn)| lbn)
     }
+
     /// The request of one of the commands that wait.
     pub(super) fn media_read(&self, lbn: Lbn) -> ProbeCommand {
         read(lbn, self.bench.unit())

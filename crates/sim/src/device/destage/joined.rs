@@ -7,7 +7,7 @@ use crate::device::disk::DiskArm;
 use crate::device::drive::Drive;
 use crate::device::media::{Arm, Arriving, Span};
 use headstack_model::spec::JoinedWrites;
-use headstack_model::{Extent, Lbn};
+use headstack_model::{Extent, Lbn, Nanos};
 use std::ops::Range;
 
 impl Drive {
@@ -63,7 +63,7 @@ impl Destage {
             return false;
         };
         let travel = disk.travel_to(span.last.place());
-        disk.account_destage(&span, travel, next.start..next.end);
+        disk.account_destage(&span, travel, next.start..next.end, Nanos::ZERO);
         disk.move_to_end(&span, disk.last_lbn);
         disk.event = span.end;
         self.goes_over = true;

@@ -40,8 +40,7 @@ impl Destage {
         span.delay_media(lost);
         disk.arm.at += lost;
         let travel = Travel::to_track(from.cylinder, disk.arm.place);
-        disk.account_destage(&span, travel, oldest.start..oldest.end);
-        disk.activity.hold_arm(extra);
+        disk.account_destage(&span, travel, oldest.start..oldest.end, extra);
         span.end += extra;
         disk.arm.at = span.end;
         self.last_was_destage = true;
