@@ -11,7 +11,7 @@ const ROW: usize = 24;
 const TOP: usize = 62;
 /// Pixels of a character of a label, on average. *Source:* assumption, sans-serif of 13 pixels.
 const CHARACTER: f64 = 7.2;
-/// Pixels of a panel, and of the part that its longest bar takes; the rest is for the value behind it.
+/// Least pixels of a panel, and of the part that its longest bar takes; the rest is for the value behind it.
 const PANEL: usize = 270;
 const LONGEST: f64 = 180.0;
 /// Colours of the panels, in turn, that readers with any colour vision can tell apart. *Source:* Okabe and Ito's palette.
@@ -55,10 +55,20 @@ impl Panel {
         value.is_finite().then_some(value)
     }
 
+    /// Pixels that its bars, and its title with a gap behind it, take.
+    fn width(&self) -> usize {
+        PANEL.max(14 + text_width(&self.title()))
+    }
+
     fn title(&self) -> String {
         let job = self.job.as_ref().map_or(String::new(), |job| format!("{job}: "));
         format!("{job}{}", title(self.metric))
     }
+}
+
+/// Pixels of a text.
+fn text_width(text: &str) -> usize {
+    (text.chars().count() as f64 * CHARACTER) as usize
 }
 
 fn title(metric: Metric) -> &'static str {
@@ -114,11 +124,10 @@ pub(super) fn to_svg(comparison: &Comparison, panels: &[Panel]) -> Result<String
     let rows: Vec<String> =
         comparison.ran.iter().map(|ran| table::words(comparison, ran).join(", ")).collect();
     let heading = table::names(comparison).join(", ");
-    let longest = rows.iter().chain([&heading]).map(|text| text.chars().count()).max().unwrap_or(0);
-    let label_end = 12 + (longest as f64 * CHARACTER) as usize;
+    let label_end = 12 + rows.iter().chain([&heading]).map(|text| text_width(text)).max().unwrap_or(0);
     let values = panels.iter().map(|panel| values(comparison, panel)).collect::<Result<Vec<_>, _>>()?;
     let mut metrics: Vec<Metric> = Vec::new();
-    let mut drawn = Vec::new();
+    let (mut drawn, mut x) = (Vec::new(), label_end + 14);
     for (index, panel) in panels.iter().enumerate() {
         let same = panels.iter().zip(&values).filter(|(other, _)| other.metric == panel.metric);
         let most = same.flat_map(|(_, values)| values).flatten().copied().fold(0.0, f64::max);
@@ -127,15 +136,16 @@ pub(super) fn to_svg(comparison: &Comparison, panels: &[Panel]) -> Result<String
             metrics.len() - 1
         });
         drawn.push(PanelBars {
-            x: label_end + 14 + index * PANEL,
+            x,
             title: panel.title(),
             color: COLORS[color % COLORS.len()],
-            bars: bars(&values[index], most, label_end + 14 + index * PANEL),
+            bars: bars(&values[index], most, x),
         });
+        x += panel.width();
     }
     let labels = rows.into_iter().enumerate().map(|(row, text)| RowLabel { y: TOP + row * ROW + 13, text });
     let picture = BarPicture {
-        width: label_end + 14 + panels.len() * PANEL,
+        width: x,
         height: TOP + comparison.ran.len() * ROW + 10,
         title: comparison.load.rsplit('/').next().unwrap_or_default().to_string(),
         heading,
@@ -178,6 +188,7 @@ fn bars(values: &[Option<f64>], most: f64, x: usize) -> Vec<PanelBar> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::figures::JobFigures;
     use super::super::figures::tests::ran;
     use super::*;
 
@@ -210,6 +221,22 @@ mod tests {
         for part in ["a&#60;b.fio", "width=\"180.0\"", "width=\"45.0\"", ">40.00</text>", ">–</text>"] {
             assert!(svg.contains(part), "{part}: {svg}");
         }
+    }
+
+    #[test]
+    fn long_title_moves_the_next_panel() {
+        let name = "a job with a name that is longer than any bar".to_string();
+        let mut cell = ran(&[("drive.queue_depth", "1")], &[10.0]);
+        cell.runs[0].jobs.push(JobFigures { name: name.clone(), requests: 1, values: [1.0; 6] });
+        let panels =
+            ["iops", "p99_ms"].map(|metric| Panel::parse(&format!("{name} {metric}")).expect("it is one"));
+        let svg = to_svg(&comparison(vec![cell]), &panels).expect("all panels have values");
+        let starts: Vec<usize> = svg
+            .lines()
+            .filter(|line| line.contains(&name))
+            .filter_map(|line| line.split('"').nth(1)?.parse().ok())
+            .collect();
+        assert_eq!(starts[1] - starts[0], 14 + text_width(&panels[0].title()), "{svg}");
     }
 
     #[test]
