@@ -7,7 +7,9 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// A rig with its settings, and fio jobs. Requests are so large that the path to the emulator keeps up with the disk.
+/// A rig with its settings, and fio jobs. Requests are so large that the path to the emulator keeps up with the disk. A reader beside a
+/// stream thinks for longer than the emulator's path delays its next read: a simulated host's next read arrives before the drive has
+/// chosen (`queue.choice_ms`), and the drive serves it before the stream's; one that comes 0.1 ms later waits for the stream.
 const LOADS: [(&str, &str); 14] = [
     ("exos-x18", "[a]\nrw=read\nbs=128k\niodepth=2"),
     ("exos-x18", "[a]\nrw=read\nbs=64k\niodepth=32"),
@@ -20,8 +22,11 @@ const LOADS: [(&str, &str); 14] = [
     ("st2000dm006 --set drive.cache.write_cache=none", "[a]\nrw=write\nbs=4k\nfsync=1"),
     ("samsung-hd103sj", "[a]\nrw=read\nbs=128k\niodepth=8"),
     ("ultrastar-7k6000", "[a]\nrw=randread\nbs=16k\niodepth=16"),
-    ("wd800jd", "[a]\nrw=read\nbs=64k\n[b]\nrw=randread\noffset=40g\nsize=20g"),
-    ("st2000dm006", "[a]\nrw=read\nbs=256k\niodepth=2\n[b]\nrw=randread\noffset=1000g\nsize=100g"),
+    ("wd800jd", "[a]\nrw=read\nbs=64k\n[b]\nrw=randread\nthinktime=1ms\noffset=40g\nsize=20g"),
+    (
+        "st2000dm006",
+        "[a]\nrw=read\nbs=256k\niodepth=2\n[b]\nrw=randread\nthinktime=1ms\noffset=1000g\nsize=100g",
+    ),
     ("ultrastar-hc570", "[a]\nrw=randrw\nbs=8k\niodepth=16"),
 ];
 
