@@ -8,7 +8,8 @@ use headstack_workload::{Pattern, Region, Shape};
 
 /// The shipped drives that prefer sequential runs, without time lost to retries.
 fn streaming() -> Vec<Rig> {
-    let prefers = shipped().into_iter().filter(|rig| rig.spec.queue.stream_hold_ms.is_some());
+    let prefers =
+        shipped().into_iter().filter(|rig| rig.spec.queue.stream_hold_ms.is_some_and(|hold| hold > 0.0));
     prefers.map(|rig| rig.with(|spec| spec.mechanics.lost_turns = None)).collect()
 }
 

@@ -1,6 +1,5 @@
 //! Jobs next to each other.
 
-use super::streams::is_of_a_study;
 use super::{Case, MARGIN, Relation, Verdict, at_least};
 use crate::bench::Bench;
 use crate::draw::{Draw, KIB, MIB, timed_stream};
@@ -93,10 +92,11 @@ fn judge_equal(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     }))
 }
 
-/// Drives since 2005 that read ahead into several segments: they stay with a stream for longer than one request.
+/// Drives since 2005 with a queue that read ahead into several segments: they stay with a stream for longer than one request.
 fn draw_four_streams(draw: &mut Draw<'_>) -> Option<Case> {
     let cache = &draw.spec.cache;
-    if !draw.is_from(2005) || cache.read_ahead == ReadAhead::None || cache.segments < 4 {
+    let queues = draw.spec.queue.depth > 1;
+    if !queues || !draw.is_from(2005) || cache.read_ahead == ReadAhead::None || cache.segments < 4 {
         return None;
     }
     let machine = draw.machine_with_cache();
@@ -122,9 +122,12 @@ fn judge_four_streams(bench: &mut Bench, case: &Case) -> Result<Verdict, String>
     Ok(at_least("four streams:", together, 0.15 * alone, "MB/s", &format!("one alone gives {alone:.1}")))
 }
 
-/// A stream read, a stream written, and random reads.
+/// A stream read, a stream written, and random reads. In plain SPTF without a hold, only the age limit bounds how
+/// long a stream next to the arm keeps a reader waiting.
 fn draw_copy(draw: &mut Draw<'_>) -> Option<Case> {
-    if draw.spec.cache.write_cache == WriteCache::Segment || is_of_a_study(draw) {
+    let queue = &draw.spec.queue;
+    let is_greedy = queue.order == "sptf" && queue.stream_hold_ms.unwrap_or(0.0) == 0.0;
+    if draw.spec.cache.write_cache == WriteCache::Segment || is_greedy {
         return None;
     }
     let machine = draw.machine();

@@ -136,13 +136,7 @@ fn judge_larger_block(bench: &mut Bench, case: &Case) -> Result<Verdict, String>
 /// Drives that read a stream at the media's rate at any depth: those since 2000 that read ahead. Older ones may leave a stream for
 /// each command that waits (the manuals of their time say that a command ends the read-ahead).
 fn reads_streams(draw: &Draw<'_>) -> bool {
-    draw.is_from(2000) && draw.spec.cache.read_ahead != ReadAhead::None && !is_of_a_study(draw)
-}
-
-/// Whether the drive is one of two SCSI drives that follow a study's unit: with a rule for streams, rows of `traxtents` and `interfaces`
-/// turn off, and nothing is known of how these drives treat streams.
-pub(super) fn is_of_a_study(draw: &Draw<'_>) -> bool {
-    ["atlas-10k-ii", "wde18300"].contains(&draw.spec.name.as_str())
+    draw.is_from(2000) && draw.spec.cache.read_ahead != ReadAhead::None
 }
 
 /// Drives that write a stream at the media's rate: those since 2000 with a write cache that may hold any write.
