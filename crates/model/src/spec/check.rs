@@ -62,6 +62,7 @@ fn queue(spec: &QueueSpec, tagging: Tagging) -> Checked {
     }
     within("queue.choice_ms", spec.choice_ms, 0.0, 1e3, "ms")?;
     within("queue.stream_hold_ms", spec.stream_hold_ms.unwrap_or(0.0), 0.0, 1e4, "ms")?;
+    within("queue.stream_holds", f64::from(spec.stream_holds), 1.0, 1e3, "times")?;
     within("queue.committed", f64::from(spec.committed), 1.0, 256.0, "commands")?;
     let urgent = spec.committed_urgent.unwrap_or(spec.committed);
     within("queue.committed_urgent", f64::from(urgent), 1.0, f64::from(spec.committed), "commands")?;
@@ -400,6 +401,7 @@ fn media_cache(spec: &MediaCacheSpec, is_buffered: bool) -> Checked {
     within(&key("region_tracks"), f64::from(spec.region_tracks), 1.0, 1e6, "tracks")?;
     within(&key("header_sectors"), f64::from(spec.header_sectors), 0.0, 1024.0, "sectors")?;
     within(&key("write_max_sectors"), f64::from(spec.write_max_sectors), 1.0, 65_536.0, "sectors")?;
+    within(&key("stream_commands"), f64::from(spec.stream_commands), 1.0, 1024.0, "writes")?;
     let most = f64::from(spec.records_max);
     within(&key("records_max"), most, 1.0, 8192.0, "writes")?;
     within(&key("empty_from_records"), f64::from(spec.empty_from_records), 1.0, most, "writes")?;

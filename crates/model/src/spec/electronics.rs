@@ -422,6 +422,8 @@ pub struct QueueSpec {
     /// ahead while a command waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_hold_ms: Option<f64>,
+    /// Times `stream_hold_ms` for which waiting commands continue a run: what they ask for is wanted, what is read ahead may not be.
+    pub stream_holds: u32,
     /// Commands that the drive has chosen and carries out in that order, the one at work included. With 1 it chooses when the arm is
     /// free; with 8 a command waits for seven others that were chosen before it.
     pub committed: u32,
@@ -475,6 +477,7 @@ impl Default for QueueSpec {
             order: "fcfs".to_string(),
             choice_ms: 0.0,
             stream_hold_ms: None,
+            stream_holds: 3,
             committed: 1,
             committed_urgent: None,
             others_order: None,

@@ -19,6 +19,9 @@ pub struct MediaCacheSpec {
     pub header_sectors: u32,
     /// Largest write that goes to the log; larger ones go to their own places at once.
     pub write_max_sectors: u32,
+    /// Waiting writes from which on a sequential run of them goes to its own place, if it is longer than `write_max_sectors`.
+    #[serde(default = "stream_commands")]
+    pub stream_commands: u32,
     /// Largest number of writes in the log: the drive remembers where each is.
     pub records_max: u32,
     /// Writes in the log from which on it is emptied while commands wait.
@@ -29,4 +32,9 @@ pub struct MediaCacheSpec {
     pub idle_ms: f64,
     /// Order in which the drive moves writes to their own places.
     pub order: String,
+}
+
+/// Two writes that wait may be the last of a run; with three, the next one arrives while they are written. *Source:* assumption.
+fn stream_commands() -> u32 {
+    3
 }

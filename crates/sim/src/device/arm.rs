@@ -101,7 +101,7 @@ impl Device {
     }
 
     /// Chooses the next work after an access. The choice among waiting commands takes `choice_ms`, in which others may arrive; a
-    /// command that continues where the access ended needs no choice.
+    /// command that continues where the access ended needs no choice, nor does a write that goes to the log where the arm is.
     fn turn_to_next(&mut self) {
         if self.continue_writes() {
             return;
@@ -110,12 +110,22 @@ impl Device {
             && matches!(self.disk.work, Work::Idle)
             && !self.commands.waiting.is_empty()
             && !self.commands.waiting.begins_at(self.disk.last_lbn)
+            && !self.continues_log()
             && !self.destage_first();
         if chooses {
             self.disk.occupy(Work::Choosing, self.disk.arm_from(self.now).at + self.config.choice);
         } else {
             self.run_arm();
         }
+    }
+
+    /// Whether the oldest waiting command is a write to the log, which goes on where the arm is.
+    fn continues_log(&self) -> bool {
+        let Some(log) = &self.media_cache else { return false };
+        let oldest = self.commands.waiting.candidates().next();
+        oldest.is_some_and(|slot| {
+            slot.request.op == Op::Write && log.continues_at(self.disk.arm.place, &slot.request)
+        })
     }
 
     /// Starts the next work if there is any and the arm may leave its present work.

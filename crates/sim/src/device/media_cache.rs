@@ -36,6 +36,7 @@ impl Target for Logged {
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first_cylinder: u32,
+    last_cylinder: u32,
     /// Length of a sector on its tracks.
     sector_ns: f64,
     /// The track that is written now, and the share of a revolution that has passed over it.
@@ -62,13 +63,20 @@ pub(super) struct MediaCache {
 
 impl Region {
     /// The region number `region` of `regions`, in the middle of its equal part of the blocks.
-    fn new(region: u32, regions: u32, drive: &Drive) -> Region {
+    fn new(region: u32, regions: u32, spec: &DriveSpec, drive: &Drive) -> Region {
         let sectors = u128::from(drive.geometry.sectors());
         let middle = sectors * (2 * u128::from(region) + 1) / (2 * u128::from(regions));
         let extent = drive.geometry.extent_at(Lbn(middle as u64));
         let turn = drive.mechanics.spindle().period().0 as f64;
         let sector_ns = turn / f64::from(extent.sectors_per_track);
-        Region { first_cylinder: extent.cylinder, sector_ns, track: 0, gone_by: 0.0 }
+        let last_cylinder = spec.geometry.cylinders - 1;
+        Region { first_cylinder: extent.cylinder, last_cylinder, sector_ns, track: 0, gone_by: 0.0 }
+    }
+
+    /// The track that is written now, in a region of `tracks` tracks.
+    fn place(&self, tracks: u32) -> TrackPlace {
+        let cylinder = (self.first_cylinder + self.track % tracks).min(self.last_cylinder);
+        TrackPlace { cylinder, head: 0 }
     }
 }
 
@@ -80,7 +88,9 @@ impl MediaCache {
         let Some(cache) = &spec.media_cache else { return Ok(None) };
         let room = (cache.records_max as usize).min(Queue::MAX_CAPACITY);
         Ok(Some(Box::new(MediaCache {
-            regions: (0..cache.regions).map(|region| Region::new(region, cache.regions, drive)).collect(),
+            regions: (0..cache.regions)
+                .map(|region| Region::new(region, cache.regions, spec, drive))
+                .collect(),
             spec: cache.clone(),
             idle: Nanos::from_ms(cache.idle_ms),
             order: order::built_in(&cache.order)?,
@@ -154,9 +164,9 @@ impl MediaCache {
         self.logged.remove(self.queue.remove(index).id.0 as usize)
     }
 
-    /// Sectors of the longest write that goes to the log.
-    pub(super) fn longest_write(&self) -> u64 {
-        u64::from(self.spec.write_max_sectors)
+    /// Whether a sequential run of waiting writes goes to its own place: too long for the log, and the next one arrives meanwhile.
+    pub(super) fn is_for_own_place(&self, commands: u32, sectors: u64) -> bool {
+        commands >= self.spec.stream_commands && sectors > u64::from(self.spec.write_max_sectors)
     }
 
     /// Whether a command's write goes to the log instead of its own place. A `fast` one is of a stream, which the log would slow.
@@ -173,25 +183,28 @@ impl MediaCache {
         false
     }
 
+    /// Whether a write goes to the log on the track under the heads.
+    pub(super) fn continues_at(&self, here: TrackPlace, request: &Request) -> bool {
+        let after = self.regions.partition_point(|region| region.first_cylinder <= here.cylinder);
+        let is_here = |region: &Region| here == region.place(self.spec.region_tracks);
+        request.sectors <= self.spec.write_max_sectors && self.regions[..after].last().is_some_and(is_here)
+    }
+
     /// Plans a write to the log, from `begins` on: in the nearest region, at the next sector that passes under the head once the data
     /// are in the buffer. Also returns the track.
     pub(super) fn span(&mut self, disk: &DiskArm, job: &Job, begins: Instant) -> (Span, TrackPlace) {
-        let (here, last_cylinder) = (disk.arm.place, disk.cylinders - 1);
+        let here = disk.arm.place;
         let (tracks, header) = (self.spec.region_tracks, u64::from(self.spec.header_sectors));
         let turn = disk.turns(1).0 as f64;
         let region = self.nearest(here.cylinder);
-        let track = |region: &Region| TrackPlace {
-            cylinder: (region.first_cylinder + region.track % tracks).min(last_cylinder),
-            head: 0,
-        };
-        if here == track(region) {
+        if here == region.place(tracks) {
             // Sectors that have passed since the last write stay empty.
             region.gone_by += begins.since(disk.arm.at).0 as f64 / turn;
         }
         if region.gone_by >= 1.0 {
             (region.track, region.gone_by) = (region.track + 1, 0.0);
         }
-        let place = track(region);
+        let place = region.place(tracks);
         let seek = disk.drive.mechanics.reposition(here, place, true);
         let sectors = u64::from(job.command.request.sectors);
         let on_track = begins + seek;

@@ -22,18 +22,13 @@ use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::{Slot, SlotId};
 use std::ops::Range;
 
-/// Times `stream_hold_ms` for which waiting commands continue a run: what they ask for is wanted, read-ahead may not be.
-/// *Source:* assumption.
-const WAITING_HOLDS: u64 = 3;
-
-/// Commands of a stream of writes that wait at least, so that the next one arrives while they are written.
-const STREAM_COMMANDS: u32 = 3;
-
 /// The run for which the arm works.
 #[derive(Clone, Debug)]
 pub(super) struct StreamHold {
     /// Time for which a run keeps the arm; none for a drive that does not prefer runs.
     hold: Option<Nanos>,
+    /// Times `hold` for which waiting commands continue a run.
+    holds: u64,
     /// Since when the arm works for the present run.
     since: Instant,
     /// The blocks of a run whose time is over: the next choice prefers other commands.
@@ -43,7 +38,8 @@ pub(super) struct StreamHold {
 impl StreamHold {
     pub(super) fn new(spec: &DriveSpec) -> StreamHold {
         let hold = spec.queue.stream_hold_ms.map(Nanos::from_ms);
-        StreamHold { hold, since: Instant::ZERO, over: None }
+        let holds = u64::from(spec.queue.stream_holds);
+        StreamHold { hold, holds, since: Instant::ZERO, over: None }
     }
 
     /// Whether the drive prefers runs at all.
@@ -65,7 +61,7 @@ impl StreamHold {
 
     /// When the run's time is over even for waiting commands that continue it.
     fn ends_for_waiting(&self) -> Instant {
-        self.ends_after(WAITING_HOLDS)
+        self.ends_after(self.holds)
     }
 
     fn ends_after(&self, holds: u64) -> Instant {
@@ -190,7 +186,7 @@ impl Device {
         while let Some(next) = self.commands.waiting.candidates().find(|slot| follows(slot, end)) {
             (commands, end) = (commands + 1, next.request.end());
         }
-        commands >= STREAM_COMMANDS && end - request.lbn > log.longest_write()
+        log.is_for_own_place(commands, end - request.lbn)
     }
 
     /// Starts a waiting write-through that continues the last access, whose data are in the buffer in time; false if there is none.
