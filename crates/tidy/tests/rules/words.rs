@@ -168,7 +168,7 @@ fn documents_have_no_dialect() {
     for path in pages() {
         let page = path.strip_prefix(root()).expect("it was found there").display().to_string();
         // The rules quote what they forbid; what has been released keeps its words.
-        if ["docs/STYLE.md", "CHANGELOG.md"].contains(&page.as_str()) {
+        if ["docs/STYLE.md", "CHANGELOG.md", "docs/history/before-0.1.md"].contains(&page.as_str()) {
             continue;
         }
         for paragraph in prose::paragraphs(&read(&path)) {
