@@ -32,7 +32,7 @@ reproduce:
 	$(CARGO) build --release --package headstack-cli
 	$${CARGO_TARGET_DIR:-target}/release/headstack reproduce all --out $(OUT) $(if $(TRACES),--traces $(TRACES))
 
-# Writes the tables of docs/VALIDATION.md that are generated, each with commit and date. TRACES as above; ORACLE: the folder with the synthetic loads
+# Writes the tables of docs/evidence.md, each with commit and date. TRACES as above; ORACLE: the folder with the synthetic loads
 # that DiskSim answered; DISKSIM: the folder with its parameter files, in `rigs` and `specs`.
 evidence:
 	$(CARGO) run --release --package headstack-bench --bin evidence -- $(if $(TRACES),--traces $(TRACES)) $(if $(ORACLE),--oracle $(ORACLE)) $(if $(DISKSIM),--disksim $(DISKSIM))

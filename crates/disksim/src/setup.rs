@@ -209,7 +209,7 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
         order: if smart { Some(queue(&mut fields, Owner::Controller)?.order) } else { None },
         merge: None,
         // The driver sends as many requests as the controller says it holds; if it does not say, one at a time
-        // (docs/VALIDATION.md).
+        // (studies/validation/disksim.md).
         queue_depth: Some(fields.count_or("Maximum queue length", 0)?.max(1)).filter(|_| smart),
         drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
         late_choice: false,

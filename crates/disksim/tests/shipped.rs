@@ -35,7 +35,7 @@ fn named_as(shipped: &DriveSpec, imported: DriveSpec) -> DriveSpec {
     }
 }
 
-/// Where a shipped drive departs from its import on purpose; the drive files and docs/VALIDATION.md say why.
+/// Where a shipped drive departs from its import on purpose; the drive files and studies/validation/disksim.md say why.
 fn departures(name: &str, spec: &mut DriveSpec) {
     match name {
         "atlas-10k" | "atlas-10k-v-300" => spec.cache.read_ahead_past_segment = false,

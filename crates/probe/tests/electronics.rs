@@ -233,7 +233,7 @@ fn cache_overwritten_by_its_read_ahead_is_not_detected() {
 fn learned_electronics_match_drive_file() {
     for name in DRIVES {
         let mut real = spec(name);
-        // A log on the media, to which writes go that are asked to reach the media, is not learned (`docs/VALIDATION.md`).
+        // A log on the media, to which writes go that are asked to reach the media, is not learned (`studies/validation/probing.md`).
         real.media_cache = None;
         let wrong = Wrong::of(&real, &learn(&real));
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");

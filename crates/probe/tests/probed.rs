@@ -160,7 +160,7 @@ fn demerit_on(spec: &DriveSpec, file: &DriveSpec, kind: Kind, pace: Pace) -> f64
 /// With the mixed load, one at a time, the write cache of the Toshiba X300 is nearly full. Whether it fills for a few thousand requests
 /// hangs on single choices among its thousand dirty runs: with reads that take a microsecond more the drive is 6.2 % off from itself, and
 /// its probed file is 6.1 to 6.5 % off. Other draws of the mixed loads (seeds of 20 to 27) are up to 28 % off on this drive, which is as
-/// sensitive there (`docs/VALIDATION.md`).
+/// sensitive there (`studies/validation/probing.md`).
 fn demerit_most(truth: &DriveSpec, kind: Kind, pace: Pace) -> f64 {
     /// Noise changes more than this one overhead. Chosen after the 6.5 % at 60 µs were seen, against 6.2 % of the drive itself.
     const OTHER_CHANGES: f64 = 1.1;
@@ -202,7 +202,7 @@ fn predicted_of(mut truth: DriveSpec, noise: Noise) -> Result<Predicted, String>
 }
 
 /// Maximum wrong boundaries of a drive: on three drives one was wrong, by some blocks, next to a slipped sector, and on the one with the
-/// extracted layout one in ten thousand (`docs/VALIDATION.md`). They are misses of the lattice, not of the file.
+/// extracted layout one in ten thousand (`studies/validation/probing.md`). They are misses of the lattice, not of the file.
 fn boundaries_off(name: &str) -> u64 {
     match name {
         "atlas-10k" | "cheetah-4lp" | "cheetah-9lp" => 1,
@@ -227,7 +227,8 @@ fn regular_drive_gets_regular_layout_at_every_noise() {
     // Cylinders with spares on tracks, zones and slips, and bands, of 1992 to 2015.
     let shipped = |name: &str| drives::load(name).expect("it is shipped");
     let regular = ["hp-c2247a", "dec-rz26", "atlas-10k", "wd800jd", "toshiba-x300"].map(shipped);
-    // Its own bands are so long that an order of writes by block number gains too little to be seen at 30 µs (`docs/VALIDATION.md`).
+    // Its own bands are so long that an order of writes by block number gains too little to be seen at 30 µs
+    // (`studies/validation/probing.md`).
     let banded = in_bands(shipped("samsung-hd400ld"), Layout::Ff, 1893);
     for truth in regular.into_iter().chain([banded]) {
         let name = truth.name.as_str();
@@ -305,7 +306,8 @@ fn every_probed_file_predicts_its_disk_except_known_misses() {
         }
     }
     // Two boundaries of the Cheetah are off. The cache of the Atlas III is not seen, and of the 18ES it is not seen which hits take the arm.
-    // The others log the writes that are asked to reach the media, by which their writes are timed, or are shingled (`docs/VALIDATION.md`).
+    // The others log the writes that are asked to reach the media, by which their writes are timed, or are shingled
+    // (`studies/validation/probing.md`).
     const KNOWN: [&str; 12] = [
         "atlas-iii",
         "cheetah-9lp",

@@ -3,7 +3,7 @@
 //!
 //! The loads lie in `$HEADSTACK_REFERENCE/disksim/oracle`; without that variable there is nothing to replay. DiskSim's answers are not the
 //! truth. Where DiskSim is known to differ, its behaviour is applied to the drive, and the difference is named here with the loads that
-//! show it. `docs/VALIDATION.md` argues for each difference who is right.
+//! show it. `studies/validation/disksim.md` argues for each difference who is right.
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 

@@ -1,4 +1,4 @@
-//! Recomputes the generated tables of `docs/VALIDATION.md`: `make evidence`.
+//! Recomputes the generated tables of `docs/evidence.md`: `make evidence`.
 //!
 //! A table stands between two comments, `<!-- evidence: NAME -->` and `<!-- end of evidence -->`, and ends with the commit, the date and the
 //! machine of the run. The figures that this program computes contain no times of the machine, and are the same on every machine. It copies
@@ -19,7 +19,7 @@ use tables::{EvidenceTable, TABLES};
 #[derive(Parser)]
 struct Args {
     /// The page
-    #[arg(long, value_name = "FILE", default_value = "docs/VALIDATION.md")]
+    #[arg(long, value_name = "FILE", default_value = "docs/evidence.md")]
     page: PathBuf,
     #[command(flatten)]
     inputs: Inputs,
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the test reads the page and the reference data")]
-    fn validation_page_has_the_tables_that_the_models_give_now() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/VALIDATION.md");
+    fn evidence_page_has_the_tables_that_the_models_give_now() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/evidence.md");
         let text = fs::read_to_string(page).expect("the page exists");
         let folder = |name| headstack_prerequisites::reference_data(name);
         let inputs = Inputs {

@@ -101,7 +101,7 @@ fn tracks_that_late_answers_hid_are_relearned() {
     }
 }
 
-/// The table of docs/VALIDATION.md.
+/// Source of the figures on noise in `studies/validation/probing.md`.
 #[test]
 #[ignore = "minutes: make probe-full"]
 fn lost_disks_are_printed_by_noise_and_cache() {

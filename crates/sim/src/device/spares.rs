@@ -2,7 +2,7 @@
 //!
 //! *Source:* physically, the platter rotates under all of these sectors. DiskSim 4.0 steps from block to block while it waits, one
 //! sector's time each, so that the sectors between the last block and the first are missing from its revolution;
-//! `mechanics.waits_skip_spares` does the same (docs/VALIDATION.md).
+//! `mechanics.waits_skip_spares` does the same (studies/validation/disksim.md).
 
 use super::drive::Drive;
 use super::media::Arm;

@@ -1,6 +1,6 @@
 //! Writes that continue the one that is being written to the media.
 //!
-//! *Source:* DiskSim 4.0's rule was inferred from its times of fast runs of writes (docs/VALIDATION.md).
+//! *Source:* DiskSim 4.0's rule was inferred from its times of fast runs of writes (studies/validation/disksim.md).
 
 use super::{Destage, Run};
 use crate::device::disk::DiskArm;
