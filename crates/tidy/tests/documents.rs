@@ -42,8 +42,8 @@ fn every_link_in_documents_has_a_target() {
 
 /// The crates named in the first column of the table of external crates.
 fn described() -> BTreeSet<String> {
-    let text = read(&root().join("docs/ARCHITECTURE.md"));
-    let table = text.split("## External crates").nth(1).expect("there is such a section");
+    let text = read(&root().join("docs/dependencies.md"));
+    let table = text.split("# External crates").nth(1).expect("there is such a heading");
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
     rows.flat_map(|cell| cell.split([' ', ',', '`']))
         .filter(|name| !name.is_empty())
