@@ -2,6 +2,7 @@
 
 use crate::common::{json, printed};
 use headstack_model::DriveSpec;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,13 +24,59 @@ fn example(kind: &str) -> String {
     example.expect("the page has an example").to_string()
 }
 
+/// Keys that a section of one page and a section of another must share before the first links to the second.
+const SHARED_KEYS: usize = 3;
+
+/// The headings of a page with the text below each.
+fn sections(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.split("## ").skip(1).filter_map(|section| section.split_once('\n'))
+}
+
+/// The keys of a section, each with its description.
+fn keys(section: &str) -> Vec<&str> {
+    section.split("\n- `").skip(1).map(str::trim_end).collect()
+}
+
+/// The node's keys with a link to the rig's page in place of each key that has the same description there.
+fn with_links(node: &str, rig: &str) -> String {
+    let mut page = String::new();
+    for (heading, text) in sections(node) {
+        let shared = |(_, other): &(&str, &str)| {
+            let others = keys(other);
+            keys(text).iter().filter(|key| others.contains(key)).count()
+        };
+        let nearest = sections(rig).max_by_key(shared).filter(|other| shared(other) >= SHARED_KEYS);
+        let _ = writeln!(page, "## {heading}");
+        match nearest {
+            Some(other) => page.push_str(&with_link(text, other)),
+            None => page.push_str(text),
+        }
+    }
+    page
+}
+
+/// A section without the keys that another one has, and with a link to that.
+fn with_link(text: &str, (other_heading, other): (&str, &str)) -> String {
+    let others = keys(other);
+    let (shared, own): (Vec<_>, Vec<_>) = keys(text).into_iter().partition(|key| others.contains(key));
+    let about = text.split("\n- `").next().unwrap_or_default().trim_end();
+    let own: String = own.iter().map(|key| format!("- `{key}\n")).collect();
+    let names: Vec<_> = shared.iter().filter_map(|key| key.split('`').next()).collect();
+    let keys = if own.is_empty() { "Keys".to_string() } else { format!("- `{}`:", names.join("`, `")) };
+    let anchor: String = other_heading.chars().filter(|c| c.is_alphanumeric()).collect();
+    format!("{about}\n\n{own}{keys} as in [{other_heading}](rig-file.md#{anchor}).\n\n")
+}
+
 /// The keys as they stand on the pages and as the command tells them. With `HEADSTACK_UPDATE` set it writes the pages.
 #[test]
 fn key_pages_match_the_printed_keys() {
     for (kind, command) in KINDS {
         let text = fs::read_to_string(page(kind)).expect("the page is in the tree");
         let (own, made) = text.split_once(MARK).expect("the page has the mark");
-        let output = printed(&command);
+        let output = match kind {
+            "node" => with_links(&printed(&command), &printed(&["rig", "keys"])),
+            _ => printed(&command),
+        };
         if std::env::var_os("HEADSTACK_UPDATE").is_some() {
             fs::write(page(kind), format!("{own}{MARK}{}\n", output.trim_end()))
                 .expect("the page is writable");
