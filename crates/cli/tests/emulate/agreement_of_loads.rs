@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// A rig with its settings, and fio jobs. Requests are so large that the path to the emulator keeps up with the disk. A reader beside a
+/// A rig with its settings, and fio jobs. Requests are so large that the path to the emulator keeps up with the disk. A reader next to a
 /// stream thinks for longer than the emulator's path delays its next read: a simulated host's next read arrives before the drive has
 /// chosen (`queue.choice_ms`), and the drive serves it before the stream's; one that comes 0.1 ms later waits for the stream.
 const LOADS: [(&str, &str); 14] = [

@@ -101,7 +101,7 @@ impl Device {
     }
 
     /// Chooses the next work after an access. The choice among waiting commands takes `choice_ms`, in which others may arrive; a
-    /// command that continues where the access ended needs no choice, nor does a write that goes to the log where the arm is.
+    /// command that continues where the access ended needs no choice, nor does a write that continues the log at the arm.
     fn turn_to_next(&mut self) {
         if self.continue_writes() {
             return;
@@ -119,7 +119,7 @@ impl Device {
         }
     }
 
-    /// Whether the oldest waiting command is a write to the log, which goes on where the arm is.
+    /// Whether the oldest waiting command is a write to the log, which continues at the arm.
     fn continues_log(&self) -> bool {
         let Some(log) = &self.media_cache else { return false };
         let oldest = self.commands.waiting.candidates().next();

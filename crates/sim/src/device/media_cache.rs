@@ -74,7 +74,7 @@ impl Region {
     }
 
     /// The track that is written now, in a region of `tracks` tracks.
-    fn place(&self, tracks: u32) -> TrackPlace {
+    fn current_track(&self, tracks: u32) -> TrackPlace {
         let cylinder = (self.first_cylinder + self.track % tracks).min(self.last_cylinder);
         TrackPlace { cylinder, head: 0 }
     }
@@ -186,7 +186,7 @@ impl MediaCache {
     /// Whether a write goes to the log on the track under the heads.
     pub(super) fn continues_at(&self, here: TrackPlace, request: &Request) -> bool {
         let after = self.regions.partition_point(|region| region.first_cylinder <= here.cylinder);
-        let is_here = |region: &Region| here == region.place(self.spec.region_tracks);
+        let is_here = |region: &Region| here == region.current_track(self.spec.region_tracks);
         request.sectors <= self.spec.write_max_sectors && self.regions[..after].last().is_some_and(is_here)
     }
 
@@ -197,14 +197,14 @@ impl MediaCache {
         let (tracks, header) = (self.spec.region_tracks, u64::from(self.spec.header_sectors));
         let turn = disk.turns(1).0 as f64;
         let region = self.nearest(here.cylinder);
-        if here == region.place(tracks) {
+        if here == region.current_track(tracks) {
             // Sectors that have passed since the last write stay empty.
             region.gone_by += begins.since(disk.arm.at).0 as f64 / turn;
         }
         if region.gone_by >= 1.0 {
             (region.track, region.gone_by) = (region.track + 1, 0.0);
         }
-        let place = region.place(tracks);
+        let place = region.current_track(tracks);
         let seek = disk.drive.mechanics.reposition(here, place, true);
         let sectors = u64::from(job.command.request.sectors);
         let on_track = begins + seek;
