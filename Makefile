@@ -1,5 +1,5 @@
-# `make demo` shows what Headstack does. `make test` runs the tests. `make check` looks at format, lints, documentation and the golden runs
-# in release. Continuous integration runs the last two (`.ci/run`).
+# `make demo` shows what Headstack does. `make test` runs the tests. `make check` looks at format, lints and documentation. Continuous
+# integration runs the last two (`.ci/run`). `make long` runs all cases of the tests of which `make test` runs a part, and the golden runs in release.
 
 CARGO ?= cargo
 OUT ?= out
@@ -21,7 +21,12 @@ test: packages
 test-python: packages
 	scripts/test-python
 
-check: lint doc golden
+check: lint doc
+
+# What continuous integration leaves out: every case of the tests that run a part a day, an hour of search, and the golden runs in release.
+.PHONY: long
+long: golden search
+	HEADSTACK_LONG=1 $(CARGO) test --release --workspace --test node_simulation --test lattice
 
 # The golden runs in release: the same bytes as in the tests' own profile.
 golden:

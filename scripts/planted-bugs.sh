@@ -14,7 +14,9 @@ rm -rf "$copy" && mkdir -p "$copy"
 git ls-files -z | xargs -0 tar -cf - | tar -xf - -C "$copy"
 CARGO_TARGET_DIR=$target
 CARGO_PROFILE_TEST_DEBUG=none
-export CARGO_TARGET_DIR CARGO_PROFILE_TEST_DEBUG
+# Some faults are met by one of thousands of seeds.
+HEADSTACK_LONG=1
+export CARGO_TARGET_DIR CARGO_PROFILE_TEST_DEBUG HEADSTACK_LONG
 # Seconds after which tests that go on are taken not to end: with some faults a request never comes back.
 patience=180
 

@@ -11,8 +11,10 @@ use std::env;
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The folders to search for programs, as a value of `PATH`. A user's `PATH` may lack some of them.
 pub const PROGRAM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -21,6 +23,10 @@ pub const PROGRAM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr
 const SKIPPED: &str = "HEADSTACK_SKIPPED";
 /// Set to `1` where a missing program has to fail a test.
 const REQUIRE_TOOLS: &str = "HEADSTACK_REQUIRE_TOOLS";
+/// Set to `1` where long tests run all their cases.
+const LONG: &str = "HEADSTACK_LONG";
+/// The part of long tests that runs in place of the day's.
+const PART: &str = "HEADSTACK_PART";
 /// The folder with the reference data.
 const REFERENCE: &str = "HEADSTACK_REFERENCE";
 
@@ -87,6 +93,43 @@ pub fn reference_data(inside: &str) -> Option<PathBuf> {
     folder.map(|folder| Path::new(&folder).join(inside))
 }
 
+/// The cases of a long test that run now: one of `parts` equal parts, another each day, or all with `HEADSTACK_LONG=1`. Says on standard
+/// error which part it is, and how to run it again (`HEADSTACK_PART`).
+///
+/// # Panics
+///
+/// `HEADSTACK_PART` is not the number of a part, from 0 on.
+#[must_use]
+pub fn todays_part(cases: u64, parts: u64) -> Range<u64> {
+    if env::var_os(LONG).is_some_and(|value| value == "1") {
+        return 0..cases;
+    }
+    let part = env::var_os(PART).map_or_else(
+        || days_since_1970() % parts,
+        |text| {
+            let number = text.to_str().and_then(|text| text.parse().ok());
+            number.unwrap_or_else(|| panic!("{PART}: {} is not a number", text.display()))
+        },
+    );
+    assert!(part < parts, "{PART}: {part} (allowed: 0 to {})", parts - 1);
+    let _ = writeln!(
+        io::stderr(),
+        "part {part} of {parts} of {}: {PART}={part} repeats it, {LONG}=1 runs all",
+        test_name()
+    );
+    part_of(cases, part, parts)
+}
+
+/// The cases of a part: all parts together have each case once.
+fn part_of(cases: u64, part: u64, parts: u64) -> Range<u64> {
+    cases * part / parts..cases * (part + 1) / parts
+}
+
+#[allow(clippy::disallowed_methods, reason = "the part changes with the day")]
+fn days_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400)
+}
+
 /// Records that the running test is skipped, or skips a part of what it checks.
 ///
 /// # Panics
@@ -142,6 +185,12 @@ fn append(file: &Path, line: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn parts_have_each_case_once() {
+        let cases: Vec<u64> = (0..7).flat_map(|part| part_of(100, part, 7)).collect();
+        assert_eq!(cases, (0..100).collect::<Vec<u64>>());
+    }
 
     #[test]
     fn first_missing_program_is_named() {

@@ -136,9 +136,10 @@ impl Client {
                 _ => Want::Write { first, blocks, forced: true },
             };
         }
-        match random.random_bool(self.write_share) {
-            true => Want::Write { first, blocks, forced },
-            false => Want::Read { first, blocks, forced },
+        if random.random_bool(self.write_share) {
+            Want::Write { first, blocks, forced }
+        } else {
+            Want::Read { first, blocks, forced }
         }
     }
 

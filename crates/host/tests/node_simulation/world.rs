@@ -123,9 +123,10 @@ impl World {
             Client::draw(&mut random, number, area)
         });
         let clients = clients.collect();
-        let departures = match random.random_bool(0.3) {
-            true => (0..2).map(|_| Instant(random.random_range(0..2_000_000_000))).collect(),
-            false => Vec::new(),
+        let departures = if random.random_bool(0.3) {
+            (0..2).map(|_| Instant(random.random_range(0..2_000_000_000))).collect()
+        } else {
+            Vec::new()
         };
         World {
             now: Instant::ZERO,
