@@ -18,9 +18,8 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_command) {
         return Cow::Borrowed(text);
     }
-    let shown = |letter: char| match is_command(letter) {
-        true => letter.escape_default().to_string(),
-        false => letter.to_string(),
+    let shown = |letter: char| {
+        if is_command(letter) { letter.escape_default().to_string() } else { letter.to_string() }
     };
     text.chars().map(shown).collect::<String>().into()
 }
@@ -107,9 +106,12 @@ impl<W: Write> Write for Plain<W> {
             Ok(text) => plain(text),
             // The text is cut within a character. Then only ASCII control characters can be recognized and escaped.
             Err(_) => {
-                let letter = |byte: &u8| match byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
-                    true => vec![b'?'],
-                    false => vec![*byte],
+                let letter = |byte: &u8| {
+                    if byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
+                        vec![b'?']
+                    } else {
+                        vec![*byte]
+                    }
                 };
                 self.0.write_all(&bytes.iter().flat_map(letter).collect::<Vec<u8>>())?;
                 return Ok(bytes.len());

@@ -165,7 +165,7 @@ impl Run {
         } else {
             print(&outcome, &spec, &results.setup, out)?;
         }
-        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+        if let Some(signal) = stopped { Err(Failure::Stopped(signal)) } else { Ok(()) }
     }
 
     /// The options of the drive. Without `--depth`, a closed pattern gets a queue of length 1; streams and open arrivals get that of the drive

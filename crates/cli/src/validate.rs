@@ -84,7 +84,7 @@ impl Validate {
             }
             write!(out, "{}", table.to_text())?;
         }
-        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+        if let Some(signal) = stopped { Err(Failure::Stopped(signal)) } else { Ok(()) }
     }
 
     /// Replays the trace until its end or a signal; returns the signal.

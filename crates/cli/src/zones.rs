@@ -102,7 +102,7 @@ impl ShowZones {
         progress.finish();
         simulation.check_zones().map_err(load::failure)?;
         self.print_all(simulation.engine(), &rig, out)?;
-        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+        if let Some(signal) = stopped { Err(Failure::Stopped(signal)) } else { Ok(()) }
     }
 
     fn print_all(&self, engine: &Engine, rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {

@@ -212,9 +212,10 @@ fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
         holds_for_writes: fields.flag("Hold bus entire write xfer")?,
         buffer_full_ratio: fields.number_or_zero("High (read) water mark")?,
         buffer_empty_ratio: fields.number_or_zero("Low (write) water mark")?,
-        ratio_of: match fields.flag("Set watermark by reqsize")? {
-            true => WatermarkOf::Request,
-            false => WatermarkOf::Segment,
+        ratio_of: if fields.flag("Set watermark by reqsize")? {
+            WatermarkOf::Request
+        } else {
+            WatermarkOf::Segment
         },
         disconnect_read_after_read_ms: ms(fields, "Read disconnect afterread")?,
         disconnect_read_after_write_ms: ms(fields, "Read disconnect afterwrite")?,

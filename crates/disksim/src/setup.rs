@@ -225,9 +225,10 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
 }
 
 fn optional_count(fields: &mut Fields, key: &str) -> Result<Option<u32>, SpecError> {
-    match fields.block.params.iter().any(|param| param.key == key) {
-        true => fields.count(key).map(Some),
-        false => Ok(None),
+    if fields.block.params.iter().any(|param| param.key == key) {
+        fields.count(key).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

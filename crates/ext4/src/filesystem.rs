@@ -237,9 +237,10 @@ impl<'a> Filesystem<'a> {
     }
 
     fn offset_of(&self, block: u64) -> Result<u64, FormatError> {
-        match block < self.shape.blocks {
-            true => Ok(block * self.shape.block_bytes),
-            false => Err(FormatError::Malformed(format!("block {block}, which lies beyond the end,"))),
+        if block < self.shape.blocks {
+            Ok(block * self.shape.block_bytes)
+        } else {
+            Err(FormatError::Malformed(format!("block {block}, which lies beyond the end,")))
         }
     }
 

@@ -186,10 +186,7 @@ fn free_blocks_for_tree(
             }
         }
     }
-    match places.len() as u64 == wanted {
-        true => Ok(places),
-        false => Err(FormatError::NoRoom),
-    }
+    if places.len() as u64 == wanted { Ok(places) } else { Err(FormatError::NoRoom) }
 }
 
 /// Marks the blocks of list and tree as used, and writes the leaves of the tree.

@@ -54,7 +54,9 @@ impl Observer for Recorder<'_> {
         if let Some(requests) = &mut self.requests {
             requests.issued(issue);
         }
-        self.observer.iter_mut().for_each(|observer| observer.issued(now, issue, load));
+        if let Some(observer) = &mut self.observer {
+            observer.issued(now, issue, load);
+        }
     }
 
     #[inline]
@@ -66,18 +68,24 @@ impl Observer for Recorder<'_> {
         if let Some(requests) = &mut self.requests {
             requests.finished(finished);
         }
-        self.observer.iter_mut().for_each(|observer| observer.finished(finished));
+        if let Some(observer) = &mut self.observer {
+            observer.finished(finished);
+        }
     }
 
     #[inline]
     fn served(&mut self, device: u32, command: &Completion) {
         let longest = &mut self.longest_command[device as usize];
         *longest = command.response().max(*longest);
-        self.observer.iter_mut().for_each(|observer| observer.served(device, command));
+        if let Some(observer) = &mut self.observer {
+            observer.served(device, command);
+        }
     }
 
     fn held(&mut self, tenure: &Tenure) {
-        self.observer.iter_mut().for_each(|observer| observer.held(tenure));
+        if let Some(observer) = &mut self.observer {
+            observer.held(tenure);
+        }
     }
 
     fn sees_parts(&self) -> bool {
@@ -85,7 +93,9 @@ impl Observer for Recorder<'_> {
     }
 
     fn part(&mut self, device: u32, issued: Instant, part: &Completion) {
-        self.observer.iter_mut().for_each(|observer| observer.part(device, issued, part));
+        if let Some(observer) = &mut self.observer {
+            observer.part(device, issued, part);
+        }
     }
 
     #[inline]

@@ -128,9 +128,10 @@ impl<'a> Simulation<'a> {
             rig: RigInfo::default(),
             setup: RunSetup::default(),
             volume_devices: (0..volumes.len()).map(own_devices).collect(),
-            devices: match is_bare {
-                true => volumes.iter().map(|volume| volume.name.clone()).collect(),
-                false => (0..devices).map(|number| format!("device{number}")).collect(),
+            devices: if is_bare {
+                volumes.iter().map(|volume| volume.name.clone()).collect()
+            } else {
+                (0..devices).map(|number| format!("device{number}")).collect()
             },
             volumes,
         };

@@ -59,10 +59,11 @@ impl<W: Machine> Connection<W> {
             return;
         }
         let data = EventData::new_u64(number);
-        let result = match self.interest.is_empty() {
-            true => epoll::add(epoll, &self.socket, data, wanted)
-                .or_else(|_| epoll::modify(epoll, &self.socket, data, wanted)),
-            false => epoll::modify(epoll, &self.socket, data, wanted),
+        let result = if self.interest.is_empty() {
+            epoll::add(epoll, &self.socket, data, wanted)
+                .or_else(|_| epoll::modify(epoll, &self.socket, data, wanted))
+        } else {
+            epoll::modify(epoll, &self.socket, data, wanted)
         };
         self.interest = wanted;
         self.broken |= result.is_err();

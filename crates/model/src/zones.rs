@@ -185,10 +185,7 @@ impl Zones {
             let pointer = self.start(zone) + written[zone as usize];
             assert!(pointer <= self.end(zone), "zone {zone} has fewer blocks");
             self.pointers[zone as usize] = pointer;
-            match pointer == self.end(zone) {
-                true => self.set(zone, ZoneState::Full),
-                false => self.close(zone),
-            }
+            if pointer == self.end(zone) { self.set(zone, ZoneState::Full) } else { self.close(zone) }
         }
         self
     }
@@ -263,9 +260,10 @@ impl Zones {
         let is_managed = self.layout.model == ZoneModel::HostManaged;
         if self.states[zone as usize] == ZoneState::Conventional {
             let last = self.number_at(Lbn(end.0 - 1));
-            return match last < self.layout.conventional {
-                true => Ok(()),
-                false => Err(ZoneRefusal::AcrossZones { end: self.start(self.layout.conventional) }),
+            return if last < self.layout.conventional {
+                Ok(())
+            } else {
+                Err(ZoneRefusal::AcrossZones { end: self.start(self.layout.conventional) })
             };
         }
         if end > self.end(zone) {

@@ -178,9 +178,10 @@ fn missing_required_key_is_rejected_at_its_table() {
     for (file, text) in files() {
         for leaf in leaves(text).iter().filter(|leaf| leaf.kind != Kind::Table) {
             let spoilt = leaf.left_out(file, text);
-            match NEEDED.contains(&leaf.name.as_str()) {
-                true => spoilt.must_be_refused(parse(&spoilt.text)),
-                false => spoilt.may_be_missed(parse(&spoilt.text)),
+            if NEEDED.contains(&leaf.name.as_str()) {
+                spoilt.must_be_refused(parse(&spoilt.text))
+            } else {
+                spoilt.may_be_missed(parse(&spoilt.text))
             }
         }
     }

@@ -44,10 +44,7 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn new(disk: Disk) -> Result<Places, TranslationError> {
-        match disk.info().translates {
-            true => Ok(Places { disk, requested: 0 }),
-            false => Err(TranslationError::Unable),
-        }
+        if disk.info().translates { Ok(Places { disk, requested: 0 }) } else { Err(TranslationError::Unable) }
     }
 
     pub(crate) fn sectors(&self) -> Lbn {

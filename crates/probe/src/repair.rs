@@ -170,9 +170,10 @@ impl Channel {
         if let Some(lbn) = cut(map, unit) {
             return Err(RepairError::Cuts { lbn: lbn.0, unit });
         }
-        Ok(match disk.info().translates {
-            true => Channel::Places(Places::new(disk.clone())?),
-            false => Channel::Ear(Ear::new(disk.clone()).await?),
+        Ok(if disk.info().translates {
+            Channel::Places(Places::new(disk.clone())?)
+        } else {
+            Channel::Ear(Ear::new(disk.clone()).await?)
         })
     }
 
@@ -200,9 +201,10 @@ impl Channel {
     }
 
     async fn holds(&mut self, tracks: &Tracks<'_>, number: u64) -> Result<bool, RepairError> {
-        match number == 0 || number == tracks.number() {
-            true => Ok(true),
-            false => self.begins(tracks.boundary(number)).await,
+        if number == 0 || number == tracks.number() {
+            Ok(true)
+        } else {
+            self.begins(tracks.boundary(number)).await
         }
     }
 
@@ -221,17 +223,11 @@ impl Channel {
         let (mut wrong, mut step) = (wrong, 1);
         let mut good = loop {
             let number = wrong.saturating_sub(step);
-            match self.holds(tracks, number).await? {
-                true => break number,
-                false => (wrong, step) = (number, step * 2),
-            }
+            if self.holds(tracks, number).await? { break number } else { (wrong, step) = (number, step * 2) }
         };
         while good + 1 < wrong {
             let middle = good + (wrong - good) / 2;
-            match self.holds(tracks, middle).await? {
-                true => good = middle,
-                false => wrong = middle,
-            }
+            if self.holds(tracks, middle).await? { good = middle } else { wrong = middle }
         }
         Ok(good)
     }
@@ -241,17 +237,11 @@ impl Channel {
         let (mut wrong, mut step) = (wrong, 1);
         let mut good = loop {
             let number = (wrong + step).min(tracks.number());
-            match self.holds(tracks, number).await? {
-                true => break number,
-                false => (wrong, step) = (number, step * 2),
-            }
+            if self.holds(tracks, number).await? { break number } else { (wrong, step) = (number, step * 2) }
         };
         while wrong + 1 < good {
             let middle = wrong + (good - wrong) / 2;
-            match self.holds(tracks, middle).await? {
-                true => good = middle,
-                false => wrong = middle,
-            }
+            if self.holds(tracks, middle).await? { good = middle } else { wrong = middle }
         }
         Ok(good)
     }
@@ -301,10 +291,7 @@ impl Channel {
             while from + 1 < to {
                 let middle = from + (to - from) / 2;
                 let moved = Lbn(tracks.boundary(middle).0 - shift);
-                match self.begins(moved).await? {
-                    true => from = middle,
-                    false => to = middle,
-                }
+                if self.begins(moved).await? { from = middle } else { to = middle }
             }
             let Some(next) = self.shift(tracks, to, shift + unit).await? else { return Ok(None) };
             (from, shift) = (to, next);

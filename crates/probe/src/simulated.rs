@@ -140,9 +140,10 @@ impl SimulatedDisk {
         // One of the two numbers of Box and Muller.
         let (first, second): (f64, f64) = (self.random.random(), self.random.random());
         let normal = libm::sqrt(-2.0 * libm::log(1.0 - first)) * libm::cos(std::f64::consts::TAU * second);
-        let late = match self.random.random_bool(noise.late_share) {
-            true => noise.late_most.0 as f64 * self.random.random::<f64>(),
-            false => 0.0,
+        let late = if self.random.random_bool(noise.late_share) {
+            noise.late_most.0 as f64 * self.random.random::<f64>()
+        } else {
+            0.0
         };
         Instant((at.0 as f64 + normal * noise.sigma.0 as f64 + late).max(0.0) as u64)
     }
@@ -158,9 +159,10 @@ impl ProbeTarget for SimulatedDisk {
     fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
         self.probes += 1;
         // A later probe delays those behind it, as in a single thread.
-        match probe.at > self.now || !self.later.is_empty() {
-            true => self.later.push_back(probe),
-            false => self.submit(probe),
+        if probe.at > self.now || !self.later.is_empty() {
+            self.later.push_back(probe)
+        } else {
+            self.submit(probe)
         }
         Ok(())
     }

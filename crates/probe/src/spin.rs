@@ -239,10 +239,7 @@ async fn readable(disk: &Disk) -> Result<(), SpinError> {
     let Some(mut good) = good else { return Err(SpinError::Unreadable) };
     while bad - good > 1 {
         let half = good + (bad - good) / 2;
-        match is_readable(disk, half).await {
-            true => good = half,
-            false => bad = half,
-        }
+        if is_readable(disk, half).await { good = half } else { bad = half }
     }
     Err(SpinError::Short { reported: sectors, end: good + 1 })
 }

@@ -121,9 +121,10 @@ impl Plan {
         let surfaces: Vec<f64> = (0..heads).map(|_| random.random_range(0.95..1.05)).collect();
         let zone = |number: u64| {
             let outer = 490.0 - 245.0 * number as f64 / ZONES as f64;
-            let sectors = match banded {
-                true => surfaces.iter().map(|of_head| libm::round(of_head * outer) as u32).collect(),
-                false => vec![libm::round(outer) as u32],
+            let sectors = if banded {
+                surfaces.iter().map(|of_head| libm::round(of_head * outer) as u32).collect()
+            } else {
+                vec![libm::round(outer) as u32]
             };
             let share = 1.4 - 0.8 * number as f64 / ZONES as f64;
             let cylinders = share * BYTES / (ZONES * u64::from(heads) * 4096) as f64 / outer;
@@ -198,12 +199,11 @@ impl Plan {
             let first = random.random_range(0..tracks - long);
             let angle: f64 = random.random();
             for track in first..first + long {
-                let (begin, turns) = match banded {
-                    true => ((band * slice + before) * tracks + track * sectors, track as f64 * skew),
-                    false => {
-                        let track = track * heads + u64::from(order);
-                        (track * sectors, track as f64 * skew)
-                    }
+                let (begin, turns) = if banded {
+                    ((band * slice + before) * tracks + track * sectors, track as f64 * skew)
+                } else {
+                    let track = track * heads + u64::from(order);
+                    (track * sectors, track as f64 * skew)
                 };
                 let at = ((angle - turns).rem_euclid(1.0) * sectors as f64) as u64;
                 zone.slips.extend((at..at + lost).map(|sector| begin + sector % sectors));

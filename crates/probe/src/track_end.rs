@@ -32,10 +32,7 @@ pub(crate) async fn track_end<T: OnTrack>(
             if lbn <= on || lbn >= off {
                 continue;
             }
-            match track.is_on(lbn).await? {
-                true => on = lbn,
-                false => off = lbn,
-            }
+            if track.is_on(lbn).await? { on = lbn } else { off = lbn }
         }
         if on + unit >= off {
             return Ok(off);
@@ -45,10 +42,7 @@ pub(crate) async fn track_end<T: OnTrack>(
     while on + unit < off {
         let half = (off - on) / unit / 2 * unit;
         let lbn = if off < limit { Lbn(off.0 - down.min(half)) } else { on + up.min(half) };
-        match track.is_on(lbn).await? {
-            true => (on, up) = (lbn, up * 2),
-            false => (off, down) = (lbn, down * 2),
-        }
+        if track.is_on(lbn).await? { (on, up) = (lbn, up * 2) } else { (off, down) = (lbn, down * 2) }
     }
     Ok(off)
 }
@@ -75,9 +69,10 @@ impl Lengths {
 
     /// The likeliest first. After a single different track, that is the length before it.
     pub(crate) fn guesses(&self) -> Vec<u32> {
-        let mut guesses = match self.row_before > 3 && self.row == 1 {
-            true => vec![self.before, self.last],
-            false => vec![self.last, self.before],
+        let mut guesses = if self.row_before > 3 && self.row == 1 {
+            vec![self.before, self.last]
+        } else {
+            vec![self.last, self.before]
         };
         guesses.retain(|guess| *guess > 0);
         guesses

@@ -87,10 +87,7 @@ impl Requester {
             return if stream == 0 { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) };
         }
         let lbn = self.anywhere();
-        match self.random.random_bool(0.33) {
-            true => Request::write(lbn, sectors),
-            false => Request::read(lbn, sectors),
-        }
+        if self.random.random_bool(0.33) { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) }
     }
 }
 

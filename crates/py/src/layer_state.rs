@@ -216,11 +216,10 @@ impl LayerState {
 
     pub(crate) fn check_called(&self) -> PyResult<()> {
         let cure = "call it inside submit(), complete() or timeout()";
-        match self.is_called {
-            true => Ok(()),
-            false => {
-                Err(input_error(format!("{}: called outside of the layer's methods; {cure}", self.name)))
-            }
+        if self.is_called {
+            Ok(())
+        } else {
+            Err(input_error(format!("{}: called outside of the layer's methods; {cure}", self.name)))
         }
     }
 

@@ -127,9 +127,10 @@ impl NativeLoad {
     ) -> PyResult<NativeLoad> {
         let options = trace_options(format, time_scale, wrap, all_to, malformed_max)?;
         detached(py, || {
-            let kind = match is_trace {
-                true => WorkloadKind::Trace,
-                false => WorkloadKind::detect(&path, &options, &MachineFiles)?,
+            let kind = if is_trace {
+                WorkloadKind::Trace
+            } else {
+                WorkloadKind::detect(&path, &options, &MachineFiles)?
             };
             Workload::open_as(kind, &path, &options, &MachineFiles)?;
             Ok(NativeLoad { source: LoadSource::File { kind, path, options } })

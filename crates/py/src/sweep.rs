@@ -152,7 +152,10 @@ impl NativeSweep {
             let (done, of) = (done.load(Ordering::Relaxed), of.load(Ordering::Relaxed));
             Python::attach(|py| {
                 py.check_signals()?;
-                report.filter(|_| of > 0).map_or(Ok(()), |report| report.call1(py, (done, of)).map(|_| ()))
+                if let Some(report) = report.filter(|_| of > 0) {
+                    report.call1(py, (done, of))?;
+                }
+                Ok(())
             })
         };
         watched(&is_stopped, work, check)

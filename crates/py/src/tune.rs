@@ -68,7 +68,10 @@ pub(crate) fn tune(
         Python::attach(|py| {
             py.check_signals()?;
             let done = runs.load(Ordering::Relaxed);
-            report.as_ref().map_or(Ok(()), |report| report.call1(py, (done,)).map(|_| ()))
+            if let Some(report) = &report {
+                report.call1(py, (done,))?;
+            }
+            Ok(())
         })
     };
     match py.detach(|| watched(&is_stopped, work, check)) {

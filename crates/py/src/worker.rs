@@ -143,7 +143,7 @@ fn serve(
 /// *Errors:* a layer has not.
 fn check_answered(layers: &[SharedLayerState]) -> Result<(), CallError> {
     let stuck = layers.iter().find_map(|layer| layer.lock().expect("no thread panics with it").stuck());
-    stuck.map_or(Ok(()), |message| Err(CallError::Input(message)))
+    if let Some(message) = stuck { Err(CallError::Input(message)) } else { Ok(()) }
 }
 
 /// A simulation, and the states of its layers that are written in Python.
@@ -193,12 +193,11 @@ fn set_order(
         let chooser = Python::attach(|py| plan.chooser.clone_ref(py));
         let order = Box::new(PythonOrder::new(chooser, plan.needs_positions, raised.clone()));
         let engine = simulation.engine_mut();
-        match plan.is_host {
-            true => {
-                let set = engine.set_host_order(device, order);
-                set.map_err(|error| CallError::Input(error.to_string()))?;
-            }
-            false => engine.set_order(device, order),
+        if plan.is_host {
+            let set = engine.set_host_order(device, order);
+            set.map_err(|error| CallError::Input(error.to_string()))?;
+        } else {
+            engine.set_order(device, order)
         }
     }
     Ok(())

@@ -80,9 +80,10 @@ fn draw(choices: &Choices<'_>, generator: &mut Pcg64) -> String {
 
 fn between(from: f64, to: f64, is_log: bool, generator: &mut Pcg64) -> f64 {
     let share: f64 = generator.random();
-    let drawn = match is_log {
-        true => libm::exp(libm::log(from) + share * (libm::log(to) - libm::log(from))),
-        false => from + share * (to - from),
+    let drawn = if is_log {
+        libm::exp(libm::log(from) + share * (libm::log(to) - libm::log(from)))
+    } else {
+        from + share * (to - from)
     };
     drawn.clamp(from, to)
 }

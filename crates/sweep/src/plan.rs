@@ -98,9 +98,12 @@ impl SweepPlan {
         };
         let settings = file.settings().map_err(located)?;
         let folder = Path::new(origin).parent().unwrap_or(Path::new(""));
-        let load_base = |name: &String| match headstack::is_file(name) {
-            true => load_rig(&folder.join(name).display().to_string(), files),
-            false => load_rig(name, files),
+        let load_base = |name: &String| {
+            if headstack::is_file(name) {
+                load_rig(&folder.join(name).display().to_string(), files)
+            } else {
+                load_rig(name, files)
+            }
         };
         let bases = file.rigs.iter().map(load_base).collect::<Result<Vec<Rig>, _>>()?;
         let count = settings.len();

@@ -49,9 +49,10 @@ impl<'a> Exclusion<'a> {
         boundaries: Boundaries,
     ) -> Result<Exclusion<'a>, OddBlock> {
         let sector = u64::from(sector_bytes);
-        match block_bytes > 0 && block_bytes.is_multiple_of(sector) {
-            true => Ok(Exclusion { view, block_sectors: block_bytes / sector, boundaries }),
-            false => Err(OddBlock { block_bytes, sector_bytes }),
+        if block_bytes > 0 && block_bytes.is_multiple_of(sector) {
+            Ok(Exclusion { view, block_sectors: block_bytes / sector, boundaries })
+        } else {
+            Err(OddBlock { block_bytes, sector_bytes })
         }
     }
 
@@ -67,9 +68,12 @@ impl<'a> Exclusion<'a> {
         let mut last = None;
         boundaries
             .take_while(move |boundary| boundary / size < blocks)
-            .filter_map(move |boundary| match boundary.is_multiple_of(size) {
-                false => Some(boundary / size),
-                true => every.then(|| boundary / size - 1),
+            .filter_map(move |boundary| {
+                if boundary.is_multiple_of(size) {
+                    every.then(|| boundary / size - 1)
+                } else {
+                    Some(boundary / size)
+                }
             })
             .filter(move |block| last.replace(*block) != Some(*block))
     }

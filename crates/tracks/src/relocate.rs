@@ -71,9 +71,10 @@ impl<'a> BlockTracks<'a> {
     /// *Errors:* the block size is no whole number of sectors.
     pub fn new(view: View<'a>, block_bytes: u64, sector_bytes: u32) -> Result<BlockTracks<'a>, OddBlock> {
         let sector = u64::from(sector_bytes);
-        match block_bytes > 0 && block_bytes.is_multiple_of(sector) {
-            true => Ok(BlockTracks { view, block_sectors: block_bytes / sector }),
-            false => Err(OddBlock { block_bytes, sector_bytes }),
+        if block_bytes > 0 && block_bytes.is_multiple_of(sector) {
+            Ok(BlockTracks { view, block_sectors: block_bytes / sector })
+        } else {
+            Err(OddBlock { block_bytes, sector_bytes })
         }
     }
 
@@ -228,9 +229,10 @@ impl<'a> TrackPlanner<'a> {
         if crossings == 0 {
             return Vec::new();
         }
-        let pieces = match blocks <= limit {
-            true => self.allocate(blocks, Rest::Placed),
-            false => self.allocate(limit, Rest::Left),
+        let pieces = if blocks <= limit {
+            self.allocate(blocks, Rest::Placed)
+        } else {
+            self.allocate(limit, Rest::Left)
         };
         let moved: u64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
         let remaining = extent.start + moved..extent.end;

@@ -53,9 +53,10 @@ fn requests(comparison: &Comparison) -> String {
     let each = || comparison.ran.iter().map(Ran::requests);
     let fewest = each().map(|(fewest, _)| fewest).min().unwrap_or(0);
     let most = each().map(|(_, most)| most).max().unwrap_or(0);
-    match fewest == most {
-        true => format!("{} requests a run", grouped(most)),
-        false => format!("{} to {} requests a run", grouped(fewest), grouped(most)),
+    if fewest == most {
+        format!("{} requests a run", grouped(most))
+    } else {
+        format!("{} to {} requests a run", grouped(fewest), grouped(most))
     }
 }
 

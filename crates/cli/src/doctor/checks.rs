@@ -148,10 +148,7 @@ fn disks(system: &SystemState) -> SystemCheck {
 }
 
 fn disk_name(disk: &DiskAccess) -> String {
-    match disk.is_rotational {
-        true => format!("{} (rotational)", disk.name),
-        false => disk.name.clone(),
-    }
+    if disk.is_rotational { format!("{} (rotational)", disk.name) } else { disk.name.clone() }
 }
 
 fn module(name: &'static str, state: ModuleState) -> SystemCheck {

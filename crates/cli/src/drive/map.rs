@@ -37,9 +37,10 @@ impl Map {
             ..Identity::new(geometry.sectors(), spec.sector_bytes)
         };
         let mut bytes = Vec::new();
-        match self.text {
-            true => map::write_text(&mut bytes, &identity, &tracks),
-            false => map::write(&mut bytes, &identity, &tracks),
+        if self.text {
+            map::write_text(&mut bytes, &identity, &tracks)
+        } else {
+            map::write(&mut bytes, &identity, &tracks)
         }
         .map_err(Failure::input)?;
         files::check_apart(&[Path::new(&self.drive)], &[("--output", Some(&self.output))])?;

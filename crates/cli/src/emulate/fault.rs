@@ -129,9 +129,10 @@ fn slow_drive(text: &str) -> Option<Result<What, String>> {
 /// A share of the accesses, from 0 to 1.
 fn share_of(percent: &str) -> Result<f64, String> {
     let share: f64 = percent.trim().parse().map_err(|_| format!("`{percent}%` is no share (such as 2%)"))?;
-    match (0.0001..=100.0).contains(&share) {
-        true => Ok(share / 100.0),
-        false => Err(format!("`{percent}%` is outside 0.0001% to 100%")),
+    if (0.0001..=100.0).contains(&share) {
+        Ok(share / 100.0)
+    } else {
+        Err(format!("`{percent}%` is outside 0.0001% to 100%"))
     }
 }
 
@@ -176,9 +177,10 @@ impl Faults<'_> {
             }
         }
         let is_for_all = self.0.iter().any(|fault| fault.drive.is_none());
-        match is_for_all && plans.iter().any(|plan| plan.rig.is_none()) {
-            true => Err(Failure::Input("--fault: the disk `null` has none".to_string())),
-            false => Ok(()),
+        if is_for_all && plans.iter().any(|plan| plan.rig.is_none()) {
+            Err(Failure::Input("--fault: the disk `null` has none".to_string()))
+        } else {
+            Ok(())
         }
     }
 

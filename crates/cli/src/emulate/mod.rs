@@ -200,7 +200,9 @@ impl Daemon for Emulation {
                 AfterEvent::EndWithoutCommand
             }
             _ => {
-                self.live.iter_mut().for_each(Live::show);
+                if let Some(live) = &mut self.live {
+                    live.show();
+                }
                 AfterEvent::Continue
             }
         }

@@ -64,9 +64,10 @@ struct Findings {
 impl Check {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let findings = self.find()?;
-        match self.json {
-            true => versioned::print(&findings.to_json(), out)?,
-            false => write!(out, "{}", findings.to_text())?,
+        if self.json {
+            versioned::print(&findings.to_json(), out)?
+        } else {
+            write!(out, "{}", findings.to_text())?
         }
         match findings.crossing.len() {
             0 => Ok(()),

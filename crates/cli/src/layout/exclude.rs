@@ -71,9 +71,10 @@ impl Exclude {
             }
         }
         let given_up = GivenUp::reason_for(&exclusion, self.block);
-        match self.json {
-            true => versioned::print(&given_up.to_json(), out)?,
-            false => failure::print_line(&given_up.to_string()),
+        if self.json {
+            versioned::print(&given_up.to_json(), out)?
+        } else {
+            failure::print_line(&given_up.to_string())
         }
         Ok(())
     }

@@ -62,9 +62,10 @@ impl Xfs {
         let mapped = self.map.read()?;
         let step = self.step(&mapped)?;
         let shown = self.shown(&mapped, step)?;
-        match self.json {
-            true => versioned::print(&to_json(&mapped, &shown), out)?,
-            false => write!(out, "{}", to_text(&mapped, &shown, self.block))?,
+        if self.json {
+            versioned::print(&to_json(&mapped, &shown), out)?
+        } else {
+            write!(out, "{}", to_text(&mapped, &shown, self.block))?
         }
         Ok(())
     }
@@ -90,14 +91,13 @@ impl Xfs {
         let view = mapped.view();
         if let Some(unit) = self.unit {
             let sector = u64::from(mapped.identity.sector_bytes);
-            let unit = match unit.is_multiple_of(self.block) && unit / sector <= view.sectors() {
-                true => unit / sector,
-                false => {
-                    return Err(Failure::Input(format!(
-                        "--unit {unit}: must be whole blocks of {} bytes, and no longer than the partition",
-                        self.block
-                    )));
-                }
+            let unit = if unit.is_multiple_of(self.block) && unit / sector <= view.sectors() {
+                unit / sector
+            } else {
+                return Err(Failure::Input(format!(
+                    "--unit {unit}: must be whole blocks of {} bytes, and no longer than the partition",
+                    self.block
+                )));
             };
             return Ok(vec![Fit::measure(&view, unit)]);
         }
@@ -108,12 +108,10 @@ impl Xfs {
             most = fit.unit / 2;
             shown.push(fit);
         }
-        match shown.is_empty() {
-            true => Err(Failure::Input(format!(
-                "no track of the partition holds a block of {} bytes",
-                self.block
-            ))),
-            false => Ok(shown),
+        if shown.is_empty() {
+            Err(Failure::Input(format!("no track of the partition holds a block of {} bytes", self.block)))
+        } else {
+            Ok(shown)
         }
     }
 }

@@ -99,9 +99,10 @@ impl Ext4 {
             Ext4Error::Interrupted => Failure::Check(format!("{place}: {error}, and is as it was")),
             _ => Failure::input(error),
         })?;
-        match self.json {
-            true => versioned::print(&self.to_json(&mapped.span, &made), out)?,
-            false => self.print(&mapped.span, &made, out)?,
+        if self.json {
+            versioned::print(&self.to_json(&mapped.span, &made), out)?
+        } else {
+            self.print(&mapped.span, &made, out)?
         }
         if let Some(warning) = inodes_lost(&made) {
             failure::print_line(&warning);

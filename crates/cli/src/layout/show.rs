@@ -73,9 +73,10 @@ struct Findings {
 impl Show {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let findings = self.find()?;
-        match self.json {
-            true => versioned::print(&self.to_json(&findings), out)?,
-            false => write!(out, "{}", self.to_text(&findings))?,
+        if self.json {
+            versioned::print(&self.to_json(&findings), out)?
+        } else {
+            write!(out, "{}", self.to_text(&findings))?
         }
         match findings.total.crossings {
             crossings @ 1.. if self.check => {

@@ -22,10 +22,11 @@ pub(super) fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), F
                 })
             })?;
             let is_named = entry.depth() == 0;
-            let is_file = match is_named {
+            let is_file = if is_named {
                 // A named link stands for its target.
-                true => std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file()),
-                false => entry.file_type().is_file(),
+                std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file())
+            } else {
+                entry.file_type().is_file()
             };
             if is_file && !is_named && is_holder(entry.path()) {
                 left_out.push(entry.into_path());
@@ -36,9 +37,10 @@ pub(super) fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), F
             }
         }
     }
-    match paths.is_empty() {
-        true => Err(Failure::Input("there are no files in what was named".to_string())),
-        false => Ok((paths, left_out)),
+    if paths.is_empty() {
+        Err(Failure::Input("there are no files in what was named".to_string()))
+    } else {
+        Ok((paths, left_out))
     }
 }
 

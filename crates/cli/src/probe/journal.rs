@@ -38,9 +38,10 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
     })?;
     journal.fits(head).map_err(|error| at(error.to_string()))?;
     // If its answers are too few to identify the disk, they are discarded, and all probes are sent again.
-    let (known, whole) = match is_enough(&journal.records) {
-        true => (journal.records, journal.whole),
-        false => (Vec::new(), head.text().len() as u64),
+    let (known, whole) = if is_enough(&journal.records) {
+        (journal.records, journal.whole)
+    } else {
+        (Vec::new(), head.text().len() as u64)
     };
     let file = append(path, whole).map_err(|error| at(error.to_string()))?;
     Ok(Kept { known, to: Box::new(file) })

@@ -114,7 +114,7 @@ impl Outcome {
         if !self.not_written.is_empty() {
             return Err(Failure::Check(self.not_written.join("; ")));
         }
-        self.verdict.as_ref().map_or(Ok(()), ground_truth::Verdict::end)
+        if let Some(verdict) = &self.verdict { verdict.end() } else { Ok(()) }
     }
 }
 

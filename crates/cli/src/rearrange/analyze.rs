@@ -57,9 +57,10 @@ fn block_bytes(text: &str) -> Result<u64, String> {
 
 fn period(text: &str) -> Result<Duration, String> {
     let period = humantime::parse_duration(text).map_err(|error| format!("{error} (such as 1h, 1day)"))?;
-    match (1..=100_000_000).contains(&period.as_secs()) {
-        true => Ok(period),
-        false => Err("must be 1 s to 100000000 s".to_string()),
+    if (1..=100_000_000).contains(&period.as_secs()) {
+        Ok(period)
+    } else {
+        Err("must be 1 s to 100000000 s".to_string())
     }
 }
 

@@ -24,9 +24,10 @@ impl Keys {
         for path in rig::all_paths() {
             let short: Vec<&str> =
                 rig::ALIASES.iter().filter(|(_, full)| *full == path).map(|(short, _)| *short).collect();
-            match short.is_empty() {
-                true => writeln!(out, "{path}")?,
-                false => writeln!(out, "{path} (or {})", short.join(", "))?,
+            if short.is_empty() {
+                writeln!(out, "{path}")?
+            } else {
+                writeln!(out, "{path} (or {})", short.join(", "))?
             }
         }
         Ok(())

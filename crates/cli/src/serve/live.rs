@@ -6,10 +6,8 @@ use crate::units::{count, memory};
 
 /// Number of streams, and how many of them have a turn; or that they bypass the scheduler.
 fn streams(scheduler: &SchedulerState) -> String {
-    let turns = match scheduler.bypass {
-        true => "bypassed".to_string(),
-        false => format!("{} in turn", scheduler.dispatched),
-    };
+    let turns =
+        if scheduler.bypass { "bypassed".to_string() } else { format!("{} in turn", scheduler.dispatched) };
     format!("{}, {turns}", count(scheduler.streams, "stream"))
 }
 

@@ -144,10 +144,7 @@ fn printable(message: &str) -> String {
             shown.push('…');
             break;
         }
-        match letter.is_control() {
-            true => shown.extend(letter.escape_default()),
-            false => shown.push(letter),
-        }
+        if letter.is_control() { shown.extend(letter.escape_default()) } else { shown.push(letter) }
     }
     shown
 }

@@ -82,7 +82,7 @@ impl Sim {
         if !json.write(|| results.to_json(), out)? && !is_printed {
             text::print(&results, out)?;
         }
-        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+        if let Some(signal) = stopped { Err(Failure::Stopped(signal)) } else { Ok(()) }
     }
 }
 

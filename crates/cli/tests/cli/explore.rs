@@ -20,12 +20,11 @@ fn saved(requests: u32, args: &[&str]) -> Option<(TempDir, PathBuf)> {
     let names = [&job, &page].map(|path| path.to_str().expect("its name is UTF-8").to_string());
     let common = ["explore", "atlas-10k", names[0].as_str(), "--save", names[1].as_str()];
     let done = headstack(&[&common, args].concat());
-    let is_built =
-        match done.err.contains("without the simulator for browsers") {
-            true => Err("the target wasm32-unknown-unknown is not installed (scripts/install-test-packages)"
-                .to_string()),
-            false => Ok(()),
-        };
+    let is_built = if done.err.contains("without the simulator for browsers") {
+        Err("the target wasm32-unknown-unknown is not installed (scripts/install-test-packages)".to_string())
+    } else {
+        Ok(())
+    };
     if !have_tool("the explorer", is_built) {
         return None;
     }

@@ -286,9 +286,10 @@ fn endless(folder: &Path, line: fn(u64) -> String) {
 fn interrupted_reader_of_a_trace_leaves_no_file() {
     for line in READERS {
         let folder = empty();
-        match line.starts_with("validate ") {
-            true => endless(folder.path(), |index| format!("R Miss {} 8 9120.5 0\n", index % 1000)),
-            false => endless(folder.path(), |index| format!("{index}.0 0 {} 8 1\n", index % 1000 * 8)),
+        if line.starts_with("validate ") {
+            endless(folder.path(), |index| format!("R Miss {} 8 9120.5 0\n", index % 1000))
+        } else {
+            endless(folder.path(), |index| format!("{index}.0 0 {} 8 1\n", index % 1000 * 8))
         }
         let before = names(folder.path());
         let running = Running::start(folder.path(), &words(line));

@@ -256,9 +256,10 @@ fn predicted_gains_come_true_on_an_emulated_disk_behind_the_kernel() {
     for case in PredictedCase::all() {
         let found = case.predict(folder.path());
         let is_advised = found["advised"].as_array().is_some_and(|advised| !advised.is_empty());
-        let lines = match is_advised {
-            true => vec![case.compare(&found, &disk, folder.path())],
-            false => case.compare_others(&disk, folder.path()),
+        let lines = if is_advised {
+            vec![case.compare(&found, &disk, folder.path())]
+        } else {
+            case.compare_others(&disk, folder.path())
         };
         for (line, by) in lines {
             println!("{line}");

@@ -133,10 +133,7 @@ impl<'a> Draw<'a> {
         let block = self.block(KIB * 4, MIB);
         let depth = if self.chance(0.4) { 1 } else { self.depth(block) };
         let mut job = JobKeys::new(name).with("rw", rw).with("bs", bytes(block)).with("iodepth", depth);
-        job = match job.is_sequential() {
-            true => job.with("offset", bytes(self.offset())),
-            false => self.region(job),
-        };
+        job = if job.is_sequential() { job.with("offset", bytes(self.offset())) } else { self.region(job) };
         if job.is_sequential() && self.spec.zones.is_some() {
             job = job.clone().with("size", bytes(self.rest_of(&job)));
         }

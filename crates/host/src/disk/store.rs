@@ -95,9 +95,10 @@ impl Store {
             mark.table = needed;
             mark.write(&self.file)?;
         }
-        match mark.table == needed {
-            true => Ok(Some((self.file.try_clone()?, TableArea { first, bytes }))),
-            false => Err(ZonesError::OtherZones),
+        if mark.table == needed {
+            Ok(Some((self.file.try_clone()?, TableArea { first, bytes })))
+        } else {
+            Err(ZonesError::OtherZones)
         }
     }
 

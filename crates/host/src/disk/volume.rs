@@ -117,7 +117,7 @@ impl Volume {
                 self.keep(run.first, run.content);
             }
         }
-        self.failed.map_or(Ok(()), Err)
+        if let Some(error) = self.failed { Err(error) } else { Ok(()) }
     }
 
     pub(super) fn is_dead(&self) -> bool {

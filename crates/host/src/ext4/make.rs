@@ -158,7 +158,10 @@ fn dry_run_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Err
     }
     let scratch_file = dry_run::scratch_file(bytes).map_err(dry_run::no_scratch_file)?;
     by_hidden_file(&Plan { target: scratch_file.path(), ..*plan }, options)?;
-    dry_run::fault(plan, scratch_file.path())?.map_or(Ok(()), |fault| Err(Ext4Error::Unclean(fault)))
+    if let Some(fault) = dry_run::fault(plan, scratch_file.path())? {
+        return Err(Ext4Error::Unclean(fault));
+    }
+    Ok(())
 }
 
 /// Excludes by the hidden file; returns how many listed blocks hold metadata, and the blocks of the file's extent tree.

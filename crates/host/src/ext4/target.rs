@@ -61,9 +61,10 @@ pub fn check(path: &Path, place: &Place<'_>, may_hold: bool) -> Result<(), Ext4E
 fn same_size(path: &Path, bytes: u64, place: &Place<'_>) -> Result<(), Ext4Error> {
     let meant = place.bytes();
     let other = |why: String| Ext4Error::OtherDisk { path: path.to_path_buf(), why };
-    match bytes == meant {
-        true => Ok(()),
-        false => Err(other(format!("it has {bytes} bytes, and the partition of the map {meant}"))),
+    if bytes == meant {
+        Ok(())
+    } else {
+        Err(other(format!("it has {bytes} bytes, and the partition of the map {meant}")))
     }
 }
 

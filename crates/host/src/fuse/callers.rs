@@ -63,10 +63,7 @@ impl Seeker {
             let operation = Operation::Allocation { offset: self.at, bytes: self.end - self.at };
             return self.disk.clone().submit(self.volume, operation, Box::new(self));
         }
-        match self.hole {
-            true => self.reply.offset(self.end as i64),
-            false => self.reply.error(Errno::ENXIO),
-        }
+        if self.hole { self.reply.offset(self.end as i64) } else { self.reply.error(Errno::ENXIO) }
     }
 
     fn walk(mut self, extents: &[StatusExtent]) {

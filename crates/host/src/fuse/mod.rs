@@ -171,9 +171,10 @@ fn checked(folder: &Path) -> Result<PathBuf, MountError> {
         _ => MountError::Folder { folder: folder.to_path_buf(), error },
     };
     let full = folder.canonicalize().map_err(wrong)?;
-    match full.metadata().map_err(wrong)?.is_dir() {
-        true => Ok(full),
-        false => Err(wrong(io::Error::from(io::ErrorKind::NotADirectory))),
+    if full.metadata().map_err(wrong)?.is_dir() {
+        Ok(full)
+    } else {
+        Err(wrong(io::Error::from(io::ErrorKind::NotADirectory)))
     }
 }
 

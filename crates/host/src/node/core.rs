@@ -147,7 +147,9 @@ impl<T> NodeCore<T> {
     /// Begins an orderly end of the rearranger, if there is one. Call it when no request is pending.
     pub fn close(&mut self, now: Instant) {
         self.now = now;
-        self.rearranger.iter_mut().for_each(|rearranger| rearranger.close(now));
+        if let Some(rearranger) = &mut self.rearranger {
+            rearranger.close(now);
+        }
     }
 
     /// Whether nothing is left to do for an orderly end.
@@ -258,7 +260,9 @@ impl<T> NodeCore<T> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.streams.handle_timeout(now);
-        self.rearranger.iter_mut().for_each(|rearranger| rearranger.handle_timeout(now));
+        if let Some(rearranger) = &mut self.rearranger {
+            rearranger.handle_timeout(now);
+        }
     }
 
     /// When to call [`handle_timeout`](NodeCore::handle_timeout) next. Any other call can change this time. `None` if nothing is due

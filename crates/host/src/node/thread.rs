@@ -249,14 +249,15 @@ impl WakeUp<'_> {
     /// Logs that the disk is slow, or is not any more.
     fn report_slowness(&self) {
         let (name, view) = (self.name, self.state.slowness.view());
-        match view.is_slow {
-            true => warn!(
+        if view.is_slow {
+            warn!(
                 target: log_parts::DISK,
                 "{name}: the disk is slow: its reads take {:.1} times as long as at first, and late commands cost {:.1} % of its time",
                 view.slowdown,
                 100.0 * view.late_share
-            ),
-            false => info!(target: log_parts::DISK, "{name}: the disk is not slow any more"),
+            )
+        } else {
+            info!(target: log_parts::DISK, "{name}: the disk is not slow any more")
         }
     }
 

@@ -62,9 +62,10 @@ enum Wrong {
 fn info(file: &File, is_device: bool, options: Options) -> Result<DiskInfo, Wrong> {
     let system = |error: Errno| Wrong::System(error.into());
     let bytes = rustix::fs::seek(file, SeekFrom::End(0)).map_err(system)?;
-    let (block, physical) = match is_device {
-        true => (ioctl_blksszget(file).map_err(system)?, ioctl_blkpbszget(file).map_err(system)?),
-        false => (FILE_BLOCK, FILE_BLOCK),
+    let (block, physical) = if is_device {
+        (ioctl_blksszget(file).map_err(system)?, ioctl_blkpbszget(file).map_err(system)?)
+    } else {
+        (FILE_BLOCK, FILE_BLOCK)
     };
     let physical = options.physical_bytes.unwrap_or(physical.max(block));
     Ok(DiskInfo {

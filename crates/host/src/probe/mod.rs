@@ -288,9 +288,10 @@ impl Drop for RealDisk {
 }
 
 fn physical_sectors(met: u32, block: u32) -> Result<u32, ProbeError> {
-    match met.is_multiple_of(block) && (met / block).is_power_of_two() {
-        true => Ok(met / block),
-        false => Err(ProbeError::Physical { met, block }),
+    if met.is_multiple_of(block) && (met / block).is_power_of_two() {
+        Ok(met / block)
+    } else {
+        Err(ProbeError::Physical { met, block })
     }
 }
 

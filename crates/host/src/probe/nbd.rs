@@ -151,9 +151,10 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
 /// *Source:* "The NBD protocol", block size constraints: a power of two of at most 64 KiB.
 fn block_bytes(minimum: u32) -> Result<u32, ProbeError> {
     let block = minimum.max(512);
-    match block.is_power_of_two() && block <= MOST_BLOCK {
-        true => Ok(block),
-        false => Err(ProbeError::Block { met: minimum }),
+    if block.is_power_of_two() && block <= MOST_BLOCK {
+        Ok(block)
+    } else {
+        Err(ProbeError::Block { met: minimum })
     }
 }
 
@@ -350,9 +351,10 @@ mod tests {
             drop(disk);
             let heard = server.join().expect("it serves");
             // Written contents were read first.
-            let expected: &[Heard] = match fua {
-                true => &[(0, 0, 4096), (1, 1, 4096), (1, 0, 4096), (0, 1, 512)],
-                false => &[(0, 0, 4096), (1, 0, 4096), (0, 0, 512)],
+            let expected: &[Heard] = if fua {
+                &[(0, 0, 4096), (1, 1, 4096), (1, 0, 4096), (0, 1, 512)]
+            } else {
+                &[(0, 0, 4096), (1, 0, 4096), (0, 0, 512)]
             };
             assert_eq!(heard, expected, "FUA {fua}");
         }

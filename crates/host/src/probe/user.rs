@@ -62,11 +62,12 @@ fn is_elsewhere(file: &File) -> bool {
 /// The loop device over a file or a device, if there is one.
 pub(crate) fn loop_over(found: &Stat) -> Option<String> {
     let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
-    let is_it = |file: &Stat| match is_device {
-        true => {
+    let is_it = |file: &Stat| {
+        if is_device {
             FileType::from_raw_mode(file.st_mode) == FileType::BlockDevice && file.st_rdev == found.st_rdev
+        } else {
+            (file.st_dev, file.st_ino) == (found.st_dev, found.st_ino)
         }
-        false => (file.st_dev, file.st_ino) == (found.st_dev, found.st_ino),
     };
     let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let mut over = devices.filter(|device| {

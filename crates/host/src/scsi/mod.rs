@@ -112,9 +112,10 @@ impl<T: Transport> Translator<T> {
     pub fn for_disk(mut self, info: &DiskInfo) -> Result<Translator<T>, CommandError> {
         let Capacity { sectors, sector_bytes: bytes, .. } = self.capacity()?;
         let (here, here_bytes) = (info.sectors, info.sector_bytes);
-        match (sectors, bytes) == (here, here_bytes) {
-            true => Ok(self),
-            false => Err(CommandError::Elsewhere { sectors, bytes, here, here_bytes }),
+        if (sectors, bytes) == (here, here_bytes) {
+            Ok(self)
+        } else {
+            Err(CommandError::Elsewhere { sectors, bytes, here, here_bytes })
         }
     }
 
@@ -183,9 +184,8 @@ impl<T: Transport> Translator<T> {
             ProbeCommand::Defects => self.defects().map(Outcome::Defects),
             _ => return None,
         };
-        Some(found.unwrap_or_else(|error| match error.is_illegal_request() {
-            true => Outcome::Refused,
-            false => Outcome::Failed,
+        Some(found.unwrap_or_else(|error| {
+            if error.is_illegal_request() { Outcome::Refused } else { Outcome::Failed }
         }))
     }
 }

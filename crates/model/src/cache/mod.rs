@@ -222,10 +222,11 @@ impl Cache {
         if self.dirty >= self.write_segments {
             return None;
         }
-        let index = match self.dedicated_write_segment {
-            true => self.states[0].is_clean().then_some(0)?,
+        let index = if self.dedicated_write_segment {
+            self.states[0].is_clean().then_some(0)?
+        } else {
             // A segment that the write makes stale is evicted first.
-            false => self.stale(start, end).or_else(|| self.victim())?,
+            self.stale(start, end).or_else(|| self.victim())?
         };
         self.assign(index, start, end, end, SegmentState::Dirty);
         Some(index)

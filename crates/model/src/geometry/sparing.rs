@@ -120,9 +120,10 @@ impl SparedZone {
         let mut zone =
             SparedZone { regions, places, pieces: Vec::new(), unit: 1, slips: Vec::new(), pushes: false };
         zone.pieces = zone.number(ranges, 0, 0);
-        match zone.pieces.is_empty() {
-            true => Err(Fault::new(key, "they leave no block on the disk")),
-            false => Ok(zone),
+        if zone.pieces.is_empty() {
+            Err(Fault::new(key, "they leave no block on the disk"))
+        } else {
+            Ok(zone)
         }
     }
 

@@ -1,10 +1,12 @@
 //! Checks of a drive file beyond the types: ranges, order, and values that must agree.
 
+mod queue;
 mod slow;
 
 use super::error::Fault;
 use super::*;
 use crate::SheetCurve;
+use queue::queue;
 
 type Checked = Result<(), Fault>;
 
@@ -26,9 +28,15 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     slow::slow(&spec.mechanics, spec.geometry.heads, spec.capacity_sectors)?;
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
-    spec.media_cache.as_ref().map_or(Ok(()), |log| media_cache(log, spec.cache.buffered))?;
-    spec.zones.as_ref().map_or(Ok(()), |zones| host_zones(zones, spec))?;
-    spec.shingled.as_ref().map_or(Ok(()), |bands| shingled(bands, spec))?;
+    if let Some(log) = &spec.media_cache {
+        media_cache(log, spec.cache.buffered)?;
+    }
+    if let Some(zones) = &spec.zones {
+        host_zones(zones, spec)?;
+    }
+    if let Some(bands) = &spec.shingled {
+        shingled(bands, spec)?;
+    }
     bus(&spec.bus)?;
     tags(spec)?;
     queue(&spec.queue, spec.tagging())
@@ -53,44 +61,6 @@ fn tags(spec: &DriveSpec) -> Checked {
 /// A choice as the file writes it.
 fn quoted(choice: &impl serde::Serialize) -> String {
     toml::Value::try_from(choice).expect("a choice is a word").to_string()
-}
-
-fn queue(spec: &QueueSpec, tagging: Tagging) -> Checked {
-    within("queue.depth", f64::from(spec.depth), 1.0, 1024.0, "commands")?;
-    if tagging == Tagging::Ncq {
-        within("queue.depth", f64::from(spec.depth), 1.0, f64::from(Tagging::NCQ_TAGS), "tags of NCQ")?;
-    }
-    within("queue.choice_ms", spec.choice_ms, 0.0, 1e3, "ms")?;
-    within("queue.stream_hold_ms", spec.stream_hold_ms.unwrap_or(0.0), 0.0, 1e4, "ms")?;
-    within("queue.stream_holds", f64::from(spec.stream_holds), 1.0, 1e3, "times")?;
-    within("queue.committed", f64::from(spec.committed), 1.0, 256.0, "commands")?;
-    let urgent = spec.committed_urgent.unwrap_or(spec.committed);
-    within("queue.committed_urgent", f64::from(urgent), 1.0, f64::from(spec.committed), "commands")?;
-    if let Some(window) = spec.window {
-        within("queue.window", f64::from(window), 1.0, 1024.0, "commands")?;
-    }
-    spec.age_limit_ms.map_or(Ok(()), |limit| within("queue.age_limit_ms", limit, 1.0, 1e7, "ms"))?;
-    spec.duration_limits.as_ref().map_or(Ok(()), duration_limits)
-}
-
-fn duration_limits(spec: &DurationLimits) -> Checked {
-    let place = |name: &str| format!("queue.duration_limits.{name}");
-    within(&place("performance_percent"), spec.performance_percent, 0.0, 100.0, "%")?;
-    for (name, limits) in [("reads", &spec.reads), ("writes", &spec.writes)] {
-        within(&place(name), limits.len() as f64, 0.0, DurationLimits::MOST as f64, "limits")?;
-        for (index, limit) in limits.iter().enumerate() {
-            let key = |part: &str| place(&format!("{name}[{index}].{part}"));
-            let times = [
-                ("inactive", limit.inactive_ms),
-                ("active", limit.active_ms),
-                ("guideline", limit.guideline_ms),
-            ];
-            for (part, ms) in times {
-                ms.map_or(Ok(()), |ms| within(&key(&format!("{part}_ms")), ms, 20.0, 655_350.0, "ms"))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A number must lie in a range; not-a-number lies in none.
@@ -242,7 +212,7 @@ fn mechanics(spec: &MechanicsSpec, cylinders: u32) -> Checked {
         within("mechanics.retries.probability", retries.probability, 0.0, 0.99, "")?;
         within("mechanics.retries.turns_max", f64::from(retries.turns_max), 1.0, 10_000.0, "turns")?;
     }
-    spec.lost_turns.as_ref().map_or(Ok(()), lost_turns)
+    if let Some(turns) = &spec.lost_turns { lost_turns(turns) } else { Ok(()) }
 }
 
 fn lost_turns(spec: &LostTurns) -> Checked {
@@ -423,9 +393,10 @@ fn host_zones(zones: &ZoneSpec, spec: &DriveSpec) -> Checked {
     within("zones.conventional", f64::from(zones.conventional), 0.0, (count - 1) as f64, "zones")?;
     within("zones.open_max", f64::from(zones.open_max), 1.0, count as f64, "zones")?;
     let least = f64::from(zones.open_max);
-    zones
-        .active_max
-        .map_or(Ok(()), |most| within("zones.active_max", f64::from(most), least, count as f64, "zones"))
+    if let Some(most) = zones.active_max {
+        within("zones.active_max", f64::from(most), least, count as f64, "zones")?;
+    }
+    Ok(())
 }
 
 fn shingled(bands: &ShingledSpec, spec: &DriveSpec) -> Checked {

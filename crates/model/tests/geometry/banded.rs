@@ -66,11 +66,10 @@ fn lay_out(spec: &GeometrySpec) -> Option<Vec<Block>> {
         if zone.slips.last().is_some_and(|slip| *slip >= all.len() as u64) {
             return None;
         }
-        let good: Vec<Block> = match spec.slip_to_end {
-            true => (0..slots).filter(|index| is_good(*index)).map(|index| all[index]).collect(),
-            false => {
-                (0..all.len()).filter(|index| is_good(*index)).map(|index| all[index]).take(slots).collect()
-            }
+        let good: Vec<Block> = if spec.slip_to_end {
+            (0..slots).filter(|index| is_good(*index)).map(|index| all[index]).collect()
+        } else {
+            (0..all.len()).filter(|index| is_good(*index)).map(|index| all[index]).take(slots).collect()
         };
         if good.is_empty() || !spec.slip_to_end && good.len() < slots {
             return None;

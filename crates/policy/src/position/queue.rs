@@ -155,7 +155,9 @@ impl PositionQueue {
     /// The next command for the disk; none while the window is full or nothing waits.
     pub fn poll(&mut self, now: Instant) -> Option<Command> {
         if let Some(other) = self.others.pop_front() {
-            self.estimator.iter_mut().for_each(PositionEstimator::disturbed);
+            if let Some(estimator) = &mut self.estimator {
+                estimator.disturbed();
+            }
             return Some(other);
         }
         if self.at_disk.len() >= self.wanted.window as usize || self.waiting.is_empty() {

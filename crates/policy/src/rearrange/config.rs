@@ -158,14 +158,11 @@ impl RearrangeSpec {
     ///
     /// *Errors:* the first value that is not.
     pub fn check(&self) -> Result<(), RearrangeError> {
-        let whole = |key, met: u64, least: u64, most: u64, allowed: &str| match (least..=most).contains(&met)
-        {
-            true => Ok(()),
-            false => Err(RearrangeError::new(key, met, allowed)),
+        let whole = |key, met: u64, least: u64, most: u64, allowed: &str| {
+            if (least..=most).contains(&met) { Ok(()) } else { Err(RearrangeError::new(key, met, allowed)) }
         };
-        let real = |key, met: f64, least: f64, most: f64, allowed: &str| match met >= least && met <= most {
-            true => Ok(()),
-            false => Err(RearrangeError::new(key, met, allowed)),
+        let real = |key, met: f64, least: f64, most: f64, allowed: &str| {
+            if met >= least && met <= most { Ok(()) } else { Err(RearrangeError::new(key, met, allowed)) }
         };
         whole("blocks", self.blocks.into(), 1, MOST, "1 to 67108864")?;
         whole("block_bytes", self.block_bytes, 512, 16 << 20, "512 to 16777216 bytes")?;

@@ -194,7 +194,9 @@ impl PlacementTable {
         let newest = usize::from(sequence(1) > sequence(0));
         let [first, second] = saved;
         let mut counts = if newest == 0 { first } else { second };
-        counts.iter_mut().for_each(|counts| counts.hot.retain(|hot| hot.block < self.blocks));
+        if let Some(counts) = &mut counts {
+            counts.hot.retain(|hot| hot.block < self.blocks);
+        }
         Ok(Some(PlacementCopies { copies, counts, next_area: 1 - newest as u8 }))
     }
 

@@ -82,9 +82,10 @@ impl ShingleLog {
     /// Where a record with `data` sectors of data goes, and how much of the log it takes: more where it does not fit before the end.
     fn room_for(&self, data: u64) -> (u64, u64) {
         let sectors = self.header + self.copies * data;
-        match self.head + sectors <= self.end {
-            true => (self.head, sectors),
-            false => (self.first, self.end - self.head + sectors),
+        if self.head + sectors <= self.end {
+            (self.head, sectors)
+        } else {
+            (self.first, self.end - self.head + sectors)
         }
     }
 
@@ -164,10 +165,8 @@ impl ShingleLog {
         self.anchor.generation += 1;
         self.anchor.place = self.records.front().map_or(self.head, |record| record.place);
         let log = self.end - self.first;
-        self.used = match self.records.is_empty() {
-            true => 0,
-            false => (self.head + log - self.anchor.place - 1) % log + 1,
-        };
+        self.used =
+            if self.records.is_empty() { 0 } else { (self.head + log - self.anchor.place - 1) % log + 1 };
         Some(self.anchor)
     }
 }

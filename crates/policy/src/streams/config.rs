@@ -233,9 +233,10 @@ impl Config {
             });
         }
         let outside = limits.iter().find(|ms| !(0.001..=1e6).contains(*ms));
-        outside.map_or(Ok(()), |ms| {
-            Err(ConfigError { key, met: ms.to_string(), allowed: "0.001 to 1000000 ms" })
-        })
+        if let Some(ms) = outside {
+            return Err(ConfigError { key, met: ms.to_string(), allowed: "0.001 to 1000000 ms" });
+        }
+        Ok(())
     }
 
     /// Bytes of a frame of the stream memory: R, or by default 1/32 of the memory, limited to 64 KiB to 1 MiB.

@@ -136,10 +136,7 @@ impl<D: ProbeTarget, W: Write> ProbeTarget for Journaled<D, W> {
             self.reidentify(fingerprint)?;
         }
         self.held.insert(probe.number, probe);
-        match self.known.is_empty() {
-            true => self.release_held(),
-            false => Ok(()),
-        }
+        if self.known.is_empty() { self.release_held() } else { Ok(()) }
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {

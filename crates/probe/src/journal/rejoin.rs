@@ -99,9 +99,10 @@ async fn by_places(disk: &Disk, places: &[Record]) -> Result<(), RejoinError> {
         agree += usize::from(disk.execute(record.command).await.outcome == record.answer.outcome);
     }
     let requested = places.len();
-    match (requested - agree) * CHANGED <= requested {
-        true => Ok(()),
-        false => Err(RejoinError::OtherPlaces { requested, agree }),
+    if (requested - agree) * CHANGED <= requested {
+        Ok(())
+    } else {
+        Err(RejoinError::OtherPlaces { requested, agree })
     }
 }
 

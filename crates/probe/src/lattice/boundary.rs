@@ -54,9 +54,10 @@ impl LastSector {
         }
         let breaks = wrap(angle - next.angle + 1.0 / next.shape.turn).abs() > 2.0 * within;
         let room = 1.0 - before.shape.sectors as f64 / before.shape.turn;
-        match wrap_from(-within, off) <= room + within {
-            true => LastSector::Slipped { breaks },
-            false => LastSector::Elsewhere { breaks },
+        if wrap_from(-within, off) <= room + within {
+            LastSector::Slipped { breaks }
+        } else {
+            LastSector::Elsewhere { breaks }
         }
     }
 }

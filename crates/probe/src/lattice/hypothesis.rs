@@ -106,9 +106,10 @@ impl Hypothesis {
     /// Whether a track that begins `off` turns from its prediction has leading slips.
     pub(super) fn of_beginning(off: f64, tolerance: f64) -> Hypothesis {
         let (turns, least) = (wrap_from(0.0, off), LEAST_SLIPPED * tolerance);
-        match turns >= least && turns <= 1.0 - least {
-            true => Hypothesis::LeadingSlip { turns },
-            false => Hypothesis::NewSurface { sectors: None },
+        if turns >= least && turns <= 1.0 - least {
+            Hypothesis::LeadingSlip { turns }
+        } else {
+            Hypothesis::NewSurface { sectors: None }
         }
     }
 

@@ -233,9 +233,10 @@ impl EndSearch<'_> {
         while behind - before > 1 {
             let middle = before + (behind - before) / 2;
             let angle = self.boundaries.prober.angle(self.at + middle).await?;
-            match angle.is_some_and(|angle| hole(angle, middle, self.angle) > all / 2.0) {
-                true => behind = middle,
-                false => before = middle,
+            if angle.is_some_and(|angle| hole(angle, middle, self.angle) > all / 2.0) {
+                behind = middle
+            } else {
+                before = middle
             }
         }
         Ok(Some(behind))

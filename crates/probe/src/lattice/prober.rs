@@ -353,9 +353,10 @@ impl Prober {
         }
         // A sector that the disk rereads has no angle, like an unreadable one. If many have none, the answers are noisy.
         self.unsteady += 1;
-        match self.unsteady > MOST_UNSTEADY {
-            true => Err(LatticeError::Unsteady { lbn: self.lbn(sector), reads: MOST }),
-            false => Ok(None),
+        if self.unsteady > MOST_UNSTEADY {
+            Err(LatticeError::Unsteady { lbn: self.lbn(sector), reads: MOST })
+        } else {
+            Ok(None)
         }
     }
 

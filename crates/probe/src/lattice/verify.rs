@@ -101,10 +101,8 @@ impl Verifier<'_> {
             seen.wrong_share = wrong as f64 / drawn.max(1) as f64;
             let tracks: u64 = self.pieces().iter().map(|piece| piece.tracks).sum();
             // If all were verified, no other may be wrong.
-            seen.error_rate = match drawn + 1 >= tracks {
-                true => seen.wrong_share,
-                false => (at_most(wrong) / drawn as f64).min(1.0),
-            };
+            seen.error_rate =
+                if drawn + 1 >= tracks { seen.wrong_share } else { (at_most(wrong) / drawn as f64).min(1.0) };
             for round in 0..ROUNDS {
                 bad = self.mend(merged(bad), round).await?;
             }
@@ -165,9 +163,10 @@ impl Verifier<'_> {
         let count = (tracks / SAMPLED.0).clamp(SAMPLED.1, SAMPLED.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
         // Few tracks are all verified, because a random sample would miss some.
-        let draw_of: BTreeSet<u64> = match count + 1 >= tracks {
-            true => (1..tracks).collect(),
-            false => (0..count).map(|_| random.random_range(1..tracks)).collect(),
+        let draw_of: BTreeSet<u64> = if count + 1 >= tracks {
+            (1..tracks).collect()
+        } else {
+            (0..count).map(|_| random.random_range(1..tracks)).collect()
         };
         let copies = self.copies(&mut random);
         let (mut passed, mut checks) = (0, Vec::new());
@@ -372,10 +371,8 @@ impl Verifier<'_> {
                     continue;
                 }
                 let tracks = self.pieces()[index].tracks;
-                let looked_at = match self.may_be_slipped(index) {
-                    true => (0..tracks).collect(),
-                    false => vec![0, tracks / 2],
-                };
+                let looked_at =
+                    if self.may_be_slipped(index) { (0..tracks).collect() } else { vec![0, tracks / 2] };
                 for track in looked_at {
                     if !self.holds(index, track).await? {
                         bad.push(self.around(index, track));

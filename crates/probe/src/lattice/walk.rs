@@ -44,9 +44,10 @@ impl Walk {
             let share = self.at as f64 / self.boundaries.end as f64;
             self.boundaries.prober.disk.report_progress("walking the tracks", share);
             // What failed here would fail again.
-            let known = match self.next.excludes_known_shapes() && tried == Some(self.at) {
-                true => None,
-                false => self.matching_alignment().await?,
+            let known = if self.next.excludes_known_shapes() && tried == Some(self.at) {
+                None
+            } else {
+                self.matching_alignment().await?
             };
             (self.next, tried) = (Hypothesis::Pattern, Some(self.at));
             match known {

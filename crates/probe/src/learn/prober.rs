@@ -155,10 +155,11 @@ impl Prober {
         let units = f64::from(last) / (expected + middle_and_spread(&between).0);
         let certain = 0.5_f64.max(CERTAIN * deviation / f64::from(samples).sqrt());
         let held = f64::from(self.units(spot));
-        match (units - held).abs() < certain {
+        if (units - held).abs() < certain {
             // The angles do not show that it has more.
-            true => spot.sectors,
-            false => ((units.round() as u32) * self.unit).max(spot.sectors),
+            spot.sectors
+        } else {
+            ((units.round() as u32) * self.unit).max(spot.sectors)
         }
     }
 
@@ -199,9 +200,10 @@ impl Prober {
         let (lbn, angle) = self.part(spot, unit);
         let later = (angle - at).rem_euclid(1.0);
         let later = if later > 0.9999 { 0.0 } else { later * self.period };
-        let command = match write {
-            true => ProbeCommand::Write { lbn, sectors: self.unit, to_media: true },
-            false => ProbeCommand::Read { lbn, sectors: self.unit, from_media: true },
+        let command = if write {
+            ProbeCommand::Write { lbn, sectors: self.unit, to_media: true }
+        } else {
+            ProbeCommand::Read { lbn, sectors: self.unit, from_media: true }
         };
         let ticket = self.disk.send(command, now + Nanos(later as u64));
         let answer = self.disk.answer(ticket).await;

@@ -163,9 +163,10 @@ async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Opti
     for place in 0..PLACES * 2 {
         let cylinder = (finder.cylinders - 1) / (PLACES * 2) * place;
         let Some((spot, _)) = finder.pair(cylinder, 0) else { continue };
-        match write {
-            true => prober.compare_writes(&spot).await,
-            false => prober.set_clock(&spot).await,
+        if write {
+            prober.compare_writes(&spot).await
+        } else {
+            prober.set_clock(&spot).await
         }
         all.extend(prober.least(&spot, &spot, write, SHARE).await.map(|least| least.turns()));
     }

@@ -205,9 +205,10 @@ impl ZoneWalk<'_> {
         let (mut good, mut bad, mut step) = (0, most + 1, 64);
         while good + 1 < bad {
             let probe = good + if bad > most { step.min(most - good) } else { (bad - good) / 2 };
-            match self.are_regular(next, probe, usual).await? {
-                true => (good, step) = (probe, step * 4),
-                false => bad = probe,
+            if self.are_regular(next, probe, usual).await? {
+                (good, step) = (probe, step * 4)
+            } else {
+                bad = probe
             }
         }
         Ok(good)

@@ -144,10 +144,7 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece], noise: f64) -> bool {
         let (worst, square) =
             off.fold((0.0_f64, 0.0), |(worst, square), off| (worst.max(off.abs()), square + off * off));
         tracks += piece.tracks.run.tracks;
-        match worst < most {
-            true => squares += square,
-            false => exceptions += piece.tracks.run.tracks,
-        }
+        if worst < most { squares += square } else { exceptions += piece.tracks.run.tracks }
     }
     let off = mean_off(noise);
     exceptions <= tracks / EXCEPTIONS && squares <= off * off * turned.len() as f64

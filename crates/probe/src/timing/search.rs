@@ -105,10 +105,7 @@ async fn hidden(clock: &Clock, from: Lbn, slope: f64) -> Result<Lbn, TimingError
             let (mut on, mut off) = (begin, end);
             while on + unit < off {
                 let middle = on + (off - on) / unit / 2 * unit;
-                match clock.is_broken(begin, middle + unit).await? {
-                    true => off = middle,
-                    false => on = middle,
-                }
+                if clock.is_broken(begin, middle + unit).await? { off = middle } else { on = middle }
             }
             return Ok(off);
         }

@@ -59,9 +59,10 @@ fn run_against(
         spin(&disk).await.expect("it turns");
         extract(disk).await
     };
-    let mut extraction = match is_known_to_turn {
-        true => Extraction::new(drive::ProbeTarget::info(&disk), extract),
-        false => Extraction::new(drive::ProbeTarget::info(&disk), after_spin),
+    let mut extraction = if is_known_to_turn {
+        Extraction::new(drive::ProbeTarget::info(&disk), extract)
+    } else {
+        Extraction::new(drive::ProbeTarget::info(&disk), after_spin)
     };
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("a simulated disk answers").expect("it is not cancelled")?;

@@ -90,9 +90,10 @@ fn tracks_that_late_answers_hid_are_relearned() {
     for (late, seed, is_cached) in [(20.0, 253, false), (20.0, 392, false), (10.0, 112, true)] {
         let mut disk = SimulatedDisk::new(&small(), noise(5, late), seed).expect("the drive file holds");
         let mut extraction = Extraction::new(disk.info(), extract);
-        let found = match is_cached {
-            true => drive::run(&mut extraction, &mut Cached(disk), |_, _, _| true),
-            false => drive::run(&mut extraction, &mut disk, |_, _, _| true),
+        let found = if is_cached {
+            drive::run(&mut extraction, &mut Cached(disk), |_, _, _| true)
+        } else {
+            drive::run(&mut extraction, &mut disk, |_, _, _| true)
         };
         let lattice = found.expect("it answers").expect("it is not cancelled").expect("there are tracks");
         let agreement = compare(&lattice.map, &truth);

@@ -207,9 +207,10 @@ impl Destage {
         let most = cache.segment_sectors();
         let fits = |run: &Run| run.end == request.lbn && request.end() - run.start <= most;
         let youngest = self.queue.slots().last().filter(|_| self.policy == WriteCache::Full)?.id.0;
-        let id = match fits(&self.runs[youngest as usize]) {
-            true => youngest,
-            false => self.runs.find_run(request.lbn, fits)?,
+        let id = if fits(&self.runs[youngest as usize]) {
+            youngest
+        } else {
+            self.runs.find_run(request.lbn, fits)?
         };
         self.runs.extend(id, |run| {
             run.end = request.end();

@@ -259,9 +259,10 @@ impl DiskArm {
         span: &mut Span,
         delivered: &mut Delivered,
     ) -> Nanos {
-        match self.is_plain {
-            true => Nanos::ZERO,
-            false => self.delay_read_by_losses(found_idle, begins, blocks, span, delivered),
+        if self.is_plain {
+            Nanos::ZERO
+        } else {
+            self.delay_read_by_losses(found_idle, begins, blocks, span, delivered)
         }
     }
 
@@ -329,10 +330,7 @@ impl DiskArm {
     /// Time that the seek of an access to `start`, which begins at `begins`, loses to seeks of the disk's other arms.
     #[inline(always)]
     pub(super) fn seek_delay(&mut self, begins: Instant, start: Lbn, write: bool) -> Nanos {
-        match self.is_plain {
-            true => Nanos::ZERO,
-            false => self.seek_delay_by_others(begins, start, write),
-        }
+        if self.is_plain { Nanos::ZERO } else { self.seek_delay_by_others(begins, start, write) }
     }
 
     #[cold]
@@ -434,10 +432,7 @@ impl DiskArm {
     /// Up to where blocks before `end` can be read ahead from `start` on: to a bad one, or to one in the cache of a shingled disk.
     #[inline]
     pub(super) fn readable_to(&self, start: Lbn, end: Lbn) -> Lbn {
-        match self.is_plain {
-            true => end,
-            false => self.in_bands_to(start, self.bad_blocks.sound_to(start, end)),
-        }
+        if self.is_plain { end } else { self.in_bands_to(start, self.bad_blocks.sound_to(start, end)) }
     }
 
     /// Time that an access to these blocks loses to slow ones.

@@ -55,9 +55,10 @@ impl TimeLimit {
 
     /// The share of the limit that is left, in millionths; all of it if the limit is exceeded and the policy is to continue.
     fn left(&self, age: Nanos) -> u64 {
-        match age >= self.time && self.policy == LimitPolicy::Continue {
-            true => MILLION,
-            false => self.time.saturating_sub(age).0 * MILLION / self.time.0,
+        if age >= self.time && self.policy == LimitPolicy::Continue {
+            MILLION
+        } else {
+            self.time.saturating_sub(age).0 * MILLION / self.time.0
         }
     }
 }

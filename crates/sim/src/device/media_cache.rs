@@ -109,10 +109,7 @@ impl MediaCache {
 
     /// When writes should be moved if no command needs the arm; `Instant::MAX` when the log is empty.
     pub(super) fn due(&self) -> Instant {
-        match self.queue.is_empty() {
-            true => Instant::MAX,
-            false => self.quiet_since + self.idle,
-        }
+        if self.queue.is_empty() { Instant::MAX } else { self.quiet_since + self.idle }
     }
 
     fn nearest(&mut self, cylinder: u32) -> &mut Region {

@@ -140,9 +140,10 @@ impl Device {
             // The media are not far enough: others may use the bus until the data can cross it without a pause.
             return self.port.want(in_time, slot, Wanted::ToHost { sectors, bound, crossing });
         }
-        let sent = match crossing {
-            true => (begins + time).max(bound),
-            false => self.port.send(link, now, begins, sectors, bound),
+        let sent = if crossing {
+            (begins + time).max(bound)
+        } else {
+            self.port.send(link, now, begins, sectors, bound)
         };
         self.end_read(link, slot, sectors, begins, sent);
     }
@@ -155,9 +156,10 @@ impl Device {
         let late = access.late_by(begins);
         if late > Nanos::ZERO {
             access.lose_turns(&mut self.disk, job, late);
-            match self.port.bus.never_disconnects {
-                true => self.port.take_for_command(begins),
-                false => link.release_bus(self.now),
+            if self.port.bus.never_disconnects {
+                self.port.take_for_command(begins)
+            } else {
+                link.release_bus(self.now)
             }
             return self.request_passing(slot, access);
         }

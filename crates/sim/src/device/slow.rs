@@ -88,9 +88,10 @@ impl SlowPeriod {
         if within >= self.length {
             return 0.0;
         }
-        match within < self.grows_over {
-            true => self.share * within.0 as f64 / self.grows_over.0 as f64,
-            false => self.share,
+        if within < self.grows_over {
+            self.share * within.0 as f64 / self.grows_over.0 as f64
+        } else {
+            self.share
         }
     }
 
@@ -137,9 +138,10 @@ impl Stalls {
 
     fn draw_next(&mut self, random: &mut Pcg64Mcg) {
         let start = Instant(self.next.end.0.saturating_add(exponential(self.mean_gap, random).0));
-        self.next = match start < self.ends {
-            true => start..start + exponential(self.mean_stall, random),
-            false => Instant::MAX..Instant::MAX,
+        self.next = if start < self.ends {
+            start..start + exponential(self.mean_stall, random)
+        } else {
+            Instant::MAX..Instant::MAX
         };
     }
 

@@ -45,9 +45,10 @@ impl PassingAccess {
         let arm = Arm { place: disk.arm.place, at: begins };
         let pass = disk.drive.plan(&disk.last_extent, arm, start, end - start, false);
         let sector = bus.read_time(1);
-        let mut span = match pass.takes_time() && sector > shortest_sector(&disk.drive, &pass, end) {
-            true => read_singly(&disk.drive, arm, pass, end, sector),
-            false => disk.drive.read_in_order(arm.at, pass, end, &mut Delivered::nowhere()),
+        let mut span = if pass.takes_time() && sector > shortest_sector(&disk.drive, &pass, end) {
+            read_singly(&disk.drive, arm, pass, end, sector)
+        } else {
+            disk.drive.read_in_order(arm.at, pass, end, &mut Delivered::nowhere())
         };
         let access = PlannedAccess { begins, ends: span.end, blocks: start..end };
         let retries = disk.retry_time(job.found_idle, start) + disk.slowness_time(access);

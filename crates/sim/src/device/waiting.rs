@@ -150,9 +150,10 @@ impl Waiting {
     /// Removes the command that goes next, if one may go.
     #[inline]
     pub(super) fn choose<C: AccessCost>(&mut self, cost: &C, now: Instant) -> Option<SlotId> {
-        let chosen = match self.is_plain && self.head.is_empty() && self.committed.is_empty() {
-            true => self.remove_by_order(cost, now)?.id,
-            false => self.remove_committed(cost, now)?,
+        let chosen = if self.is_plain && self.head.is_empty() && self.committed.is_empty() {
+            self.remove_by_order(cost, now)?.id
+        } else {
+            self.remove_committed(cost, now)?
         };
         self.count -= 1;
         Some(chosen)
@@ -191,9 +192,10 @@ impl Waiting {
 
     /// Chooses one more command ahead, by its cost after those chosen before; false if none may be chosen.
     pub(super) fn commit<C: AccessCost>(&mut self, cost: &C, now: Instant) -> bool {
-        let next = match self.is_plain && self.head.is_empty() {
-            true => self.remove_by_order(cost, now),
-            false => self.remove_next(cost, now),
+        let next = if self.is_plain && self.head.is_empty() {
+            self.remove_by_order(cost, now)
+        } else {
+            self.remove_next(cost, now)
         };
         self.committed.extend(next);
         next.is_some()

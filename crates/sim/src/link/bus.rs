@@ -58,9 +58,10 @@ impl ExclusiveBus {
         assert!(self.owner.is_none(), "a bus is arbitrated only while no device owns it");
         let began = now.saturating_sub(self.arbitration.takes);
         let taking_part = (0..self.asked.len()).filter(|index| self.asked[*index].0 <= began);
-        let winner = match self.arbitration.by_priority {
-            true => taking_part.max_by_key(|index| self.asked[*index].1),
-            false => taking_part.min_by_key(|index| self.asked[*index]),
+        let winner = if self.arbitration.by_priority {
+            taking_part.max_by_key(|index| self.asked[*index].1)
+        } else {
+            taking_part.min_by_key(|index| self.asked[*index])
         };
         let (_, device) =
             self.asked.swap_remove(winner.expect("a device requested the bus before the arbitration began"));

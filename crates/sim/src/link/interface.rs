@@ -35,10 +35,8 @@ impl InterfaceCost {
         if !self.is_programmed() {
             return ProcessorWork::NONE;
         }
-        let (kb, kind) = match to_host {
-            true => (self.read_kb, WorkKind::WordRead),
-            false => (self.write_kb, WorkKind::WordWrite),
-        };
+        let (kb, kind) =
+            if to_host { (self.read_kb, WorkKind::WordRead) } else { (self.write_kb, WorkKind::WordWrite) };
         let moved = (u128::from(bytes) * u128::from(kb.0)) >> 10;
         let interrupts = Nanos(interrupt.0 * bytes.div_ceil(self.block_bytes));
         ProcessorWork::new(kind, Nanos(moved as u64)).and(WorkKind::Interrupt, interrupts)

@@ -97,9 +97,10 @@ impl HostSpec {
     pub(crate) fn us_per_sector(&self, sector_bytes: u32) -> [f64; 2] {
         let Some(interface) = &self.interface else { return [0.0; 2] };
         let sector = f64::from(sector_bytes);
-        let interrupts = match interface.kind.is_programmed() {
-            true => self.interrupt_us() * sector / f64::from(interface.block_bytes),
-            false => 0.0,
+        let interrupts = if interface.kind.is_programmed() {
+            self.interrupt_us() * sector / f64::from(interface.block_bytes)
+        } else {
+            0.0
         };
         self.words_us().map(|word_us| interface.kb_ns(word_us) * sector / 1024.0 / 1e3 + interrupts)
     }

@@ -101,9 +101,10 @@ impl DeviceQueue {
 
     #[inline(always)]
     pub(crate) fn settle(&mut self, now: Instant, link: &mut HostLink<'_>) {
-        match self.shares {
-            true => self.queue.settle(now, &mut LinkedDevice { device: &mut self.device, link }),
-            false => self.queue.settle(now, &mut self.device),
+        if self.shares {
+            self.queue.settle(now, &mut LinkedDevice { device: &mut self.device, link })
+        } else {
+            self.queue.settle(now, &mut self.device)
         }
     }
 

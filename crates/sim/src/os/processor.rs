@@ -70,9 +70,10 @@ const US_MAX: f64 = 1e6;
 const LANES_MAX: u32 = 1024;
 
 pub(super) fn check_us(key: &str, value: f64) -> Result<(), HostError> {
-    match (0.0..=US_MAX).contains(&value) {
-        true => Ok(()),
-        false => Err(HostError::new(key, format!("{value} us is outside 0 to 1000000 us"))),
+    if (0.0..=US_MAX).contains(&value) {
+        Ok(())
+    } else {
+        Err(HostError::new(key, format!("{value} us is outside 0 to 1000000 us")))
     }
 }
 

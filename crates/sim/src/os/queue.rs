@@ -41,9 +41,10 @@ impl TargetQueue {
     ///
     /// *Errors:* a key of the spec is wrong.
     pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<TargetQueue, HostError> {
-        let waiting = match spec.is_plain() {
-            true => Waiting::plain(target.depth()),
-            false => Waiting::Block(Box::new(BlockQueue::new(spec, target)?)),
+        let waiting = if spec.is_plain() {
+            Waiting::plain(target.depth())
+        } else {
+            Waiting::Block(Box::new(BlockQueue::new(spec, target)?))
         };
         Ok(TargetQueue { waiting, limit: DispatchLimit::new(target, spec) })
     }

@@ -88,12 +88,15 @@ fn group(
 }
 
 fn whole_drive(table: &Table) -> Result<DriveSpec, Fault> {
-    drive(table).map_err(|fault| match table.contains_key("name") || is_unknown(&fault) {
-        true => fault,
-        false => Fault::new(
-            "",
-            "missing field `preset`; without one it must be a whole drive, and that has a `name`",
-        ),
+    drive(table).map_err(|fault| {
+        if table.contains_key("name") || is_unknown(&fault) {
+            fault
+        } else {
+            Fault::new(
+                "",
+                "missing field `preset`; without one it must be a whole drive, and that has a `name`",
+            )
+        }
     })
 }
 

@@ -235,9 +235,10 @@ fn missing_key_is_rejected_with_its_table() {
     for (file, text) in rigs() {
         for leaf in leaves(text).iter().filter(|leaf| leaf.kind != Kind::Table) {
             let spoilt = leaf.left_out(file, text);
-            match needed.contains(&leaf.name.as_str()) {
-                true => spoilt.must_be_refused(reader.read(&spoilt.text)),
-                false => spoilt.may_be_missed(reader.read(&spoilt.text)),
+            if needed.contains(&leaf.name.as_str()) {
+                spoilt.must_be_refused(reader.read(&spoilt.text))
+            } else {
+                spoilt.may_be_missed(reader.read(&spoilt.text))
             }
         }
     }

@@ -297,10 +297,8 @@ fn slow_region_and_slow_head_delay_only_their_own_reads() {
                 let lbn = any_lbn(&mut random, &rig, 8);
                 let done = serve(&mut device, now, Request::read(lbn, 8));
                 now = done.completed;
-                let is_slow = match is_head {
-                    true => geometry.extent_at(lbn).head == heads - 1,
-                    false => lbn.0 + 8 > middle,
-                };
+                let is_slow =
+                    if is_head { geometry.extent_at(lbn).head == heads - 1 } else { lbn.0 + 8 > middle };
                 let is_late = done.parts.retries >= Nanos::from_ms(500.0);
                 assert!(is_late == is_slow || done.cache != CacheUse::Miss, "{}: {lbn:?}", rig.name());
             }

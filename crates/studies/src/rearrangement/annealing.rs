@@ -75,9 +75,10 @@ fn drawn(following: f64, count: usize, seed: u64) -> Result<Vec<u32>, StudyError
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut last, mut references) = (0, Vec::with_capacity(count));
     for _ in 0..count {
-        last = match random.random::<f64>() < following {
-            true => successors[last as usize],
-            false => by_rank[ranks.draw(&mut random) as usize],
+        last = if random.random::<f64>() < following {
+            successors[last as usize]
+        } else {
+            by_rank[ranks.draw(&mut random) as usize]
         };
         references.push(last);
     }

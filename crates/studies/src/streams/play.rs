@@ -218,9 +218,10 @@ impl Plan {
                 let response = completion.response().as_ms();
                 let (count, sum) = &mut books.responses[source];
                 (*count, *sum) = (*count + 1, *sum + response);
-                match source % a_disk < streams as usize {
-                    true => books.streams_ms.push(response as f32),
-                    false => books.random_ms.push(response as f32),
+                if source % a_disk < streams as usize {
+                    books.streams_ms.push(response as f32)
+                } else {
+                    books.random_ms.push(response as f32)
                 }
             }
         });

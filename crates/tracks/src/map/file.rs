@@ -200,14 +200,15 @@ fn contents(reader: &mut Reader<'_>) -> Result<(Identity, TrackMap), MapError> {
         ));
     }
     let map = grammar::map_of(&shapes, &exceptions);
-    match map.end().0 <= sectors {
-        true => Ok((identity, map)),
-        false => Err(wrong(
+    if map.end().0 <= sectors {
+        Ok((identity, map))
+    } else {
+        Err(wrong(
             reader.position(),
             "the number of blocks on all tracks",
             map.end(),
             format!("up to {sectors}"),
-        )),
+        ))
     }
 }
 

@@ -38,10 +38,7 @@ impl<'a> View<'a> {
     /// First block that begins a track: 0 if the partition begins with one.
     pub fn first_boundary(&self) -> Option<Lbn> {
         let first = self.map.track_of(self.start).filter(|_| self.sectors > 0)?;
-        match first.first == self.start {
-            true => Some(Lbn(0)),
-            false => self.iter().nth(1).map(|track| track.first),
-        }
+        if first.first == self.start { Some(Lbn(0)) } else { self.iter().nth(1).map(|track| track.first) }
     }
 
     /// Whether the partition contains the whole track.

@@ -155,10 +155,8 @@ impl<R: BufRead> Source for Reader<R> {
 fn parse(line: &[u8], timed: bool, names: &mut Names) -> Result<(Instant, u32, Action), Fault> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let found = || line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).count();
-    let (form, wanted) = match timed {
-        true => ("time_us file action offset length", 5),
-        false => ("file action offset length", 4),
-    };
+    let (form, wanted) =
+        if timed { ("time_us file action offset length", 5) } else { ("file action offset length", 4) };
     let missing = || Fault::FieldCount { found: found(), form, wanted };
     let time =
         if timed { text::time("time_us", fields.next().ok_or_else(missing)?, TICK)? } else { Instant::ZERO };

@@ -75,12 +75,15 @@ struct Unpacked<R>(R);
 #[cfg(feature = "zstd")]
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into).map_err(|error| match error.to_string().contains("too much memory") {
-            true => io::Error::new(
-                io::ErrorKind::InvalidData,
-                "packed by zstd with a window of more than 128 MiB; unpack it first: zstd -d --long=31",
-            ),
-            false => error,
+        self.0.read(into).map_err(|error| {
+            if error.to_string().contains("too much memory") {
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "packed by zstd with a window of more than 128 MiB; unpack it first: zstd -d --long=31",
+                )
+            } else {
+                error
+            }
         })
     }
 }

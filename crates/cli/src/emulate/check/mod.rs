@@ -81,13 +81,15 @@ impl CheckArgs {
         let bench = Bench { rig, info, seed: target.rig.seed, seconds, speed };
         let comparison = bench.compare(plan.title.clone())?;
         let verdict = Verdict::judge(&comparison);
-        match self.json {
-            true => writeln!(out, "{}", table::json(&comparison, &verdict))?,
-            false => table::print(&comparison, &verdict, out)?,
+        if self.json {
+            writeln!(out, "{}", table::json(&comparison, &verdict))?
+        } else {
+            table::print(&comparison, &verdict, out)?
         }
-        match verdict.is_trusted() {
-            true => Ok(()),
-            false => Err(Failure::Check("this machine cannot be trusted with this disk now".to_string())),
+        if verdict.is_trusted() {
+            Ok(())
+        } else {
+            Err(Failure::Check("this machine cannot be trusted with this disk now".to_string()))
         }
     }
 }

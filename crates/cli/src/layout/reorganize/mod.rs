@@ -76,18 +76,20 @@ impl Reorganize {
         let (mut records, crossing) = self.examine(paths, &volume)?;
         let limit = self.max_bytes.map_or(u64::MAX, |bytes| bytes / block_bytes);
         let interrupt = Interrupt::watch()?;
-        let ended = match self.dry_run {
-            true => plan_moves(&mut records, &crossing, &volume, limit),
-            false => relocate(&mut records, &crossing, &volume, limit, &interrupt),
+        let ended = if self.dry_run {
+            plan_moves(&mut records, &crossing, &volume, limit)
+        } else {
+            relocate(&mut records, &crossing, &volume, limit, &interrupt)
         };
         let findings =
             Reorganized { mapped: &mapped, source, records, left_out, is_plan: self.dry_run, block_bytes };
-        match self.json {
-            true => versioned::print(&findings.to_json(), out)?,
-            false => write!(out, "{}", findings.to_text())?,
+        if self.json {
+            versioned::print(&findings.to_json(), out)?
+        } else {
+            write!(out, "{}", findings.to_text())?
         }
         ended?;
-        interrupt.received().map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+        if let Some(signal) = interrupt.received() { Err(Failure::Stopped(signal)) } else { Ok(()) }
     }
 
     /// Finds the extents of all files.

@@ -112,9 +112,12 @@ impl LimitsSpec {
             let allowed = "what one connection may have, or 32 MiB, to 1 TiB";
             return Err(wrong("total_in_flight_bytes", together.to_string(), allowed));
         }
-        let time = |key: &str, ms: f64| match (1.0..=1e8).contains(&ms) {
-            true => Ok(Nanos::from_ms(ms)),
-            false => Err(wrong(key, ms.to_string(), "1 to 100000000")),
+        let time = |key: &str, ms: f64| {
+            if (1.0..=1e8).contains(&ms) {
+                Ok(Nanos::from_ms(ms))
+            } else {
+                Err(wrong(key, ms.to_string(), "1 to 100000000"))
+            }
         };
         let limits = Limits {
             requests: self.requests,

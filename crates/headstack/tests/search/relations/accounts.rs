@@ -115,13 +115,10 @@ fn draw_sized(draw: &mut Draw<'_>) -> Option<Case> {
     let job =
         JobKeys::new("sized").with("rw", rw).with("bs", bytes(block)).with("iodepth", draw.pick(&[1, 4]));
     let job = job.with("size", bytes(size));
-    let job = match draw.chance(0.5) && rw != "randread" {
-        true => job
-            .with("zonemode", "strided")
-            .with("zonesize", "64k")
-            .with("zonerange", "1m")
-            .with("zoneskip", "1m"),
-        false => job,
+    let job = if draw.chance(0.5) && rw != "randread" {
+        job.with("zonemode", "strided").with("zonesize", "64k").with("zonerange", "1m").with("zoneskip", "1m")
+    } else {
+        job
     };
     Some(Case::new(Machine::new(&draw.spec.name), JobText::whole(vec![job])))
 }

@@ -43,9 +43,10 @@ fn draw_writes(draw: &mut Draw<'_>) -> Option<Case> {
     let machine = is_full.then(|| draw.machine_with_cache())?;
     let block = draw.block(512, MIB);
     let depth = if draw.chance(0.3) { 1 } else { draw.depth(block) };
-    let load = match draw.chance(0.4) {
-        true => draw.stream("write", block, depth),
-        false => random_load(draw, "randwrite", block, depth),
+    let load = if draw.chance(0.4) {
+        draw.stream("write", block, depth)
+    } else {
+        random_load(draw, "randwrite", block, depth)
     };
     Some(Case::new(machine, load))
 }

@@ -262,9 +262,10 @@ impl Bench {
         while (high - low) * self.turn > LEAD_RESOLUTION {
             let (in_time, requested) = self.is_in_time(probe, (low + high) / 2.0).await;
             // If the request itself was late, its actual time is the bound.
-            match in_time {
-                true => high = requested.clamp(low, high),
-                false => low = requested.clamp(low, high),
+            if in_time {
+                high = requested.clamp(low, high)
+            } else {
+                low = requested.clamp(low, high)
             }
             if requested <= low && in_time || requested >= high && !in_time {
                 break;

@@ -152,10 +152,7 @@ impl Reads<'_> {
     async fn reaches(&self, place: Place, distance: i64, when: When) -> bool {
         let (one, other) =
             (self.reaches_once(place, distance, when).await, self.reaches_once(place, distance, when).await);
-        match one == other {
-            true => one,
-            false => self.reaches_once(place, distance, when).await,
-        }
+        if one == other { one } else { self.reaches_once(place, distance, when).await }
     }
 
     /// Number of sectors behind a request that get into the cache.
@@ -306,9 +303,10 @@ impl Reads<'_> {
         }
         let (mut held, mut missed) = (0, 0);
         for (back, place) in places.iter().rev().enumerate() {
-            match self.holds(*place).await {
-                true => (held, missed) = (back + 1, 0),
-                false => missed += 1,
+            if self.holds(*place).await {
+                (held, missed) = (back + 1, 0)
+            } else {
+                missed += 1
             }
             if missed == MISSED {
                 break;
@@ -400,9 +398,10 @@ impl Reads<'_> {
             findings.add("cache.read_ahead_on_hit", FindingConfidence::Measured);
             // Sectors read while the next command is on its way are no minimum.
             let on_the_way = 2.0 * self.hits.base / self.bench.turn * f64::from(self.bench.size()) + 2.0;
-            let cut_off = match self.reaches(place, on_the_way as i64 * 2, When::CutOff).await {
-                true => self.ahead(place, When::CutOff).await,
-                false => 0,
+            let cut_off = if self.reaches(place, on_the_way as i64 * 2, When::CutOff).await {
+                self.ahead(place, When::CutOff).await
+            } else {
+                0
             };
             spec.read_ahead_min_sectors = (cut_off as u32).min(spec.read_ahead_max_sectors);
             findings.add("cache.read_ahead_min_sectors", FindingConfidence::Measured);

@@ -129,9 +129,10 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
     bench.disk().report_progress("access on arrival", 0.0);
     let zero_latency_read = overhead::zero_latency(&bench, Kind::Read).await;
     findings.add("mechanics.zero_latency_read", FindingConfidence::Measured);
-    let zero_latency_write = match bench.disk().info().may_write {
-        true => overhead::zero_latency(&bench, Kind::Write).await,
-        false => zero_latency_read,
+    let zero_latency_write = if bench.disk().info().may_write {
+        overhead::zero_latency(&bench, Kind::Write).await
+    } else {
+        zero_latency_read
     };
     findings.add_if(
         bench.disk().info().may_write,

@@ -261,12 +261,13 @@ async fn hit_overheads(
     let hit = |base: f64| ms(base - after_read);
     overhead.after_read.read_hit_ms = hit(hits.base);
     findings.add("overhead.after_read.read_hit_ms", FindingConfidence::Measured);
-    let after_write = match bench.disk().info().may_write {
-        true => match hit_after_write(bench, hits).await {
+    let after_write = if bench.disk().info().may_write {
+        match hit_after_write(bench, hits).await {
             Some(base) => Some(base),
             None => hit_on_written(bench, hits, bench.turns(8.0)).await,
-        },
-        false => None,
+        }
+    } else {
+        None
     };
     findings.add_if(after_write.is_some(), "overhead.after_write.read_hit_ms", FindingConfidence::Default);
     overhead.after_write.read_hit_ms = hit(after_write.unwrap_or(hits.base));
@@ -394,10 +395,7 @@ pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
     if spread(bench, kind, 1).await > WAITS {
         return ZeroLatency::None;
     }
-    match spread(bench, kind, 2).await > WAITS {
-        true => ZeroLatency::WithinTrack,
-        false => ZeroLatency::PerFragment,
-    }
+    if spread(bench, kind, 2).await > WAITS { ZeroLatency::WithinTrack } else { ZeroLatency::PerFragment }
 }
 
 /// Difference of the responses to whole tracks between angles, in turns.

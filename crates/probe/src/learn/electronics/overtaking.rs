@@ -58,9 +58,10 @@ pub(super) async fn bound(scene: &Scene<'_>, depth: usize, choice_ms: f64) -> Op
     let most = if many < 4 { None } else { odds(scene, many, choice_ms).await };
     let Some(most) = most else { return Some(Bound { more: 1.0 / few, power: 1.0 }) };
     let power = 1.0 - libm::log(most / few) / libm::log(many as f64);
-    Some(match (power - 1.0).abs() < WHOLE_POWER {
-        true => Bound { more: 1.0 / libm::sqrt(few * most), power: 1.0 },
-        false => Bound { more: 1.0 / few, power: power.clamp(0.0, 1.0) },
+    Some(if (power - 1.0).abs() < WHOLE_POWER {
+        Bound { more: 1.0 / libm::sqrt(few * most), power: 1.0 }
+    } else {
+        Bound { more: 1.0 / few, power: power.clamp(0.0, 1.0) }
     })
 }
 
@@ -71,9 +72,10 @@ async fn odds(scene: &Scene<'_>, others: usize, choice_ms: f64) -> Option<f64> {
     for step in 0..STEPS {
         // First, whether there is a bound at all.
         let share = if step == 0 { UNBOUNDED } else { 0.5 * (low + high) };
-        match scene.overtakes(share, others, choice_ms).await? {
-            true => low = share,
-            false => high = share,
+        if scene.overtakes(share, others, choice_ms).await? {
+            low = share
+        } else {
+            high = share
         }
         if low >= UNBOUNDED {
             return None;
@@ -176,10 +178,7 @@ pub(super) async fn choice_ms(scene: &Scene<'_>) -> Option<f64> {
     let (mut low, mut high) = (0.0, CHOICE_MS);
     while high - low > 0.005 {
         let middle = 0.5 * (low + high);
-        match scene.is_chosen_after(middle).await? {
-            true => low = middle,
-            false => high = middle,
-        }
+        if scene.is_chosen_after(middle).await? { low = middle } else { high = middle }
     }
     Some(libm::round(low * 100.0) / 100.0)
 }

@@ -70,13 +70,14 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
     if !scene.mostly(Question::Near).await {
         return (spec, rates);
     }
-    spec.order = match scene.mostly(Question::Soon).await {
-        true => "sptf",
-        false => match (scene.mostly(Question::Upward).await, scene.mostly(Question::Downward).await) {
+    spec.order = if scene.mostly(Question::Soon).await {
+        "sptf"
+    } else {
+        match (scene.mostly(Question::Upward).await, scene.mostly(Question::Downward).await) {
             (true, true) => "look",
             (true, false) => "c-look",
             (false, _) => "sstf",
-        },
+        }
     }
     .to_string();
     if spec.order == "sptf" {

@@ -19,10 +19,7 @@ impl Destage {
         let is_streamed = whole.is_some();
         let band = whole.unwrap_or(oldest.start..oldest.end);
         let (extents, sectors) = (shingles.record_extents_max, shingles.record_max_sectors);
-        let ids = match is_streamed {
-            true => self.take_band(&band),
-            false => self.take_record(extents, sectors),
-        };
+        let ids = if is_streamed { self.take_band(&band) } else { self.take_record(extents, sectors) };
         let arrives = |run: &Run| run.arriving.time_of(run.end - run.start).max(run.not_before);
         let here = self.batch.iter().map(arrives).max().unwrap_or(now);
         let begins = disk.access_from(now).max(here);
@@ -32,9 +29,10 @@ impl Destage {
         let from = disk.arm.place;
         let extra = self.extra_before(disk, oldest.start);
         let blocks = band.clone();
-        let mut span = match is_streamed {
-            true => disk.write_whole_band(begins, band),
-            false => disk.log_runs(begins, written, Arriving::default()).1,
+        let mut span = if is_streamed {
+            disk.write_whole_band(begins, band)
+        } else {
+            disk.log_runs(begins, written, Arriving::default()).1
         };
         let lost = disk.slowness_time(PlannedAccess { begins, ends: span.end, blocks });
         span.delay_media(lost);

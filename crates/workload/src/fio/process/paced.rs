@@ -86,10 +86,8 @@ impl Process {
             return Some(at);
         }
         let mixed = self.pattern.direction.is_mixed();
-        let mut at = match mixed {
-            true => self.mix.next(&self.work.issued, &mut self.dice.mix),
-            false => self.only_direction(),
-        };
+        let mut at =
+            if mixed { self.mix.next(&self.work.issued, &mut self.dice.mix) } else { self.only_direction() };
         if !self.rates.are_limited {
             return Some(at);
         }
@@ -115,7 +113,9 @@ impl Process {
     /// Counts an issued request for the rates, pauses and flushes that determine when the next one is due.
     #[inline(never)]
     pub(super) fn note_issue(&mut self, at: usize, bytes: u64) {
-        self.stride.iter_mut().for_each(|stride| stride.count(bytes));
+        if let Some(stride) = &mut self.stride {
+            stride.count(bytes);
+        }
         self.rates.count(at, bytes, &mut self.dice.rate);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.follow(arrivals.next, &mut self.dice.rate);

@@ -189,12 +189,11 @@ impl Ext2Volume {
     fn add_name(&mut self, directory: u32, inode: u32) -> Result<(), Ext2Error> {
         let Some(mut parent) = self.directories.remove(&directory) else { return Ok(()) };
         let is_full = parent.entries.is_full(NAME_BYTES);
-        let added = match is_full {
-            true => {
-                let blocks = parent.file.blocks.len() as u32;
-                self.lengthen(&mut parent.file, blocks + 1, 1)
-            }
-            false => Ok(()),
+        let added = if is_full {
+            let blocks = parent.file.blocks.len() as u32;
+            self.lengthen(&mut parent.file, blocks + 1, 1)
+        } else {
+            Ok(())
         };
         if added.is_ok() {
             let block = parent.entries.add(inode, NAME_BYTES, self.geometry.block_bytes);

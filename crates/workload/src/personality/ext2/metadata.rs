@@ -34,9 +34,10 @@ impl MetadataBuffers {
 
     /// When changed blocks are next searched for; never if none is changed.
     pub(super) fn next_search(&self) -> Instant {
-        match self.changed.is_empty() {
-            true => Instant::MAX,
-            false => Instant((self.last.0 / INTERVAL.0 + 1) * INTERVAL.0),
+        if self.changed.is_empty() {
+            Instant::MAX
+        } else {
+            Instant((self.last.0 / INTERVAL.0 + 1) * INTERVAL.0)
         }
     }
 

@@ -66,9 +66,10 @@ pub(super) fn check(shape: &FileServerShape) -> Result<(), FileServerError> {
     if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
         return Err(FileServerError::Zero(name));
     }
-    match (0.0..=1.0).contains(&shape.write_share) {
-        true => Ok(()),
-        false => Err(FileServerError::WriteShare(shape.write_share)),
+    if (0.0..=1.0).contains(&shape.write_share) {
+        Ok(())
+    } else {
+        Err(FileServerError::WriteShare(shape.write_share))
     }
 }
 
