@@ -1,4 +1,4 @@
-//! What results say beside their figures: what the run had, what is suspicious, and how writes and flushes are counted.
+//! What results say next to their figures: what the run had, what is suspicious, and how writes and flushes are counted.
 
 use headstack::{NoFiles, Results, Rig, Simulation, Workload, load_rig};
 use serde_json::Value;

@@ -2,7 +2,8 @@
 //!
 //! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the
 //! same bytes. Submission takes no virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has
-//! (`usr_cpu`, `ctx`, `minf` …) is 0. As in fio, the `runtime` of writes includes the flushes after them (`end_fsync`). `util` is the share of time in which a volume was busy.
+//! (`usr_cpu`, `ctx`, `minf` …) is 0. As in fio, the `runtime` of writes includes the flushes after them (`end_fsync`). `util` is the
+//! share of time in which a volume was busy.
 
 use super::{Results, VolumeResult};
 use crate::numbers::ratio;

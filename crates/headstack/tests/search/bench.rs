@@ -117,7 +117,7 @@ pub(crate) struct FioWrites {
 }
 
 impl Figures {
-    fn of(results: &Results, load: &JobText) -> Figures {
+    fn from_results(results: &Results, load: &JobText) -> Figures {
         let device = &results.devices[0];
         let totals = results.totals();
         let parts_s = |names: &[&str]| -> f64 {
@@ -246,7 +246,7 @@ impl Bench {
         let results = simulation.run().map_err(refused)?;
         self.made += 1;
         self.requests += results.statistics.completed();
-        let figures = Figures::of(&results, load);
+        let figures = Figures::from_results(&results, load);
         if self.runs.len() >= KEPT_RUNS {
             self.runs.clear();
         }

@@ -43,7 +43,7 @@ fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// `HEADSTACK_SEARCH_SEED`, or else a number that changes every so many seconds.
+/// `HEADSTACK_SEARCH_SEED`, or else a number that changes after these seconds.
 fn seed(changes_after_s: u64) -> u64 {
     number("HEADSTACK_SEARCH_SEED").unwrap_or_else(|| seconds_since_1970() / changes_after_s)
 }

@@ -69,7 +69,7 @@ pub(crate) struct World {
     /// The buffer of a cleaning, by block.
     buffer: Vec<u64>,
     cleanings: u64,
-    /// The block of the scratch area with which the cleaning in progress goes on.
+    /// The block of the scratch area with which the cleaning in progress continues.
     saved_to: u64,
     records: u64,
     writes: u64,

@@ -115,13 +115,13 @@ fn keys_that_are_set_together_are_checked_together() {
         set(&[(most, "512"), (start, "256"), ("title", "2024")]).is_ok(),
         "a text may look like a number"
     );
-    let told = |keys: &[(&str, &str)]| set(keys).expect_err("it is wrong").to_string();
+    let error = |keys: &[(&str, &str)]| set(keys).expect_err("it is wrong").to_string();
     assert_eq!(
-        told(&[(most, "512"), (start, "1000")]),
+        error(&[(most, "512"), (start, "1000")]),
         "exos-x16: drive.cache.dirty_start_sectors: 1000 is outside 0 to 512 sectors"
     );
     assert_eq!(
-        told(&[("drive.order", "sptf"), ("bus.sharing", "none")]),
+        error(&[("drive.order", "sptf"), ("bus.sharing", "none")]),
         "exos-x16: bus.sharing=none: the rig has no `[bus]`"
     );
 }

@@ -161,10 +161,11 @@ fn flushes_that_wait_for_one_share_the_next() {
     let (_, engine) = seen(&rig("exos-x16", &[]), &many);
     // The first waits until no synced write is in progress, so that one covers all of them.
     assert_eq!(flushes(&engine), 1);
-    let asked = [(0.0, write(8)), (1.0, Request::flush()), (1.1, Request::flush()), (1.2, Request::flush())];
-    let (seen, engine) = seen(&rig("exos-x16", &[]), &asked);
+    let requests =
+        [(0.0, write(8)), (1.0, Request::flush()), (1.1, Request::flush()), (1.2, Request::flush())];
+    let (seen, engine) = seen(&rig("exos-x16", &[]), &requests);
     assert_eq!(flushes(&engine), 2);
-    let ended = |id: u64| Instant::from_ms(asked[id as usize].0) + response(&seen, id);
+    let ended = |id: u64| Instant::from_ms(requests[id as usize].0) + response(&seen, id);
     assert_eq!(ended(2), ended(3), "both wait for the first, then for their own");
     assert!(ended(2) > ended(1));
 }

@@ -47,7 +47,7 @@ impl Class {
 pub(super) enum Extent {
     /// This number of requests.
     Count(u64),
-    /// This number of seconds, after so many that are not measured.
+    /// This number of seconds, after others that are not measured.
     Seconds { skip: u64, run: u64 },
     /// As its keys say.
     Keys,

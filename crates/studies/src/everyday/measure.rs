@@ -50,7 +50,7 @@ fn figure(name: &str, value: f64) -> Figure {
 
 impl Measurement<'_> {
     /// All figures of a condition.
-    pub(super) fn of(&self, condition: &Condition) -> Result<Vec<Figure>, StudyError> {
+    pub(super) fn figures(&self, condition: &Condition) -> Result<Vec<Figure>, StudyError> {
         let rig = self.rig(condition)?;
         let spec = &rig.resolved().drive[0].spec;
         Ok(match condition.load {

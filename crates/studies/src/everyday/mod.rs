@@ -74,7 +74,7 @@ fn measure(setting: &Setting<'_>, overrides: &Overrides, metrics: &str) -> Resul
     let conditions: Vec<Condition> =
         conditions::ALL.iter().copied().flatten().copied().filter(wanted).collect();
     let measurement = Measurement { overrides, length: setting.length };
-    let figures = setting.map(&conditions, |condition| measurement.of(condition))?;
+    let figures = setting.map(&conditions, |condition| measurement.figures(condition))?;
     let mut found = Vec::new();
     for (condition, figures) in conditions.iter().zip(figures) {
         for (row, name) in rows_of(setting, condition).filter(|(row, _)| is_wanted(row, metrics)) {
@@ -87,7 +87,8 @@ fn measure(setting: &Setting<'_>, overrides: &Overrides, metrics: &str) -> Resul
         found.iter().map(|found| Measured::new(&found.row.metric, found.ours)).collect();
     for summary in SUMMARIES {
         let figures = found.iter().filter(|found| found.counts());
-        let errors = Errors::of(figures.filter(|found| summary == "all" || found.class != Class::Quantiles));
+        let errors =
+            Errors::from_rows(figures.filter(|found| summary == "all" || found.class != Class::Quantiles));
         let row = |name: &str, share| Measured::new(format!("{summary}.{name}"), errors.quantile(share));
         measured.extend([row("median_error", 0.5), row("p90_error", 0.9)]);
     }
@@ -123,7 +124,7 @@ struct Errors {
 }
 
 impl Errors {
-    fn of<'a>(found: impl Iterator<Item = &'a Found<'a>>) -> Errors {
+    fn from_rows<'a>(found: impl Iterator<Item = &'a Found<'a>>) -> Errors {
         let mut signed: Vec<f64> = found.map(Found::error).collect();
         let mut sorted: Vec<f64> = signed.iter().map(|error| error.abs()).collect();
         signed.sort_by(f64::total_cmp);
@@ -157,13 +158,16 @@ fn by_class(found: &[Found<'_>]) -> Section {
     };
     let counted = || found.iter().filter(|found| found.counts());
     for (class, name) in Class::ALL {
-        let errors = Errors::of(counted().filter(|found| found.class == class));
+        let errors = Errors::from_rows(counted().filter(|found| found.class == class));
         if !errors.sorted.is_empty() {
             add(name, &errors);
         }
     }
-    add("all but other quantiles", &Errors::of(counted().filter(|found| found.class != Class::Quantiles)));
-    add("all", &Errors::of(counted()));
+    add(
+        "all but other quantiles",
+        &Errors::from_rows(counted().filter(|found| found.class != Class::Quantiles)),
+    );
+    add("all", &Errors::from_rows(counted()));
     Section::new("How far off, by class of load")
         .with_text(
             "The error of a figure is our value over the measured one, less 1. Figures from which a parameter was taken are not counted. Two \

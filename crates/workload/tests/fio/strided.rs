@@ -16,7 +16,7 @@ const EXACT: [&str; 14] = [
     "rw=read\nbs=4k\nsize=64k\nnrfiles=2\nzonesize=8k\nzoneskip=4k",
     "rw=read\nbs=4k\nsize=64k\nio_size=100k\nzonesize=8k\nzoneskip=40k",
     "rw=read\nbs=4k\nsize=32k\nzonesize=8k\nzonerange=7k\nzoneskip=0",
-    // `size` is bytes to transfer: the zones go on behind that many bytes of the file, and begin again at the end of the file.
+    // `size` is bytes to transfer: the zones continue after that many bytes of the file, and begin again at the end of the file.
     "rw=read\nbs=4k\nsize=1m\nzonesize=16k\nzonerange=64k\nzoneskip=64k",
     "rw=read\nbs=4k\nsize=256k\nfilesize=1m\nzonesize=16k\nzonerange=64k\nzoneskip=64k",
     "rw=write\nbs=4k\nsize=256k\nfilesize=1m\noffset=192k\nzonesize=16k\nzonerange=64k\nzoneskip=64k",

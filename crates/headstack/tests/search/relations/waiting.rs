@@ -45,8 +45,8 @@ fn draw_full_queue(draw: &mut Draw<'_>) -> Option<Case> {
 }
 
 /// Linux gives a command up after 30 s, so no maker's firmware may let one wait for long while it serves others. Drive files limit age
-/// to 5 s, after which a request is the next one; 40 times the mean leaves room for deep queues, whose mean is long by Little's law. A shingled drive whose log is full
-/// cleans bands of some seconds before it takes a write.
+/// to 5 s, after which a request is the next one; 40 times the mean leaves room for deep queues, whose mean is long by Little's law. A
+/// shingled drive whose log is full cleans bands of some seconds before it takes a write.
 fn judge_longest(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let is_shingled = bench.spec(&case.machine.drive).shingled.is_some();
     let least_ms = if is_shingled { 15e3 } else { 6e3 };
