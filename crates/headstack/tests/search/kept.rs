@@ -85,6 +85,11 @@ const KEPT: &[Kept] = &[
         "depth_slows_no_stream 1 st2000dm006",
         "runtime=3\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=64k\niodepth=16\n",
     ),
+    // A stream of small writes went to the log although its own place takes them in time.
+    (
+        "larger_block_slows_no_stream 1 exos-2x18-half --set drive.cache.write_cache=none",
+        "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=4k\niodepth=15\n",
+    ),
     // A lone queued stream left its place after each command, and a write to the log waited for a choice.
     (
         "depth_slows_no_stream 1 atlas-10k-ii",

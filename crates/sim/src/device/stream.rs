@@ -170,12 +170,15 @@ impl Device {
         true
     }
 
-    /// Whether a write is one of a stream that the drive writes without a pause at its own place: a run of waiting commands that is
-    /// longer than the log takes, of which each arrives in less time than it takes on the media.
+    /// Whether a write is one of a stream that the drive writes without a pause at its own place: it continues such a write in time, or
+    /// begins a run of waiting commands that is longer than the log takes, of which each arrives in less time than it takes on the media.
     pub(super) fn is_of_fast_stream(&self, slot: u32) -> bool {
         let Some(log) = &self.media_cache else { return false };
         let job = &self.commands.jobs[slot as usize];
         let request = job.command.request;
+        if request.lbn == self.disk.last_lbn && self.is_in_time(job) {
+            return true;
+        }
         let sectors = u64::from(request.sectors);
         let arrives = self.config.overheads(true, true).write + self.port.bus.write_time(sectors);
         if arrives >= self.disk.drive.media_time(&job.extent, sectors) {
@@ -187,6 +190,12 @@ impl Device {
             (commands, end) = (commands + 1, next.request.end());
         }
         log.is_for_own_place(commands, end - request.lbn)
+    }
+
+    /// Whether the arm can write a command behind the last access at its own place without a lost revolution.
+    fn is_in_time(&self, job: &Job) -> bool {
+        let Arm { place, at } = self.disk.arm;
+        place.cylinder.abs_diff(job.place.cylinder) <= 1 && job.overhead_done <= at && self.now <= at
     }
 
     /// Starts a waiting write-through that continues the last access, whose data are in the buffer in time; false if there is none.

@@ -50,8 +50,9 @@ pub(super) fn relations() -> Vec<Relation> {
 /// Deeper queues give a drive more to choose from; none may make it lose revolutions that it does not lose at depth 1.
 fn judge_depth(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
-    let deep = case.figures(bench)?.mb_s();
-    let shallow = case.figures_of(bench, &case.load.with_each("iodepth", 1))?.mb_s();
+    let load = of_equal_work(bench, case);
+    let deep = case.figures_of(bench, &load)?.mb_s();
+    let shallow = case.figures_of(bench, &load.with_each("iodepth", 1))?.mb_s();
     let shallow = without_fill(bench, case, shallow)?;
     let what = format!("depth {}:", job.depth());
     Ok(at_least(&what, deep, (1.0 - MARGIN) * shallow, "MB/s", &format!("depth 1 gives {shallow:.2}")))
@@ -121,13 +122,26 @@ fn without_fill(bench: &mut Bench, case: &Case, rate: f64) -> Result<f64, String
     Ok(if fills { rate.min(media_rate(bench, case)?) } else { rate })
 }
 
+/// The load, or as many bytes of it as fill a log on the media more than once: the faster of two runs would fill the log in the time
+/// that is measured, and the slower one not.
+fn of_equal_work(bench: &mut Bench, case: &Case) -> JobText {
+    let has_log = bench.spec(&case.machine.drive).media_cache.is_some() && case.machine.has_no_write_cache();
+    let is_stream = case.load.jobs.iter().all(|job| job.rw() == "write" && job.number("size").is_none());
+    if has_log && is_stream {
+        JobText::whole(case.load.with_each("size", "768m").jobs)
+    } else {
+        case.load.clone()
+    }
+}
+
 /// A larger block has fewer commands for the same sectors in the same order.
 fn judge_larger_block(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let double = job.block_bytes() * 2;
-    let small = case.figures(bench)?.mb_s();
+    let load = of_equal_work(bench, case);
+    let small = case.figures_of(bench, &load)?.mb_s();
     let small = without_fill(bench, case, small)?;
-    let large = case.figures_of(bench, &case.load.with_each("bs", bytes(double)))?.mb_s();
+    let large = case.figures_of(bench, &load.with_each("bs", bytes(double)))?.mb_s();
     let what = format!("bs={}:", bytes(double));
     let than = format!("bs={} gives {small:.2}", bytes(job.block_bytes()));
     Ok(at_least(&what, large, (1.0 - MARGIN) * small, "MB/s", &than))
