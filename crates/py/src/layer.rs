@@ -1,8 +1,8 @@
 //! Layers written in Python: an object between the load and a volume or a disk, which passes requests on, changes, delays or answers
 //! them.
 //!
-//! Each call by the engine becomes a call of one of the object's methods. A method records its actions in a [`LayerState`], and the engine
-//! polls them from there. A request has a number, by which the layer finds it until it is answered.
+//! Each call by the engine becomes a call of one of the object's methods. A method records its actions in a [`LayerState`], from where they go
+//! to the engine at the end of the call. A request has a number, by which the layer finds it until it is answered.
 
 use crate::error::input_error;
 use crate::layer_state::{DelayedAction, LayerState, NativeLayerRequest, SharedLayerState};
@@ -10,7 +10,7 @@ use crate::order::RaisedSlot;
 use crate::steps::{check_range, checked_request, delayed, instant, op_named};
 use headstack::model::Request;
 use headstack::sim::Layer;
-use headstack::sim::layer::{Below, Completed, Effect, Submission};
+use headstack::sim::layer::{Completed, Out, Submission};
 use headstack::{Instant, KeptRequests};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -188,28 +188,9 @@ impl PythonLayer {
             self.raised.keep(error);
         }
     }
-}
 
-impl Layer for PythonLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
-        // After an exception the run ends at the next report; until then nothing is answered.
-        if self.raised.has_raised() {
-            return;
-        }
-        Python::attach(|py| {
-            let added = {
-                let mut state = self.locked();
-                state.now = now;
-                state.add(py, submission, false)
-            };
-            match added {
-                Ok(number) => self.call(py, intern!(py, "submit"), Some(number)),
-                Err(error) => self.raised.keep(error),
-            }
-        });
-    }
-
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
+    /// Records the answer to a request below; after the last of those for one request, answers it or calls the object.
+    fn observe(&self, now: Instant, answer: &Completed) {
         {
             let mut state = self.locked();
             state.now = now;
@@ -228,8 +209,34 @@ impl Layer for PythonLayer {
             self.locked().forget_own(answer.id);
         }
     }
+}
 
-    fn handle_timeout(&mut self, now: Instant) {
+impl Layer for PythonLayer {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+        // After an exception the run ends at the next report; until then nothing is answered.
+        if self.raised.has_raised() {
+            return;
+        }
+        Python::attach(|py| {
+            let added = {
+                let mut state = self.locked();
+                state.now = now;
+                state.add(py, submission, false)
+            };
+            match added {
+                Ok(number) => self.call(py, intern!(py, "submit"), Some(number)),
+                Err(error) => self.raised.keep(error),
+            }
+        });
+        self.locked().pass_actions(out);
+    }
+
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
+        self.observe(now, answer);
+        self.locked().pass_actions(out);
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         let is_called = {
             let mut state = self.locked();
             state.now = now;
@@ -243,13 +250,6 @@ impl Layer for PythonLayer {
         if is_called && !self.raised.has_raised() {
             Python::attach(|py| self.call(py, intern!(py, "timeout"), None));
         }
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.locked().effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        self.locked().next_event()
+        self.locked().pass_actions(out);
     }
 }

@@ -5,10 +5,10 @@ use crate::steps::op_name;
 use headstack::Instant;
 use headstack::model::{Lbn, Request};
 use headstack::sim::device::Tag;
-use headstack::sim::layer::{Completed, Effect, Submission};
+use headstack::sim::layer::{Completed, Out, Submission};
 use headstack::sim::{CacheUse, Completion, Outcome, TimeSplit};
 use pyo3::prelude::*;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 /// A request at a layer written in Python.
@@ -141,6 +141,12 @@ pub(crate) enum DelayedAction {
     Answer(u32),
 }
 
+/// An action of a layer that is due.
+enum LayerAction {
+    Send(Submission),
+    Answer(Completed),
+}
+
 /// The requests of a layer between two calls, and its actions for the engine.
 pub(crate) struct LayerState {
     /// Name of the layer's class, for errors.
@@ -152,7 +158,8 @@ pub(crate) struct LayerState {
     pub(crate) is_called: bool,
     pub(crate) pending: HashMap<u32, UnansweredRequest>,
     next_number: u32,
-    pub(crate) effects: VecDeque<Effect>,
+    /// Actions of the call that the engine has not got yet.
+    actions: Vec<LayerAction>,
     /// The number in the key keeps actions of equal times in the order in which they were added.
     delayed: BTreeMap<(Instant, u64), DelayedAction>,
     delays: u64,
@@ -179,7 +186,7 @@ impl LayerState {
             is_called: false,
             pending: HashMap::new(),
             next_number: 0,
-            effects: VecDeque::new(),
+            actions: Vec::new(),
             delayed: BTreeMap::new(),
             delays: 0,
             call_at: Instant::MAX,
@@ -247,11 +254,11 @@ impl LayerState {
 
     pub(crate) fn carry_out(&mut self, action: DelayedAction) {
         match action {
-            DelayedAction::Send(submission) => self.effects.push_back(Effect::Down { child: 0, submission }),
+            DelayedAction::Send(submission) => self.actions.push(LayerAction::Send(submission)),
             DelayedAction::Answer(number) => {
                 let Some(pending) = self.pending.remove(&number) else { return };
                 if !pending.is_own {
-                    self.effects.push_back(Effect::Up(pending.answer(self.now)));
+                    self.actions.push(LayerAction::Answer(pending.answer(self.now)));
                 }
             }
         }
@@ -264,9 +271,16 @@ impl LayerState {
         }
     }
 
-    pub(crate) fn next_event(&self) -> Instant {
+    /// Passes the actions of a call to the engine, and the time of the next call.
+    pub(crate) fn pass_actions(&mut self, out: &mut Out<'_>) {
+        for action in self.actions.drain(..) {
+            match action {
+                LayerAction::Send(submission) => out.down(0, submission),
+                LayerAction::Answer(completed) => out.up(completed),
+            }
+        }
         let delayed = self.delayed.first_key_value().map_or(Instant::MAX, |((time, _), _)| *time);
-        delayed.min(self.call_at)
+        out.wake_at(delayed.min(self.call_at));
     }
 
     /// Names the oldest request that the layer has not answered, which keeps a run without further events from being over. None if all are

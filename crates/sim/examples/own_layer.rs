@@ -3,42 +3,31 @@
 //! `cargo run --release -p headstack-sim --example own_layer`
 
 use headstack_model::{Instant, Nanos, drives};
-use headstack_sim::layer::{Below, Completed, Effect, Layer, Submission};
+use headstack_sim::layer::{Layer, Out, Submission};
 use headstack_sim::{Device, DeviceOptions, Engine, LayerPlace};
 use headstack_workload::{Closed, Pattern, Region, Shape};
 use std::collections::VecDeque;
 
-/// Hands each request down after a delay, and each answer up at once.
+/// Sends each request on after a delay. The answers go up by themselves.
 #[derive(Debug, Default)]
 struct Link {
     delay: Nanos,
     /// Requests on the link, each with when it arrives.
     held: VecDeque<(Instant, Submission)>,
-    effects: VecDeque<Effect>,
 }
 
 impl Layer for Link {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         self.held.push_back((now + self.delay, submission));
+        out.wake_at(self.held[0].0);
     }
 
-    fn complete(&mut self, _now: Instant, _child: u32, answer: &Completed) {
-        self.effects.push_back(Effect::Up(*answer));
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         while let Some((_, submission)) = self.held.front().copied().filter(|(arrives, _)| *arrives <= now) {
             self.held.pop_front();
-            self.effects.push_back(Effect::Down { child: 0, submission });
+            out.forward_held(0, submission);
         }
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        self.held.front().map_or(Instant::MAX, |(arrives, _)| *arrives)
+        out.wake_at(self.held.front().map_or(Instant::MAX, |(arrives, _)| *arrives));
     }
 }
 

@@ -8,12 +8,16 @@
 //! Modelled: any number of devices, alone or in arrays. The host's own time is that of its processor ([`crate::link`]), where it has one.
 
 mod arm_groups;
+mod branch;
+mod build;
 mod durability;
 mod links;
+mod out;
 mod time;
 mod tree;
 mod walk;
 
+pub use out::{ChildView, Out};
 pub use tree::LayerPlace;
 
 use crate::array::{ArrayLayer, ArrayVolume};
@@ -25,8 +29,9 @@ use crate::observe::Finished;
 use crate::os::{CgroupSpec, DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
 use crate::rearrange_layer::{RearrangeActivity, RearrangeLayer};
 use crate::stream_layer::StreamLayer;
+use branch::NodeId;
 use headstack_model::zones::Zones;
-use headstack_model::{Instant, Request};
+use headstack_model::{Instant, Lbn, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use headstack_policy::rearrange::{Rearranger, TableChange};
@@ -35,13 +40,16 @@ use headstack_policy::streams::{Config, ConfigError, Guarantee, Streams};
 use links::SharedLinks;
 use slab::Slab;
 use std::collections::VecDeque;
-use tree::{LayerTree, NodeId};
+use tree::LayerTree;
 
 /// The load as the sender of a request.
 const LOAD: u32 = u32::MAX;
 
-/// Marks a request that no layer passed down.
-const NOT_PASSED: u32 = u32::MAX;
+/// Marks a request that no layer forwarded, and the end of a list of forwards.
+const NONE: u32 = u32::MAX;
+
+/// In place of a child's number: the sender held the request and forwarded it, so that its answer goes up without the sender.
+const HELD: u32 = u32::MAX;
 
 /// A request in flight between two nodes, or from the load to a volume.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +60,25 @@ struct RequestTicket {
     id: u64,
     /// The layer that sent it, or `LOAD`.
     from: u32,
-    /// The number among the sender's children, or of the volume.
+    /// The number among the sender's children, or `HELD`, or the number of the volume.
     to: u32,
     source: u32,
-    /// The layer that passed it down, or `NOT_PASSED`, and that layer's number for it.
-    passed_by: u32,
-    passed_key: u32,
+    /// The first layer that forwarded it, or `NONE`, and that layer's number for it.
+    forwarded_by: u32,
+    forwarded_key: u32,
+    /// The last of the further layers that forwarded it, in `forwards`, or `NONE`.
+    forwarded_again: u32,
+}
+
+/// A layer that forwarded a request after another one did.
+#[derive(Clone, Copy, Debug)]
+struct FurtherForward {
+    by: u32,
+    key: u32,
+    /// Where the request began when it arrived at the layer.
+    lbn: Lbn,
+    /// The forward before it, or `NONE` after the ticket's own.
+    previous: u32,
 }
 
 /// A part of a request that a device's queue has answered, for observers that see parts.
@@ -97,6 +118,7 @@ pub struct Engine {
     tree: LayerTree,
     links: SharedLinks,
     tickets: Slab<RequestTicket>,
+    forwards: Slab<FurtherForward>,
     /// Nodes that got requests and have not settled since.
     touched: Vec<NodeId>,
     late: LateChoices,
@@ -172,6 +194,7 @@ impl Engine {
         Engine {
             links: SharedLinks::default(),
             tickets: Slab::with_capacity(Engine::AT_ONCE),
+            forwards: Slab::new(),
             touched: Vec::with_capacity(devices.len()),
             tree: LayerTree::new(devices),
             late: LateChoices { nodes: Vec::new(), at: Instant::MAX },

@@ -3,9 +3,8 @@
 //! Modelled: the start. A partition ends with its volume. *Source:* Linux `block/blk-core.c`, `blk_partition_remap` (the start is added to the
 //! block number below the page cache).
 
-use crate::layer::{Below, Completed, Effect, Layer, PassThrough, PassedRequest, Submission};
+use crate::layer::{Layer, Out, Submission};
 use headstack_model::{Instant, Lbn, Op, Request};
-use std::collections::VecDeque;
 
 /// Bytes of the unit in which a partition's start is given, whatever the drive's sectors are (Linux, `/sys/block/DISK/PARTITION/start`).
 pub(crate) const UNIT_BYTES: u64 = 512;
@@ -30,45 +29,14 @@ pub(crate) fn first_sector(start: u64, sectors: u64, sector_bytes: u32) -> Resul
 /// Adds the start of the partition to the block number of each request.
 #[derive(Debug)]
 pub(crate) struct PartitionLayer {
-    first: u64,
-    bypass: PassThrough,
-    effects: VecDeque<Effect>,
-}
-
-impl PartitionLayer {
-    pub(crate) fn new(first: u64) -> PartitionLayer {
-        PartitionLayer { first, bypass: PassThrough::default(), effects: VecDeque::new() }
-    }
-
-    /// The place of a request on the whole volume. A block beyond the partition's end is beyond the volume's end, so that the volume refuses it.
-    fn moved(&self, request: &Request) -> Lbn {
-        if request.op == Op::Flush { request.lbn } else { Lbn(request.lbn.0.saturating_add(self.first)) }
-    }
+    pub(crate) first: u64,
 }
 
 impl Layer for PartitionLayer {
-    fn pass_down(&mut self, _now: Instant, request: &Request) -> Option<PassedRequest> {
-        Some(PassedRequest { key: 0, lbn: self.moved(request) })
-    }
-
-    // A request that a layer above it passed down already.
-    fn submit(&mut self, _now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
-        let request = Request { lbn: self.moved(&submission.request), ..submission.request };
-        self.effects.push_back(self.bypass.submit(Submission { request, ..submission }));
-    }
-
-    fn complete(&mut self, _now: Instant, _child: u32, answer: &Completed) {
-        self.effects.extend(self.bypass.complete(answer));
-    }
-
-    fn handle_timeout(&mut self, _now: Instant) {}
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        Instant::MAX
+    fn submit(&mut self, _now: Instant, submission: Submission, out: &mut Out<'_>) {
+        let Request { op, lbn, .. } = submission.request;
+        // A block beyond the partition's end is beyond the volume's end, so that the volume refuses it.
+        out.forward(0, if op == Op::Flush { lbn } else { Lbn(lbn.0.saturating_add(self.first)) });
     }
 }
 

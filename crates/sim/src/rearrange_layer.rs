@@ -7,7 +7,7 @@
 
 use crate::device::{Completion, Drive, MediaWrite, Outcome};
 use crate::home_seeks::HomeSeeks;
-use crate::layer::{Below, Completed, Effect, Layer, PassThrough, PassedRequest, Submission};
+use crate::layer::{Completed, Forwarded, Layer, Out, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, DirectEnded, PeriodRecord, RearrangeAction,
@@ -72,6 +72,14 @@ pub struct RearrangeActivity {
     pub periods: Vec<RearrangePeriod>,
 }
 
+/// Which of two copies of a block serves a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CopyChoice {
+    First,
+    /// The one nearer to the arm: only while a request is submitted, because later the arm is on its way.
+    Nearest,
+}
+
 /// The rearranger of a volume.
 #[derive(Debug)]
 pub(crate) struct RearrangeLayer {
@@ -80,8 +88,6 @@ pub(crate) struct RearrangeLayer {
     visible_sectors: u64,
     /// Requests without an answer, by ticket.
     submissions: Slab<Submission>,
-    bypass: PassThrough,
-    effects: VecDeque<Effect>,
     home_seeks: HomeSeeks,
     /// The arm's time, without the seeks at home.
     times: RearrangeTimes,
@@ -98,16 +104,14 @@ impl RearrangeLayer {
     /// Requests in flight for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
-    /// Commands of copies have numbers from here on; below [`PassThrough`]'s.
-    const COPIES: u32 = 1 << 30;
+    /// Commands of copies have numbers from here on.
+    const COPIES: u32 = 1 << 31;
 
     pub(crate) fn new(rearranger: Rearranger, drive: Option<Arc<Drive>>) -> RearrangeLayer {
         RearrangeLayer {
             visible_sectors: rearranger.region().visible_sectors(),
             rearranger,
             submissions: Slab::with_capacity(RearrangeLayer::AT_ONCE),
-            bypass: PassThrough::default(),
-            effects: VecDeque::with_capacity(RearrangeLayer::AT_ONCE),
             home_seeks: HomeSeeks::new(drive),
             times: RearrangeTimes::default(),
             period_start: RearrangeTimes::default(),
@@ -189,33 +193,43 @@ impl RearrangeLayer {
         request.op == Op::Flush || (request.sectors > 0 && end <= self.visible_sectors)
     }
 
-    /// The same request with a block number that the device refuses: a visible number beyond the end may be a sector of the disk.
-    fn refused(&self, submission: Submission) -> Submission {
-        let lbn = submission.request.lbn.0.saturating_add(self.rearranger.region().reserved_sectors());
-        Submission { request: Request { lbn: Lbn(lbn), ..submission.request }, ..submission }
+    /// A block number that the device refuses: a visible number beyond the end may be a sector of the disk.
+    fn refused(&self, lbn: Lbn) -> Lbn {
+        Lbn(lbn.0.saturating_add(self.rearranger.region().reserved_sectors()))
+    }
+
+    /// Plans the commands of a request that the rearranger does not forward as it is.
+    #[inline(never)]
+    fn submit_planned(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+        let Request { op, lbn, sectors, .. } = submission.request;
+        let ticket = self.submissions.insert(submission) as u64;
+        self.rearranger.submit(now, BlockRequest { ticket, access: access(op), lbn, sectors });
+        self.act(now, CopyChoice::Nearest, None, out);
     }
 
     /// Carries out the rearranger's actions; `answer` is that of the command that has ended.
-    fn act(&mut self, now: Instant, below: Option<&dyn Below>, answer: Option<&Completion>) {
+    fn act(&mut self, now: Instant, choice: CopyChoice, answer: Option<&Completion>, out: &mut Out<'_>) {
         while let Some(action) = self.rearranger.poll_action() {
             match action {
-                RearrangeAction::Start(command) => self.start(command, below),
+                RearrangeAction::Start(command) => self.start(command, choice, out),
                 RearrangeAction::Record(change) => {
                     self.changes.iter_mut().for_each(|changes| changes.push_back(change));
                     self.rearranger.handle_recorded(now, change.slot);
                 }
                 RearrangeAction::Answer { ticket, result } => {
                     let answer = answer.expect("a command of the request has ended");
-                    self.answer(ticket as usize, result, answer);
+                    self.answer(ticket as usize, result, answer, out);
                 }
             }
         }
+        out.wake_at(self.first_wake());
     }
 
-    fn start(&mut self, command: BlockCommand, below: Option<&dyn Below>) {
+    fn start(&mut self, command: BlockCommand, choice: CopyChoice, out: &mut Out<'_>) {
         let BlockCommand { id, access, lbn, sectors, buffer, other_lbn } = command;
-        let lbn = match (other_lbn, below) {
-            (Some(other), Some(below)) if below.cylinders_to(0, other) < below.cylinders_to(0, lbn) => other,
+        let distance = |lbn| out.child(0).cylinders_to(lbn);
+        let lbn = match other_lbn {
+            Some(other) if choice == CopyChoice::Nearest && distance(other) < distance(lbn) => other,
             _ => lbn,
         };
         let op = match access {
@@ -236,17 +250,23 @@ impl RearrangeLayer {
                 Submission { sync: false, ..Submission::new(RearrangeLayer::COPIES + id, request) }
             }
         };
-        self.effects.push_back(Effect::Down { child: 0, submission });
+        out.down(0, submission);
     }
 
-    fn answer(&mut self, ticket: usize, result: Result<(), BlockError>, answer: &Completion) {
+    fn answer(
+        &mut self,
+        ticket: usize,
+        result: Result<(), BlockError>,
+        answer: &Completion,
+        out: &mut Out<'_>,
+    ) {
         let Submission { id, request, .. } = self.submissions.remove(ticket);
         let mut completion = *answer;
         if let Err(error) = result {
             completion.outcome = outcome(error);
         }
         self.note_answer(&request, &completion);
-        self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
+        out.up(Completed { id, completion, cached: false });
     }
 
     /// Adds a request to the seeks at home, if it needed the arm.
@@ -288,18 +308,22 @@ impl RearrangeLayer {
 }
 
 impl Layer for RearrangeLayer {
-    fn pass_down(&mut self, now: Instant, request: &Request) -> Option<PassedRequest> {
-        if !self.serves(request) {
-            return None;
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+        let Request { op, lbn, sectors, .. } = submission.request;
+        if !self.serves(&submission.request) {
+            return out.forward(0, self.refused(lbn));
         }
-        let Request { op, lbn, sectors, .. } = *request;
-        let (key, lbn) = self.rearranger.submit_direct(now, access(op), lbn, sectors)?;
-        Some(PassedRequest { key, lbn })
+        // Most requests need nothing but a place, and neither they nor their ends change the next event.
+        match self.rearranger.submit_direct(now, access(op), lbn, sectors) {
+            Some((key, lbn)) => out.forward_noted(0, lbn, key),
+            None => self.submit_planned(now, submission, out),
+        }
     }
 
-    fn passed_up(&mut self, now: Instant, key: u32, request: &Request, completion: &Completion) -> bool {
+    fn note(&mut self, now: Instant, forwarded: &Forwarded<'_>, out: &mut Out<'_>) {
+        let Forwarded { key, request, completion } = forwarded;
         self.note_command(false, completion);
-        let DirectEnded { slot, may_act } = self.rearranger.end_direct(now, key);
+        let DirectEnded { slot, may_act } = self.rearranger.end_direct(now, *key);
         if let Some(travel) = completion.travel {
             let is_write = request.op == Op::Write;
             match slot {
@@ -310,26 +334,11 @@ impl Layer for RearrangeLayer {
             }
         }
         if may_act {
-            self.act(now, None, None);
+            self.act(now, CopyChoice::First, None, out);
         }
-        may_act
     }
 
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
-        if !self.serves(&submission.request) {
-            let refused = self.refused(submission);
-            return self.effects.push_back(self.bypass.submit(refused));
-        }
-        let Request { op, lbn, sectors, .. } = submission.request;
-        let ticket = self.submissions.insert(submission) as u64;
-        self.rearranger.submit(now, BlockRequest { ticket, access: access(op), lbn, sectors });
-        self.act(now, Some(below), None);
-    }
-
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
-        if let Some(effect) = self.bypass.complete(answer) {
-            return self.effects.push_back(effect);
-        }
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
         let (is_copy, id) = match answer.id.checked_sub(RearrangeLayer::COPIES) {
             Some(id) => (true, id),
             None => (false, answer.id),
@@ -342,22 +351,18 @@ impl Layer for RearrangeLayer {
             Outcome::Dead => Err(BlockError::Dead),
         };
         self.rearranger.handle_end(now, id, result);
-        self.act(now, None, Some(&answer.completion));
+        self.act(now, CopyChoice::First, Some(&answer.completion), out);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         if self.rearranger.poll_timeout().is_some_and(|at| at <= now) {
             self.rearranger.handle_timeout(now);
             self.note_periods();
-            self.act(now, None, None);
         }
+        self.act(now, CopyChoice::First, None, out);
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
+    fn first_wake(&self) -> Instant {
         self.rearranger.poll_timeout().unwrap_or(Instant::MAX)
     }
 }

@@ -9,7 +9,7 @@
 //! host's calls.
 
 use crate::device::{Completion, Outcome};
-use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use crate::layer::{Completed, Layer, Out, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
@@ -27,8 +27,6 @@ pub(crate) struct StreamLayer {
     streams: Streams,
     sector_bytes: u64,
     clients: Slab<Client>,
-    bypass: PassThrough,
-    effects: VecDeque<Effect>,
     /// Answers of the scheduler that the engine has not collected yet.
     ended: VecDeque<Completed>,
 }
@@ -50,8 +48,6 @@ impl StreamLayer {
             streams: Streams::new(config.clone(), sectors * sector_bytes)?,
             sector_bytes,
             clients: Slab::with_capacity(StreamLayer::AT_ONCE),
-            bypass: PassThrough::default(),
-            effects: VecDeque::with_capacity(StreamLayer::AT_ONCE),
             ended: VecDeque::with_capacity(StreamLayer::AT_ONCE),
         })
     }
@@ -87,19 +83,25 @@ impl StreamLayer {
         request.op == Op::Flush || (request.sectors > 0 && end <= sectors)
     }
 
+    fn next_event(&self) -> Instant {
+        let answered = self.ended.front().map_or(Instant::MAX, |ended| ended.completion.completed);
+        answered.min(self.streams.poll_timeout().unwrap_or(Instant::MAX))
+    }
+
     /// Carries out the scheduler's actions, after the end of a command or another event.
-    fn act(&mut self, now: Instant, how: Option<&Completion>) {
+    fn act(&mut self, now: Instant, how: Option<&Completion>, out: &mut Out<'_>) {
         while let Some(action) = self.streams.poll_action() {
             match action {
                 // It takes no time to copy bytes that are none.
                 Action::CopyIn { .. } => {}
-                Action::Start(command) => self.start(command),
+                Action::Start(command) => self.start(command, out),
                 Action::Answer(answer) => self.answer(now, answer, how),
             }
         }
+        out.wake_at(self.next_event());
     }
 
-    fn start(&mut self, Command { id, kind, place, limit: own }: Command) {
+    fn start(&mut self, Command { id, kind, place, limit: own }: Command, out: &mut Out<'_>) {
         let (op, fua) = match kind {
             RequestKind::Read { fua, .. } => (Op::Read, fua),
             RequestKind::Write { fua, .. } => (Op::Write, fua),
@@ -121,7 +123,7 @@ impl StreamLayer {
         // The limit that keeps a guarantee precedes the one that the load gave.
         let limit = if own > 0 { own } else { limit };
         let submission = Submission { source, urgent, idle, limit, ..Submission::new(id, request) };
-        self.effects.push_back(Effect::Down { child: 0, submission });
+        out.down(0, submission);
     }
 
     fn answer(&mut self, now: Instant, answer: streams::Answer, how: Option<&Completion>) {
@@ -147,9 +149,9 @@ impl StreamLayer {
 }
 
 impl Layer for StreamLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         if !self.serves(&submission.request) {
-            return self.effects.push_back(self.bypass.submit(submission));
+            return out.forward(0, submission.request.lbn);
         }
         let Request { op, lbn, sectors, fua } = submission.request;
         let (offset, bytes) = (lbn.0 * self.sector_bytes, u64::from(sectors) * self.sector_bytes);
@@ -160,13 +162,10 @@ impl Layer for StreamLayer {
         };
         let ticket = self.clients.insert(Client { submission, since: now }) as u64;
         self.streams.submit(now, streams::Request { ticket, client: submission.source.into(), kind });
-        self.act(now, None);
+        self.act(now, None, out);
     }
 
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
-        if let Some(effect) = self.bypass.complete(answer) {
-            return self.effects.push_back(effect);
-        }
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
         let result = match answer.completion.outcome {
             Outcome::Done => Ok(()),
             Outcome::OutOfRange | Outcome::ZoneRefused => Err(BlockError::Invalid),
@@ -174,23 +173,19 @@ impl Layer for StreamLayer {
             Outcome::Dead => Err(BlockError::Dead),
         };
         self.streams.handle_end(now, answer.id, result);
-        self.act(now, Some(&answer.completion));
+        self.act(now, Some(&answer.completion), out);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         if self.streams.poll_timeout().is_some_and(|at| at <= now) {
             self.streams.handle_timeout(now);
-            self.act(now, None);
+            self.act(now, None, out);
         }
-        self.effects.extend(self.ended.drain(..).map(Effect::Up));
+        self.ended.drain(..).for_each(|ended| out.up(ended));
+        out.wake_at(self.next_event());
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        let answered = self.ended.front().map_or(Instant::MAX, |ended| ended.completion.completed);
-        answered.min(self.streams.poll_timeout().unwrap_or(Instant::MAX))
+    fn first_wake(&self) -> Instant {
+        self.next_event()
     }
 }

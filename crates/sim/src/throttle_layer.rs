@@ -1,10 +1,9 @@
 //! Limits of control groups: the requests of a group wait until its limits allow them, all others pass.
 
-use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use crate::layer::{Layer, Out, Submission};
 use crate::os::CgroupSpec;
 use headstack_model::{Instant, Op};
 use headstack_policy::Throttle;
-use std::collections::VecDeque;
 
 /// The limits of the control groups for a volume, by the source of each request.
 #[derive(Debug)]
@@ -14,8 +13,6 @@ pub(crate) struct ThrottleLayer {
     /// The group of each source; a source behind the last has none.
     group_of: Vec<Option<usize>>,
     sector_bytes: u32,
-    bypass: PassThrough,
-    effects: VecDeque<Effect>,
 }
 
 impl ThrottleLayer {
@@ -27,22 +24,22 @@ impl ThrottleLayer {
             groups: groups.iter().map(throttles).collect(),
             group_of: group_of.to_vec(),
             sector_bytes,
-            bypass: PassThrough::default(),
-            effects: VecDeque::new(),
         }
     }
 
-    fn release(&mut self, now: Instant) {
+    fn release(&mut self, now: Instant, out: &mut Out<'_>) {
         for throttle in self.groups.iter_mut().flatten() {
             while let Some(submission) = throttle.pop(now) {
-                self.effects.push_back(self.bypass.submit(submission));
+                out.forward_held(0, submission);
             }
         }
+        let next = self.groups.iter().flatten().map(Throttle::next_event).min();
+        out.wake_at(next.unwrap_or(Instant::MAX));
     }
 }
 
 impl Layer for ThrottleLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         let group = self.group_of.get(submission.source as usize).copied().flatten();
         let direction = match submission.request.op {
             Op::Read => Some(0),
@@ -50,26 +47,14 @@ impl Layer for ThrottleLayer {
             Op::Flush => None,
         };
         let Some((group, direction)) = group.zip(direction) else {
-            return self.effects.push_back(self.bypass.submit(submission));
+            return out.forward(0, submission.request.lbn);
         };
         let bytes = u64::from(submission.request.sectors) * u64::from(self.sector_bytes);
         self.groups[group][direction].push(now, submission, bytes);
-        self.release(now);
+        self.release(now, out);
     }
 
-    fn complete(&mut self, _now: Instant, _child: u32, answer: &Completed) {
-        self.effects.extend(self.bypass.complete(answer));
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.release(now);
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        self.groups.iter().flatten().map(Throttle::next_event).min().unwrap_or(Instant::MAX)
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
+        self.release(now, out);
     }
 }

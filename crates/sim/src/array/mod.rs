@@ -10,10 +10,9 @@
 //! [`headstack_policy::stripe`] plans the accesses of a request; this layer carries them out.
 
 use crate::device::{Completion, Outcome, TimeSplit};
-use crate::layer::{Below, Completed, Effect, Layer, Submission};
+use crate::layer::{Completed, Layer, Out, Submission};
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_policy::stripe::{Access, Array, Members, Plan};
-use std::collections::VecDeque;
 
 /// Devices that look like one: an array's members, and its spares.
 #[derive(Debug)]
@@ -110,7 +109,6 @@ pub(crate) struct ArrayLayer {
     /// Kept after they end, for their allocations.
     forks: Vec<Fork>,
     free: Vec<u32>,
-    effects: VecDeque<Effect>,
 }
 
 impl ArrayLayer {
@@ -121,8 +119,8 @@ impl ArrayLayer {
         let rebuild =
             Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began: Instant::ZERO, sectors: 0, next };
         let members = devices.len() as u32;
-        let (forks, free, effects) = (Vec::new(), Vec::new(), VecDeque::new());
-        ArrayLayer { array, members, member_sectors, rebuild, forks, free, effects }
+        let (forks, free) = (Vec::new(), Vec::new());
+        ArrayLayer { array, members, member_sectors, rebuild, forks, free }
     }
 
     /// Blocks of spares that have been filled, and those of all spares.
@@ -144,14 +142,14 @@ impl ArrayLayer {
     }
 
     /// Plans a request. One outside the array is passed to its first member, which refuses it.
-    fn plan(&mut self, request: &Request, below: &dyn Below, fork: u32) {
+    fn plan(&mut self, request: &Request, fork: u32, out: &Out<'_>) {
         let plan = &mut self.forks[fork as usize].plan;
         let end = request.lbn.0.saturating_add(u64::from(request.sectors));
         if request.op != Op::Flush && (request.sectors == 0 || end > self.array.sectors()) {
             let request = Request { lbn: Lbn(self.member_sectors), ..*request };
             return plan.set(Access { member: 0, request });
         }
-        self.array.plan(request, &MemberView(below), plan);
+        self.array.plan(request, &MemberView(out), plan);
     }
 
     /// Creates a fork with an empty plan.
@@ -168,41 +166,42 @@ impl ArrayLayer {
     }
 
     /// Submits the first accesses of a new plan.
-    fn begin(&mut self, now: Instant, number: u32) {
+    fn begin(&mut self, now: Instant, number: u32, out: &mut Out<'_>) {
         let fork = &mut self.forks[number as usize];
         let is_early = !fork.plan.early().is_empty();
         if is_early {
             fork.reads.resize(self.members as usize, 0);
         }
-        fork.submit_phase(now, number, &mut self.effects);
+        fork.submit_phase(now, number, out);
         for member in (0..self.members).take_while(|_| is_early) {
-            fork.submit_early(member, number, &mut self.effects);
+            fork.submit_early(member, number, out);
         }
     }
 
     /// Ends a fork whose last access is `last`.
-    fn end(&mut self, now: Instant, number: u32, last: &Completion) {
+    fn end(&mut self, now: Instant, number: u32, last: &Completion, out: &mut Out<'_>) {
         self.free.push(number);
         let Fork { submitted, parts, outcome, origin, .. } = &self.forks[number as usize];
         let completion = Completion { submitted: *submitted, parts: *parts, outcome: *outcome, ..*last };
         match origin {
             Some(Submission { id, .. }) => {
-                self.effects.push_back(Effect::Up(Completed { id: *id, completion, cached: false }));
+                out.up(Completed { id: *id, completion, cached: false });
             }
             None => {
                 self.array.rebuilt();
                 self.rebuild.next = now.max(self.rebuild.allowed());
+                out.wake_at(self.rebuild.next);
             }
         }
     }
 
-    fn step(&mut self, now: Instant) {
+    fn step(&mut self, now: Instant, out: &mut Out<'_>) {
         self.rebuild.next = Instant::MAX;
         let number = self.open(now, None);
         match self.array.plan_rebuild(Rebuild::SECTORS, &mut self.forks[number as usize].plan) {
             Some(sectors) => {
                 (self.rebuild.began, self.rebuild.sectors) = (now, sectors);
-                self.begin(now, number);
+                self.begin(now, number, out);
             }
             None => self.free.push(number),
         }
@@ -224,7 +223,7 @@ impl Fork {
         }
     }
 
-    fn submit_phase(&mut self, now: Instant, number: u32, effects: &mut VecDeque<Effect>) {
+    fn submit_phase(&mut self, now: Instant, number: u32, out: &mut Out<'_>) {
         let Some(accesses) = self.plan.phases().nth(self.phase) else { return };
         if self.phase == 0 || self.reads.is_empty() {
             self.began = now;
@@ -234,65 +233,64 @@ impl Fork {
             if let Some(reads) = self.reads.get_mut(access.member as usize) {
                 *reads += u32::from(access.request.op == Op::Read);
             }
-            effects.push_back(down(access, number, self.origin.as_ref()));
+            out.down(access.member, submission(access, number, self.origin.as_ref()));
             self.left += 1;
         }
     }
 
     /// Submits accesses that wait only for reads of the same member, once those are done.
-    fn submit_early(&mut self, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
+    fn submit_early(&mut self, member: u32, number: u32, out: &mut Out<'_>) {
         if self.reads[member as usize] > 0 {
             return;
         }
         for access in self.plan.early().iter().filter(|access| access.member == member) {
-            effects.push_back(down(access, number, self.origin.as_ref()));
+            out.down(access.member, submission(access, number, self.origin.as_ref()));
             self.left += 1;
         }
     }
 
     /// A read of a member completed: submits the accesses that waited for it.
-    fn end_read(&mut self, now: Instant, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
+    fn end_read(&mut self, now: Instant, member: u32, number: u32, out: &mut Out<'_>) {
         self.reads[member as usize] -= 1;
         let all = self.reads.iter().all(|reads| *reads == 0);
-        self.submit_early(member, number, effects);
+        self.submit_early(member, number, out);
         if all {
-            self.submit_phase(now, number, effects);
+            self.submit_phase(now, number, out);
         }
     }
 }
 
 /// An access of a member, for a request or for filling spares.
-fn down(access: &Access, id: u32, origin: Option<&Submission>) -> Effect {
+fn submission(access: &Access, id: u32, origin: Option<&Submission>) -> Submission {
     let request = access.request;
-    let submission = match origin {
+    match origin {
         Some(origin) => Submission { id, request, ..*origin },
         None => Submission { sync: false, ..Submission::new(id, request) },
-    };
-    Effect::Down { child: access.member, submission }
+    }
 }
 
-struct MemberView<'a>(&'a dyn Below);
+struct MemberView<'a, 'b>(&'a Out<'b>);
 
-impl Members for MemberView<'_> {
+impl Members for MemberView<'_, '_> {
     fn outstanding(&self, member: u32) -> usize {
-        self.0.outstanding(member)
+        self.0.child(member).outstanding()
     }
 
     fn distance(&self, member: u32, lbn: Lbn) -> u64 {
-        u64::from(self.0.cylinders_to(member, lbn))
+        u64::from(self.0.child(member).cylinders_to(lbn))
     }
 }
 
 impl Layer for ArrayLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         let fork = self.open(now, Some(submission));
-        self.plan(&submission.request, below, fork);
-        self.begin(now, fork);
+        self.plan(&submission.request, fork, out);
+        self.begin(now, fork, out);
         let left = self.forks[fork as usize].left;
         assert!(left > 0, "an array has something to do for {:?}", submission.request);
     }
 
-    fn complete(&mut self, now: Instant, child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, child: u32, answer: &Completed, out: &mut Out<'_>) {
         let (number, how) = (answer.id, &answer.completion);
         let fork = &mut self.forks[number as usize];
         if how.outcome != Outcome::Done {
@@ -300,29 +298,26 @@ impl Layer for ArrayLayer {
         }
         fork.left -= 1;
         if !fork.reads.is_empty() && how.request.op == Op::Read {
-            fork.end_read(now, child, number, &mut self.effects);
+            fork.end_read(now, child, number, out);
         }
         if fork.left == 0 {
             fork.parts += how.parts;
             fork.parts.queued += how.submitted - fork.began;
-            fork.submit_phase(now, number, &mut self.effects);
+            fork.submit_phase(now, number, out);
         }
         if fork.left == 0 {
-            self.end(now, number, how);
+            self.end(now, number, how, out);
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         if self.rebuild.next <= now {
-            self.step(now);
+            self.step(now, out);
         }
+        out.wake_at(self.rebuild.next);
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
+    fn first_wake(&self) -> Instant {
         self.rebuild.next
     }
 }

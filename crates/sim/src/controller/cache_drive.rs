@@ -10,6 +10,7 @@
 use super::spec::{ControllerCacheSpec, ControllerWrites};
 use super::{Cache, Controller, Purpose};
 use crate::device::Completion;
+use crate::layer::Out;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use std::ops::Range;
 
@@ -127,27 +128,27 @@ impl Controller {
         }
     }
 
-    pub(super) fn begin_on_drive(&mut self, now: Instant, job: u32) {
+    pub(super) fn begin_on_drive(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (drive, request) = self.command(job);
         let shelf = self.shelf();
         if drive != shelf.cached {
-            return self.pass(job);
+            return self.pass(job, out);
         }
         let (run, cache, keeps) = (request.lbn..request.end(), shelf.shelf, shelf.keeps(&request));
         match request.op {
             Op::Flush => {
                 shelf.flushes.push(job);
-                self.flush_on(now);
+                self.flush_on(now, out);
             }
             Op::Read if keeps && shelf.valid.has_all(run) => {
                 self.activity.read_hits += 1;
-                self.transfer(Purpose::Pass { job }, cache, request);
+                self.transfer(Purpose::Pass { job }, cache, request, out);
             }
             Op::Read if keeps => {
-                self.transfer(Purpose::Populate { job }, drive, request);
+                self.transfer(Purpose::Populate { job }, drive, request, out);
             }
             Op::Write if keeps && !request.fua => {
-                self.transfer(Purpose::Shelve { job }, cache, request);
+                self.transfer(Purpose::Shelve { job }, cache, request, out);
             }
             _ => {
                 if request.op == Op::Write {
@@ -156,17 +157,17 @@ impl Controller {
                     shelf.valid.remove(run.clone());
                     shelf.dirty.remove(run);
                 }
-                self.pass(job);
+                self.pass(job, out);
             }
         }
     }
 
     /// Handles the data of a read that came from its drive: they go to the host and to the cache.
-    pub(super) fn populate(&mut self, now: Instant, job: u32, how: &Completion) {
+    pub(super) fn populate(&mut self, now: Instant, job: u32, how: &Completion, out: &mut Out<'_>) {
         let (_, request) = self.command(job);
         let cache = self.shelf().shelf;
         self.activity.filled_sectors += u64::from(request.sectors);
-        self.transfer(Purpose::Keep, cache, Request::write(request.lbn, request.sectors));
+        self.transfer(Purpose::Keep, cache, Request::write(request.lbn, request.sectors), out);
         self.account(now, job, how);
         self.end(now, job);
     }
@@ -175,7 +176,7 @@ impl Controller {
         self.shelf().valid.add(request.lbn..request.end());
     }
 
-    pub(super) fn shelved(&mut self, now: Instant, job: u32, how: &Completion) {
+    pub(super) fn shelved(&mut self, now: Instant, job: u32, how: &Completion, out: &mut Out<'_>) {
         let (_, request) = self.command(job);
         let shelf = self.shelf();
         shelf.valid.add(request.lbn..request.end());
@@ -183,61 +184,61 @@ impl Controller {
         if !shelf.write_back {
             let cached = shelf.cached;
             self.activity.destaged_sectors += u64::from(request.sectors);
-            self.transfer(Purpose::Return, cached, request);
+            self.transfer(Purpose::Return, cached, request, out);
         }
         self.account(now, job, how);
         self.end(now, job);
     }
 
     /// Writes dirty blocks to their drive if that has been idle for long enough.
-    pub(super) fn return_when_idle(&mut self, now: Instant) {
+    pub(super) fn return_when_idle(&mut self, now: Instant, out: &mut Out<'_>) {
         let due = self.shelf().next_event() <= now;
         if due && !self.commands.has_transfers() {
-            self.fetch();
+            self.fetch(out);
         } else if due {
             self.shelf().quiet_since = now;
         }
     }
 
-    fn fetch(&mut self) {
+    fn fetch(&mut self, out: &mut Out<'_>) {
         let shelf = self.shelf();
         let Some(run) = shelf.dirty.first_run() else { return };
         shelf.returning = true;
         let cache = shelf.shelf;
-        self.transfer(Purpose::Fetch, cache, Request::read(run.start, (run.end - run.start) as u32));
+        self.transfer(Purpose::Fetch, cache, Request::read(run.start, (run.end - run.start) as u32), out);
     }
 
-    pub(super) fn fetched(&mut self, request: &Request) {
+    pub(super) fn fetched(&mut self, request: &Request, out: &mut Out<'_>) {
         let cached = self.shelf().cached;
         self.activity.destaged_sectors += u64::from(request.sectors);
-        self.transfer(Purpose::Return, cached, Request::write(request.lbn, request.sectors));
+        self.transfer(Purpose::Return, cached, Request::write(request.lbn, request.sectors), out);
     }
 
     /// Handles a dirty run that reached its drive: continues with the next one while the controller is idle.
-    pub(super) fn returned(&mut self, now: Instant, request: &Request) {
+    pub(super) fn returned(&mut self, now: Instant, request: &Request, out: &mut Out<'_>) {
         let (is_quiet, shelf) = (!self.commands.has_transfers(), self.shelf());
         shelf.dirty.remove(request.lbn..request.end());
         shelf.returning = false;
         shelf.quiet_since = now;
         if !shelf.flushes.is_empty() {
-            self.flush_on(now);
+            self.flush_on(now, out);
         } else if is_quiet && shelf.idle.is_some() {
-            self.fetch();
+            self.fetch(out);
         }
     }
 
     /// Continues flushes: writes dirty blocks to their drive, then flushes the drive.
-    fn flush_on(&mut self, now: Instant) {
+    fn flush_on(&mut self, now: Instant, out: &mut Out<'_>) {
         let shelf = self.shelf();
         if shelf.dirty.count > 0 {
             if !shelf.returning && shelf.write_back {
-                self.fetch();
+                self.fetch(out);
             }
             return;
         }
         while let Some(job) = self.shelf().flushes.pop() {
             self.waited_for_room(now, job);
-            self.pass(job);
+            self.pass(job, out);
         }
     }
 }

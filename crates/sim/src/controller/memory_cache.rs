@@ -12,6 +12,7 @@ use super::spec::{ControllerCacheSpec, ControllerWrites};
 use super::streams::Streams;
 use super::{Cache, Controller, Holding, Purpose, Step};
 use crate::device::{CacheUse, Completion};
+use crate::layer::Out;
 use crate::memory::{Destages, NONE};
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use std::collections::VecDeque;
@@ -115,23 +116,23 @@ impl Controller {
         }
     }
 
-    pub(super) fn begin_in_memory(&mut self, now: Instant, job: u32) {
+    pub(super) fn begin_in_memory(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (drive, request) = self.command(job);
         if request.op == Op::Flush {
-            return self.flush(now, job);
+            return self.flush(now, job, out);
         }
         let memory = self.memory();
         if !memory.takes(drive, &request) {
             if request.op == Op::Write && request.end().0 <= memory.drives[drive as usize] {
                 memory.lines.change(drive, request.lbn..request.end(), Lines::set_stale);
             }
-            return self.pass(job);
+            return self.pass(job, out);
         }
         let ahead = memory.fetched_ahead(drive, &request);
         self.commands[job].state.ahead = ahead;
         let memory = self.memory();
         if memory.waiting.is_empty() && self.reserve(job) {
-            return self.go(now, job);
+            return self.go(now, job, out);
         }
         self.memory().waiting.push_back(job);
         self.activity.waited_for_room += 1;
@@ -158,7 +159,7 @@ impl Controller {
     }
 
     /// Continues commands that waited for room; returns whether to call again.
-    pub(super) fn resume_for_room(&mut self, now: Instant) -> bool {
+    pub(super) fn resume_for_room(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
         let Cache::Memory(memory) = &mut self.cache else { return false };
         if !std::mem::take(&mut memory.stirred) {
             return false;
@@ -166,20 +167,20 @@ impl Controller {
         for _ in 0..self.commands.starved() {
             let Some(job) = self.commands.next_starved() else { break };
             self.waited_for_room(now, job);
-            self.go(now, job);
+            self.go(now, job, out);
         }
         while let Some(job) = self.memory().waiting.front().copied()
             && self.reserve(job)
         {
             self.memory().waiting.pop_front();
             self.waited_for_room(now, job);
-            self.go(now, job);
+            self.go(now, job, out);
         }
         true
     }
 
     /// Reserves the lines of a command one after the other; once it has them all, transfers its data.
-    pub(super) fn go(&mut self, now: Instant, job: u32) {
+    pub(super) fn go(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (drive, request) = self.fetched_run(job);
         let span = self.memory().lines.span(&request);
         let starved = self.commands.starved();
@@ -191,7 +192,7 @@ impl Controller {
                     Room::Frame(frame) => frame,
                     Room::Dirty(victim) => {
                         if memory.evicting <= starved {
-                            self.destage(victim, true);
+                            self.destage(victim, true, out);
                         }
                         return self.starve(job);
                     }
@@ -211,7 +212,7 @@ impl Controller {
             self.commands[job].state.pinned += 1;
         }
         match request.op {
-            Op::Read => self.read(now, job),
+            Op::Read => self.read(now, job, out),
             _ => {
                 let landed = self.move_data(now, job);
                 self.agenda.add(landed, (job, Step::Landed));
@@ -225,12 +226,12 @@ impl Controller {
     }
 
     /// Fetches the missing sectors of a read's lines, and reads ahead.
-    fn read(&mut self, now: Instant, job: u32) {
+    fn read(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (drive, request) = self.command(job);
         let before = self.activity.filled_sectors;
         let (is_ahead, whole) = (self.commands[job].state.ahead > 0, self.fetched_run(job).1);
         let missing = if is_ahead { self.memory().missing(drive, &request) as u64 } else { 0 };
-        let fills = self.fill(drive, whole.lbn..whole.end(), job);
+        let fills = self.fill(drive, whole.lbn..whole.end(), job, out);
         if is_ahead {
             self.activity.read_ahead_sectors += self.activity.filled_sectors - before - missing;
         }
@@ -240,7 +241,7 @@ impl Controller {
             && !memory.read_ahead_evicts
             && let Some((number, run)) = memory.streams.read(drive, &request, fills > 0, memory.read_ahead)
         {
-            self.read_ahead(drive, number, run);
+            self.read_ahead(drive, number, run, out);
         }
         if fills == 0 {
             self.activity.read_hits += u64::from(!self.commands[job].waited);
@@ -249,7 +250,7 @@ impl Controller {
     }
 
     /// Fetches the missing sectors of a run; returns the number of transfers.
-    fn fill(&mut self, drive: u32, run: Range<Lbn>, job: u32) -> u32 {
+    fn fill(&mut self, drive: u32, run: Range<Lbn>, job: u32, out: &mut Out<'_>) -> u32 {
         let (mut from, mut fills) = (run.start, 0);
         while from < run.end {
             let lines = &self.memory().lines;
@@ -260,7 +261,7 @@ impl Controller {
             let end = lines.each(drive, first..run.end).find(|sector| !is_missing(sector));
             let end = end.map_or(run.end, |(end, ..)| end);
             let request = Request::read(first, (end - first) as u32);
-            let number = self.transfer(Purpose::Fill { job }, drive, request);
+            let number = self.transfer(Purpose::Fill { job }, drive, request, out);
             let memory = self.memory();
             for line in memory.lines.span(&request) {
                 let frame = memory.lines.find(drive, line).expect("what is missing of a line is");
@@ -273,7 +274,7 @@ impl Controller {
     }
 
     /// Reads a run ahead, as far as lines can be had for it without waiting.
-    fn read_ahead(&mut self, drive: u32, stream: usize, run: Range<Lbn>) {
+    fn read_ahead(&mut self, drive: u32, stream: usize, run: Range<Lbn>, out: &mut Out<'_>) {
         let memory = self.memory();
         let end = Lbn(run.end.0.min(memory.drives[drive as usize]));
         let first = memory.lines.span(&Request::read(run.start, 1)).start;
@@ -295,7 +296,7 @@ impl Controller {
         }
         memory.streams.set_ahead(stream, have);
         let before = self.activity.filled_sectors;
-        self.fill(drive, run.start..have.max(run.start), NONE);
+        self.fill(drive, run.start..have.max(run.start), NONE, out);
         self.activity.read_ahead_sectors += self.activity.filled_sectors - before;
         let lines = &mut self.memory().lines;
         for line in first..line {
@@ -350,12 +351,12 @@ impl Controller {
         memory.stirred = true;
     }
 
-    pub(super) fn landed(&mut self, now: Instant, job: u32) {
+    pub(super) fn landed(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (drive, request) = self.command(job);
         let memory = self.memory();
         memory.lines.change(drive, request.lbn..request.end(), Lines::set_valid);
         if !memory.write_back {
-            self.transfer(Purpose::Through { job }, drive, request);
+            self.transfer(Purpose::Through { job }, drive, request, out);
             return;
         }
         if memory.lines.dirty() == 0 {
@@ -375,7 +376,7 @@ impl Controller {
     }
 
     /// Begins to write a dirty line, with its neighbours as far as they form a cluster.
-    fn destage(&mut self, frame: u32, evicts: bool) {
+    fn destage(&mut self, frame: u32, evicts: bool, out: &mut Out<'_>) {
         let memory = self.memory();
         let (drive, line) = memory.lines.place(frame);
         let is_dirty = |line: u64| {
@@ -400,7 +401,7 @@ impl Controller {
         let mut evicts = evicts;
         while let Some(run) = self.dirty_run(drive, from..end) {
             from = run.end;
-            self.write_run(drive, run, std::mem::take(&mut evicts));
+            self.write_run(drive, run, std::mem::take(&mut evicts), out);
         }
     }
 
@@ -417,7 +418,7 @@ impl Controller {
         Some(first..last.unwrap_or(first) + 1)
     }
 
-    fn write_run(&mut self, drive: u32, run: Range<Lbn>, evicts: bool) {
+    fn write_run(&mut self, drive: u32, run: Range<Lbn>, evicts: bool, out: &mut Out<'_>) {
         let request = Request::write(run.start, (run.end - run.start) as u32);
         let memory = self.memory();
         memory.lines.change(drive, run, Lines::set_clean);
@@ -428,10 +429,10 @@ impl Controller {
         let turn = memory.destages.begin(drive);
         memory.evicting += usize::from(evicts);
         self.activity.destaged_sectors += u64::from(request.sectors);
-        self.transfer(Purpose::Destage { turn, evicts }, drive, request);
+        self.transfer(Purpose::Destage { turn, evicts }, drive, request, out);
     }
 
-    pub(super) fn destaged(&mut self, now: Instant, turn: u64, evicts: bool, drive: u32, request: &Request) {
+    pub(super) fn destaged(&mut self, turn: u64, evicts: bool, drive: u32, request: &Request) {
         let memory = self.memory();
         for line in memory.lines.span(request) {
             let frame = memory.lines.find(drive, line).expect("a line stays while it is written");
@@ -440,44 +441,43 @@ impl Controller {
         memory.evicting -= usize::from(evicts);
         memory.destages.end(turn);
         memory.stirred = true;
-        self.finish_flushes(now);
     }
 
-    fn destage_all(&mut self, drive: u32) {
+    fn destage_all(&mut self, drive: u32, out: &mut Out<'_>) {
         while let Some(frame) = self.memory().lines.first_dirty(drive) {
-            self.destage(frame, false);
+            self.destage(frame, false, out);
         }
     }
 
     /// Writes lines whose time is due, or because the controller is idle.
-    pub(super) fn destage_in_time(&mut self, now: Instant) {
+    pub(super) fn destage_in_time(&mut self, now: Instant, out: &mut Out<'_>) {
         let (is_idle, last_busy) = (self.held == 0 && !self.commands.has_transfers(), self.last_busy);
         let memory = self.memory();
         if let Some(period) = memory.period
             && now.0 / period.0 > memory.last_tick.0 / period.0
         {
             memory.last_tick = now;
-            (0..memory.drives.len() as u32).for_each(|drive| self.destage_all(drive));
+            (0..memory.drives.len() as u32).for_each(|drive| self.destage_all(drive, out));
         } else if let Some(idle) = memory.idle
             && is_idle
             && memory.lines.dirty() > 0
             && now >= last_busy + idle
         {
             let next = (0..memory.drives.len() as u32).find_map(|drive| memory.lines.first_dirty(drive));
-            self.destage(next.expect("there is a dirty line"), false);
+            self.destage(next.expect("there is a dirty line"), false, out);
         }
     }
 
     /// Begins a flush: the present dirty lines of its drive are written, and then the drive is flushed.
-    fn flush(&mut self, now: Instant, job: u32) {
+    fn flush(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (drive, _) = self.command(job);
-        self.destage_all(drive);
+        self.destage_all(drive, out);
         self.commands[job].state.before = self.memory().destages.next();
         self.memory().flushes.push(job);
-        self.finish_flushes(now);
+        self.finish_flushes(now, out);
     }
 
-    fn finish_flushes(&mut self, now: Instant) {
+    pub(super) fn finish_flushes(&mut self, now: Instant, out: &mut Out<'_>) {
         let mut index = 0;
         while let Some(job) = self.memory().flushes.get(index).copied() {
             let Holding { drive, before, .. } = self.commands[job].state;
@@ -487,7 +487,7 @@ impl Controller {
             }
             self.memory().flushes.remove(index);
             self.waited_for_room(now, job);
-            self.pass(job);
+            self.pass(job, out);
         }
     }
 }

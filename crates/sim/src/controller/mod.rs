@@ -24,7 +24,7 @@ mod streams;
 pub use spec::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 
 use crate::device::{Completion, Outcome};
-use crate::layer::{Below, Completed, Effect, Layer, Submission};
+use crate::layer::{Completed, Layer, Out, Submission};
 use crate::memory::{Agenda, Job, NONE, RequestTable, Resume};
 use cache_drive::CacheDrive;
 use headstack_model::{Instant, Nanos, Op, Request};
@@ -141,8 +141,8 @@ pub(crate) struct Controller {
     outside: VecDeque<u32>,
     commands: RequestTable<Holding, Transfer>,
     agenda: Agenda<(u32, Step)>,
-    downs: VecDeque<Effect>,
-    ended: VecDeque<(u32, Completed)>,
+    /// Answers to commands that end in this call, each with its drive.
+    ended: Vec<(u32, Completed)>,
     cache: Cache,
     /// When it was last active for the host.
     last_busy: Instant,
@@ -175,8 +175,7 @@ impl Controller {
             outside: VecDeque::with_capacity(Controller::AT_ONCE),
             commands: RequestTable::new(Controller::AT_ONCE, Resume::NewestFirst),
             agenda: Agenda::new(Controller::AT_ONCE),
-            downs: VecDeque::with_capacity(Controller::AT_ONCE),
-            ended: VecDeque::with_capacity(Controller::AT_ONCE),
+            ended: Vec::with_capacity(Controller::AT_ONCE),
             cache,
             last_busy: Instant::ZERO,
             activity: ControllerActivity::default(),
@@ -196,9 +195,20 @@ impl Controller {
         }
     }
 
-    /// Continues the commands that waited for room.
-    fn go_on(&mut self, now: Instant) {
-        while self.resume_for_room(now) {}
+    fn next_event(&self) -> Instant {
+        let noted = self.agenda.next_event();
+        let is_idle = self.held == 0 && !self.commands.has_transfers();
+        match &self.cache {
+            Cache::None => noted,
+            Cache::Memory(memory) => noted.min(memory.next_event(is_idle, self.last_busy)),
+            Cache::Drive(shelf) => noted.min(shelf.next_event()),
+        }
+    }
+
+    /// Continues the commands that waited for room, at the end of each call.
+    fn go_on(&mut self, now: Instant, out: &mut Out<'_>) {
+        while self.resume_for_room(now, out) {}
+        out.wake_at(self.next_event());
     }
 
     fn command(&self, job: u32) -> (u32, Request) {
@@ -206,33 +216,33 @@ impl Controller {
         (job.state.drive, job.completion.request)
     }
 
-    fn receive(&mut self, now: Instant, job: u32) {
+    fn receive(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let command = &mut self.commands[job];
         let parts = &mut command.completion.parts;
         parts.queued += now - command.since;
         parts.overhead += self.delay;
         command.since = now + self.delay;
         match self.delay {
-            Nanos::ZERO => self.begin(now, job),
+            Nanos::ZERO => self.begin(now, job, out),
             delay => self.agenda.add(now + delay, (job, Step::Begin)),
         }
     }
 
-    fn begin(&mut self, now: Instant, job: u32) {
+    fn begin(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         self.last_busy = now;
         match &self.cache {
-            Cache::None => self.pass(job),
-            Cache::Memory(_) => self.begin_in_memory(now, job),
-            Cache::Drive(_) => self.begin_on_drive(now, job),
+            Cache::None => self.pass(job, out),
+            Cache::Memory(_) => self.begin_in_memory(now, job, out),
+            Cache::Drive(_) => self.begin_on_drive(now, job, out),
         }
     }
 
-    fn pass(&mut self, job: u32) {
+    fn pass(&mut self, job: u32, out: &mut Out<'_>) {
         let (drive, request) = self.command(job);
-        self.transfer(Purpose::Pass { job }, drive, request);
+        self.transfer(Purpose::Pass { job }, drive, request, out);
     }
 
-    fn transfer(&mut self, purpose: Purpose, drive: u32, request: Request) -> u32 {
+    fn transfer(&mut self, purpose: Purpose, drive: u32, request: Request, out: &mut Out<'_>) -> u32 {
         let number = self.commands.begin_transfer(Transfer { purpose, drive, request });
         let owner = match purpose {
             Purpose::Pass { job }
@@ -244,7 +254,7 @@ impl Controller {
         };
         let urgent = owner != NONE && self.commands[owner].urgent;
         let submission = Submission { urgent, sync: owner != NONE, ..Submission::new(number, request) };
-        self.downs.push_back(Effect::Down { child: drive, submission });
+        out.down(drive, submission);
         number
     }
 
@@ -281,19 +291,19 @@ impl Controller {
         self.agenda.add(now + self.delay, (job, Step::Finish));
     }
 
-    fn finish(&mut self, now: Instant, job: u32) {
+    fn finish(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let Job { id, completion, state, .. } = self.commands.end(job);
         let ended = Completion { completed: now, ..completion };
         assert_eq!(ended.parts.total(), ended.response(), "the parts add up: {ended:?}");
-        self.ended.push_back((state.drive, Completed { id, completion: ended, cached: false }));
+        self.ended.push((state.drive, Completed { id, completion: ended, cached: false }));
         self.last_busy = now;
         match self.outside.pop_front() {
-            Some(next) => self.receive(now, next),
+            Some(next) => self.receive(now, next, out),
             None => self.held -= 1,
         }
     }
 
-    fn transferred(&mut self, now: Instant, number: u32, how: &Completion) {
+    fn transferred(&mut self, now: Instant, number: u32, how: &Completion, out: &mut Out<'_>) {
         let (Transfer { purpose, drive, request }, mut waiters) = self.commands.end_transfer(number);
         if let Cache::Drive(shelf) = &mut self.cache {
             shelf.note_use(now, drive);
@@ -305,23 +315,26 @@ impl Controller {
             }
             Purpose::Fill { job } => self.filled(now, number, job, drive, &request, how),
             Purpose::Through { job } => self.written_through(now, job, how),
-            Purpose::Destage { turn, evicts } => self.destaged(now, turn, evicts, drive, &request),
-            Purpose::Populate { job } => self.populate(now, job, how),
+            Purpose::Destage { turn, evicts } => {
+                self.destaged(turn, evicts, drive, &request);
+                self.finish_flushes(now, out);
+            }
+            Purpose::Populate { job } => self.populate(now, job, how, out),
             Purpose::Keep => self.kept(&request),
-            Purpose::Shelve { job } => self.shelved(now, job, how),
-            Purpose::Fetch => self.fetched(&request),
-            Purpose::Return => self.returned(now, &request),
+            Purpose::Shelve { job } => self.shelved(now, job, how, out),
+            Purpose::Fetch => self.fetched(&request, out),
+            Purpose::Return => self.returned(now, &request, out),
         }
         while let Some(job) = self.commands.next_waiter(&mut waiters) {
             self.account(now, job, how);
-            self.go(now, job);
+            self.go(now, job, out);
         }
     }
 }
 
 impl Layer for Controller {
-    fn submit(&mut self, now: Instant, port: u32, submission: Submission, _below: &dyn Below) {
-        let holding = Holding { drive: port, pinned: 0, reserved: 0, ahead: 0, waits: 0, before: 0 };
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+        let holding = Holding { drive: out.port(), pinned: 0, reserved: 0, ahead: 0, waits: 0, before: 0 };
         let job = self.commands.begin(now, &submission, holding);
         match submission.request.op {
             Op::Read => self.activity.reads += 1,
@@ -332,45 +345,31 @@ impl Layer for Controller {
             return self.outside.push_back(job);
         }
         self.held += 1;
-        self.receive(now, job);
-        self.go_on(now);
+        self.receive(now, job, out);
+        self.go_on(now, out);
     }
 
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
-        self.transferred(now, answer.id, &answer.completion);
-        self.go_on(now);
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
+        self.transferred(now, answer.id, &answer.completion, out);
+        self.go_on(now, out);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         while let Some((job, step)) = self.agenda.pop_due(now) {
             match step {
-                Step::Begin => self.begin(now, job),
-                Step::Landed => self.landed(now, job),
-                Step::Finish => self.finish(now, job),
+                Step::Begin => self.begin(now, job, out),
+                Step::Landed => self.landed(now, job, out),
+                Step::Finish => self.finish(now, job, out),
             }
         }
         match &self.cache {
             Cache::None => {}
-            Cache::Memory(_) => self.destage_in_time(now),
-            Cache::Drive(_) => self.return_when_idle(now),
+            Cache::Memory(_) => self.destage_in_time(now, out),
+            Cache::Drive(_) => self.return_when_idle(now, out),
         }
-        self.go_on(now);
-        // Answers go up drive by drive.
-        self.ended.make_contiguous().sort_by_key(|(drive, _)| *drive);
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        let answer = |(_, answer)| Effect::Up(answer);
-        self.downs.pop_front().or_else(|| self.ended.pop_front().map(answer))
-    }
-
-    fn next_event(&self) -> Instant {
-        let noted = self.agenda.next_event();
-        let is_idle = self.held == 0 && !self.commands.has_transfers();
-        match &self.cache {
-            Cache::None => noted,
-            Cache::Memory(memory) => noted.min(memory.next_event(is_idle, self.last_busy)),
-            Cache::Drive(shelf) => noted.min(shelf.next_event()),
-        }
+        // Answers go up drive by drive, after all requests to drives.
+        self.go_on(now, out);
+        self.ended.sort_by_key(|(drive, _)| *drive);
+        self.ended.drain(..).for_each(|(_, ended)| out.up(ended));
     }
 }

@@ -3,7 +3,8 @@
 //! That is a drive, the port of a controller for a drive, or the queue in front of a disk with several arms.
 
 use super::Engine;
-use super::tree::{ChildPort, LayerKind, LayerTree, NodeId, Rank};
+use super::branch::{ChildPort, LayerKind, NodeId, Rank};
+use super::tree::LayerTree;
 use crate::controller::{ControllerSetup, ControllerWrites};
 use crate::os::{DriveSafety, Durability, DurabilityLayer};
 
@@ -85,8 +86,7 @@ impl LayerTree {
 
     /// The node of the host's queue in front of a device's port at its controller; `None` without a controller.
     fn port_node(&self, device: u32) -> Option<NodeId> {
-        let found = self.branches.iter().position(|branch| branch.is_port() && branch.device == device)?;
-        Some((self.devices.len() + found) as u32)
+        Some((self.devices.len() + self.port_number(device as usize)?) as u32)
     }
 }
 

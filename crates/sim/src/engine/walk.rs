@@ -1,44 +1,14 @@
 //! Carries requests down the tree from the load, and answers up.
 
-use super::tree::{Branch, ChildPort, LayerTree, NodeId};
-use super::{Engine, LOAD, NOT_PASSED, RequestTicket, ServedPart};
-use crate::layer::{Below, Completed, Effect, PassedRequest, Submission};
+use super::branch::{ChildPort, Effect, NodeId};
+use super::out::{Forward, NO_KEY, Out};
+use super::{Engine, FurtherForward, HELD, LOAD, NONE, RequestTicket, ServedPart};
+use crate::layer::{Completed, Forwarded, Layer, Submission};
 use crate::link::{HostLink, ProcessorWork, WorkKind};
 use crate::observe::{Finished, Observer};
 use crate::os::{DeviceQueue, Durability};
-use headstack_model::{Instant, Lbn, Nanos, Request};
+use headstack_model::{Instant, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll};
-
-struct Children<'a> {
-    devices: &'a [DeviceQueue],
-    branches: &'a [Branch],
-    children: &'a [ChildPort],
-}
-
-impl Below for Children<'_> {
-    fn outstanding(&self, child: u32) -> usize {
-        let node = self.children[child as usize].node as usize;
-        let Some(number) = node.checked_sub(self.devices.len()) else {
-            return self.devices[node].outstanding();
-        };
-        let Branch { layer, in_flight, .. } = &self.branches[number];
-        layer.as_ref().and_then(|layer| layer.outstanding()).unwrap_or(*in_flight)
-    }
-
-    fn cylinders_to(&self, child: u32, lbn: Lbn) -> u32 {
-        let node = self.children[child as usize].node as usize;
-        let device =
-            node.checked_sub(self.devices.len()).map_or(node, |number| self.branches[number].device as usize);
-        self.devices[device].cylinders_to(lbn)
-    }
-
-    fn is_dead(&self, child: u32, now: Instant) -> bool {
-        let node = self.children[child as usize].node as usize;
-        let device =
-            node.checked_sub(self.devices.len()).map_or(node, |number| self.branches[number].device as usize);
-        self.devices[device].device().has_died(now)
-    }
-}
 
 impl Engine {
     pub(super) fn feed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
@@ -79,8 +49,9 @@ impl Engine {
             from: LOAD,
             to: volume,
             source,
-            passed_by: NOT_PASSED,
-            passed_key: 0,
+            forwarded_by: NONE,
+            forwarded_key: 0,
+            forwarded_again: NONE,
         };
         let id = self.tickets.insert(ticket) as u32;
         (self.outstanding, self.done) = (self.outstanding + 1, false);
@@ -115,49 +86,64 @@ impl Engine {
         }
     }
 
+    /// Submits a request to a layer. If the layer forwards it, the request keeps its ticket.
     #[inline(never)]
     fn submit_to_branch(&mut self, node: NodeId, port: u32, mut submission: Submission) {
-        let number = node as usize - self.tree.devices.len();
-        if let Some(ChildPort { node, port }) = self.pass_down(number, &mut submission) {
-            return self.submit(node, port, submission);
+        let (number, now) = (node as usize - self.tree.devices.len(), self.now);
+        self.tree.branches[number].in_flight += 1;
+        let (layer, mut out) = self.tree.layer_with_sink(number, port);
+        layer.submit(now, submission, &mut out);
+        let (forward, gathers) = (out.forward, out.gathers);
+        if let Some(Forward { child, lbn, key }) = forward {
+            self.record_forward(number, key, &submission);
+            submission.request.lbn = lbn;
+            let ChildPort { node, port } = self.tree.branches[number].children[child as usize];
+            self.submit(node, port, submission);
         }
-        self.submit_to_layer(node, port, submission);
+        self.end_call(number, gathers);
     }
 
-    /// Submits a request that is not passed down. Out of line, so that a request that is passed down saves few registers.
+    #[inline]
+    fn record_forward(&mut self, number: usize, key: u32, submission: &Submission) {
+        let ticket = &mut self.tickets[submission.id as usize];
+        let by = number as u32;
+        if ticket.forwarded_by == NONE {
+            (ticket.forwarded_by, ticket.forwarded_key) = (by, key);
+        } else {
+            let previous = ticket.forwarded_again;
+            let further = FurtherForward { by, key, lbn: submission.request.lbn, previous };
+            ticket.forwarded_again = self.forwards.insert(further) as u32;
+        }
+    }
+
+    /// Carries out a layer's effects.
+    #[inline]
+    fn carry_out(&mut self, number: usize) {
+        if !self.tree.branches[number].effects.is_empty() {
+            self.carry_out_all(number);
+        }
+    }
+
     #[inline(never)]
-    fn submit_to_layer(&mut self, node: NodeId, port: u32, submission: Submission) {
-        let number = node as usize - self.tree.devices.len();
-        let branch = &mut self.tree.branches[number];
-        let mut layer = branch.layer.take().expect("a layer takes one request at a time");
-        let LayerTree { devices, branches, .. } = &self.tree;
-        let children = &branches[number].children;
-        layer.submit(self.now, port, submission, &Children { devices, branches, children });
-        let gathers = layer.gathers();
-        self.tree.branches[number].layer = Some(layer);
-        if gathers {
-            self.touch(node);
-        }
-        self.drain(number);
-    }
-
-    /// Carries out a layer's effects, and records when to call it again.
-    pub(super) fn drain(&mut self, number: usize) {
+    fn carry_out_all(&mut self, number: usize) {
         let now = self.now;
-        while let Some(effect) = self.tree.layer(number).poll(now) {
+        while let Some(effect) = self.tree.branches[number].effects.pop_front() {
             match effect {
-                Effect::Down { child, submission } => self.send(number, child, submission),
+                Effect::Down { child, submission } => self.send(number, child, child, submission),
+                Effect::ForwardHeld { child, submission } => self.send(number, child, HELD, submission),
                 Effect::Up(answer) => self.answer(number, answer),
                 Effect::Compute { id, work } => {
                     let until = self.links.run(now, &work);
-                    self.tree.layer(number).computed(now, id, until);
+                    if self.call(number, |layer, out| layer.computed(now, id, until, out)) {
+                        self.touch(self.tree.node_of(number));
+                    }
                 }
             }
         }
-        self.tree.schedule(number);
     }
 
-    fn send(&mut self, number: usize, child: u32, submission: Submission) {
+    /// Sends a request of a layer to a child; its ticket says `to`.
+    fn send(&mut self, number: usize, child: u32, to: u32, submission: Submission) {
         let ChildPort { node, port } = self.tree.branches[number].children[child as usize];
         let Submission { id, request, source, .. } = submission;
         let (from, id) = (number as u32, u64::from(id));
@@ -166,10 +152,11 @@ impl Engine {
             request,
             id,
             from,
-            to: child,
+            to,
             source,
-            passed_by: NOT_PASSED,
-            passed_key: 0,
+            forwarded_by: NONE,
+            forwarded_key: 0,
+            forwarded_again: NONE,
         });
         let submission = Submission { id: id as u32, ..submission };
         match self.tree.branches[number].is_durability() {
@@ -201,17 +188,21 @@ impl Engine {
     /// Passes the answer to a request, which is in `answered`, to its sender. Returns whether that was the load.
     #[inline]
     fn finish(&mut self, ticket: u32) -> bool {
-        let RequestTicket { issued, request, id, from, to, source, passed_by, passed_key } =
-            self.tickets.remove(ticket as usize);
+        let ticket = self.tickets.remove(ticket as usize);
+        let RequestTicket { issued, request, id, from, to, source, .. } = ticket;
         let completion = &mut self.answered.completion;
         completion.parts.queued += completion.submitted - issued;
         (completion.submitted, completion.request) = (issued, request);
-        if passed_by != NOT_PASSED {
-            self.passed_up(passed_by as usize, passed_key);
+        if ticket.forwarded_by != NONE {
+            self.note_forwards(&ticket);
         }
         if from != LOAD {
             let Finished { completion, cached, .. } = self.answered;
-            self.complete(from as usize, to, &Completed { id: id as u32, completion, cached });
+            let answer = Completed { id: id as u32, completion, cached };
+            match to {
+                HELD => self.answer(from as usize, answer),
+                _ => self.complete(from as usize, to, &answer),
+            }
             return false;
         }
         (self.answered.volume, self.answered.id, self.answered.source) = (to, id, source);
@@ -219,52 +210,62 @@ impl Engine {
         true
     }
 
-    /// Counts a request as in flight at a branch. If the branch's layer passes it down, sets its first block there and returns the child. The
-    /// request keeps its ticket.
+    /// Shows the answer to a forwarded request to the layers that forwarded it, the last one first.
     #[inline]
-    fn pass_down(&mut self, number: usize, submission: &mut Submission) -> Option<ChildPort> {
-        let branch = &mut self.tree.branches[number];
-        branch.in_flight += 1;
-        let ticket = &mut self.tickets[submission.id as usize];
-        if ticket.passed_by != NOT_PASSED {
-            return None;
+    fn note_forwards(&mut self, ticket: &RequestTicket) {
+        let RequestTicket { request, forwarded_by, forwarded_key, forwarded_again, .. } = *ticket;
+        let mut next = forwarded_again;
+        while next != NONE {
+            let FurtherForward { by, key, lbn, previous } = self.forwards.remove(next as usize);
+            self.note_forward(by as usize, key, Request { lbn, ..request });
+            next = previous;
         }
-        let layer = branch.layer.as_deref_mut().expect("a layer takes one request at a time");
-        let PassedRequest { key, lbn } = layer.pass_down(self.now, &submission.request)?;
-        (ticket.passed_by, ticket.passed_key) = (number as u32, key);
-        submission.request.lbn = lbn;
-        Some(branch.children[0])
+        self.note_forward(forwarded_by as usize, forwarded_key, request);
     }
 
-    /// Returns the answer to a request that a layer passed down.
     #[inline]
-    fn passed_up(&mut self, number: usize, key: u32) {
-        let branch = &mut self.tree.branches[number];
-        branch.in_flight -= 1;
-        let layer = branch.layer.as_deref_mut().expect("the layer is taking no request");
-        let completion = &self.answered.completion;
-        if layer.passed_up(self.now, key, &completion.request, completion) {
-            self.drain_during_answer(number);
+    fn note_forward(&mut self, number: usize, key: u32, request: Request) {
+        self.tree.branches[number].in_flight -= 1;
+        if key == NO_KEY {
+            return;
+        }
+        let (layer, mut out) = self.tree.layer_with_sink(number, 0);
+        layer.note(self.now, &Forwarded { key, request, completion: &self.answered.completion }, &mut out);
+        let gathers = out.gathers;
+        if gathers || !self.tree.branches[number].effects.is_empty() {
+            self.carry_out_during_answer(number, gathers);
         }
     }
 
-    /// Drains a layer, which may answer other requests, and keeps the answer on its way.
+    /// Carries out a layer's effects, which may answer other requests, and keeps the answer on its way.
     #[inline(never)]
-    fn drain_during_answer(&mut self, number: usize) {
+    fn carry_out_during_answer(&mut self, number: usize, gathers: bool) {
         let answered = self.answered;
-        self.drain(number);
+        self.end_call(number, gathers);
         self.answered = answered;
     }
 
     #[inline(never)]
     fn complete(&mut self, number: usize, child: u32, answer: &Completed) {
         let now = self.now;
-        let layer = self.tree.layer(number);
-        layer.complete(now, child, answer);
-        let gathers = layer.gathers();
-        self.drain(number);
+        let gathers = self.call(number, |layer, out| layer.complete(now, child, answer, out));
+        self.end_call(number, gathers);
+    }
+
+    /// Calls a layer, whose effects wait to be carried out. Returns whether it is to be woken after all requests of this time.
+    #[inline(always)]
+    fn call(&mut self, number: usize, call: impl FnOnce(&mut dyn Layer, &mut Out<'_>)) -> bool {
+        let (layer, mut out) = self.tree.layer_with_sink(number, 0);
+        call(layer, &mut out);
+        out.gathers
+    }
+
+    /// Carries out a layer's effects. The nodes that they touch settle after the layer itself.
+    #[inline]
+    fn end_call(&mut self, number: usize, gathers: bool) {
+        self.carry_out(number);
         if gathers {
-            self.touch((self.tree.devices.len() + number) as u32);
+            self.touch(self.tree.node_of(number));
         }
     }
 
@@ -347,10 +348,10 @@ impl Engine {
         load: &mut dyn Load,
         observer: &mut O,
     ) {
-        let (number, now) = (self.tree.branch_at(event), self.now);
+        let number = self.tree.branch_at(event);
         self.serving = self.tree.branches[number].device;
-        self.tree.layer(number).handle_timeout(now);
-        self.drain(number);
+        self.tree.branch_events.set(event, Instant::MAX);
+        self.wake(number);
         self.hand_back(load, observer);
         self.settle_touched();
     }
@@ -360,7 +361,7 @@ impl Engine {
     pub(super) fn settle(&mut self, node: NodeId) {
         let index = node as usize;
         let Some(device) = self.tree.devices.get(index) else {
-            return self.settle_branch(index - self.tree.devices.len());
+            return self.wake(index - self.tree.devices.len());
         };
         if !device.is_independent() {
             if device.chooses_late() {
@@ -369,7 +370,7 @@ impl Engine {
                 self.with_links(index, |device, link, now| device.settle(now, link));
             }
         }
-        self.tree.report_seek(node);
+        self.tree.arm_groups.report_seek(node, &mut self.tree.devices);
         self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
     }
 
@@ -385,16 +386,16 @@ impl Engine {
         for node in self.late.drain() {
             let index = node as usize;
             self.with_links(index, |device, link, now| device.settle(now, link));
-            self.tree.report_seek(node);
+            self.tree.arm_groups.report_seek(node, &mut self.tree.devices);
             self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
         }
     }
 
     #[inline(never)]
-    fn settle_branch(&mut self, number: usize) {
+    fn wake(&mut self, number: usize) {
         let now = self.now;
-        self.tree.layer(number).settle(now);
-        self.drain(number);
+        let gathers = self.call(number, |layer, out| layer.wake(now, out));
+        self.end_call(number, gathers);
     }
 
     pub(super) fn settle_touched(&mut self) {

@@ -7,12 +7,11 @@
 //! and waiting for the processor `queued`.
 
 use super::costs::CallCost;
-use crate::layer::{Below, Completed, Effect, Layer, Submission};
+use crate::layer::{Completed, Layer, Out, Submission};
 use crate::link::ProcessorWork;
 use crate::memory::Agenda;
 use headstack_model::{Instant, Op};
 use slab::Slab;
-use std::collections::VecDeque;
 
 /// The stage of a call.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +40,6 @@ pub(crate) struct CallLayer {
     sector_bytes: u64,
     calls: Slab<HostCall>,
     due: Agenda<u32>,
-    effects: VecDeque<Effect>,
 }
 
 impl CallLayer {
@@ -55,7 +53,6 @@ impl CallLayer {
             sector_bytes: u64::from(sector_bytes),
             calls: Slab::with_capacity(CallLayer::AT_ONCE),
             due: Agenda::new(CallLayer::AT_ONCE),
-            effects: VecDeque::new(),
         }
     }
 
@@ -66,34 +63,36 @@ impl CallLayer {
         (if request.op == Op::Write { all } else { 0 }, all)
     }
 
-    fn compute(&mut self, number: u32, stage: CallStage, work: ProcessorWork) {
+    fn compute(&mut self, number: u32, stage: CallStage, work: ProcessorWork, out: &mut Out<'_>) {
         self.calls[number as usize].stage = stage;
-        self.effects.push_back(Effect::Compute { id: number, work });
+        out.compute(number, work);
     }
 
-    fn wait_until(&mut self, now: Instant, number: u32, until: Instant) {
-        match until > now {
-            true => self.due.add(until, number),
-            false => self.next_stage(now, number),
+    fn wait_until(&mut self, now: Instant, number: u32, until: Instant, out: &mut Out<'_>) {
+        if until > now {
+            self.due.add(until, number);
+            out.wake_at(self.due.next_event());
+        } else {
+            self.next_stage(now, number, out);
         }
     }
 
     /// Ends the present stage of a call and begins the next one.
-    fn next_stage(&mut self, now: Instant, number: u32) {
+    fn next_stage(&mut self, now: Instant, number: u32, out: &mut Out<'_>) {
         let call = &mut self.calls[number as usize];
         match call.stage {
             CallStage::Coming => {
                 let (sent, all) = self.bytes(number);
-                self.compute(number, CallStage::Entering, self.cost.before(sent, all));
+                self.compute(number, CallStage::Entering, self.cost.before(sent, all), out);
             }
             CallStage::Entering => {
                 call.stage = CallStage::Served;
                 let submission = Submission { id: number, ..call.submission };
-                self.effects.push_back(Effect::Down { child: 0, submission });
+                out.down(0, submission);
             }
             CallStage::Served => {
                 let (sent, all) = self.bytes(number);
-                self.compute(number, CallStage::Leaving(now), self.cost.after(all - sent));
+                self.compute(number, CallStage::Leaving(now), self.cost.after(all - sent), out);
             }
             CallStage::Leaving(since) => {
                 call.stage = CallStage::Going;
@@ -106,44 +105,37 @@ impl CallLayer {
                 completion.completed = until;
                 completion.parts.overhead += work + self.cost.way;
                 completion.parts.queued += (now - since).saturating_sub(work);
-                self.wait_until(now, number, until);
+                self.wait_until(now, number, until, out);
             }
             CallStage::Going => {
                 let HostCall { submission, answer, .. } = self.calls.remove(number as usize);
                 let answer = answer.expect("a call that leaves was answered");
-                self.effects.push_back(Effect::Up(Completed { id: submission.id, ..answer }));
+                out.up(Completed { id: submission.id, ..answer });
             }
         }
     }
 }
 
 impl Layer for CallLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         let call = HostCall { submission, stage: CallStage::Coming, answer: None };
         let number = self.calls.insert(call) as u32;
-        self.wait_until(now, number, now + self.cost.way);
+        self.wait_until(now, number, now + self.cost.way, out);
     }
 
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
         self.calls[answer.id as usize].answer = Some(*answer);
-        self.next_stage(now, answer.id);
+        self.next_stage(now, answer.id, out);
     }
 
-    fn computed(&mut self, now: Instant, id: u32, until: Instant) {
-        self.wait_until(now, id, until);
+    fn computed(&mut self, now: Instant, id: u32, until: Instant, out: &mut Out<'_>) {
+        self.wait_until(now, id, until, out);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         while let Some(number) = self.due.pop_due(now) {
-            self.next_stage(now, number);
+            self.next_stage(now, number, out);
         }
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        self.due.next_event()
+        out.wake_at(self.due.next_event());
     }
 }

@@ -10,7 +10,7 @@
 
 use super::HostSpec;
 use crate::device::{Completion, Outcome};
-use crate::layer::{Below, Completed, Effect, Layer, Submission};
+use crate::layer::{Completed, Layer, Out, Submission};
 use headstack_model::spec::{Interface, WriteCache};
 use headstack_model::{DriveSpec, Instant, Nanos, Op, Request};
 use slab::Slab;
@@ -99,7 +99,6 @@ pub(crate) struct DurabilityLayer {
     writing: usize,
     /// Requests that end without a command.
     at_once: VecDeque<Completed>,
-    effects: VecDeque<Effect>,
 }
 
 impl DurabilityLayer {
@@ -112,17 +111,15 @@ impl DurabilityLayer {
             running: Vec::new(),
             writing: 0,
             at_once: VecDeque::new(),
-            effects: VecDeque::new(),
         }
     }
 
-    fn write(&mut self, submission: Submission, job: u32) {
+    fn write(&mut self, submission: Submission, job: u32, out: &mut Out<'_>) {
         let needs_flush = self.durability == Durability::Flush;
         self.writing += usize::from(needs_flush);
         let fua = self.durability == Durability::Fua;
         let request = Request { fua, ..submission.request };
-        self.effects
-            .push_back(Effect::Down { child: 0, submission: Submission { id: job, request, ..submission } });
+        out.down(0, Submission { id: job, request, ..submission });
     }
 
     fn wait_for_flush(&mut self, now: Instant, job: u32) {
@@ -133,7 +130,7 @@ impl DurabilityLayer {
     }
 
     /// Sends the next FLUSH, if one is wanted and may go.
-    fn kick(&mut self, now: Instant) {
+    fn kick(&mut self, now: Instant, out: &mut Out<'_>) {
         let is_deferred = self.writing > 0 && now < self.since + PENDING_MAX;
         if !self.running.is_empty() || self.pending.is_empty() || is_deferred {
             return;
@@ -141,21 +138,21 @@ impl DurabilityLayer {
         std::mem::swap(&mut self.running, &mut self.pending);
         let source = self.jobs[self.running[0] as usize].source;
         let submission = Submission { source, ..Submission::new(FLUSH, Request::flush()) };
-        self.effects.push_back(Effect::Down { child: 0, submission });
+        out.down(0, submission);
     }
 
-    fn end_flush(&mut self, flush: &Completion) {
+    fn end_flush(&mut self, flush: &Completion, out: &mut Out<'_>) {
         let mut ended = std::mem::take(&mut self.running);
         for job in ended.drain(..) {
             let Waiting { id, write, .. } = self.jobs.remove(job as usize);
             let completion = write.map_or(*flush, |write| with_flush(&write, flush));
-            self.effects.push_back(Effect::Up(Completed { id, completion, cached: false }));
+            out.up(Completed { id, completion, cached: false });
         }
         // The memory is used again.
         self.running = ended;
     }
 
-    fn end_write(&mut self, now: Instant, job: u32, answer: &Completed) {
+    fn end_write(&mut self, now: Instant, job: u32, answer: &Completed, out: &mut Out<'_>) {
         let needs_flush = self.durability == Durability::Flush;
         self.writing -= usize::from(needs_flush);
         if needs_flush && answer.completion.outcome == Outcome::Done {
@@ -163,7 +160,7 @@ impl DurabilityLayer {
             return self.wait_for_flush(now, job);
         }
         let id = self.jobs.remove(job as usize).id;
-        self.effects.push_back(Effect::Up(Completed { id, ..*answer }));
+        out.up(Completed { id, ..*answer });
     }
 }
 
@@ -177,39 +174,32 @@ fn with_flush(write: &Completion, flush: &Completion) -> Completion {
 }
 
 impl Layer for DurabilityLayer {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         let Submission { id, request, source, .. } = submission;
         // A dead disk answers itself: writes that it refused are on no media.
-        let ends_at_once = self.durability == Durability::WriteThrough && !below.is_dead(0, now);
+        let ends_at_once = self.durability == Durability::WriteThrough && !out.child(0).is_dead(now);
         if request.op == Op::Flush && ends_at_once {
             let completion = Completion::at_once(request, now);
-            return self.at_once.push_back(Completed { id, completion, cached: false });
+            self.at_once.push_back(Completed { id, completion, cached: false });
+            return out.wake_at(now);
         }
         let job = self.jobs.insert(Waiting { id, source, write: None }) as u32;
         match request.op {
             Op::Flush => self.wait_for_flush(now, job),
-            _ => self.write(submission, job),
+            _ => self.write(submission, job, out),
         }
-        self.kick(now);
+        self.kick(now, out);
     }
 
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
         match answer.id {
-            FLUSH => self.end_flush(&answer.completion),
-            job => self.end_write(now, job, answer),
+            FLUSH => self.end_flush(&answer.completion, out),
+            job => self.end_write(now, job, answer, out),
         }
-        self.kick(now);
+        self.kick(now, out);
     }
 
-    fn handle_timeout(&mut self, _now: Instant) {
-        self.effects.extend(self.at_once.drain(..).map(Effect::Up));
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        self.at_once.front().map_or(Instant::MAX, |ended| ended.completion.completed)
+    fn wake(&mut self, _now: Instant, out: &mut Out<'_>) {
+        self.at_once.drain(..).for_each(|ended| out.up(ended));
     }
 }

@@ -6,8 +6,8 @@ use super::HostQueueSpec;
 use super::queue::TargetQueue;
 use super::target::Target;
 use crate::device::{Command, Completion, QueueFull, Tag};
-use crate::layer::{Below, Completed, Effect, Layer, Submission};
-use headstack_model::{Instant, Request};
+use crate::layer::{Completed, Layer, Out, Submission};
+use headstack_model::Instant;
 use headstack_policy::Guard;
 use headstack_policy::elevator::DiskMap;
 use headstack_policy::order::Order;
@@ -76,8 +76,6 @@ impl Target for Port {
 pub(crate) struct PortQueue {
     port: Port,
     queue: TargetQueue,
-    /// Number of commands of `port.sent` that may be sent down: those that were there when the queue settled.
-    settled: usize,
 }
 
 impl PortQueue {
@@ -95,7 +93,7 @@ impl PortQueue {
         let (tags, sent, done) = (Slab::new(), VecDeque::new(), VecDeque::new());
         let arm_firsts = arm_firsts.to_vec();
         let port = Port { sectors, sector_bytes, depth, outstanding: 0, arm_firsts, tags, sent, done };
-        Ok(PortQueue { queue: TargetQueue::new(queue, &port)?, port, settled: 0 })
+        Ok(PortQueue { queue: TargetQueue::new(queue, &port)?, port })
     }
 
     /// Commands that the port accepts.
@@ -110,47 +108,37 @@ impl PortQueue {
     pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
         self.queue.set_order(order)
     }
+
+    fn set_times(&self, out: &mut Out<'_>) {
+        out.set_outstanding(self.queue.len() + self.port.outstanding);
+        out.wake_at(self.queue.next_event(&self.port));
+    }
 }
 
 impl Layer for PortQueue {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         self.queue.submit(now, submission, &mut self.port, true);
+        self.set_times(out);
+        out.wake_after_arrivals();
     }
 
-    fn complete(&mut self, _now: Instant, _child: u32, answer: &Completed) {
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
         self.port.outstanding -= 1;
         self.port.done.push_back(Completion { tag: Tag(answer.id), ..answer.completion });
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.settle(now);
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Effect> {
-        let mut completion = Completion::at_once(Request::flush(), now);
-        if let Some(id) = self.queue.poll(now, &mut self.port, &mut completion, |_| {}) {
-            return Some(Effect::Up(Completed { id, completion, cached: false }));
+        let mut completion = answer.completion;
+        while let Some(id) = self.queue.poll(now, &mut self.port, &mut completion, |_| {}) {
+            out.up(Completed { id, completion, cached: false });
         }
-        self.settled = self.settled.checked_sub(1)?;
-        let (Tag(id), Command { request, urgent, limit, resets_zone, .. }) = self.port.sent.pop_front()?;
-        let submission = Submission { urgent, limit, resets_zone, ..Submission::new(id, request) };
-        Some(Effect::Down { child: 0, submission })
+        self.set_times(out);
+        out.wake_after_arrivals();
     }
 
-    fn next_event(&self) -> Instant {
-        self.queue.next_event(&self.port)
-    }
-
-    fn gathers(&self) -> bool {
-        true
-    }
-
-    fn settle(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         self.queue.settle(now, &mut self.port);
-        self.settled = self.port.sent.len();
-    }
-
-    fn outstanding(&self) -> Option<usize> {
-        Some(self.queue.len() + self.port.outstanding)
+        while let Some((Tag(id), command)) = self.port.sent.pop_front() {
+            let Command { request, urgent, limit, resets_zone, .. } = command;
+            out.down(0, Submission { urgent, limit, resets_zone, ..Submission::new(id, request) });
+        }
+        self.set_times(out);
     }
 }

@@ -21,7 +21,7 @@ mod write_back;
 
 use super::{HostSpec, PageCacheSpec};
 use crate::device::Completion;
-use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use crate::layer::{Completed, Layer, Out, Submission};
 use crate::link::{ProcessorWork, WorkKind};
 use crate::memory::{Agenda, Job, RequestTable, Resume};
 use ahead::{Fetch, Memory, Reader};
@@ -29,7 +29,6 @@ use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_workload::ReadAdvice;
 use pages::Pages;
 use serde::Serialize;
-use std::collections::VecDeque;
 use write_back::WriteBack;
 
 /// The counters of a page cache.
@@ -135,10 +134,8 @@ pub(crate) struct PageCache {
     write_back: WriteBack,
     /// Whether direct requests go through the cache, too.
     buffer_direct: bool,
-    bypass: PassThrough,
     /// Jobs that end once their data are copied.
     copying: Agenda<u32>,
-    effects: VecDeque<Effect>,
     activity: PageCacheActivity,
 }
 
@@ -174,11 +171,13 @@ impl PageCache {
             requests: RequestTable::new(PageCache::AT_ONCE, Resume::OldestFirst),
             write_back: WriteBack::new(spec, room),
             buffer_direct: spec.buffer_direct,
-            bypass: PassThrough::default(),
             copying: Agenda::new(PageCache::AT_ONCE),
-            effects: VecDeque::with_capacity(PageCache::AT_ONCE),
             activity: PageCacheActivity::default(),
         }
+    }
+
+    fn next_event(&self) -> Instant {
+        self.copying.next_event().min(self.write_back.next_tick(&self.pages))
     }
 
     pub(crate) fn activity(&self) -> &PageCacheActivity {
@@ -207,14 +206,14 @@ impl PageCache {
         (request.lbn.0 / self.page_sectors, request.end().0.div_ceil(self.page_sectors))
     }
 
-    fn begin(&mut self, now: Instant, submission: &Submission) {
+    fn begin(&mut self, now: Instant, submission: &Submission, out: &mut Out<'_>) {
         let (next, end) = self.span(&submission.request);
         let walk = PageWalk { next, end, missed: 0, missed_end: 0, advice: submission.advice };
         let job = self.requests.begin(now, submission, walk);
-        self.go_on(now, job);
+        self.go_on(now, job, out);
     }
 
-    fn transferred(&mut self, now: Instant, number: u32, how: &Completion) {
+    fn transferred(&mut self, now: Instant, number: u32, how: &Completion, out: &mut Out<'_>) {
         let (purpose, mut waiters) = self.requests.end_transfer(number);
         match purpose {
             Purpose::Fill { first, pages } => {
@@ -235,19 +234,19 @@ impl PageCache {
         while let Some(job) = self.requests.next_waiter(&mut waiters) {
             self.account(now, job, Some(how));
             match how.request.op {
-                Op::Flush => self.end(now, job, 0),
-                _ => self.go_on(now, job),
+                Op::Flush => self.end(now, job, 0, out),
+                _ => self.go_on(now, job, out),
             }
         }
         if matches!(purpose, Purpose::WriteBack { .. }) {
-            self.resume_writers(now);
-            self.write(now);
-            self.finish_flushes(now);
+            self.resume_writers(now, out);
+            self.write(now, out);
+            self.finish_flushes(now, out);
         }
         for _ in 0..self.requests.starved() {
             if let Some(job) = self.requests.next_starved() {
                 self.account(now, job, None);
-                self.go_on(now, job);
+                self.go_on(now, job, out);
             }
         }
     }
@@ -268,22 +267,22 @@ impl PageCache {
         }
     }
 
-    fn go_on(&mut self, now: Instant, job: u32) {
+    fn go_on(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         match self.requests[job].completion.request.op {
-            Op::Read => self.read(now, job),
-            Op::Write => self.dirty_pages(now, job, false),
-            Op::Flush => self.flush(now, job),
+            Op::Read => self.read(now, job, out),
+            Op::Write => self.dirty_pages(now, job, false, out),
+            Op::Flush => self.flush(now, job, out),
         }
     }
 
-    fn end(&mut self, now: Instant, job: u32, pages: u64) {
+    fn end(&mut self, now: Instant, job: u32, pages: u64, out: &mut Out<'_>) {
         let copy = Nanos(self.copies.page.0 * pages);
         self.requests[job].completion.parts.cache += copy;
         match self.copies.waits {
             true => {
                 self.requests[job].since = now + copy;
                 let work = ProcessorWork::new(WorkKind::Copy, copy);
-                self.effects.push_back(Effect::Compute { id: job, work });
+                out.compute(job, work);
             }
             false => self.end_at(now + copy, job),
         }
@@ -295,7 +294,7 @@ impl PageCache {
         self.copying.add(until, job);
     }
 
-    fn read(&mut self, now: Instant, job: u32) {
+    fn read(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         let (source, end) = (self.requests[job].source, self.requests[job].state.end);
         let (first, _) = self.span(&self.requests[job].completion.request);
         while self.requests[job].state.next < end {
@@ -303,15 +302,15 @@ impl PageCache {
             let frame = match self.pages.find(index) {
                 Some(frame) => {
                     if std::mem::take(&mut self.pages.get_mut(frame).marked) {
-                        self.read_ahead(job, true);
+                        self.read_ahead(job, true, out);
                     }
                     frame
                 }
                 None => {
-                    self.read_ahead(job, false);
-                    match self.pages.find(index).or_else(|| self.fill(job, index, 1, None)) {
+                    self.read_ahead(job, false, out);
+                    match self.pages.find(index).or_else(|| self.fill(job, index, 1, None, out)) {
                         Some(frame) => frame,
-                        None => return self.starve(now, job),
+                        None => return self.starve(now, job, out),
                     }
                 }
             };
@@ -327,7 +326,7 @@ impl PageCache {
         self.readers[place].1.has_read(end - 1);
         self.activity.wanted_pages += end - first;
         self.activity.hit_pages += end - first - self.requests[job].state.missed;
-        self.end(now, job, end - first);
+        self.end(now, job, end - first, out);
     }
 
     fn reader(&mut self, source: u32) -> usize {
@@ -341,7 +340,7 @@ impl PageCache {
     }
 
     /// Reads pages for a job whose page is missing or marked.
-    fn read_ahead(&mut self, job: u32, marked: bool) {
+    fn read_ahead(&mut self, job: u32, marked: bool, out: &mut Out<'_>) {
         let (source, PageWalk { next, end, advice, .. }) =
             (self.requests[job].source, self.requests[job].state);
         let (request, ahead) = (end - next, self.ahead_most);
@@ -358,12 +357,19 @@ impl PageCache {
             }
         };
         if let Some(Fetch { first, pages, mark }) = fetch {
-            self.fill(job, first, pages, mark);
+            self.fill(job, first, pages, mark, out);
         }
     }
 
     /// Reads those of the pages that are not in memory, as far as there is room; returns the frame of the first one.
-    fn fill(&mut self, job: u32, first: u64, pages: u64, mark: Option<u64>) -> Option<u32> {
+    fn fill(
+        &mut self,
+        job: u32,
+        first: u64,
+        pages: u64,
+        mark: Option<u64>,
+        out: &mut Out<'_>,
+    ) -> Option<u32> {
         let end = (first + pages).min(self.sectors.div_ceil(self.page_sectors));
         let (mut index, mut found) = (first, None);
         while index < end {
@@ -378,7 +384,7 @@ impl PageCache {
             if index > begin {
                 let pages = (index - begin) as u32;
                 let from = TransferSender::from_job(&self.requests[job]);
-                self.transfer(number, Purpose::Fill { first: begin, pages }, from);
+                self.transfer(number, Purpose::Fill { first: begin, pages }, from, out);
             }
             if index < end && self.pages.find(index).is_none() {
                 return found;
@@ -388,7 +394,7 @@ impl PageCache {
         found
     }
 
-    fn transfer(&mut self, number: u32, purpose: Purpose, from: TransferSender) {
+    fn transfer(&mut self, number: u32, purpose: Purpose, from: TransferSender, out: &mut Out<'_>) {
         let request = match purpose {
             Purpose::Fill { first, pages } => self.request(Op::Read, first, pages),
             Purpose::WriteBack { first, pages, .. } => self.request(Op::Write, first, pages),
@@ -403,7 +409,7 @@ impl PageCache {
         assert_eq!(key, number, "pages were promised to the next transfer");
         let TransferSender { source, urgent, idle, sync } = from;
         let submission = Submission { source, urgent, idle, sync, ..Submission::new(number, request) };
-        self.effects.push_back(Effect::Down { child: 0, submission });
+        out.down(0, submission);
     }
 
     fn request(&self, op: Op, first: u64, pages: u32) -> Request {
@@ -412,51 +418,45 @@ impl PageCache {
         Request { op, lbn: Lbn(lbn), sectors: (end - lbn) as u32, fua: false }
     }
 
-    fn starve(&mut self, now: Instant, job: u32) {
+    fn starve(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         self.requests[job].since = now;
         self.requests.starve(job);
-        self.write(now);
+        self.write(now, out);
     }
 }
 
 impl Layer for PageCache {
-    fn submit(&mut self, now: Instant, _port: u32, submission: Submission, _below: &dyn Below) {
-        if self.serves(&submission) {
-            return self.begin(now, &submission);
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+        if !self.serves(&submission) {
+            self.invalidate(&submission.request);
+            out.forward(0, submission.request.lbn);
+        } else {
+            self.begin(now, &submission, out);
         }
-        self.invalidate(&submission.request);
-        self.effects.push_back(self.bypass.submit(submission));
+        out.wake_at(self.next_event());
     }
 
-    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed) {
-        match self.bypass.complete(answer) {
-            Some(effect) => self.effects.push_back(effect),
-            None => self.transferred(now, answer.id, &answer.completion),
-        }
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
+        self.transferred(now, answer.id, &answer.completion, out);
+        out.wake_at(self.next_event());
     }
 
-    fn computed(&mut self, _now: Instant, id: u32, until: Instant) {
+    fn computed(&mut self, _now: Instant, id: u32, until: Instant, out: &mut Out<'_>) {
         let job = &mut self.requests[id];
         job.completion.parts.queued += until - job.since;
         self.end_at(until, id);
+        out.wake_at(self.next_event());
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
         while let Some(job) = self.copying.pop_due(now) {
             let Job { id, completion, waited, .. } = self.requests.end(job);
-            self.effects.push_back(Effect::Up(Completed { id, completion, cached: !waited }));
+            out.up(Completed { id, completion, cached: !waited });
         }
         if self.write_back.next_tick(&self.pages) <= now {
             self.write_back.tick(now);
-            self.write(now);
+            self.write(now, out);
         }
-    }
-
-    fn poll(&mut self, _now: Instant) -> Option<Effect> {
-        self.effects.pop_front()
-    }
-
-    fn next_event(&self) -> Instant {
-        self.copying.next_event().min(self.write_back.next_tick(&self.pages))
+        out.wake_at(self.next_event());
     }
 }

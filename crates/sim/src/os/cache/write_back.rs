@@ -6,6 +6,7 @@
 use super::TransferSender;
 use super::pages::Pages;
 use super::{PageCache, Purpose};
+use crate::layer::Out;
 use crate::memory::Destages;
 use crate::os::PageCacheSpec;
 use headstack_model::{Instant, Nanos};
@@ -86,7 +87,7 @@ impl WriteBack {
 
 impl PageCache {
     /// Makes the pages of a write dirty. If other writers wait for that, the write waits behind them, unless it is the first of them.
-    pub(super) fn dirty_pages(&mut self, now: Instant, job: u32, first_in_line: bool) {
+    pub(super) fn dirty_pages(&mut self, now: Instant, job: u32, first_in_line: bool, out: &mut Out<'_>) {
         let request = self.requests[job].completion.request;
         let (first, end) = self.span(&request);
         while self.requests[job].state.next < end {
@@ -98,14 +99,14 @@ impl PageCache {
             let is_dirty = found.is_some_and(|frame| self.pages.get(frame).dirty);
             let behind = !first_in_line && !self.write_back.throttled.is_empty();
             if !is_dirty && (behind || self.pages.unwritten() >= self.write_back.hard) {
-                return self.throttle(now, job, first_in_line);
+                return self.throttle(now, job, first_in_line, out);
             }
             let frame = match found {
                 Some(frame) => Some(frame),
                 None if whole => self.pages.insert(index, None),
-                None => self.fill(job, index, 1, None),
+                None => self.fill(job, index, 1, None, out),
             };
-            let Some(frame) = frame else { return self.starve(now, job) };
+            let Some(frame) = frame else { return self.starve(now, job, out) };
             if let Some(transfer) = self.pages.get(frame).filling {
                 self.requests[job].since = now;
                 return self.requests.wait(job, transfer);
@@ -116,8 +117,8 @@ impl PageCache {
             }
             self.requests[job].state.next += 1;
         }
-        self.end(now, job, end - first);
-        self.write(now);
+        self.end(now, job, end - first, out);
+        self.write(now, out);
     }
 
     fn soil(&mut self, now: Instant, frame: u32) {
@@ -127,7 +128,7 @@ impl PageCache {
         self.activity.unwritten_pages_max = self.activity.unwritten_pages_max.max(unwritten);
     }
 
-    fn throttle(&mut self, now: Instant, job: u32, first_in_line: bool) {
+    fn throttle(&mut self, now: Instant, job: u32, first_in_line: bool, out: &mut Out<'_>) {
         self.requests[job].since = now;
         if first_in_line {
             self.write_back.throttled.push_front(job);
@@ -135,31 +136,31 @@ impl PageCache {
             self.activity.throttled += 1;
             self.write_back.throttled.push_back(job);
         }
-        self.write(now);
+        self.write(now, out);
     }
 
-    pub(super) fn resume_writers(&mut self, now: Instant) {
+    pub(super) fn resume_writers(&mut self, now: Instant, out: &mut Out<'_>) {
         while self.pages.unwritten() < self.write_back.hard
             && let Some(job) = self.write_back.throttled.pop_front()
         {
             self.account(now, job, None);
-            self.dirty_pages(now, job, true);
+            self.dirty_pages(now, job, true, out);
         }
     }
 
-    pub(super) fn write(&mut self, now: Instant) {
+    pub(super) fn write(&mut self, now: Instant, out: &mut Out<'_>) {
         while self.write_back.destages.in_flight() < self.write_back.in_flight_max {
             let starved = self.requests.starved() > 0;
             let Some(until) = self.write_back.written_until(&self.pages, starved) else { break };
-            if !self.write_run(until) {
+            if !self.write_run(until, out) {
                 break;
             }
         }
-        self.finish_flushes(now);
+        self.finish_flushes(now, out);
     }
 
     /// Begins writing the next run of dirty pages; false if there is none that may be written.
-    fn write_run(&mut self, until: Instant) -> bool {
+    fn write_run(&mut self, until: Instant, out: &mut Out<'_>) -> bool {
         let Some(first) = self.next_old(until) else { return false };
         let mut index = first;
         while index - first < self.request_most
@@ -177,7 +178,7 @@ impl PageCache {
         let purpose = Purpose::WriteBack { first, pages: (index - first) as u32, turn };
         // The class is that of the kernel's own process that writes back.
         let from = TransferSender { source, urgent: false, idle: false, sync };
-        self.transfer(self.requests.next_transfer(), purpose, from);
+        self.transfer(self.requests.next_transfer(), purpose, from, out);
         true
     }
 
@@ -202,13 +203,13 @@ impl PageCache {
         None
     }
 
-    pub(super) fn flush(&mut self, now: Instant, job: u32) {
+    pub(super) fn flush(&mut self, now: Instant, job: u32, out: &mut Out<'_>) {
         self.write_back.flushes.push(Flush { job, until: now, before: None });
-        self.write(now);
+        self.write(now, out);
     }
 
     /// Flushes the drive for the flushes whose pages are written.
-    pub(super) fn finish_flushes(&mut self, now: Instant) {
+    pub(super) fn finish_flushes(&mut self, now: Instant, out: &mut Out<'_>) {
         let since = self.pages.dirty_since();
         let mut index = 0;
         while let Some(flush) = self.write_back.flushes.get_mut(index) {
@@ -226,7 +227,7 @@ impl PageCache {
             let waited = waiting.end_wait(now);
             waiting.completion.parts.cache += waited;
             let from = TransferSender::from_job(waiting);
-            self.transfer(number, Purpose::Flush, from);
+            self.transfer(number, Purpose::Flush, from, out);
             self.requests.wait(job, number);
         }
     }
