@@ -10,33 +10,37 @@
 mod arm_groups;
 mod branch;
 mod build;
+mod device_layers;
 mod durability;
 mod links;
 mod out;
+mod stack;
 mod time;
 mod tree;
 mod walk;
 
 pub use out::{ChildView, Out};
+pub(crate) use stack::{MakeRearranger, StackSpec, node_fault};
 pub use tree::LayerPlace;
 
 use crate::array::{ArrayLayer, ArrayVolume};
-use crate::controller::{Controller, ControllerActivity, ControllerSetup};
-use crate::device::{ArmRecord, Completion, Device, Fault, FaultError, MediaWrite};
+use crate::controller::{Controller, ControllerActivity};
+use crate::device::{self, ArmRecord, Completion, Device, FaultError, MediaWrite};
 use crate::layer::Layer;
 use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
-use crate::os::{CgroupSpec, DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
+use crate::os::{CgroupSpec, DeviceQueue, DriveSafety, HostError, HostSpec, PageCache, PageCacheActivity};
 use crate::rearrange_layer::{RearrangeActivity, RearrangeLayer};
 use crate::stream_layer::StreamLayer;
 use branch::NodeId;
+use headstack_model::spec::Fault;
 use headstack_model::zones::Zones;
 use headstack_model::{Instant, Lbn, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use headstack_policy::rearrange::{Rearranger, TableChange};
 use headstack_policy::rearrange_table::PlacementCopies;
-use headstack_policy::streams::{Config, ConfigError, Guarantee, Streams};
+use headstack_policy::streams::{Guarantee, Streams};
 use links::SharedLinks;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -164,28 +168,29 @@ impl Engine {
         arrays: Vec<ArrayVolume>,
         host: &HostSpec,
     ) -> Result<Engine, HostError> {
-        Engine::with_rearrangers(devices, arrays, Vec::new(), host)
+        let stack = StackSpec { arrays, ..StackSpec::of_host(host) };
+        Engine::with_stack(devices, stack, None).map_err(|Fault { key, message }| HostError { key, message })
     }
 
-    /// As [`Engine::with_arrays`], with a rearranger for each volume, below its page cache, or with none.
+    /// An engine at time 0 with these devices, the layers that a rig asks for, and the links that the devices share.
     ///
-    /// *Errors:* a key of the host is invalid.
-    pub(crate) fn with_rearrangers(
+    /// *Errors:* a key of a section is invalid.
+    pub(crate) fn with_stack(
         devices: Vec<Device>,
-        arrays: Vec<ArrayVolume>,
-        rearrangers: Vec<RearrangeLayer>,
-        host: &HostSpec,
-    ) -> Result<Engine, HostError> {
-        host.check()?;
+        mut stack: StackSpec<'_>,
+        links: Option<Links>,
+    ) -> Result<Engine, Fault> {
+        let host = stack.host;
+        let fault = |HostError { key, message }| Fault { key, message };
+        host.check().map_err(fault)?;
         let queues = devices.into_iter().map(|device| DeviceQueue::new(device, host));
-        let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>()?);
-        engine.tree.add_arrays(arrays);
-        engine.tree.add_rearrangers(rearrangers);
-        engine.tree.add_partitions(host)?;
-        engine.tree.add_page_caches(host);
-        engine.tree.add_calls(host);
-        let mut links = Links::new(engine.devices());
-        host.add_processor(&mut links);
+        let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>().map_err(fault)?);
+        stack::build(&mut engine.tree, &mut stack)?;
+        let links = links.unwrap_or_else(|| {
+            let mut links = Links::new(engine.devices());
+            host.add_processor(&mut links);
+            links
+        });
         Ok(if links.is_any() { engine.with_shared_links(links) } else { engine })
     }
 
@@ -210,16 +215,8 @@ impl Engine {
         }
     }
 
-    /// The same engine with a stream scheduler in front of all volumes, below their page caches.
-    ///
-    /// *Errors:* a key of its configuration is out of its range.
-    pub fn with_node(mut self, config: &Config) -> Result<Engine, ConfigError> {
-        self.tree.add_schedulers(config)?;
-        Ok(self)
-    }
-
     /// The same engine whose devices share links.
-    pub(crate) fn with_shared_links(mut self, links: Links) -> Engine {
+    fn with_shared_links(mut self, links: Links) -> Engine {
         let devices = self.tree.devices.iter_mut().enumerate();
         devices.for_each(|(index, device)| device.share(links.sharing(index)));
         Engine { links: SharedLinks::new(links), ..self }
@@ -236,26 +233,17 @@ impl Engine {
     /// Limits the requests of control groups from here on. `group_of[n]` is the index in `groups` of the group of source n of the load, if it is
     /// in one. Call it at most once, before the first run.
     pub fn limit_groups(&mut self, groups: &[CgroupSpec], group_of: &[Option<usize>]) {
-        self.tree.add_throttles(groups, group_of);
+        let host = HostSpec::default();
+        let mut spec = StackSpec { groups: Some((groups, group_of)), ..StackSpec::of_host(&host) };
+        stack::add_named(&mut self.tree, &mut spec, stack::GROUPS).expect("a limit has no invalid key");
     }
 
-    /// Puts devices behind a controller. Call it before the first run.
-    ///
-    /// *Errors:* a key of the queue in front of the controller, or of its own, is invalid.
-    pub(crate) fn put_behind(
-        &mut self,
-        setup: &ControllerSetup<'_>,
-        host: &HostSpec,
-    ) -> Result<(), HostError> {
-        self.tree.put_behind(setup, host)
-    }
-
-    /// Puts the host's queue in front of each disk with several arms, if the host has one queue for a whole disk. Call it after all
-    /// controllers have been added.
-    ///
-    /// *Errors:* a volume is no such disk; a key of the queue is invalid.
-    pub(crate) fn add_disk_queues(&mut self, host: &HostSpec) -> Result<(), HostError> {
-        self.tree.add_disk_queues(host)
+    /// Makes the host keep writes durable on these drives as Linux does, one for each device: by FLUSH, by FUA, or without either. A rig
+    /// does so itself; without this call, every FLUSH and FUA of the load reaches the devices. Call it before the first run.
+    pub fn keep_durable(&mut self, drives: &[DriveSafety]) {
+        let host = HostSpec::default();
+        let mut spec = StackSpec { drives: drives.to_vec(), ..StackSpec::of_host(&host) };
+        stack::add_named(&mut self.tree, &mut spec, stack::DURABILITY).expect("durability has no key");
     }
 
     /// The time up to which everything is done.
@@ -438,7 +426,7 @@ impl Engine {
     /// Arrays do not recover from it, and page caches and controllers' memories treat failed transfers as successful.
     ///
     /// *Errors:* as [`crate::Device::inject`].
-    pub fn inject(&mut self, device: usize, fault: Fault) -> Result<(), FaultError> {
+    pub fn inject(&mut self, device: usize, fault: device::Fault) -> Result<(), FaultError> {
         self.with_links(device, |queue, link, now| {
             queue.handle_timeout(now, link);
             queue.device_mut().inject(fault)
@@ -447,7 +435,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the disk of a volume with a media-write log has died by now ([`Fault::Dead`]). Everything written to its media
+    /// Whether the disk of a volume with a media-write log has died by now ([`device::Fault::Dead`]). Everything written to its media
     /// before is then available from [`Engine::poll_media_write`], and the contents of its cache are lost.
     pub fn has_died(&mut self, volume: usize) -> bool {
         let now = self.now;

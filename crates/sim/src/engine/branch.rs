@@ -19,7 +19,9 @@ pub(super) struct Branch {
     pub(super) children: Vec<ChildPort>,
     /// The first device below it.
     pub(super) device: u32,
-    pub(super) rank: Rank,
+    pub(super) kind: LayerKind,
+    /// Its number among layers of its kind.
+    pub(super) number: u32,
     /// Its place in the tree's `branch_events`.
     pub(super) event: u32,
     pub(super) in_flight: usize,
@@ -32,38 +34,38 @@ pub(super) struct Branch {
 impl Branch {
     /// Whether it is the host's queue in front of a controller's port, which stands for a drive.
     pub(super) fn is_port(&self) -> bool {
-        self.rank.kind == LayerKind::Port
+        self.kind.role == LayerRole::Drive
     }
 
     /// Whether it makes writes durable at its child.
     pub(super) fn is_durability(&self) -> bool {
-        self.rank.kind == LayerKind::Durability
+        self.kind.role == LayerRole::Durability
     }
 }
 
-/// The order of layers with events at one time: by kind, and by number within a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    pub(super) kind: LayerKind,
-    pub(super) number: u32,
+/// What the engine knows of a kind of layers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LayerKind {
+    /// Its place in the stack of a volume, counted from the top.
+    pub(super) place: u8,
+    /// Its place among layers with events at one time, which wake in this order.
+    pub(super) wakes: u8,
+    pub(super) role: LayerRole,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LayerKind {
-    Calls,
-    PageCache,
-    Throttle,
-    Partition,
-    Array,
-    Streams,
-    Rearrange,
-    /// The host's queue in front of a disk with several arms.
-    DiskQueue,
-    Port,
-    Controller,
-    /// The host's FLUSH and FUA.
+/// A layer for which the engine has a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LayerRole {
+    Plain,
+    /// The host's queue in front of a controller's port, which stands for a drive.
+    Drive,
+    /// The host's FLUSH and FUA, which gets these requests only.
     Durability,
-    Own,
+}
+
+impl LayerKind {
+    /// A program's own layer: above all others, and the last to wake.
+    pub(super) const OWN: LayerKind = LayerKind { place: 0, wakes: u8::MAX, role: LayerRole::Plain };
 }
 
 /// What a layer does, until the engine carries it out.

@@ -2,28 +2,10 @@
 //!
 //! That is a drive, the port of a controller for a drive, or the queue in front of a disk with several arms.
 
-use super::Engine;
-use super::branch::{ChildPort, LayerKind, NodeId, Rank};
+use super::branch::{ChildPort, LayerKind, LayerRole, NodeId};
 use super::tree::LayerTree;
 use crate::controller::{ControllerSetup, ControllerWrites};
-use crate::os::{DriveSafety, Durability, DurabilityLayer};
-
-impl Engine {
-    /// Makes the host keep writes durable on these drives as Linux does, one for each device: by FLUSH, by FUA, or without either. A rig
-    /// does so itself; without this call, every FLUSH and FUA of the load reaches the devices. Call it before the first run.
-    pub fn keep_durable(&mut self, drives: &[DriveSafety]) {
-        self.keep_durable_behind(drives, &[]);
-    }
-
-    /// As [`Engine::keep_durable`], with drives behind controllers, after all controllers and queues have been added.
-    pub(crate) fn keep_durable_behind(
-        &mut self,
-        drives: &[DriveSafety],
-        controllers: &[ControllerSetup<'_>],
-    ) {
-        self.tree.keep_durable(drives, controllers);
-    }
-}
+use crate::os::{DriveSafety, Durability, DurabilityLayer, PortQueue};
 
 impl LayerTree {
     /// The node that makes writes durable at a node.
@@ -32,7 +14,14 @@ impl LayerTree {
         self.durability.get(node as usize).copied().flatten()
     }
 
-    fn keep_durable(&mut self, drives: &[DriveSafety], controllers: &[ControllerSetup<'_>]) {
+    /// Makes the host keep writes durable on these drives, one for each device.
+    pub(super) fn keep_durable(
+        &mut self,
+        drives: &[DriveSafety],
+        controllers: &[ControllerSetup<'_>],
+        kind: LayerKind,
+    ) {
+        let kind = LayerKind { role: LayerRole::Durability, ..kind };
         self.durability = vec![None; self.devices.len() + self.branches.len()];
         let mut safety: Vec<DriveSafety> = drives.to_vec();
         for setup in controllers {
@@ -45,33 +34,37 @@ impl LayerTree {
             let arms = arms.iter().map(|arm| safety[*arm as usize]);
             let disk = arms.reduce(DriveSafety::both).expect("a disk has arms");
             let (node, device) = ((self.devices.len() + branch) as u32, self.branches[*branch].device);
-            self.add_durability(node, device, disk.durability());
+            self.add_durability(kind, node, device, disk.durability());
         }
         for device in 0..self.devices.len() as u32 {
             let is_arm = disks.iter().any(|(_, arms)| arms.contains(&device));
             let port = self.port_node(device);
             if !is_arm {
-                self.add_durability(port.unwrap_or(device), device, safety[device as usize].durability());
+                self.add_durability(
+                    kind,
+                    port.unwrap_or(device),
+                    device,
+                    safety[device as usize].durability(),
+                );
             }
             // A controller knows whether its drives cache writes, and always uses FUA where they do.
             if port.is_some() && !drives[device as usize].is_volatile {
-                self.add_durability(device, device, Durability::WriteThrough);
+                self.add_durability(kind, device, device, Durability::WriteThrough);
             }
         }
-        self.rank();
     }
 
-    fn add_durability(&mut self, node: NodeId, device: u32, durability: Durability) {
+    fn add_durability(&mut self, kind: LayerKind, node: NodeId, device: u32, durability: Durability) {
         let layer = Box::new(DurabilityLayer::new(durability));
-        let rank = Rank { kind: LayerKind::Durability, number: node };
-        let own = self.add_unranked(layer, vec![ChildPort { node, port: 0 }], device, rank);
+        let own = self.add(layer, vec![ChildPort { node, port: 0 }], device, kind, node);
         self.durability[node as usize] = Some(own);
     }
 
     /// The branches of the queues in front of disks with several arms, each with the devices that are its arms.
     fn disk_queues(&self) -> impl Iterator<Item = (usize, Vec<u32>)> {
+        let is_queue = |number: usize| self.downcast::<PortQueue>(number).is_some();
         let queues = self.branches.iter().enumerate();
-        let queues = queues.filter(|(_, branch)| branch.rank.kind == LayerKind::DiskQueue);
+        let queues = queues.filter(move |(number, branch)| !branch.is_port() && is_queue(*number));
         queues.map(|(number, branch)| (number, self.devices_below(branch.children[0].node)))
     }
 

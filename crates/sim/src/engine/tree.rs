@@ -1,12 +1,13 @@
 //! The tree of layers: arrays, page caches, stream schedulers, controllers, and a program's own layers above the devices.
 
 use super::arm_groups::ArmGroups;
-use super::branch::{Branch, LayerKind, NodeId};
+use super::branch::{Branch, NodeId};
 use super::out::Out;
 use crate::controller::Controller;
 use crate::events::Events;
 use crate::layer::Layer;
 use crate::os::{DeviceQueue, PortQueue};
+use crate::partition_layer::PartitionLayer;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::Instant;
 use headstack_policy::rearrange_table::PlacementCopies;
@@ -127,8 +128,8 @@ impl LayerTree {
         let mut node = self.volumes[volume].root;
         while let Some(number) = self.branch_of(node) {
             let branch = &self.branches[number];
-            let is_moved =
-                branch.rank.kind == LayerKind::Partition || self.downcast::<RearrangeLayer>(number).is_some();
+            let is_moved = self.downcast::<PartitionLayer>(number).is_some()
+                || self.downcast::<RearrangeLayer>(number).is_some();
             let [child] = &branch.children[..] else { return None };
             node = if is_moved { return None } else { child.node };
         }

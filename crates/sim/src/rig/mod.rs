@@ -28,15 +28,14 @@ pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
 use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
-use crate::engine::Engine;
-use crate::os::{DriveSafety, HostError};
+use crate::engine::{Engine, MakeRearranger, StackSpec};
+use crate::os::DriveSafety;
 use crate::partition_layer;
-use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Lbn, SpecError};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::{VolumeInfo, VolumeZones};
-use resolve::{node_fault, resolve};
+use resolve::resolve;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -217,45 +216,32 @@ impl Rig {
                 devices.push(Device::with_drive(Arc::clone(&drive), &spec, &options).map_err(fault)?);
             }
         }
-        let fault = |HostError { key, message }| located(Fault { key, message });
-        let arrays = self.arrays(&devices, seed);
-        let rearrangers = self.rearrangers(&devices, &arrays).map_err(located)?;
-        let host = &self.resolved.host;
-        let mut engine = Engine::with_rearrangers(devices, arrays, rearrangers, host).map_err(fault)?;
-        let controllers = attach::controllers(&self.resolved);
-        for setup in &controllers {
-            engine.put_behind(setup, host).map_err(fault)?;
+        let stack = self.stack(&devices, seed);
+        Ok(Engine::with_stack(devices, stack, links::links(&self.resolved)).map_err(located)?)
+    }
+
+    /// The sections that ask for layers in front of these devices.
+    fn stack(&self, devices: &[Device], seed: u64) -> StackSpec<'_> {
+        let rig = &self.resolved;
+        let rearranger = rig.rearrange.as_ref().map(|spec| -> Box<MakeRearranger<'_>> {
+            Box::new(move |drive, sectors, sector_bytes| {
+                let layer = rearrange::layer(spec, drive, sectors, sector_bytes);
+                layer.map_err(|error| rearrange::rearrange_fault(&error))
+            })
+        });
+        StackSpec {
+            controllers: attach::controllers(rig),
+            arrays: self.arrays(devices, seed),
+            drives: rig.drives().map(|drive| DriveSafety::of(drive.spec, &rig.host)).collect(),
+            rearranger,
+            node: rig.node.as_ref(),
+            ..StackSpec::of_host(&rig.host)
         }
-        engine.add_disk_queues(host).map_err(fault)?;
-        let drives: Vec<_> = self.resolved.drives().map(|drive| DriveSafety::of(drive.spec, host)).collect();
-        engine.keep_durable_behind(&drives, &controllers);
-        if let Some(config) = &self.resolved.node {
-            engine = engine.with_node(config).map_err(|error| located(node_fault(error)))?;
-        }
-        Ok(match links::links(&self.resolved) {
-            Some(links) => engine.with_shared_links(links),
-            None => engine,
-        })
     }
 
     /// The number of a drive from which its seed is computed.
     fn seed_place(&self, number: usize) -> usize {
         self.seeds.get(number).copied().unwrap_or(number)
-    }
-
-    /// A rearranger for each volume, if the rig has them.
-    fn rearrangers(&self, devices: &[Device], arrays: &[ArrayVolume]) -> Result<Vec<RearrangeLayer>, Fault> {
-        let Some(spec) = &self.resolved.rearrange else { return Ok(Vec::new()) };
-        let is_member = |number: usize| arrays.iter().any(|array| array.devices().contains(&(number as u32)));
-        let bare = devices.iter().enumerate().filter(|(number, _)| !is_member(*number));
-        let bare = bare.map(|(_, device)| (Some(device.drive()), device.sectors(), device.sector_bytes()));
-        let arrays = arrays.iter().map(|array| {
-            let first = &devices[array.devices()[0] as usize];
-            (None, array.sectors(), first.sector_bytes())
-        });
-        let layer = |(drive, sectors, sector_bytes)| rearrange::layer(spec, drive, sectors, sector_bytes);
-        let layers = bare.chain(arrays).map(layer).collect::<Result<_, _>>();
-        layers.map_err(|error| rearrange::rearrange_fault(&error))
     }
 
     fn arrays(&self, devices: &[Device], seed: u64) -> Vec<ArrayVolume> {

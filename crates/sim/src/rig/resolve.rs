@@ -4,11 +4,11 @@ use super::DriveLookup;
 use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{array, attach, document, partition, paths, rearrange};
+use crate::engine::node_fault;
 use crate::os::HostError;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
-use headstack_policy::streams::ConfigError;
 use std::collections::BTreeMap;
 use toml::Table;
 
@@ -50,13 +50,6 @@ pub(super) fn resolve(
     rearrange::check(&spec)?;
     partition::check(&spec)?;
     Ok(spec)
-}
-
-/// A key of the node with a value that it cannot have.
-pub(super) fn node_fault(error: ConfigError) -> Fault {
-    let told = error.to_string();
-    let message = told.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&told);
-    Fault::new(format!("node.{}", error.key), message)
 }
 
 fn group(

@@ -1,0 +1,290 @@
+//! The layers that there are, as data, and the builder that stacks those that a rig asks for.
+
+use super::branch::{LayerKind, LayerRole};
+use super::device_layers::{add_arrays, add_controller};
+use super::tree::{LayerTree, Volume};
+use crate::array::{ArrayLayer, ArrayVolume};
+use crate::controller::ControllerSetup;
+use crate::device::{Device, Drive};
+use crate::layer::Layer;
+use crate::os::{CallLayer, CgroupSpec, CopyCost, DriveSafety, HostError, HostSpec, PageCache, PortQueue};
+use crate::partition_layer::{self, PartitionLayer};
+use crate::rearrange_layer::RearrangeLayer;
+use crate::stream_layer::StreamLayer;
+use crate::throttle_layer::ThrottleLayer;
+use headstack_model::spec::Fault;
+use headstack_policy::streams::{Config, ConfigError};
+use std::sync::Arc;
+
+/// Builds the rearranger of a volume from its drive, if it is a single one, its sectors, and the bytes of a sector.
+pub(crate) type MakeRearranger<'a> =
+    dyn Fn(Option<&Arc<Drive>>, u64, u32) -> Result<RearrangeLayer, Fault> + 'a;
+
+/// The sections that ask for layers.
+pub(crate) struct StackSpec<'a> {
+    pub(crate) host: &'a HostSpec,
+    pub(crate) controllers: Vec<ControllerSetup<'a>>,
+    pub(crate) arrays: Vec<ArrayVolume>,
+    /// What the host knows of each drive's writes; empty if every FLUSH and FUA of the load reaches the devices.
+    pub(crate) drives: Vec<DriveSafety>,
+    pub(crate) rearranger: Option<Box<MakeRearranger<'a>>>,
+    pub(crate) node: Option<&'a Config>,
+    /// The control groups, and the group of each source.
+    pub(crate) groups: Option<(&'a [CgroupSpec], &'a [Option<usize>])>,
+}
+
+impl<'a> StackSpec<'a> {
+    /// A host in front of devices.
+    pub(crate) fn of_host(host: &'a HostSpec) -> StackSpec<'a> {
+        let (controllers, arrays, drives) = (Vec::new(), Vec::new(), Vec::new());
+        StackSpec { host, controllers, arrays, drives, rearranger: None, node: None, groups: None }
+    }
+}
+
+/// A kind of layer.
+struct LayerEntry {
+    /// The section or key that asks for it.
+    name: &'static str,
+    /// Its place among layers with events at one time, which wake in this order: results depend on it where two events coincide.
+    wakes: u8,
+    is_wanted: fn(&StackSpec<'_>) -> bool,
+    build: Build,
+}
+
+/// How a layer is built.
+enum Build {
+    /// One in front of each volume.
+    Volumes(fn(&StackSpec<'_>, &VolumeBelow<'_>) -> Result<VolumeLayer, Fault>),
+    /// Between devices and volumes.
+    Devices(fn(&mut StackSpec<'_>, &mut LayerTree, LayerKind) -> Result<(), Fault>),
+}
+
+/// All layers, from the top of a volume to the devices. A new layer needs an entry here, and a section of the rig that asks for it.
+const ALL: &[LayerEntry] = &[
+    LayerEntry {
+        name: "host.clients",
+        wakes: 0,
+        is_wanted: |spec| spec.host.call_cost().is_some(),
+        build: Build::Volumes(calls),
+    },
+    LayerEntry {
+        name: "host.page_cache",
+        wakes: 1,
+        is_wanted: |spec| spec.host.page_cache.is_some(),
+        build: Build::Volumes(page_cache),
+    },
+    LayerEntry {
+        name: GROUPS,
+        wakes: 2,
+        is_wanted: |spec| spec.groups.is_some(),
+        build: Build::Volumes(throttle),
+    },
+    LayerEntry {
+        name: "node",
+        wakes: 5,
+        is_wanted: |spec| spec.node.is_some(),
+        build: Build::Volumes(streams),
+    },
+    LayerEntry {
+        name: "host.partition_start",
+        wakes: 3,
+        is_wanted: |spec| spec.host.partition_start > 0,
+        build: Build::Volumes(partition),
+    },
+    LayerEntry {
+        name: "rearrange",
+        wakes: 6,
+        is_wanted: |spec| spec.rearranger.is_some(),
+        build: Build::Volumes(rearranger),
+    },
+    LayerEntry {
+        name: DURABILITY,
+        wakes: 10,
+        is_wanted: |spec| !spec.drives.is_empty(),
+        build: Build::Devices(|spec, tree, kind| {
+            tree.keep_durable(&spec.drives, &spec.controllers, kind);
+            Ok(())
+        }),
+    },
+    LayerEntry {
+        name: "host.queue.whole_disk",
+        wakes: 7,
+        is_wanted: |spec| spec.host.queue.whole_disk,
+        build: Build::Volumes(disk_queue),
+    },
+    LayerEntry {
+        name: "array",
+        wakes: 4,
+        is_wanted: |spec| !spec.arrays.is_empty(),
+        build: Build::Devices(|spec, tree, kind| {
+            add_arrays(tree, std::mem::take(&mut spec.arrays), kind);
+            Ok(())
+        }),
+    },
+    LayerEntry {
+        name: "controller",
+        wakes: 9,
+        is_wanted: |spec| !spec.controllers.is_empty(),
+        build: Build::Devices(|spec, tree, kind| {
+            let mut controllers = spec.controllers.iter();
+            controllers.try_for_each(|setup| add_controller(tree, setup, spec.host, kind)).map_err(fault)
+        }),
+    },
+];
+
+/// The name of the limits of control groups, which are known only with the load.
+pub(super) const GROUPS: &str = "host.cgroup";
+
+/// The name of the rules for FLUSH and FUA.
+pub(super) const DURABILITY: &str = "host.fua";
+
+/// Stacks the layers that a rig asks for, from the devices up.
+///
+/// *Errors:* a key of a section is invalid.
+pub(super) fn build(tree: &mut LayerTree, spec: &mut StackSpec<'_>) -> Result<(), Fault> {
+    let wanted = (0..ALL.len()).rev().filter(|place| (ALL[*place].is_wanted)(spec)).collect::<Vec<_>>();
+    wanted.into_iter().try_for_each(|place| add(tree, spec, place))?;
+    tree.rank();
+    Ok(())
+}
+
+/// Adds one kind of layer to a stack that has been built.
+///
+/// *Errors:* a key of its section is invalid.
+pub(super) fn add_named(tree: &mut LayerTree, spec: &mut StackSpec<'_>, name: &str) -> Result<(), Fault> {
+    let place = ALL.iter().position(|entry| entry.name == name).expect("the layer is listed");
+    add(tree, spec, place)?;
+    tree.rank();
+    Ok(())
+}
+
+fn add(tree: &mut LayerTree, spec: &mut StackSpec<'_>, place: usize) -> Result<(), Fault> {
+    let LayerEntry { wakes, build, .. } = &ALL[place];
+    // Own layers are above all.
+    let kind = LayerKind { place: place as u8 + 1, wakes: *wakes, role: LayerRole::Plain };
+    match build {
+        Build::Devices(add) => add(spec, tree, kind),
+        Build::Volumes(layer) => (0..tree.volumes.len()).try_for_each(|volume| {
+            let VolumeLayer { layer, hidden_sectors } = layer(spec, &VolumeBelow { tree, number: volume })?;
+            tree.volumes[volume].sectors -= hidden_sectors;
+            tree.add_to_volume(volume, layer, kind, volume as u32);
+            Ok(())
+        }),
+    }
+}
+
+/// A layer in front of a volume, and the sectors that it hides.
+struct VolumeLayer {
+    layer: Box<dyn Layer>,
+    hidden_sectors: u64,
+}
+
+impl VolumeLayer {
+    /// A layer that hides no sectors.
+    fn new(layer: impl Layer) -> VolumeLayer {
+        VolumeLayer { layer: Box::new(layer), hidden_sectors: 0 }
+    }
+}
+
+/// A volume with the layers that it has so far.
+struct VolumeBelow<'a> {
+    tree: &'a LayerTree,
+    number: usize,
+}
+
+impl VolumeBelow<'_> {
+    fn volume(&self) -> Volume {
+        self.tree.volumes[self.number]
+    }
+
+    fn layer<L: Layer>(&self) -> Option<&L> {
+        self.tree.layer_of(self.number)
+    }
+
+    /// Its first device.
+    fn device(&self) -> &Device {
+        self.tree.devices[self.volume().device as usize].device()
+    }
+
+    /// The device that has the same blocks.
+    fn only_device(&self) -> Option<&Device> {
+        self.tree.only_device(self.number).map(|only| self.tree.devices[only].device())
+    }
+}
+
+fn fault(HostError { key, message }: HostError) -> Fault {
+    Fault { key, message }
+}
+
+fn calls(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let cost = spec.host.call_cost().unwrap_or_default();
+    Ok(VolumeLayer::new(CallLayer::new(cost, below.volume().sector_bytes)))
+}
+
+fn page_cache(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let Volume { sectors, sector_bytes, .. } = below.volume();
+    let copies = CopyCost::new(spec.host, sector_bytes);
+    let cache = spec.host.page_cache.clone().unwrap_or_default();
+    Ok(VolumeLayer::new(PageCache::new(&cache, copies, sectors, sector_bytes)))
+}
+
+fn throttle(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let (groups, group_of) = spec.groups.unwrap_or_default();
+    Ok(VolumeLayer::new(ThrottleLayer::new(groups, group_of, below.volume().sector_bytes)))
+}
+
+fn streams(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let Volume { sectors, sector_bytes, .. } = below.volume();
+    let config = spec.node.cloned().unwrap_or_default();
+    let mut layer = StreamLayer::new(&config, sectors, sector_bytes).map_err(node_fault)?;
+    // The members of a concatenation have an arm each. A rearranger moves blocks from one to another.
+    let array = below.layer::<ArrayLayer>().filter(|_| below.layer::<RearrangeLayer>().is_none());
+    if let Some(starts) = array.and_then(ArrayLayer::concatenated_starts) {
+        layer.set_arms(starts);
+    }
+    let only = below.only_device();
+    if let Some(zones) = only.and_then(Device::zones) {
+        layer.set_write_zones(zones.layout().zone_sectors);
+    }
+    layer.set_read_limits(only.map_or(&[][..], Device::reads_without_abort).iter().copied());
+    Ok(VolumeLayer::new(layer))
+}
+
+/// A key of the node with a value that it cannot have.
+pub(crate) fn node_fault(error: ConfigError) -> Fault {
+    let whole = error.to_string();
+    let message = whole.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&whole);
+    Fault::new(format!("node.{}", error.key), message)
+}
+
+fn partition(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let Volume { sectors, sector_bytes, .. } = below.volume();
+    let first = partition_layer::first_sector(spec.host.partition_start, sectors, sector_bytes);
+    let first = first.map_err(|message| Fault::new("host.partition_start", message))?;
+    Ok(VolumeLayer { hidden_sectors: first, ..VolumeLayer::new(PartitionLayer { first }) })
+}
+
+fn rearranger(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let Volume { sectors, sector_bytes, .. } = below.volume();
+    let drive = below.layer::<ArrayLayer>().is_none().then(|| below.device().drive());
+    let make = spec.rearranger.as_ref().expect("the section is there");
+    let layer = make(drive, sectors, sector_bytes)?;
+    Ok(VolumeLayer { hidden_sectors: sectors - layer.visible_sectors(), ..VolumeLayer::new(layer) })
+}
+
+/// The host's queue in front of a disk with several arms. The disk accepts as many commands as the controller of its arms, or as all of them.
+fn disk_queue(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let Volume { device, sectors, sector_bytes, .. } = below.volume();
+    let Some((arms, starts)) = below.layer::<ArrayLayer>().and_then(ArrayLayer::arms) else {
+        let message = format!(
+            "volume {} is no disk with several arms: no concatenation, and no striping with `track_aligned`",
+            below.number
+        );
+        return Err(Fault::new("host.queue.whole_disk", message));
+    };
+    // The arms of a disk are alike.
+    let own = arms * below.device().depth();
+    let depth = below.tree.port(device as usize).map_or(own, |port| port.depth().min(own));
+    let queue = PortQueue::new(sectors, sector_bytes, depth, starts, &spec.host.queue).map_err(fault)?;
+    Ok(VolumeLayer::new(queue))
+}
