@@ -1,12 +1,14 @@
-//! Checks of a drive file beyond the types: ranges, order, and values that must agree.
+//! Checks of a drive file beyond the types: ranges, order, and values that must agree. The range of a single key is an attribute of its field.
 
 mod queue;
+mod ranges;
 mod slow;
 
 use super::error::Fault;
 use super::*;
 use crate::SheetCurve;
 use queue::queue;
+use ranges::ranges;
 
 type Checked = Result<(), Fault>;
 
@@ -17,6 +19,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     {
         return Err(Fault::new("name", format!("`{}`: use lower case, digits and hyphens", spec.name)));
     }
+    ranges(spec, "")?;
     within("capacity_sectors", spec.capacity_sectors as f64, 1.0, 1e15, "sectors")?;
     sector_size("sector_bytes", spec.sector_bytes)?;
     sector_size("physical_sector_bytes", spec.physical_sector_bytes)?;
@@ -26,7 +29,6 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     geometry(&spec.geometry)?;
     mechanics(&spec.mechanics, spec.geometry.cylinders)?;
     slow::slow(&spec.mechanics, spec.geometry.heads, spec.capacity_sectors)?;
-    overhead(&spec.overhead)?;
     cache(&spec.cache)?;
     if let Some(log) = &spec.media_cache {
         media_cache(log, spec.cache.buffered)?;
@@ -37,7 +39,6 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     if let Some(bands) = &spec.shingled {
         shingled(bands, spec)?;
     }
-    bus(&spec.bus)?;
     tags(spec)?;
     queue(&spec.queue, spec.tagging())
 }
@@ -298,23 +299,7 @@ fn sheet_seek(sheet: &SheetSeek, cylinders: u32) -> Checked {
     }
 }
 
-fn overhead(spec: &OverheadSpec) -> Checked {
-    for (name, set) in [("after_read", spec.after_read), ("after_write", spec.after_write)] {
-        ms(&format!("overhead.{name}.read_hit_ms"), set.read_hit_ms, 100.0)?;
-        ms(&format!("overhead.{name}.read_miss_ms"), set.read_miss_ms, 100.0)?;
-        ms(&format!("overhead.{name}.write_ms"), set.write_ms, 100.0)?;
-    }
-    ms("overhead.first_ms", spec.first_ms, 10_000.0)?;
-    ms("overhead.sequential_ms", spec.sequential_ms.unwrap_or(0.0), 100.0)?;
-    ms("overhead.pipelined_ms", spec.pipelined_ms.unwrap_or(0.0), 100.0)?;
-    ms("overhead.read_completion_ms", spec.read_completion_ms, 100.0)?;
-    ms("overhead.write_completion_ms", spec.write_completion_ms, 100.0)?;
-    ms("overhead.data_preparation_ms", spec.data_preparation_ms, 100.0)
-}
-
 fn cache(spec: &CacheSpec) -> Checked {
-    within("cache.segments", f64::from(spec.segments), 1.0, 1e6, "segments")?;
-    within("cache.segment_sectors", f64::from(spec.segment_sectors), 1.0, 1e8, "sectors")?;
     match (spec.segmentation, spec.segments_max) {
         (Segmentation::Adaptive, Some(most)) => {
             within("cache.segments_max", f64::from(most), f64::from(spec.segments), 1e6, "segments")?;
@@ -349,14 +334,10 @@ fn cache(spec: &CacheSpec) -> Checked {
             return Err(Fault::new("cache.write_cache", message));
         }
         within("cache.dirty_max_sectors", spec.dirty_max_sectors as f64, 1.0, 1e9, "sectors")?;
-        within("cache.dirty_runs_max", f64::from(spec.dirty_runs_max), 1.0, 8192.0, "runs")?;
         let most = spec.dirty_max_sectors as f64;
-        within("cache.destage_piece_sectors", f64::from(spec.destage_piece_sectors), 0.0, 1e8, "sectors")?;
         within("cache.dirty_start_sectors", spec.dirty_start_sectors as f64, 0.0, most, "sectors")?;
     }
-    ms("cache.destage_idle_ms", spec.destage_idle_ms, 1e6)?;
-    ms("cache.flush_ms", spec.flush_ms, 10_000.0)?;
-    ms("cache.destage_extra_ms", spec.destage_extra_ms, 1000.0)
+    Ok(())
 }
 
 fn media_cache(spec: &MediaCacheSpec, is_buffered: bool) -> Checked {
@@ -441,26 +422,4 @@ fn shingled(bands: &ShingledSpec, spec: &DriveSpec) -> Checked {
     let least = 16.0 * f64::from(bands.record_extents_max);
     within(&key("map_entries_max"), f64::from(bands.map_entries_max), least, 1e7, "extents")?;
     within(&key("idle_ms"), bands.idle_ms, 0.1, 1e6, "ms")
-}
-
-fn bus(spec: &BusSpec) -> Checked {
-    within("bus.read_us_per_sector", spec.read_us_per_sector, 0.0, 1e5, "us")?;
-    within("bus.write_us_per_sector", spec.write_us_per_sector, 0.0, 1e5, "us")?;
-    within("bus.buffer_full_ratio", spec.buffer_full_ratio, 0.0, 1.0, "")?;
-    within("bus.buffer_empty_ratio", spec.buffer_empty_ratio, 0.0, 1.0, "")?;
-    ms("bus.disconnect_read_after_read_ms", spec.disconnect_read_after_read_ms, 100.0)?;
-    ms("bus.disconnect_read_after_write_ms", spec.disconnect_read_after_write_ms, 100.0)?;
-    ms("bus.disconnect_write_ms", spec.disconnect_write_ms, 100.0)?;
-    ms("bus.reconnect_first_ms", spec.reconnect_first_ms, 100.0)?;
-    ms("bus.reconnect_other_ms", spec.reconnect_other_ms, 100.0)?;
-    ms("bus.write_seek_min_ms", spec.write_seek_min_ms, 100.0)?;
-    within("bus.write_start_sectors", f64::from(spec.write_start_sectors), 1.0, 1e6, "sectors")?;
-    if let Some(extra) = spec.write_disconnect {
-        ms("bus.write_disconnect.command_ms", extra.command_ms, 100.0)?;
-        ms("bus.write_disconnect.disconnect_ms", extra.disconnect_ms, 100.0)?;
-        ms("bus.write_disconnect.away_ms", extra.away_ms, 100.0)?;
-        ms("bus.write_disconnect.second_disconnect_ms", extra.second_disconnect_ms, 100.0)?;
-        ms("bus.write_disconnect.seek_delay_ms", extra.seek_delay_ms, 100.0)?;
-    }
-    Ok(())
 }

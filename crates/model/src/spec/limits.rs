@@ -14,10 +14,13 @@ use serde::{Deserialize, Serialize};
 pub struct DurationLimits {
     /// Share of its time that the drive may lose by preferring limited commands, as the standards' *performance versus command
     /// duration guidelines*. With 0 it prefers one only where that costs nothing, or once its limit is exceeded.
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "%"))]
     pub performance_percent: f64,
     /// The limits of reads, number 1 first.
+    #[schemars(length(max = DurationLimits::MOST), extend("x-unit" = "limits"))]
     pub reads: Vec<DurationLimit>,
     /// The limits of writes, number 1 first. They change nothing for writes that are done once their data are in the cache.
+    #[schemars(length(max = DurationLimits::MOST), extend("x-unit" = "limits"))]
     pub writes: Vec<DurationLimit>,
 }
 
@@ -27,16 +30,19 @@ pub struct DurationLimits {
 pub struct DurationLimit {
     /// Longest time until the drive starts the command's access.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 20.0, max = 655_350.0))]
     pub inactive_ms: Option<f64>,
     /// What follows when it is exceeded.
     pub inactive_policy: LimitPolicy,
     /// Longest time from the start of the access to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 20.0, max = 655_350.0))]
     pub active_ms: Option<f64>,
     /// What follows when it is exceeded. The access has begun then: only `abort` makes a difference.
     pub active_policy: LimitPolicy,
     /// Time in which the command should be done.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 20.0, max = 655_350.0))]
     pub guideline_ms: Option<f64>,
     /// What follows when it is exceeded.
     pub guideline_policy: LimitPolicy,

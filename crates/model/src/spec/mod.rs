@@ -15,6 +15,7 @@ mod media_cache;
 mod notes;
 mod shingled;
 mod slow;
+mod with_defaults;
 mod zones;
 
 pub use electronics::{
