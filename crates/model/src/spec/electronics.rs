@@ -391,10 +391,10 @@ with_defaults! {
         /// can be chosen. A command that begins where the access ended continues at once.
         #[schemars(range(min = 0.0, max = 1000.0))]
         pub choice_ms: f64,
-        /// Time for which a sequential run keeps the arm while other commands wait: waiting commands that continue it go first, without waiting
-        /// for their overhead, and the drive reads ahead of it. It ends early where a command is as old as `age_limit_ms`, or goes before all
-        /// others. Without it, a command that continues an access waits for its turn and its overhead like any other, and no drive reads
-        /// ahead while a command waits.
+        /// Time for which a sequential run keeps the arm while other commands wait: waiting commands that continue it go first, without
+        /// waiting for their overhead, and the drive reads ahead of it. It ends early where a command is as old as `age_limit_ms`, or goes
+        /// before all others. Without it, a command that continues an access waits for its turn and its overhead like any other, and no
+        /// drive reads ahead while a command waits.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.0, max = 10_000.0))]
         pub stream_hold_ms: Option<f64>,
@@ -428,8 +428,8 @@ with_defaults! {
         /// Command duration limits; none if the drive does not have them.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub duration_limits: Option<DurationLimits>,
-        /// Whether the drive reads ahead after queued reads. A drive with a `depth` of more than 1 gets all its reads queued, one with 1 none.
-        /// Some drives of about 2007, such as the WD Raptor, do not.
+        /// Whether the drive reads ahead after queued reads. A drive with a `depth` of more than 1 gets all its reads queued, one with 1
+        /// none. Some drives of about 2007, such as the WD Raptor, do not.
         pub read_ahead: bool = true,
     }
 }

@@ -55,8 +55,10 @@ pub enum Sparing {
 #[serde(deny_unknown_fields)]
 pub struct GeometrySpec {
     /// Recorded surfaces, each with its head.
+    #[schemars(range(min = 1, max = 255))]
     pub heads: u32,
     /// Cylinders, those without user data included.
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub cylinders: u32,
     /// The order in which LBNs run over tracks.
     pub layout: Layout,
@@ -69,6 +71,7 @@ pub struct GeometrySpec {
     pub slip_to_end: bool,
     /// Cylinders in a range, for `sectors-per-range`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub range_cylinders: Option<u32>,
     /// Zones of the layouts `cylinder` and `serpentine…`, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,6 +93,7 @@ pub struct Zone {
     /// Last cylinder of the zone, included.
     pub last_cylinder: u32,
     /// Sectors of `sector_bytes` on each track, whatever `physical_sector_bytes` says.
+    #[schemars(range(min = 1, max = 65_535), extend("x-unit" = "sectors"))]
     pub sectors_per_track: u32,
     /// Angle from the index to the zone's first sector.
     #[serde(default)]
@@ -121,15 +125,20 @@ pub struct BandZone {
     /// Last cylinder of the zone, included.
     pub last_cylinder: u32,
     /// Tracks of one surface in a band; the last band of a zone may be shorter.
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub band_tracks: u32,
     /// Sectors of `sector_bytes` per track, whatever `physical_sector_bytes` says; one entry per head, or a single entry for all.
+    #[schemars(inner(range(min = 1, max = 65_535)), extend("x-unit" = "sectors"))]
     pub sectors_per_track: Vec<u32>,
     /// Skew from a track to the next on the same surface.
+    #[schemars(range(min = -1.0, max = 1.0))]
     pub track_skew_turns: f64,
     /// Skew at a change of surface; a band that begins on the surface where the last one ended has the track skew.
+    #[schemars(range(min = -1.0, max = 1.0))]
     pub head_skew_turns: f64,
     /// Angle of the zone's first sector.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub first_sector_offset_turns: f64,
     /// Spare sectors at the end of the zone.
     #[serde(default)]

@@ -22,15 +22,19 @@ pub enum ZeroLatency {
 #[serde(deny_unknown_fields)]
 pub struct MechanicsSpec {
     /// Nominal spindle speed.
+    #[schemars(range(min = 100.0, max = 100_000.0))]
     pub rpm: f64,
     /// How far the spindle really is from its nominal speed.
     #[serde(default)]
+    #[schemars(range(min = -10.0, max = 10.0), extend("x-unit" = "%"))]
     pub rpm_deviation_percent: f64,
     /// Time to change heads on a cylinder.
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub head_switch_ms: f64,
     /// Added to a seek or head switch before a write. Negative where seek times were measured with reads, whose data appear only
     /// some time after the arm would have been ready for a write.
     #[serde(default)]
+    #[schemars(range(min = -100.0, max = 100.0))]
     pub write_settle_ms: f64,
     /// Zero-latency access on reads.
     #[serde(default)]
@@ -45,6 +49,7 @@ pub struct MechanicsSpec {
     /// Time of every access, whatever its blocks: the disk of queueing models, without arm motion or rotation. Spindle speed and
     /// head switch then have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1000.0))]
     pub constant_access_ms: Option<f64>,
     /// Time of a seek over a distance; required unless there is a `constant_access_ms`.
     #[serde(default, skip_serializing_if = "SeekSpec::is_empty")]
@@ -112,12 +117,15 @@ pub struct SeekPiece {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to_cylinders: Option<u32>,
     /// Constant term.
+    #[schemars(range(min = -100.0, max = 1000.0))]
     pub constant_ms: f64,
     /// Factor of the square root of the distance.
     #[serde(default)]
+    #[schemars(range(min = -100.0, max = 100.0))]
     pub sqrt_ms: f64,
     /// Factor of the distance.
     #[serde(default)]
+    #[schemars(range(min = -100.0, max = 100.0))]
     pub linear_ms: f64,
 }
 
@@ -132,6 +140,7 @@ pub struct PhysicalSeek {
     /// Distance covered while speeding up to the limit (and again while slowing down).
     pub acceleration_cylinders: f64,
     /// Time of a seek over all cylinders, settle included.
+    #[schemars(range(min = 0.0, max = 1000.0))]
     pub full_stroke_ms: f64,
 }
 
@@ -144,9 +153,11 @@ pub struct SheetSeek {
     /// Time of a seek to the next track, for a read.
     pub single_track_ms: f64,
     /// Mean time of a seek between two different cylinders drawn at random, for a read.
+    #[schemars(range(min = 0.0, max = 500.0))]
     pub average_ms: f64,
     /// Time of a seek over all cylinders, for a read. Default: computed from the average, about 1.8 times the average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1000.0))]
     pub full_stroke_ms: Option<f64>,
     /// Settling time of the head after a long seek, for a read. Default: computed from `full_stroke_ms`, or without that, 0.27 of
     /// `average_ms`, the mean of three measured drives of 7,200 rpm.
@@ -167,8 +178,10 @@ pub struct SheetSeek {
 #[serde(deny_unknown_fields)]
 pub struct Recalibration {
     /// Mean time between recalibrations; each gap is drawn uniformly within a tenth of it.
+    #[schemars(range(min = 0.001, max = 1e6))]
     pub interval_s: f64,
     /// How long one keeps the arm.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
     pub duration_ms: f64,
 }
 
@@ -177,8 +190,10 @@ pub struct Recalibration {
 #[serde(deny_unknown_fields)]
 pub struct Retries {
     /// Probability that an access needs another revolution (drawn again for each revolution).
+    #[schemars(range(min = 0.0, max = 0.99), extend("x-unit" = ""))]
     pub probability: f64,
     /// Revolutions after which the retries end and the sector counts as read.
+    #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "turns"))]
     pub turns_max: u32,
 }
 

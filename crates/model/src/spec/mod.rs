@@ -71,6 +71,7 @@ pub struct DriveSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
     /// Logical sectors the host can address. Must fit in the geometry.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_000_u64))]
     pub capacity_sectors: u64,
     /// Bytes in a logical sector.
     #[serde(default = "default_sector_bytes")]

@@ -28,30 +28,40 @@ pub struct ShingledSpec {
     pub cache_placement: CachePlacement,
     /// Pieces of a cache that is spread.
     #[serde(default = "default_pieces")]
+    #[schemars(range(min = 1, max = 1000))]
     pub pieces: u32,
     /// Largest number of extents in the map.
     pub map_entries_max: u32,
     /// Largest number of records in the log.
     #[serde(default = "default_records_max")]
+    #[schemars(range(min = 16, max = 10_000_000), extend("x-unit" = "records"))]
     pub records_max: u32,
     /// Sectors of a record's header in the log.
+    #[schemars(range(min = 1, max = 1024))]
     pub header_sectors: u32,
     /// Copies of a record's data that the drive writes, one behind the other.
     #[serde(default = "default_copies")]
+    #[schemars(range(min = 1, max = 4))]
     pub record_copies: u32,
     /// Number of records after which the drive saves its map; 0 if no record waits for that.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 10_000_000))]
     pub map_save_records: u32,
     /// Time of saving the map.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e5))]
     pub map_save_ms: f64,
     /// Largest number of extents in a record.
+    #[schemars(range(min = 1, max = 1024), extend("x-unit" = "extents"))]
     pub record_extents_max: u32,
     /// Size of a record from which on no more extents are added. A longer write has a record of its own.
+    #[schemars(range(min = 1, max = 65_536))]
     pub record_max_sectors: u32,
     /// Time without a command after which a band is cleaned.
+    #[schemars(range(min = 0.1, max = 1e6))]
     pub idle_ms: f64,
     /// Most that one access of cleaning moves: a command that arrives meanwhile waits for it.
+    #[schemars(range(min = 8, max = 65_536))]
     pub clean_step_sectors: u32,
 }
 

@@ -1,68 +1,58 @@
 //! Keys of drives that fail slowly: `[[mechanics.slow_periods]]`, `[[mechanics.stalls]]` and `[[mechanics.slow_patterns]]`.
 
+use super::with_defaults::with_defaults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A period in which a share of the drive's accesses loses time, in whole revolutions: a time is rounded up, and those of a factor are drawn
-/// so that their mean is right. Where periods overlap, an access can be late in each of them. Give one of `delay_ms`, `delay_mean_ms`
-/// and `factor`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SlowPeriodSpec {
-    /// When it begins, in simulated time.
-    #[serde(default)]
-    pub from_s: f64,
-    /// How long it lasts. Default: to the end of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub length_s: Option<f64>,
-    /// Time from the start of a period to the start of the next of the same kind. Default: there is one only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every_s: Option<f64>,
-    /// Time from the start of the period in which the share of late accesses grows evenly from 0 to `share`. Default: it does not grow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grows_over_s: Option<f64>,
-    /// Share of the accesses that lose time, from 0 to 1.
-    #[serde(default = "all")]
-    pub share: f64,
-    /// First block of the slow region. Only accesses that touch the region lose time. Default: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_lbn: Option<u64>,
-    /// Block after the last one of the slow region. Default: the end of the drive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_lbn: Option<u64>,
-    /// The slow head: only accesses that begin on its surface lose time. Default: all heads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<u32>,
-    /// The time that a late access loses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_ms: Option<f64>,
-    /// Mean of the times that late accesses lose. They are distributed exponentially.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_mean_ms: Option<f64>,
-    /// How many times as long as usual a late access takes, from the start of its seek to the end of its transfer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub factor: Option<f64>,
-}
+/// The most time that an access loses, and the longest mean of a stall: an hour.
+const LOSS_MAX_MS: f64 = 3_600_000.0;
+pub(super) const TIME_MAX_S: f64 = 1e9;
 
-fn all() -> f64 {
-    1.0
-}
-
-impl Default for SlowPeriodSpec {
-    fn default() -> SlowPeriodSpec {
-        SlowPeriodSpec {
-            from_s: 0.0,
-            length_s: None,
-            every_s: None,
-            grows_over_s: None,
-            share: all(),
-            start_lbn: None,
-            end_lbn: None,
-            head: None,
-            delay_ms: None,
-            delay_mean_ms: None,
-            factor: None,
-        }
+with_defaults! {
+    /// A period in which a share of the drive's accesses loses time, in whole revolutions: a time is rounded up, and those of a factor are
+    /// drawn so that their mean is right. Where periods overlap, an access can be late in each of them. Give one of `delay_ms`,
+    /// `delay_mean_ms` and `factor`.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct SlowPeriodSpec {
+        /// When it begins, in simulated time.
+        #[schemars(range(min = 0.0, max = TIME_MAX_S))]
+        pub from_s: f64,
+        /// How long it lasts. Default: to the end of the run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.001, max = TIME_MAX_S))]
+        pub length_s: Option<f64>,
+        /// Time from the start of a period to the start of the next of the same kind. Default: there is one only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub every_s: Option<f64>,
+        /// Time from the start of the period in which the share of late accesses grows evenly from 0 to `share`. Default: it does not grow.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.001, max = TIME_MAX_S))]
+        pub grows_over_s: Option<f64>,
+        /// Share of the accesses that lose time, from 0 to 1.
+        #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = ""))]
+        pub share: f64 = 1.0,
+        /// First block of the slow region. Only accesses that touch the region lose time. Default: 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub start_lbn: Option<u64>,
+        /// Block after the last one of the slow region. Default: the end of the drive.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub end_lbn: Option<u64>,
+        /// The slow head: only accesses that begin on its surface lose time. Default: all heads.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub head: Option<u32>,
+        /// The time that a late access loses.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.0, max = LOSS_MAX_MS))]
+        pub delay_ms: Option<f64>,
+        /// Mean of the times that late accesses lose. They are distributed exponentially.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0.001, max = LOSS_MAX_MS))]
+        pub delay_mean_ms: Option<f64>,
+        /// How many times as long as usual a late access takes, from the start of its seek to the end of its transfer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1.0, max = 10_000.0), extend("x-unit" = ""))]
+        pub factor: Option<f64>,
     }
 }
 
@@ -72,13 +62,17 @@ impl Default for SlowPeriodSpec {
 pub struct StallSpec {
     /// When stalls begin to occur, in simulated time.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = TIME_MAX_S))]
     pub from_s: f64,
     /// How long they occur. Default: to the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = TIME_MAX_S))]
     pub length_s: Option<f64>,
     /// Mean time from the end of a stall to the start of the next. The times are distributed exponentially.
+    #[schemars(range(min = 0.1, max = TIME_MAX_S))]
     pub mean_gap_s: f64,
     /// Mean length of a stall. Lengths are distributed exponentially.
+    #[schemars(range(min = 0.001, max = LOSS_MAX_MS))]
     pub mean_stall_ms: f64,
 }
 
@@ -90,6 +84,7 @@ pub struct SlowPatternSpec {
     pub name: SlowPattern,
     /// When it begins, in simulated time.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = TIME_MAX_S))]
     pub from_s: f64,
 }
 
