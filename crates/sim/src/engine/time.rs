@@ -92,9 +92,10 @@ impl Engine {
     /// The first time at which something is due; `Instant::MAX` if nothing is. With `rests`, background work does not count.
     #[inline]
     fn due(&self, rests: bool) -> Instant {
-        let (devices, branches) = match rests {
-            true => (self.tree.next_device_event_at_rest(), Instant::MAX),
-            false => (self.tree.device_events.first(), self.tree.branch_events.first()),
+        let (devices, branches) = if rests {
+            (self.tree.next_device_event_at_rest(), Instant::MAX)
+        } else {
+            (self.tree.device_events.first(), self.tree.branch_events.first())
         };
         let links = self.links.next_event();
         devices.min(branches).min(self.wanted).min(links).min(self.late.at)
@@ -125,9 +126,10 @@ impl Engine {
             self.turn_branch(self.tree.branch_events.first_index(), load, observer);
             changed = true;
         } else if self.wanted > at {
-            match self.late.at == Instant::MAX || self.links.next_event() <= at {
-                true => self.turn_links(),
-                false => self.settle_late(),
+            if self.late.at == Instant::MAX || self.links.next_event() <= at {
+                self.turn_links()
+            } else {
+                self.settle_late()
             }
         }
         while let Some(tenure) = self.links.poll_tenure() {

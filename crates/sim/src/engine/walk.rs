@@ -159,9 +159,10 @@ impl Engine {
             forwarded_again: NONE,
         });
         let submission = Submission { id: id as u32, ..submission };
-        match self.tree.branches[number].is_durability() {
-            true => self.deliver(node, port, submission),
-            false => self.submit(node, port, submission),
+        if self.tree.branches[number].is_durability() {
+            self.deliver(node, port, submission)
+        } else {
+            self.submit(node, port, submission)
         }
         if (node as usize) < self.tree.devices.len() {
             self.touch(node);

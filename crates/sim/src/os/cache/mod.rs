@@ -278,13 +278,12 @@ impl PageCache {
     fn end(&mut self, now: Instant, job: u32, pages: u64, out: &mut Out<'_>) {
         let copy = Nanos(self.copies.page.0 * pages);
         self.requests[job].completion.parts.cache += copy;
-        match self.copies.waits {
-            true => {
-                self.requests[job].since = now + copy;
-                let work = ProcessorWork::new(WorkKind::Copy, copy);
-                out.compute(job, work);
-            }
-            false => self.end_at(now + copy, job),
+        if self.copies.waits {
+            self.requests[job].since = now + copy;
+            let work = ProcessorWork::new(WorkKind::Copy, copy);
+            out.compute(job, work);
+        } else {
+            self.end_at(now + copy, job)
         }
     }
 
