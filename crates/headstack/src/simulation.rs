@@ -10,7 +10,9 @@ use headstack_model::{DriveSpec, Instant, Lbn, Request};
 use headstack_sim::os::DriveSafety;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
-use headstack_sim::{Device, DeviceOptions, DriveSource, Engine, HostSpec, NewDrives, Observer};
+use headstack_sim::{
+    ArrayLayer, Device, DeviceOptions, DriveSource, Engine, HostSpec, NewDrives, Observer, RearrangeLayer,
+};
 use headstack_workload::{Load, VolumeInfo, VolumeZones};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -332,13 +334,19 @@ impl<'a> Simulation<'a> {
 
     fn volumes(&self) -> Vec<VolumeResult> {
         let volume = |(index, devices): (usize, &Vec<usize>)| {
-            let (done, all) = self.engine.rebuilt(index);
+            let (done, all) = self.engine.layer(index).map_or((0, 0), ArrayLayer::rebuilt);
             let rebuilt = (all > 0).then(|| done as f64 / all as f64);
             let (name, devices) = (self.names.volumes[index].name.clone(), devices.clone());
             let first = devices.first().map(|first| self.engine.device(*first));
             let watch = &self.recorder.streams[index];
             let stream = first.and_then(|first| watch.stream(first, devices.len() > 1));
-            VolumeResult { name, devices, rebuilt, stream, rearrange: self.engine.rearrange(index) }
+            VolumeResult {
+                name,
+                devices,
+                rebuilt,
+                stream,
+                rearrange: self.engine.layer(index).map(RearrangeLayer::activity),
+            }
         };
         self.names.volume_devices.iter().enumerate().map(volume).collect()
     }

@@ -4,7 +4,7 @@ use crate::disk::{Books, Emulator, LiveEvent, Volume};
 use crate::{DiskHandle, Lateness, realtime};
 use headstack_model::Instant;
 use headstack_policy::rearrange::{RearrangeView, Rearranger};
-use headstack_sim::{Activity, DeviceView, Engine};
+use headstack_sim::{Activity, DeviceView, Engine, RearrangeLayer};
 
 /// A disk at a moment.
 #[derive(Clone, Debug)]
@@ -71,7 +71,10 @@ impl Snapshot {
             name: volume.info().name.clone(),
             unwritten_bytes: volume.unwritten_bytes(),
             books: emulator.books(number as u32).clone(),
-            copies: emulator.engine().and_then(|engine| engine.rearranger(number)).map(Rearranger::view),
+            copies: emulator
+                .engine()
+                .and_then(|engine| engine.layer(number).map(RearrangeLayer::rearranger))
+                .map(Rearranger::view),
         };
         Snapshot {
             at,

@@ -6,7 +6,7 @@ mod history;
 use headstack_host::Operation;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_model::{Instant, drives};
-use headstack_sim::Rig;
+use headstack_sim::{RearrangeLayer, Rig};
 use headstack_workload::VolumeInfo;
 use history::{DiskOperation, History, Loss};
 use rand::{RngExt, SeedableRng};
@@ -146,7 +146,7 @@ fn cut_many_rearranged(seeds: u64) -> (u64, u64) {
         let (run, judged) = Run::cut_of(run, 4000.0);
         judged.unwrap_or_else(|loss| panic!("seed {seed}: {loss}"));
         let engine = run.emulator.engine().expect("it is a drive");
-        let counters = engine.rearrange(0).expect("it has a region").view.counters;
+        let counters = engine.layer::<RearrangeLayer>(0).expect("it has a region").activity().view.counters;
         copied_in += counters.copied_in;
         written_home += counters.written_home;
     }

@@ -7,7 +7,7 @@ use headstack_host::disk::{CopiesError, Emulator, EmulatorFaults, Outcome, Store
 use headstack_model::{Instant, Nanos, drives};
 use headstack_policy::rearrange::Rearranger;
 use headstack_policy::rearrange_table::{PlacementError, PlacementTable};
-use headstack_sim::Rig;
+use headstack_sim::{RearrangeLayer, Rig};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,10 @@ impl Emulated {
     }
 
     fn rearranger(&self) -> &Rearranger {
-        self.emulator.engine().and_then(|engine| engine.rearranger(0)).expect("it has a region")
+        self.emulator
+            .engine()
+            .and_then(|engine| engine.layer(0).map(RearrangeLayer::rearranger))
+            .expect("it has a region")
     }
 
     fn copies(&self) -> Vec<(u32, u64, bool)> {

@@ -23,24 +23,20 @@ pub use out::{ChildView, Out};
 pub(crate) use stack::{MakeRearranger, StackSpec, node_fault};
 pub use tree::LayerPlace;
 
-use crate::array::{ArrayLayer, ArrayVolume};
-use crate::controller::{Controller, ControllerActivity};
+use crate::array::ArrayVolume;
 use crate::device::{self, ArmRecord, Completion, Device, FaultError, MediaWrite};
 use crate::layer::Layer;
 use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
-use crate::os::{CgroupSpec, DeviceQueue, DriveSafety, HostError, HostSpec, PageCache, PageCacheActivity};
-use crate::rearrange_layer::{RearrangeActivity, RearrangeLayer};
-use crate::stream_layer::StreamLayer;
+use crate::os::{CgroupSpec, DeviceQueue, DriveSafety, HostError, HostSpec};
+use crate::rearrange_layer::RearrangeLayer;
 use branch::NodeId;
 use headstack_model::spec::Fault;
 use headstack_model::zones::Zones;
 use headstack_model::{Instant, Lbn, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
-use headstack_policy::rearrange::{Rearranger, TableChange};
 use headstack_policy::rearrange_table::PlacementCopies;
-use headstack_policy::streams::{Guarantee, Streams};
 use links::SharedLinks;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -305,34 +301,19 @@ impl Engine {
         }
     }
 
-    /// The counters of a volume's page cache; `None` without a page cache.
-    pub fn page_cache(&self, volume: usize) -> Option<&PageCacheActivity> {
-        self.tree.layer_of::<PageCache>(volume).map(PageCache::activity)
+    /// The first layer of a type on the way from the top of a volume to its first device, for its counters; `None` without one.
+    pub fn layer<L: Layer>(&self, volume: usize) -> Option<&L> {
+        self.tree.layer_of(volume)
     }
 
-    /// Dirty pages in the page cache of a volume.
-    pub fn dirty_pages(&self, volume: usize) -> usize {
-        self.tree.layer_of::<PageCache>(volume).map_or(0, PageCache::dirty)
+    /// As [`Engine::layer`], for a change that moves no time at which the layer wakes.
+    pub fn layer_mut<L: Layer>(&mut self, volume: usize) -> Option<&mut L> {
+        self.tree.layer_of_mut(volume)
     }
 
-    /// Blocks of a volume's spares that have been filled, and those of all its spares.
-    pub fn rebuilt(&self, volume: usize) -> (u64, u64) {
-        self.tree.layer_of::<ArrayLayer>(volume).map_or((0, 0), ArrayLayer::rebuilt)
-    }
-
-    /// The stream scheduler of a volume; `None` without a node.
-    pub fn streams(&self, volume: usize) -> Option<&Streams> {
-        self.tree.layer_of::<StreamLayer>(volume).map(StreamLayer::streams)
-    }
-
-    /// What the rearranger of a volume has done; `None` without one.
-    pub fn rearrange(&self, volume: usize) -> Option<RearrangeActivity> {
-        self.tree.layer_of::<RearrangeLayer>(volume).map(RearrangeLayer::activity)
-    }
-
-    /// The rearranger of a volume; `None` without one.
-    pub fn rearranger(&self, volume: usize) -> Option<&Rearranger> {
-        self.tree.layer_of::<RearrangeLayer>(volume).map(RearrangeLayer::rearranger)
+    /// The layer of a type that sends requests to a device, such as its controller; `None` without one.
+    pub fn layer_above<L: Layer>(&self, device: usize) -> Option<&L> {
+        self.tree.layer_above(device)
     }
 
     /// Continues with copies that a volume's region held before a restart, and logs changes of its table from now on. Call it before
@@ -341,30 +322,6 @@ impl Engine {
     /// Panics if the volume has no rearranger, or the copies are not those of its region.
     pub fn restore_copies(&mut self, volume: usize, copies: &PlacementCopies) {
         self.tree.restore_copies(volume, copies);
-    }
-
-    /// The next change of the hot block table of a volume whose copies were restored.
-    pub fn poll_table_change(&mut self, volume: usize) -> Option<TableChange> {
-        self.tree.layer_of_mut::<RearrangeLayer>(volume)?.poll_change()
-    }
-
-    /// Gives a client of a volume's node, a source of the load, a guarantee. The caller has checked that the disk can keep it
-    /// ([`headstack_policy::admission`]).
-    ///
-    /// Panics if the volume has no node.
-    pub fn set_guarantee(&mut self, volume: usize, source: u32, guarantee: Guarantee) {
-        let layer = self.tree.layer_of_mut::<StreamLayer>(volume);
-        layer.expect("the volume has a node").set_guarantee(source, guarantee);
-    }
-
-    /// The counters of a device's controller; `None` without a smart controller.
-    pub fn controller(&self, device: usize) -> Option<&ControllerActivity> {
-        self.tree.controller(device).map(Controller::activity)
-    }
-
-    /// Dirty data in the cache of a device's controller: lines of its memory, or sectors of the drive that is the cache.
-    pub fn controller_dirty(&self, device: usize) -> u64 {
-        self.tree.controller(device).map_or(0, Controller::dirty)
     }
 
     /// Whether a volume has a media-write log: it is a single device without a page cache, a node or a controller's memory in

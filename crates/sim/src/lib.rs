@@ -19,7 +19,7 @@ pub mod stats;
 mod stream_layer;
 mod throttle_layer;
 
-pub use array::ArrayVolume;
+pub use array::{ArrayLayer, ArrayVolume};
 pub use device::{
     Activity, ArmRecord, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
     DeviceView, Drive, DriveShape, DriveSource, Fault, FaultError, MediaWrite, NewDrives, Outcome,
@@ -32,5 +32,6 @@ pub use layer::Layer;
 pub use link::{LinkUse, ProcessorUse, ProcessorWork, Tenure, WorkKind};
 pub use observe::{Finished, Observer};
 pub use os::{HostError, HostSpec};
-pub use rearrange_layer::{RearrangeActivity, RearrangePeriod, RearrangeTimes};
+pub use rearrange_layer::{RearrangeActivity, RearrangeLayer, RearrangePeriod, RearrangeTimes};
 pub use rig::{Rig, RigError};
+pub use stream_layer::StreamLayer;

@@ -82,7 +82,7 @@ enum CopyChoice {
 
 /// The rearranger of a volume.
 #[derive(Debug)]
-pub(crate) struct RearrangeLayer {
+pub struct RearrangeLayer {
     rearranger: Rearranger,
     /// Sectors of the volume as it appears from above.
     visible_sectors: u64,
@@ -131,7 +131,8 @@ impl RearrangeLayer {
         RearrangeTimes { home_seek: self.home_seeks.total(), ..self.times }
     }
 
-    pub(crate) fn activity(&self) -> RearrangeActivity {
+    /// What it has done.
+    pub fn activity(&self) -> RearrangeActivity {
         let region = self.rearranger.region();
         RearrangeActivity {
             view: self.rearranger.view(),
@@ -142,7 +143,8 @@ impl RearrangeLayer {
         }
     }
 
-    pub(crate) fn rearranger(&self) -> &Rearranger {
+    /// The rearranger.
+    pub fn rearranger(&self) -> &Rearranger {
         &self.rearranger
     }
 
@@ -159,7 +161,8 @@ impl RearrangeLayer {
         self.changes = Some(VecDeque::new());
     }
 
-    pub(crate) fn poll_change(&mut self) -> Option<TableChange> {
+    /// The next change of the hot block table, if copies were restored.
+    pub fn poll_change(&mut self) -> Option<TableChange> {
         self.changes.as_mut()?.pop_front()
     }
 

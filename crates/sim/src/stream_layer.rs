@@ -22,8 +22,9 @@ struct Client {
     since: Instant,
 }
 
+/// The stream scheduler of a volume.
 #[derive(Debug)]
-pub(crate) struct StreamLayer {
+pub struct StreamLayer {
     streams: Streams,
     sector_bytes: u64,
     clients: Slab<Client>,
@@ -68,11 +69,13 @@ impl StreamLayer {
         self.streams.set_read_limits(limits);
     }
 
-    pub(crate) fn set_guarantee(&mut self, source: u32, guarantee: streams::Guarantee) {
+    /// Gives a client, a source of the load, a guarantee. The caller has checked that the disk can keep it ([`headstack_policy::admission`]).
+    pub fn set_guarantee(&mut self, source: u32, guarantee: streams::Guarantee) {
         self.streams.set_guarantee(source.into(), guarantee);
     }
 
-    pub(crate) fn streams(&self) -> &Streams {
+    /// The stream scheduler.
+    pub fn streams(&self) -> &Streams {
         &self.streams
     }
 

@@ -1,6 +1,7 @@
 //! Laws of controllers: what holds for any of them, from the rig's keys alone.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
+use headstack_sim::controller::Controller;
 use headstack_sim::{Completion, Engine, Finished, Observer, Outcome, Rig};
 use headstack_workload::{Issue, Load, LoadFile, Poll};
 use rand::{RngExt, SeedableRng};
@@ -186,7 +187,7 @@ fn cache_hit_sends_no_command_to_the_drive() {
             "nothing between host and memory takes time here"
         );
     }
-    let activity = engine.controller(0).expect("there is one");
+    let activity = engine.layer_above::<Controller>(0).expect("there is one").activity();
     assert_eq!((activity.reads, activity.read_hits, activity.writes), (3, 2, 1));
 }
 
@@ -233,7 +234,7 @@ fn flush_writes_every_dirty_sector_to_the_drive() {
             .collect();
         load.push((Instant::from_ms(1e6), 0, Request::flush()));
         let seen = run(&mut engine, load);
-        assert_eq!(engine.controller_dirty(0), 0, "{lines}");
+        assert_eq!(engine.layer_above::<Controller>(0).map_or(0, Controller::dirty), 0, "{lines}");
         let own = seen.served.iter().filter(|(device, request)| *device == 0 && request.op == Op::Write);
         let written: BTreeSet<u64> = own.flat_map(|(_, request)| request.lbn.0..request.end().0).collect();
         assert_eq!(written, wanted, "{lines}");
@@ -254,7 +255,7 @@ fn idle_controller_destages_dirty_lines() {
         // Something to wait for, long after.
         load.push((Instant::from_ms(20_000.0), 0, Request::read(Lbn(0), 1)));
         let seen = run(&mut engine, load);
-        assert_eq!(engine.controller_dirty(0), 0, "{lines}");
+        assert_eq!(engine.layer_above::<Controller>(0).map_or(0, Controller::dirty), 0, "{lines}");
         let own = seen.served.iter().filter(|(device, request)| *device == 0 && request.op == Op::Write);
         assert_eq!(own.map(|(_, request)| u64::from(request.sectors)).sum::<u64>(), 320, "{lines}");
     }
@@ -357,7 +358,7 @@ fn memory_is_waited_for_where_read_ahead_evicts() {
     let mut engine = built(&lines);
     let seen = run(&mut engine, (0..4).map(|stream| at(stream * 50_000)).collect());
     assert_eq!(seen.served.len(), 4);
-    let activity = engine.controller(0).expect("it has one");
+    let activity = engine.layer_above::<Controller>(0).expect("it has one").activity();
     assert_eq!((activity.filled_sectors, activity.read_ahead_sectors), (4 * 650, 4 * 600));
 }
 

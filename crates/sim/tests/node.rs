@@ -3,7 +3,7 @@
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_policy::streams::{Guarantee, View};
 use headstack_sim::rig::{Rig, shipped};
-use headstack_sim::{Completion, Finished, Observer, Outcome};
+use headstack_sim::{Completion, Finished, Observer, Outcome, StreamLayer};
 use headstack_workload::{
     Closed, Inbox, Issue, Load, Member, Mix, Pattern, Region, Shape, StreamShape, Streams,
 };
@@ -82,7 +82,10 @@ fn guaranteed_and_others_ms(keys: &[(&str, &str)]) -> [Vec<f64>; 2] {
     let members = [(8, 1, 1), (256, 32, 2)].map(member).into();
     let mut load = Mix::new(members, u64::MAX, Instant::from_secs(30)).expect("the members are right");
     let mut engine = node.build(1).unwrap_or_else(|error| panic!("{error}"));
-    engine.set_guarantee(0, 0, Guarantee { rate: 1_000_000, response: Nanos::from_ms(100.0) });
+    engine
+        .layer_mut::<StreamLayer>(0)
+        .expect("the volume has a node")
+        .set_guarantee(0, Guarantee { rate: 1_000_000, response: Nanos::from_ms(100.0) });
     let mut times = [Vec::new(), Vec::new()];
     engine.run(&mut load, &mut |finished| {
         times[finished.source as usize].push(finished.completion.response().as_ms());
@@ -226,7 +229,7 @@ fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&Vie
     while now < Instant::from_secs(seconds) {
         now += step;
         engine.advance(now, load, &mut NoObserver);
-        let streams = engine.streams(0).expect("there is a node");
+        let streams = engine.layer::<StreamLayer>(0).expect("there is a node").streams();
         streams.check();
         look(&streams.view());
     }
@@ -372,7 +375,7 @@ fn refused_of_zone_writers(depth: u32, sectors: u32) -> (u64, u64) {
         answered += u64::from(finished.completion.outcome == Outcome::Done);
     });
     assert_eq!(answered, 8 * each, "depth {depth}, {sectors} sectors");
-    let turns = engine.streams(0).expect("it has a node").view().counters.turns;
+    let turns = engine.layer::<StreamLayer>(0).expect("it has a node").streams().view().counters.turns;
     (engine.device(0).refused_by_zones().map_or(0, |(count, ..)| count), turns)
 }
 

@@ -2,7 +2,7 @@
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_sim::rig::{Rig, RigError};
-use headstack_sim::{Completion, Engine, Finished, Outcome, RearrangeActivity};
+use headstack_sim::{Completion, Engine, Finished, Outcome, RearrangeActivity, RearrangeLayer};
 use headstack_workload::{
     Closed, Distribution, DriftShape, Drifting, Inbox, Issue, Load, Open, Pattern, Popularity, Region, Shape,
 };
@@ -44,7 +44,7 @@ fn run(rig: &Rig, load: &mut dyn Load) -> (Vec<Finished>, Engine) {
 }
 
 fn activity(engine: &Engine) -> RearrangeActivity {
-    engine.rearrange(0).expect("the volume has a rearranger")
+    engine.layer::<RearrangeLayer>(0).expect("the volume has a rearranger").activity()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::BlockError;
 use headstack_model::Instant;
 use headstack_policy::rearrange::{Rearranger, TableChange};
 use headstack_policy::rearrange_table::{PlacementCopies, PlacementTable, SavedCounts};
-use headstack_sim::Engine;
+use headstack_sim::{Engine, RearrangeLayer};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -96,7 +96,7 @@ impl Emulator {
     pub fn keep_copies(&mut self, forget: bool) -> Result<(), (usize, CopiesError)> {
         let Some(engine) = self.machine.engine_mut() else { return Ok(()) };
         for (number, volume) in self.volumes.iter_mut().enumerate() {
-            let Some(rearranger) = engine.rearranger(number) else { continue };
+            let Some(rearranger) = engine.layer(number).map(RearrangeLayer::rearranger) else { continue };
             let opened = CopiesFile::open(&mut volume.store, rearranger, forget);
             let Some((table, found)) = opened.map_err(|error| (number, error))? else { continue };
             engine.restore_copies(number, &found);
@@ -109,7 +109,7 @@ impl Emulator {
     pub(super) fn record_copies(&mut self) {
         let Some(engine) = self.machine.engine_mut() else { return };
         for (number, table) in &mut self.tables {
-            while let Some(change) = engine.poll_table_change(*number) {
+            while let Some(change) = engine.layer_mut(*number).and_then(RearrangeLayer::poll_change) {
                 table.record(change);
             }
             let (now, rearranger) = rearranger(engine, *number);
@@ -129,5 +129,8 @@ impl Emulator {
 }
 
 fn rearranger(engine: &Engine, volume: usize) -> (Instant, &Rearranger) {
-    (engine.now(), engine.rearranger(volume).expect("a volume with a table has a rearranger"))
+    (
+        engine.now(),
+        engine.layer(volume).map(RearrangeLayer::rearranger).expect("a volume with a table has a rearranger"),
+    )
 }

@@ -99,8 +99,9 @@ struct Fork {
     origin: Option<Submission>,
 }
 
+/// The array of a volume.
 #[derive(Debug)]
-pub(crate) struct ArrayLayer {
+pub struct ArrayLayer {
     array: Array,
     members: u32,
     /// Blocks of the first member, which refuses requests outside the array.
@@ -124,7 +125,7 @@ impl ArrayLayer {
     }
 
     /// Blocks of spares that have been filled, and those of all spares.
-    pub(crate) fn rebuilt(&self) -> (u64, u64) {
+    pub fn rebuilt(&self) -> (u64, u64) {
         self.array.progress()
     }
 

@@ -129,8 +129,9 @@ enum Cache {
     Drive(Box<CacheDrive>),
 }
 
+/// A smart controller with its cache.
 #[derive(Debug)]
-pub(crate) struct Controller {
+pub struct Controller {
     delay: Nanos,
     /// Time of a sector to or from the host, in 2⁻¹⁰ ns.
     host_sector: u64,
@@ -182,12 +183,13 @@ impl Controller {
         }
     }
 
-    pub(crate) fn activity(&self) -> &ControllerActivity {
+    /// Its counters.
+    pub fn activity(&self) -> &ControllerActivity {
         &self.activity
     }
 
-    /// Sectors, or lines, that are dirty.
-    pub(crate) fn dirty(&self) -> u64 {
+    /// Dirty data in its cache: lines of its memory, or sectors of the drive that is the cache.
+    pub fn dirty(&self) -> u64 {
         match &self.cache {
             Cache::None => 0,
             Cache::Memory(memory) => memory.dirty_lines() as u64,

@@ -3,7 +3,6 @@
 use super::arm_groups::ArmGroups;
 use super::branch::{Branch, NodeId};
 use super::out::Out;
-use crate::controller::Controller;
 use crate::events::Events;
 use crate::layer::Layer;
 use crate::os::{DeviceQueue, PortQueue};
@@ -150,7 +149,8 @@ impl LayerTree {
         self.branches.iter().position(|branch| branch.is_port() && branch.device as usize == device)
     }
 
-    pub(super) fn controller(&self, device: usize) -> Option<&Controller> {
+    /// The first layer of a type that sends requests to a device.
+    pub(super) fn layer_above<L: Layer>(&self, device: usize) -> Option<&L> {
         let is_above = |branch: &Branch| branch.children.iter().any(|child| child.node as usize == device);
         let above = self.branches.iter().enumerate().filter(|(_, branch)| is_above(branch));
         above.map(|(number, _)| number).find_map(|number| self.downcast(number))

@@ -22,7 +22,7 @@ mod queue;
 mod spec;
 mod target;
 
-pub use cache::PageCacheActivity;
+pub use cache::{PageCache, PageCacheActivity};
 pub use cgroup::CgroupSpec;
 pub use durability::{DriveSafety, Durability};
 pub use host_error::HostError;
@@ -31,7 +31,7 @@ pub use page_cache_spec::PageCacheSpec;
 pub use processor::{ClientsSpec, ProcessorSpec};
 pub use spec::{GuardKind, HostQueueSpec, HostSpec, Knows, Merge};
 
-pub(crate) use cache::{CopyCost, PageCache};
+pub(crate) use cache::CopyCost;
 pub(crate) use calls::CallLayer;
 pub(crate) use device_queue::DeviceQueue;
 pub(crate) use durability::DurabilityLayer;

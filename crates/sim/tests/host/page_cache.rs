@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
+use headstack_sim::os::PageCache;
 use headstack_sim::{Engine, TimeSplit};
 use headstack_workload::{Issue, Load, Poll, ReadAdvice};
 use proptest::prelude::*;
@@ -69,7 +70,7 @@ fn read_ahead_brings_small_reads_to_the_media_rate() {
     assert!(small.end().0 * 10 <= long.end().0 * 11, "{} against {}", small.end(), long.end());
     let (none, _) = run_on("page_cache.read_ahead_kb = 0", &mut Chain::new(sequential(blocks / 80, 8)));
     assert!(none.end().0 * 10 > 5 * small.end().0, "without read-ahead a tenth takes {}", none.end());
-    let activity = engine.page_cache(0).expect("there is one");
+    let activity = engine.layer::<PageCache>(0).expect("there is one").activity();
     assert_eq!(activity.wanted_pages, blocks / 8);
     assert!(activity.read_pages < blocks / 8 + 65, "it reads no more than two windows too far: {activity:?}");
 }
@@ -111,7 +112,7 @@ fn page_that_is_evicted_before_its_reader_continues_counts_as_one_miss() {
     let (seen, engine) =
         run_on(host_text, &mut buffered(vec![(Instant::ZERO, long), (Instant(1000), short)]));
     assert_eq!(seen.finished.len(), 2);
-    let activity = engine.page_cache(0).expect("there is one");
+    let activity = engine.layer::<PageCache>(0).expect("there is one").activity();
     assert!(activity.read_pages > 300, "the page is read twice: {activity:?}");
     assert_eq!(activity.wanted_pages, 301);
     assert!(activity.hit_pages < 301, "{activity:?}");
@@ -134,12 +135,15 @@ fn cached_read_costs_only_its_copy() {
 fn direct_requests_bypass_the_cache_and_invalidate_pages() {
     let mut load = Chain { direct: true, ..Chain::new(sequential(50, 8)) };
     let (seen, engine) = run_on("page_cache = {}", &mut load);
-    assert_eq!((seen.commands.len(), engine.page_cache(0).expect("there is one").wanted_pages), (50, 0));
+    assert_eq!(
+        (seen.commands.len(), engine.layer::<PageCache>(0).expect("there is one").activity().wanted_pages),
+        (50, 0)
+    );
     let plain = run(vec![drive(8)], &host(""), &mut Chain { direct: true, ..Chain::new(sequential(50, 8)) });
     assert_eq!(seen.finished, plain.finished);
     let mut load = Chain { direct: true, ..Chain::new(sequential(50, 8)) };
     let (_, engine) = run_on("page_cache.buffer_direct = true", &mut load);
-    assert_eq!(engine.page_cache(0).expect("there is one").wanted_pages, 50);
+    assert_eq!(engine.layer::<PageCache>(0).expect("there is one").activity().wanted_pages, 50);
     // A write past the cache, and what was there has to be read again.
     let read = Request::read(Lbn(80_000), 8);
     let issue = |(id, (request, direct)): (usize, (Request, bool))| {
@@ -156,7 +160,7 @@ fn direct_requests_bypass_the_cache_and_invalidate_pages() {
 fn random_reads_fetch_hardly_any_extra_pages() {
     let lbns = (0..300u64).map(|index| index * 7_919_993 % 1_700_000 * 8);
     let (_, engine) = run_on("page_cache = {}", &mut Chain::new(reads(lbns, 8)));
-    let activity = engine.page_cache(0).expect("there is one");
+    let activity = engine.layer::<PageCache>(0).expect("there is one").activity();
     assert!(activity.read_pages <= 310, "{activity:?}");
 }
 
@@ -165,10 +169,10 @@ fn small_writes_complete_at_once_and_coalesce() {
     let requests = writes((0..1000).map(|index| 800_000 + index * 8), 8);
     let (seen, engine) = run_on("page_cache = {}", &mut Chain::new(requests.clone()));
     assert!(seen.finished.iter().all(|one| one.cached));
-    assert_eq!((seen.commands.len(), engine.dirty_pages(0)), (0, 1000));
+    assert_eq!((seen.commands.len(), engine.layer::<PageCache>(0).map_or(0, PageCache::dirty)), (0, 1000));
     let flush = requests.into_iter().chain([Request::flush()]).collect();
     let (seen, engine) = run_on("page_cache = {}", &mut Chain::new(flush));
-    assert_eq!(engine.dirty_pages(0), 0);
+    assert_eq!(engine.layer::<PageCache>(0).map_or(0, PageCache::dirty), 0);
     assert!(seen.commands.len() <= 5, "{} commands", seen.commands.len());
     assert_eq!(seen.commands.last().map(|command| command.request.op), Some(Op::Flush));
     assert_eq!(seen.sectors(), 8000);
@@ -188,7 +192,7 @@ fn flusher_writes_expired_pages_only() {
         .map(|command| (command.request.lbn.0 / 8, command.submitted.as_secs()))
         .collect();
     assert_eq!(written, [(10, 35.0), (20, 35.0), (30, 40.0)]);
-    assert_eq!(engine.dirty_pages(0), 1);
+    assert_eq!(engine.layer::<PageCache>(0).map_or(0, PageCache::dirty), 1);
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn dirty_pages_never_exceed_the_limit() {
     let lbns = (0..3000u64).map(|index| index * 7_919 % 40_000 * 8);
     let requests: Vec<Request> = lbns.map(|lbn| Request::write(Lbn(lbn), 8)).collect();
     let (seen, engine) = run_on("page_cache.memory_mb = 1", &mut Chain::new(requests.clone()));
-    let activity = engine.page_cache(0).expect("there is one");
+    let activity = engine.layer::<PageCache>(0).expect("there is one").activity();
     assert_eq!(activity.unwritten_pages_max, 51);
     assert!(activity.throttled > 100, "{activity:?}");
     let waited = seen.finished.iter().map(|one| one.completion.parts.queued).max();
@@ -206,7 +210,7 @@ fn dirty_pages_never_exceed_the_limit() {
     let (seen, engine) =
         run_on("page_cache.memory_mb = 1", &mut Chain::new(vec![Request::write(Lbn(0), 2000)]));
     assert_eq!(seen.finished.len(), 1);
-    assert_eq!(engine.page_cache(0).expect("there is one").unwritten_pages_max, 51);
+    assert_eq!(engine.layer::<PageCache>(0).expect("there is one").activity().unwritten_pages_max, 51);
 }
 
 #[test]
@@ -269,7 +273,7 @@ proptest! {
         let hard: u32 = host.split("dirty_ratio = ").nth(1).and_then(|rest| rest.split(',').next())
             .and_then(|text| text.parse().ok()).expect("it is there");
         let limit = u64::from((256 * hard / 100).max(1));
-        let activity = engine.page_cache(0).expect("there is one");
+        let activity = engine.layer::<PageCache>(0).expect("there is one").activity();
         prop_assert!(activity.unwritten_pages_max <= limit, "{activity:?} with {limit}");
         prop_assert!(activity.hit_pages <= activity.wanted_pages);
     }
@@ -282,7 +286,7 @@ proptest! {
         // Long after the last of them is done.
         issues.push((last + Nanos::from_secs(60), Issue::new(0, Request::flush(), id)));
         let (seen, engine) = run_on(&host, &mut Script::new(issues));
-        prop_assert_eq!(engine.dirty_pages(0), 0);
+        prop_assert_eq!(engine.layer::<PageCache>(0).map_or(0, PageCache::dirty), 0);
         let flush = seen.finished.iter().find(|one| one.id == id).expect("it came back");
         let written = seen.commands.iter().filter(|command| command.request.op == Op::Write);
         prop_assert!(written.map(|command| command.completed).max() <= Some(flush.completion.completed));

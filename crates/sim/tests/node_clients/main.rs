@@ -4,7 +4,7 @@ mod load;
 
 use headstack_model::{Instant, Nanos};
 use headstack_sim::rig::{Rig, shipped};
-use headstack_sim::{Engine, Finished};
+use headstack_sim::{Engine, Finished, StreamLayer};
 use headstack_workload::{Load, Member, Mix, Region, StreamShape, Streams};
 use load::{Clients, Pattern};
 
@@ -166,7 +166,8 @@ fn deep_sequential_client_is_one_stream() {
             let mut load = load(&node, case, Instant::from_secs(30));
             let mut engine = node.build(1).expect("it is good");
             engine.run(&mut load, &mut |_: &Finished| {});
-            let found = engine.streams(0).expect("there is a node").view().counters.found;
+            let found =
+                engine.layer::<StreamLayer>(0).expect("there is a node").streams().view().counters.found;
             assert!(found <= most, "{pattern:?}, depth {depth}: {found} streams");
         }
     }

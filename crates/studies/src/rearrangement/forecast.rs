@@ -11,7 +11,7 @@ use headstack_policy::rearrange::{
     CarriedShare, ExactCounts, HotBlock, HotPlacement, ReferenceAnalyzer, RegionSlot, ReservedRegion,
     ReservedRun,
 };
-use headstack_sim::Rig;
+use headstack_sim::{RearrangeLayer, Rig};
 use headstack_workload::{Issue, Load, Poll};
 use std::collections::BTreeMap;
 
@@ -109,7 +109,8 @@ fn oracle(case: &LoadCase, length: Length) -> Result<(f64, f64), StudyError> {
     let whole = Rig::from_drive(drive.clone());
     let mut reserved = Rig::from_drive(drive);
     reserved.set("rearrange.blocks", &BLOCKS.to_string())?;
-    let activity = reserved.build(1)?.rearrange(0).expect("the volume has a rearranger");
+    let activity =
+        reserved.build(1)?.layer::<RearrangeLayer>(0).expect("the volume has a rearranger").activity();
     let volumes = reserved.volumes();
     let run = ReservedRun { first: activity.first, sectors: activity.reserved_sectors };
     let region = ReservedRegion::new(whole.volumes()[0].sectors, vec![run]).expect("the rig's region fits");

@@ -11,7 +11,7 @@ use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
 use headstack_policy::rearrange::{CylinderMove, CylinderShuffle};
-use headstack_sim::Rig;
+use headstack_sim::{RearrangeLayer, Rig};
 use headstack_workload::personality::ext2::{Ext2Shape, Ext2Volume, FileServer, FileServerShape};
 use headstack_workload::{Distribution, Issue, Load, Poll, Popularity};
 
@@ -183,8 +183,12 @@ fn measure(moved: MovedShare, mut shape: FileServerShape) -> Result<ServedFiles,
         }
     });
     let time = counted.end.since(counted.start).as_secs();
-    let moving_s =
-        moving_s(unit, &load, engine.rearrange(0).map(|activity| activity.times.copy_arm), periods)?;
+    let moving_s = moving_s(
+        unit,
+        &load,
+        engine.layer(0).map(RearrangeLayer::activity).map(|activity| activity.times.copy_arm),
+        periods,
+    )?;
     let added_s = if unit == Some(MovedUnit::Cylinder) { moving_s } else { 0.0 };
     let ended: u64 = load.server.ended_accesses().iter().take(periods as usize).skip(1).sum();
     Ok(ServedFiles {

@@ -13,7 +13,7 @@ use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::{Nanos, drives};
-use headstack_sim::Rig;
+use headstack_sim::{RearrangeLayer, Rig};
 
 /// Western Digital Ultrastar DC HC570, 22 TB: a cache of 512 MB that also holds writes, a media cache, and 32 tags of NCQ with an order
 /// that knows rotation.
@@ -102,7 +102,9 @@ fn times(
             response += finished.completion.response();
         }
     });
-    let hits = engine.rearrange(0).expect("the volume has a region").view.counters.hits as f64;
+    let hits =
+        engine.layer::<RearrangeLayer>(0).expect("the volume has a region").activity().view.counters.hits
+            as f64;
     Ok(ModernTimes {
         io_ms: window.io_ms(),
         response_ms: window.mean_ms(response),

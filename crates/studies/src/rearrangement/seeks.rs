@@ -5,7 +5,7 @@ use super::loads::{LoadCase, WEEK_DRIVES};
 use crate::study::{Length, StudyError};
 use headstack_model::{DriveSpec, Instant, Nanos};
 use headstack_policy::rearrange::{CounterReplacement, ReferenceAnalysis};
-use headstack_sim::{RearrangeActivity, Rig};
+use headstack_sim::{RearrangeActivity, RearrangeLayer, Rig};
 
 /// The study's disk.
 pub(super) const DISK: &str = include_str!("../../studies/rearrangement/disk.toml");
@@ -83,7 +83,7 @@ pub(super) fn measure(
             watch.observe(&finished.completion);
         }
     });
-    let activity = engine.rearrange(0).expect("the volume has a rearranger");
+    let activity = engine.layer::<RearrangeLayer>(0).expect("the volume has a rearranger").activity();
     Ok(figures(&activity, watch, engine.now()))
 }
 

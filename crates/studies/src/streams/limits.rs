@@ -9,8 +9,8 @@ use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{Instant, Nanos};
 use headstack_policy::streams::Guarantee;
-use headstack_sim::Rig;
 use headstack_sim::rig::shipped;
+use headstack_sim::{Rig, StreamLayer};
 use headstack_workload::{Closed, Load, Member, Mix, Pattern, Region, Shape};
 
 const DRIVE: &str = "ultrastar-hc570";
@@ -70,9 +70,15 @@ fn run(setting: &Setting<'_>, keys: &[(&str, &str)]) -> Result<LimitedReads, Stu
     let rig = rig_with(keys)?;
     let mut engine = rig.build(1)?;
     for source in 0..STREAMS {
-        engine.set_guarantee(0, source, Guarantee { rate: RATE as u64, response: STREAM_RESPONSE });
+        engine
+            .layer_mut::<StreamLayer>(0)
+            .expect("the volume has a node")
+            .set_guarantee(source, Guarantee { rate: RATE as u64, response: STREAM_RESPONSE });
     }
-    engine.set_guarantee(0, STREAMS, Guarantee { rate: 1_000_000, response: RANDOM_RESPONSE });
+    engine
+        .layer_mut::<StreamLayer>(0)
+        .expect("the volume has a node")
+        .set_guarantee(STREAMS, Guarantee { rate: 1_000_000, response: RANDOM_RESPONSE });
     let mut reads = LimitedReads::default();
     let members = members(rig.volumes()[0].sectors)?;
     engine.run(&mut Mix::new(members, u64::MAX, end)?, &mut |finished| {

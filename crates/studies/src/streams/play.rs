@@ -2,7 +2,7 @@
 
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, SpecError, drives};
-use headstack_sim::{Engine, Rig};
+use headstack_sim::{Engine, Rig, StreamLayer};
 use headstack_workload::{
     Closed, Load, Member, Mix, Pattern, Poll, Region, Shape, Spacing, StreamShape, Streams,
 };
@@ -225,7 +225,8 @@ impl Plan {
                 }
             }
         });
-        let memory = (0..self.disks as usize).filter_map(|volume| engine.streams(volume));
+        let memory =
+            (0..self.disks as usize).filter_map(|volume| engine.layer(volume).map(StreamLayer::streams));
         let memory = memory.map(|streams| streams.view().memory.high_water_bytes).sum();
         Ok(books.outcome(a_disk, streams as usize, self.counted.as_secs(), memory))
     }

@@ -8,7 +8,7 @@ use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{Instant, Nanos};
 use headstack_policy::admission::{Ability, Admission, Guarantee};
 use headstack_policy::streams;
-use headstack_sim::{Engine, Rig};
+use headstack_sim::{Engine, Rig, StreamLayer};
 use headstack_workload::{Member, Mix, StreamShape, Streams};
 use std::ops::ControlFlow;
 
@@ -142,7 +142,7 @@ pub(super) fn guaranteed(setting: &Setting<'_>) -> Result<Findings, StudyError> 
     let mut engine: Engine = rig.build(1)?;
     for source in 0..admitted {
         let guarantee = streams::Guarantee { rate: RATE as u64, response: RESPONSE };
-        engine.set_guarantee(0, source, guarantee);
+        engine.layer_mut::<StreamLayer>(0).expect("the volume has a node").set_guarantee(source, guarantee);
     }
     let kept = run_with_others(setting, &mut engine, &rig, admitted)?;
     let (from, end) = (Instant::from_secs(20), run_end(setting));

@@ -121,8 +121,9 @@ impl CopyCost {
     }
 }
 
+/// The page cache of a volume.
 #[derive(Debug)]
-pub(crate) struct PageCache {
+pub struct PageCache {
     pages: Pages,
     sectors: u64,
     page_sectors: u64,
@@ -180,11 +181,13 @@ impl PageCache {
         self.copying.next_event().min(self.write_back.next_tick(&self.pages))
     }
 
-    pub(crate) fn activity(&self) -> &PageCacheActivity {
+    /// Its counters.
+    pub fn activity(&self) -> &PageCacheActivity {
         &self.activity
     }
 
-    pub(crate) fn dirty(&self) -> usize {
+    /// Dirty pages.
+    pub fn dirty(&self) -> usize {
         self.pages.dirty()
     }
 
