@@ -126,7 +126,8 @@ impl<'a> Page<'a> {
 
     fn key(&mut self, key: &str, value: &'a Value, required: bool) {
         let mut about = vec![self.kind(value)];
-        about.extend(UNITS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| unit.to_string()));
+        about.extend(unit(key, value));
+        about.extend(range(value));
         about.push(match (required, value.get("default")) {
             (true, _) => "required".to_string(),
             (false, Some(default)) if !default.is_null() => format!("default `{default}`"),
@@ -218,6 +219,22 @@ impl<'a> Page<'a> {
             textwrap::fill(&flat, options.word_splitter(WordSplitter::NoHyphenation))
         );
     }
+}
+
+/// The unit by the suffix of the key's name, else as the key's definition gives it.
+fn unit(key: &str, value: &Value) -> Option<String> {
+    let by_suffix = UNITS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| *unit);
+    let unit = by_suffix.or_else(|| value["x-unit"].as_str())?;
+    (!unit.is_empty()).then(|| unit.to_string())
+}
+
+/// The range of a number, or of each number of a list.
+fn range(value: &Value) -> Option<String> {
+    let of_number = |value: &Value| {
+        let [least, most] = ["minimum", "maximum"].map(|end| value[end].as_f64());
+        Some(format!("{} to {}", least?, most?))
+    };
+    of_number(value).or_else(|| of_number(&value["items"]))
 }
 
 fn words<'a>(value: &'a Value, key: &str) -> &'a str {

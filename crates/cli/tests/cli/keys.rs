@@ -113,8 +113,11 @@ fn every_key_has_a_comment_and_tables_have_headings() {
     {
         assert!(output.contains(part), "{part}");
     }
-    assert!(output.contains("- `head_switch_ms` (number, ms, required): Time to change heads"), "{output}");
-    assert!(output.contains("- `depth` (whole number, default `1`): "), "{output}");
+    assert!(
+        output.contains("- `head_switch_ms` (number, ms, 0 to 100, required): Time to change heads"),
+        "{output}"
+    );
+    assert!(output.contains("- `depth` (whole number, commands, 1 to 1024, default `1`): "), "{output}");
     for line in
         KINDS.map(|(_, command)| printed(&command)).concat().lines().filter(|line| line.starts_with("- `"))
     {
@@ -128,4 +131,5 @@ fn drive_schema_forbids_unknown_keys() {
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["properties"]["sector_bytes"]["default"], 512);
     assert_eq!(schema["$defs"]["MechanicsSpec"]["required"][0], "rpm");
+    assert_eq!(schema["$defs"]["QueueSpec"]["properties"]["depth"]["maximum"], 1024);
 }
