@@ -1,4 +1,4 @@
-//! Default values beside the keys that have them.
+//! Default values next to the keys that have them.
 
 /// A table of a drive file in which a key's default stands behind its type: `pub depth: u32 = 1`. A key without one has the default of its
 /// type. The `Default` of the table comes from here, with the syntax that Rust's RFC 3681 proposes.

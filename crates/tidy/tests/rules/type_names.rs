@@ -10,7 +10,8 @@ const ONE_IDEA: &[&str] = &["Error", "Args"];
 fn no_type_name_is_used_twice() {
     let mut found = Counts::new();
     for code in program_code() {
-        for line in &code.lines {
+        // What a macro declares has the name of its argument.
+        for line in code.lines.iter().filter(|line| !line.code.contains("struct $")) {
             // An indented `type` is a trait's associated type, which has the trait's name for it.
             let keywords = ["struct", "enum", "trait", "union"].into_iter();
             let alias = (!line.code.starts_with(' ')).then_some("type");

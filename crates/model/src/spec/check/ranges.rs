@@ -20,7 +20,7 @@ pub(super) fn ranges(table: &impl Serialize, path: &str) -> Result<(), Fault> {
 
 /// What the attributes of one field say.
 #[derive(Debug, Default)]
-struct Rule {
+struct KeyRule {
     /// Range of the number, or of each number of the list.
     number: Option<Range>,
     length: Option<Range>,
@@ -33,29 +33,29 @@ struct Range {
     unit: String,
 }
 
-static NO_RULE: Rule = Rule { number: None, length: None };
+static NO_RULE: KeyRule = KeyRule { number: None, length: None };
 
 /// Rules by the name of a table's type and by key. A key that has no range and holds no table has none, so that the check passes by the
 /// long lists of a layout.
-static RULES: LazyLock<BTreeMap<String, BTreeMap<String, Rule>>> = LazyLock::new(|| {
+static RULES: LazyLock<BTreeMap<String, BTreeMap<String, KeyRule>>> = LazyLock::new(|| {
     let root = DriveSpec::json_schema().to_value();
     let types = root["$defs"].as_object().into_iter().flatten();
     let named = types.map(|(name, table)| (name.clone(), rules(table, &root)));
     named.chain([("DriveSpec".to_string(), rules(&root, &root))]).collect()
 });
 
-fn rules(table: &Value, root: &Value) -> BTreeMap<String, Rule> {
+fn rules(table: &Value, root: &Value) -> BTreeMap<String, KeyRule> {
     let keys = table["properties"].as_object().into_iter().flatten();
     keys.filter_map(|(key, schema)| Some((key.clone(), rule(key, schema, root)?))).collect()
 }
 
-fn rule(key: &str, schema: &Value, root: &Value) -> Option<Rule> {
+fn rule(key: &str, schema: &Value, root: &Value) -> Option<KeyRule> {
     let unit = schema["x-unit"].as_str().or(key.rsplit('_').next()).unwrap_or_default();
     let range = |least: &Value, most: &Value| {
         Some(Range { least: least.as_f64()?, most: most.as_f64()?, unit: unit.to_string() })
     };
     let number = |schema: &Value| range(&schema["minimum"], &schema["maximum"]);
-    let rule = Rule {
+    let rule = KeyRule {
         number: number(schema).or_else(|| number(&schema["items"])),
         length: range(schema.get("minItems").unwrap_or(&Value::from(0)), &schema["maxItems"]),
     };
@@ -101,10 +101,8 @@ impl Error for Outside {
     }
 }
 
-type Checked = Result<(), Outside>;
-
 impl Range {
-    fn check(&self, value: f64) -> Checked {
+    fn check(&self, value: f64) -> Result<(), Outside> {
         super::within("", value, self.least, self.most, &self.unit).map_err(Outside)
     }
 }
@@ -113,13 +111,13 @@ impl Range {
 /// `toml::Value` holds no `u64`, and a JSON value no NaN.)
 #[derive(Clone, Copy)]
 struct Checker {
-    rule: &'static Rule,
+    rule: &'static KeyRule,
 }
 
 /// Accepts numbers in the rule's range.
 macro_rules! numbers {
     ($($method:ident($kind:ty))*) => {
-        $(fn $method(self, value: $kind) -> Checked {
+        $(fn $method(self, value: $kind) -> Result<(), Outside> {
             self.rule.number.as_ref().map_or(Ok(()), |range| range.check(value as f64))
         })*
     };
@@ -128,7 +126,7 @@ macro_rules! numbers {
 /// Accepts values that have no range.
 macro_rules! others {
     ($($method:ident($($kind:ty),*))*) => {
-        $(fn $method(self, $(_: $kind),*) -> Checked {
+        $(fn $method(self, $(_: $kind),*) -> Result<(), Outside> {
             Ok(())
         })*
     };
@@ -147,7 +145,7 @@ impl Serializer for Checker {
     type Ok = ();
     type Error = Outside;
     type SerializeSeq = Items;
-    type SerializeStruct = Fields;
+    type SerializeStruct = TableKeys;
     type SerializeTuple = Impossible<(), Outside>;
     type SerializeTupleStruct = Impossible<(), Outside>;
     type SerializeTupleVariant = Impossible<(), Outside>;
@@ -172,11 +170,15 @@ impl Serializer for Checker {
         serialize_struct_variant(&'static str, u32, &'static str, usize) -> SerializeStructVariant
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Checked {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Outside> {
         value.serialize(self)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Checked {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), Outside> {
         value.serialize(self)
     }
 
@@ -186,7 +188,7 @@ impl Serializer for Checker {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Checked {
+    ) -> Result<(), Outside> {
         value.serialize(self)
     }
 
@@ -197,10 +199,10 @@ impl Serializer for Checker {
         Ok(Items { each: self, index: 0 })
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields, Outside> {
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<TableKeys, Outside> {
         let rules = RULES.get(name);
         assert!(rules.is_some(), "{name}: a type of the drive file has another name in its schema");
-        Ok(Fields { rules })
+        Ok(TableKeys { rules })
     }
 }
 
@@ -213,31 +215,35 @@ impl SerializeSeq for Items {
     type Ok = ();
     type Error = Outside;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Checked {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Outside> {
         value.serialize(self.each).map_err(|fault| fault.in_list(self.index))?;
         self.index += 1;
         Ok(())
     }
 
-    fn end(self) -> Checked {
+    fn end(self) -> Result<(), Outside> {
         Ok(())
     }
 }
 
-struct Fields {
-    rules: Option<&'static BTreeMap<String, Rule>>,
+struct TableKeys {
+    rules: Option<&'static BTreeMap<String, KeyRule>>,
 }
 
-impl SerializeStruct for Fields {
+impl SerializeStruct for TableKeys {
     type Ok = ();
     type Error = Outside;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Checked {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), Outside> {
         let Some(rule) = self.rules.and_then(|rules| rules.get(key)) else { return Ok(()) };
         value.serialize(Checker { rule }).map_err(|fault| fault.below(key))
     }
 
-    fn end(self) -> Checked {
+    fn end(self) -> Result<(), Outside> {
         Ok(())
     }
 }
