@@ -90,6 +90,11 @@ const KEPT: &[Kept] = &[
         "larger_block_slows_no_stream 1 exos-2x18-half --set drive.cache.write_cache=none",
         "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=4k\niodepth=15\n",
     ),
+    // A part of a physical sector went to its own place, where it is read first, and not to the log.
+    (
+        "depth_slows_no_stream 1 ultrastar-hc570 --set drive.cache.write_cache=none",
+        "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=1k\niodepth=2\n",
+    ),
     // A lone queued stream left its place after each command, and a write to the log waited for a choice.
     (
         "depth_slows_no_stream 1 atlas-10k-ii",

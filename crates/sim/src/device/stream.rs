@@ -192,10 +192,17 @@ impl Device {
         log.is_for_own_place(commands, end - request.lbn)
     }
 
-    /// Whether the arm can write a command behind the last access at its own place without a lost revolution.
+    /// Whether the arm can write a command behind the last access at its own place without a lost revolution. A part of a physical sector
+    /// is read first, which loses one.
     fn is_in_time(&self, job: &Job) -> bool {
         let Arm { place, at } = self.disk.arm;
-        place.cylinder.abs_diff(job.place.cylinder) <= 1 && job.overhead_done <= at && self.now <= at
+        let Request { lbn, sectors, .. } = job.command.request;
+        let physical = self.disk.physical_sectors;
+        let is_whole = lbn.0.is_multiple_of(physical) && u64::from(sectors).is_multiple_of(physical);
+        is_whole
+            && place.cylinder.abs_diff(job.place.cylinder) <= 1
+            && job.overhead_done <= at
+            && self.now <= at
     }
 
     /// Starts a waiting write-through that continues the last access, whose data are in the buffer in time; false if there is none.
