@@ -52,6 +52,11 @@ lint:
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
+# What a layer, an order, a key and a trace format take: applies each patch of `tests/extend/` to a copy of the tree, and tests it.
+.PHONY: extend
+extend:
+	scripts/extend
+
 # One-line faults, each of which some test must catch: `tests/planted/`.
 planted:
 	scripts/planted-bugs.sh

@@ -4,6 +4,7 @@
 
 use headstack_tidy::{Source, all_files, entries, read, root, sources, without_tests};
 use std::fs;
+use std::process::Command;
 
 /// Crates and the crates of this workspace that they may use; a crate that is not here may not be.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -200,4 +201,20 @@ fn every_planted_fault_fits_its_file() {
         judged += 1;
     }
     assert!(judged >= 12, "{judged} planted faults");
+}
+
+/// The patches of `tests/extend` with the number of files that each may touch, without those of tests.
+const ADDITIONS: [(&str, usize); 4] = [("layer", 3), ("order", 2), ("drive-key", 2), ("trace-format", 2)];
+
+#[test]
+fn each_addition_applies_and_touches_few_files() {
+    for (name, most) in ADDITIONS {
+        let path = root().join(format!("tests/extend/{name}.patch"));
+        let touched = |line: &&str| line.starts_with("+++ ") && !line.contains("/tests/");
+        let files = read(&path).lines().filter(touched).count();
+        assert!((1..=most).contains(&files), "{name}: {files} files (allowed: 1 to {most})");
+        let check = Command::new("git").arg("-C").arg(root()).args(["apply", "--check"]).arg(&path).output();
+        let check = check.expect("git is installed");
+        assert!(check.status.success(), "{name}: {}", String::from_utf8_lossy(&check.stderr));
+    }
 }

@@ -1,25 +1,6 @@
-//! Any order of the list, by value.
+//! Any order of the list, by value: the macro to which the list of types goes.
 
-use super::asptf::Asptf;
-use super::bounded::Bounded;
-use super::c_look::{BatchedCLook, CLook, ZonedCLook};
-use super::c_scan::CScan;
-use super::edf::Edf;
-use super::fcfs::Fcfs;
-use super::fscan::Fscan;
-use super::gstf::Gstf;
-use super::look::Look;
-use super::n_step::NStep;
-use super::p_scan::PScan;
-use super::reads_first::ReadsFirst;
-use super::scan::Scan;
-use super::scan_edf::ScanEdf;
-use super::spctf::Spctf;
-use super::sptf::Sptf;
-use super::sstf::Sstf;
-use super::vr::Vr;
-use super::wstf::Wstf;
-use super::{AccessCost, Edge, Order};
+use super::{AccessCost, Edge};
 use crate::queue::QueueView;
 
 /// The interface of every algorithm. `pick` is compiled for each type of cost.
@@ -39,18 +20,18 @@ pub(super) trait Algorithm {
 }
 
 macro_rules! built_in {
-    ($($name:ident),* $(,)?) => {
+    ($($module:ident::$name:ident),* $(,)?) => {
         /// Any order of the list, by value: its `pick` is compiled for the cost it is given.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct BuiltIn(pub(super) Any);
+        pub struct BuiltIn(Any);
 
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Any {
-            $($name($name),)*
+        enum Any {
+            $($name($module::$name),)*
         }
 
-        $(impl From<$name> for BuiltIn {
-            fn from(order: $name) -> BuiltIn {
+        $(impl From<$module::$name> for BuiltIn {
+            fn from(order: $module::$name) -> BuiltIn {
                 BuiltIn(Any::$name(order))
             }
         })*
@@ -74,27 +55,24 @@ macro_rules! built_in {
             /// Whether it uses where requests lie: the order of the queue by cylinder, or costs.
             pub fn uses_places(&self) -> bool {
                 match &self.0 {
-                    $(Any::$name(_) => $name::USES_PLACES,)*
+                    $(Any::$name(_) => $module::$name::USES_PLACES,)*
                 }
             }
 
             /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
             pub fn is_always_consulted(&self) -> bool {
                 match &self.0 {
-                    $(Any::$name(_) => $name::ALWAYS_CONSULTED,)*
+                    $(Any::$name(_) => $module::$name::ALWAYS_CONSULTED,)*
                 }
+            }
+        }
+
+        impl Order for BuiltIn {
+            fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize> {
+                self.pick(queue, cost)
             }
         }
     };
 }
 
-built_in! {
-    Asptf, BatchedCLook, Bounded, CLook, CScan, Edf, Fcfs, Fscan, Gstf, Look, NStep, PScan, ReadsFirst, Scan, ScanEdf, Spctf, Sptf,
-    Sstf, Vr, Wstf, ZonedCLook,
-}
-
-impl Order for BuiltIn {
-    fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize> {
-        self.pick(queue, cost)
-    }
-}
+pub(super) use built_in;

@@ -31,8 +31,8 @@ use std::fmt;
 use headstack_model::{Lbn, Nanos};
 
 use crate::queue::{QueueView, Slot};
+use built_in::Algorithm;
 
-pub use built_in::BuiltIn;
 pub use queue_order::QueueOrder;
 pub use text::{OrderError, built_in, by_name, knowledge};
 
@@ -173,6 +173,14 @@ impl Entry {
             format!("{}({})", self.name, letters.join(", "))
         }
     }
+}
+
+// The types of all orders. A new one needs a line `mod`, its type here and its entry in `all`.
+built_in::built_in! {
+    asptf::Asptf, c_look::BatchedCLook, bounded::Bounded, c_look::CLook, c_scan::CScan, edf::Edf,
+    fcfs::Fcfs, fscan::Fscan, gstf::Gstf, look::Look, n_step::NStep, p_scan::PScan,
+    reads_first::ReadsFirst, scan::Scan, scan_edf::ScanEdf, spctf::Spctf, sptf::Sptf, sstf::Sstf, vr::Vr,
+    wstf::Wstf, c_look::ZonedCLook,
 }
 
 /// All orders.
