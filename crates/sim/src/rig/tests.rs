@@ -196,7 +196,7 @@ fn every_invalid_rig_is_rejected_with_line_and_reason() {
         ),
         (
             nine("", "queue.dept = 3"),
-            "t.toml:6: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `choice_ms`, `stream_hold_ms`, `committed`, `committed_urgent`, `others_order`, `window`, `age_limit_ms`, `tagging`, `urgent_first`, `duration_limits`, `read_ahead`; did you mean `depth`?",
+            "t.toml:6: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `choice_ms`, `stream_hold_ms`, `stream_holds`, `committed`, `committed_urgent`, `others_order`, `window`, `age_limit_ms`, `tagging`, `urgent_first`, `duration_limits`, `read_ahead`; did you mean `depth`?",
         ),
         (nine("", "\n[drive.queue]\ndepth = 5000"), "t.toml:8: drive.queue.depth: 5000 is outside 1 to 1024 commands"),
         ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `preset`; without one it must be a whole drive, and that has a `name`"),
