@@ -166,6 +166,8 @@ const TRAXTENTS: [&str; 35] = [
     "ffs.build.traxtent.over-unmodified",
     "ffs.grouping.web.traxtent.over-grouping",
     "ffs.grouping.small-files.read.over-ungrouped",
+    // A goal of our own: without lost revolutions, the unmodified file system copies faster.
+    "raid5.copy.matched.over-unmatched",
     "ffs.aged.grown.preallocated.gain",
 ];
 

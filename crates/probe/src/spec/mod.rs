@@ -157,10 +157,10 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let after_switch = seeks.switch_settle_ns.unwrap_or(settle);
     let extras = write_extras(seeks, settle, noise(learned));
     let differing = extras.iter().filter(|(_, extra)| *extra != settle as f64).count();
-    let write_points = match differing * EXTRAS_PER_OUTLIER <= extras.len() {
-        true if settle.abs_diff(after_switch) <= SAME_TIME.0.max(noise(learned) as u64) => Vec::new(),
-        _ => points(&seeks.reads, |distance| extra_at(&extras, distance)),
-    };
+    let is_settle = differing * EXTRAS_PER_OUTLIER <= extras.len()
+        && settle.abs_diff(after_switch) <= SAME_TIME.0.max(noise(learned) as u64);
+    let write_points =
+        if is_settle { Vec::new() } else { points(&seeks.reads, |distance| extra_at(&extras, distance)) };
     let write_settle = if write_points.is_empty() { settle } else { after_switch };
     let mut read_points = points(&seeks.reads, |_| 0.0);
     if read_points.is_empty() && learned.cylinders == 1 {
