@@ -124,9 +124,8 @@ impl Plan {
 
     pub(super) fn rig(&self) -> Result<Rig, StudyError> {
         let [drive, bus, controller] = ["drive.", "bus.", "controller."].map(|table| self.keys_of(table));
-        let unless = |key: &str, line: &str| match controller.contains(&format!("{key} = ")) {
-            true => String::new(),
-            false => line.to_string(),
+        let unless = |key: &str, line: &str| {
+            if controller.contains(&format!("{key} = ")) { String::new() } else { line.to_string() }
         };
         let (order, depth) =
             (unless("order", "order = \"c-look\"\n"), unless("drive_depth", "drive_depth = 1\n"));
