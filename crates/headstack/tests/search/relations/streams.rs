@@ -107,12 +107,9 @@ fn judge_own_order(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
 
 /// Drives since 2000: of older ones, the overhead of a command is about as long as what passes between two, so that the size decides
 /// whether the next command is in time, in either direction. From a physical sector, below which a write reads first, to 512 KiB, because
-/// Linux sends no larger command than 1,280 KiB. Without a write cache there is no elevator: it merges five blocks of 256 KiB into one
-/// command, but only two of 512 KiB, and each command costs a revolution.
+/// Linux sends no larger command than 1,280 KiB.
 fn draw_doubled_stream(draw: &mut Draw<'_>) -> Option<Case> {
     let machine = draw.is_from(2000).then(|| draw.machine())?;
-    let alone = || Machine::new(&draw.spec.name).without_write_cache();
-    let machine = if machine.has_no_write_cache() { alone() } else { machine };
     let block = draw.block(u64::from(draw.spec.physical_sector_bytes), 512 * KIB);
     let depth = if draw.chance(0.4) { 1 } else { draw.depth(block * 2) };
     let rw = draw.pick(&["read", "write"]);
