@@ -112,12 +112,12 @@ impl MediaCache {
         if self.queue.is_empty() { Instant::MAX } else { self.quiet_since + self.idle }
     }
 
-    fn nearest(&mut self, cylinder: u32) -> &mut Region {
+    /// The region whose first cylinder is nearest.
+    fn nearest(&self, cylinder: u32) -> usize {
         let after = self.regions.partition_point(|region| region.first_cylinder <= cylinder);
         let (before, last) = (after.saturating_sub(1), self.regions.len() - 1);
         let away = |index: usize| self.regions[index].first_cylinder.abs_diff(cylinder);
-        let index = if away(before) <= away(after.min(last)) { before } else { after.min(last) };
-        &mut self.regions[index]
+        if away(before) <= away(after.min(last)) { before } else { after.min(last) }
     }
 
     /// Adds a run of blocks to those to be moved. Older data of the same blocks in the log are dropped.
@@ -182,9 +182,9 @@ impl MediaCache {
 
     /// Whether a write goes to the log on the track under the heads.
     pub(super) fn continues_at(&self, here: TrackPlace, request: &Request) -> bool {
-        let after = self.regions.partition_point(|region| region.first_cylinder <= here.cylinder);
-        let is_here = |region: &Region| here == region.current_track(self.spec.region_tracks);
-        request.sectors <= self.spec.write_max_sectors && self.regions[..after].last().is_some_and(is_here)
+        let region = &self.regions[self.nearest(here.cylinder)];
+        request.sectors <= self.spec.write_max_sectors
+            && here == region.current_track(self.spec.region_tracks)
     }
 
     /// Plans a write to the log, from `begins` on: in the nearest region, at the next sector that passes under the head once the data
@@ -193,7 +193,8 @@ impl MediaCache {
         let here = disk.arm.place;
         let (tracks, header) = (self.spec.region_tracks, u64::from(self.spec.header_sectors));
         let turn = disk.turns(1).0 as f64;
-        let region = self.nearest(here.cylinder);
+        let nearest = self.nearest(here.cylinder);
+        let region = &mut self.regions[nearest];
         if here == region.current_track(tracks) {
             // Sectors that have passed since the last write stay empty.
             region.gone_by += begins.since(disk.arm.at).0 as f64 / turn;
