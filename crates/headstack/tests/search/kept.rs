@@ -95,6 +95,11 @@ const KEPT: &[Kept] = &[
         "depth_slows_no_stream 1 ultrastar-hc570 --set drive.cache.write_cache=none",
         "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=1k\niodepth=2\n",
     ),
+    // Writes that waited for room in the cache were received in any order, and lay there as hundreds of runs.
+    (
+        "larger_block_slows_no_stream 1 ultrastar-hc620",
+        "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=8k\niodepth=8\n",
+    ),
     // A lone queued stream left its place after each command, and a write to the log waited for a choice.
     (
         "depth_slows_no_stream 1 atlas-10k-ii",

@@ -256,7 +256,8 @@ impl Port {
             return None;
         }
         Some(match first {
-            Some(index) => PortUse::Serve(self.ready.swap_remove(index)),
+            // The others keep their order: those that are ready at one time are served as they came.
+            Some(index) => PortUse::Serve(self.ready.remove(index)),
             None => PortUse::Receive(self.receptions.pop_front().expect("it was seen")),
         })
     }
