@@ -177,10 +177,9 @@ impl Engine {
         links: Option<Links>,
     ) -> Result<Engine, Fault> {
         let host = stack.host;
-        let fault = |HostError { key, message }| Fault { key, message };
-        host.check().map_err(fault)?;
+        host.check().map_err(stack::fault)?;
         let queues = devices.into_iter().map(|device| DeviceQueue::new(device, host));
-        let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>().map_err(fault)?);
+        let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>().map_err(stack::fault)?);
         stack::build(&mut engine.tree, &mut stack)?;
         let links = links.unwrap_or_else(|| {
             let mut links = Links::new(engine.devices());

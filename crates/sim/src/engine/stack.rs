@@ -212,7 +212,7 @@ impl VolumeBelow<'_> {
     }
 }
 
-fn fault(HostError { key, message }: HostError) -> Fault {
+pub(super) fn fault(HostError { key, message }: HostError) -> Fault {
     Fault { key, message }
 }
 
