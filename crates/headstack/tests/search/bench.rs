@@ -35,9 +35,18 @@ impl Machine {
         self.with("drive.cache.write_cache", "none")
     }
 
+    fn has(&self, key: &str, value: &str) -> bool {
+        self.settings.iter().any(|(name, set)| name == key && set == value)
+    }
+
     /// Whether its settings turn the write cache off.
     pub(crate) fn has_no_write_cache(&self) -> bool {
-        self.settings.iter().any(|(key, value)| key == "drive.cache.write_cache" && value == "none")
+        self.has("drive.cache.write_cache", "none")
+    }
+
+    /// Whether its settings put an elevator that merges in front of the drive.
+    pub(crate) fn merges(&self) -> bool {
+        self.has("host.queue.elevator", "mq-deadline")
     }
 }
 

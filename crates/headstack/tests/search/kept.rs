@@ -100,6 +100,16 @@ const KEPT: &[Kept] = &[
         "larger_block_slows_no_stream 1 ultrastar-hc620",
         "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=8k\niodepth=8\n",
     ),
+    // The elevator merged what a program submitted one by one while the drive had room, into commands beyond what it prefers.
+    (
+        "depth_slows_no_stream 1 exos-x16 --set host.queue.elevator=mq-deadline --set drive.cache.write_cache=none",
+        "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=16k\niodepth=8\n",
+    ),
+    // Two blocks of 512 KiB fit one command, and five of 256 KiB.
+    (
+        "larger_block_slows_no_stream 1 wd2500jb --set host.queue.elevator=mq-deadline --set drive.cache.write_cache=none",
+        "runtime=3\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=256k\niodepth=16\n",
+    ),
     // A lone queued stream left its place after each command, and a write to the log waited for a choice.
     (
         "depth_slows_no_stream 1 atlas-10k-ii",

@@ -141,6 +141,11 @@ impl BlockQueue {
         }
     }
 
+    /// Whether the queue is run after this request alone. Linux does so for a program's own call; it gathers what a page cache sends.
+    pub(super) fn sends_at_once(&self, submission: &Submission) -> bool {
+        submission.direct && self.plug.delay == Nanos::ZERO
+    }
+
     pub(super) fn set_order(&mut self, order: Box<dyn Order>) -> bool {
         self.elevator.set_order(order)
     }

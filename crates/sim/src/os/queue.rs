@@ -72,7 +72,7 @@ impl TargetQueue {
         }
     }
 
-    /// Accepts a request; it goes to the target immediately if `at_once`, it may be sent, and nothing waits.
+    /// Accepts a request; if `at_once`, what the queue need not gather goes to the target immediately where it may be sent.
     #[inline(always)]
     pub(super) fn submit<T: Target>(
         &mut self,
@@ -89,7 +89,12 @@ impl TargetQueue {
                     plain.held.push_back(submission);
                 }
             }
-            Waiting::Block(queue) => queue.submit(now, submission, target),
+            Waiting::Block(queue) => {
+                queue.submit(now, submission, target);
+                if at_once && queue.sends_at_once(&submission) {
+                    queue.settle(now, target, &mut self.limit);
+                }
+            }
         }
     }
 
