@@ -110,6 +110,15 @@ const KEPT: &[Kept] = &[
         "larger_block_slows_no_stream 1 wd2500jb --set host.queue.elevator=mq-deadline --set drive.cache.write_cache=none",
         "runtime=3\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=256k\niodepth=16\n",
     ),
+    // Each record of a shingled disk's log waited for a choice, and lost a revolution, unless a read came between.
+    (
+        "job_alone_is_not_slower 1 wd40efax --set drive.cache.write_cache=none",
+        "runtime=20\nramp_time=2\ntime_based\n[a]\nrw=randwrite\niodepth=8\n[b]\nrw=read\noffset=1972901m\n",
+    ),
+    (
+        "depth_slows_no_stream 1 wde18300",
+        "runtime=1\nramp_time=1\ntime_based\n[p]\nrw=read\nbs=4k\niodepth=2\n",
+    ),
     // A lone queued stream left its place after each command, and a write to the log waited for a choice.
     (
         "depth_slows_no_stream 1 atlas-10k-ii",

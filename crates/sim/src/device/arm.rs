@@ -12,7 +12,7 @@ use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device};
 use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::spec::WriteCache;
-use headstack_model::{Instant, Lbn, Nanos, Op};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use std::ops::Range;
 
 /// What a command that waited for the arm finds in the cache when the arm is free.
@@ -103,14 +103,13 @@ impl Device {
     /// Chooses the next work after an access. The choice among waiting commands takes `choice_ms`, in which others may arrive; a
     /// command that continues where the access ended needs no choice, nor does a write that continues the log at the arm.
     fn turn_to_next(&mut self) {
-        if self.continue_writes() {
+        if self.continue_writes() || self.continue_log() {
             return;
         }
         let chooses = self.config.choice > Nanos::ZERO
             && matches!(self.disk.work, Work::Idle)
             && !self.commands.waiting.is_empty()
             && !self.commands.waiting.begins_at(self.disk.last_lbn)
-            && !self.continues_log()
             && !self.destage_first();
         if chooses {
             self.disk.occupy(Work::Choosing, self.disk.arm_from(self.now).at + self.config.choice);
@@ -119,13 +118,26 @@ impl Device {
         }
     }
 
-    /// Whether the oldest waiting command is a write to the log, which continues at the arm.
-    fn continues_log(&self) -> bool {
-        let Some(log) = &self.media_cache else { return false };
+    /// Starts the oldest waiting command if it is a write to the log, which continues at the arm. Such writes need no order: each
+    /// costs the same.
+    fn continue_log(&mut self) -> bool {
+        let here = self.disk.arm.place;
+        let continues = |request: &Request| match (&self.media_cache, &self.disk.shingled) {
+            (Some(log), _) => log.continues_at(here, request),
+            (None, Some(shingles)) => shingles.log_end == Some(here),
+            (None, None) => false,
+        };
         let oldest = self.commands.waiting.candidates().next();
-        oldest.is_some_and(|slot| {
-            slot.request.op == Op::Write && log.continues_at(self.disk.arm.place, &slot.request)
-        })
+        let Some(id) = oldest
+            .filter(|slot| slot.request.op == Op::Write && continues(&slot.request))
+            .map(|slot| slot.id)
+            .filter(|_| matches!(self.disk.work, Work::Idle) && self.commands.waiting.allows_hold(self.now))
+            .filter(|_| !self.log_first() && !self.destage_first())
+        else {
+            return false;
+        };
+        self.commands.waiting.remove(id);
+        self.start(id.0)
     }
 
     /// Starts the next work if there is any and the arm may leave its present work.

@@ -33,6 +33,9 @@ impl Target for Logged {
     }
 }
 
+/// Runs among which a logged write looks for its neighbours: the commands of a stream end out of order by as many as a drive queues.
+const YOUNG_RUNS: usize = 32;
+
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first_cylinder: u32,
@@ -121,9 +124,13 @@ impl MediaCache {
     }
 
     /// Adds a run of blocks to those to be moved. Older data of the same blocks in the log are dropped.
-    fn add(&mut self, run: Logged, now: Instant) {
+    fn add(&mut self, mut run: Logged, now: Instant) {
         self.drop_covered(run.start, run.end);
-        if self.extend_youngest(&run) {
+        if let Some(after) = self.young(&run, |other| other.start == run.end) {
+            run.end = self.logged.remove(self.queue.remove(after).id.0 as usize).end;
+        }
+        if let Some(before) = self.young(&run, |other| other.end == run.start) {
+            self.logged[self.queue.slots()[before].id.0 as usize].end = run.end;
             return;
         }
         let id = self.logged.insert(run) as u32;
@@ -132,16 +139,16 @@ impl MediaCache {
         self.queue.insert(entry).expect("the log takes no more than it holds");
     }
 
-    /// Joins a run to the youngest one when it continues it.
-    fn extend_youngest(&mut self, run: &Logged) -> bool {
-        let Some(youngest) = self.queue.slots().last() else { return false };
-        let youngest = &mut self.logged[youngest.id.0 as usize];
-        let joins =
-            youngest.end == run.start && run.end - youngest.start <= u64::from(self.spec.write_max_sectors);
-        if joins {
-            youngest.end = run.end;
-        }
-        joins
+    /// The index of a run that satisfies `is_next`, among the youngest, and with which `run` is not too long for one write.
+    fn young(&self, run: &Logged, is_next: impl Fn(&Logged) -> bool) -> Option<usize> {
+        let fits = |other: &Logged| {
+            (other.end - other.start) + (run.end - run.start) <= u64::from(self.spec.write_max_sectors)
+        };
+        let of = |slot: &Slot| &self.logged[slot.id.0 as usize];
+        let slots = self.queue.slots();
+        let oldest = slots.len().saturating_sub(YOUNG_RUNS);
+        let found = slots[oldest..].iter().rposition(|slot| is_next(of(slot)) && fits(of(slot)));
+        found.map(|index| oldest + index)
     }
 
     /// Drops runs wholly in `start..end`, which is overwritten.

@@ -3,7 +3,7 @@
 use super::DeviceError;
 use super::view::ShingleView;
 use headstack_model::spec::{CachePlacement, ShingledSpec};
-use headstack_model::{DriveSpec, Instant, Lbn, Nanos};
+use headstack_model::{DriveSpec, Instant, Lbn, Nanos, TrackPlace};
 use headstack_policy::shingled::{LoggedExtent, ShingleLayout, ShingleTranslation};
 use std::ops::Range;
 
@@ -25,6 +25,8 @@ pub(super) struct PersistentCache {
     pub(super) sector_bytes: u64,
     /// Whether the write in progress is one of the log or of a whole band.
     pub(super) is_writing: bool,
+    /// The track on which the last record ended.
+    pub(super) log_end: Option<TrackPlace>,
     /// Extents of the next record.
     pub(super) extents: Vec<LoggedExtent>,
 }
@@ -59,6 +61,7 @@ impl PersistentCache {
             quiet_since: Instant::ZERO,
             sector_bytes: u64::from(spec.sector_bytes),
             is_writing: false,
+            log_end: None,
             extents: Vec::new(),
         })))
     }

@@ -236,6 +236,7 @@ impl DiskArm {
             }
         }
         (shingles.extents, shingles.is_writing) = (extents, true);
+        shingles.log_end = Some(self.arm.place);
         self.put_back(shingles);
         (first.unwrap_or(begins), total)
     }
