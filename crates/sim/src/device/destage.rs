@@ -61,6 +61,8 @@ pub(super) struct Destage {
     sectors: u64,
     most: u64,
     pressed: u64,
+    /// Dirty runs from which the drive of a log writes records of them, one record before there is no room.
+    pressed_runs: usize,
     idle: Nanos,
     /// Most sectors that are written before the arm and their room are free again; 0 for whole runs.
     piece: u64,
@@ -86,6 +88,7 @@ impl Destage {
             _ => Queue::COMMANDS_MAX,
         };
         let order = order::built_in(&cache.destage_order)?;
+        let record = spec.shingled.as_ref().map(|log| log.record_extents_max as usize);
         let chooses = policy == WriteCache::Full && spec.shingled.is_none() && order.uses_places();
         Ok(Destage {
             policy,
@@ -100,6 +103,7 @@ impl Destage {
             sectors: 0,
             most: cache.dirty_max_sectors,
             pressed: cache.dirty_start_sectors,
+            pressed_runs: record.map_or(usize::MAX, |record| room.saturating_sub(record).max(1)),
             idle: Nanos::from_ms(cache.destage_idle_ms),
             piece: u64::from(cache.destage_piece_sectors),
             extra: Nanos::from_ms(cache.destage_extra_ms),
@@ -137,7 +141,11 @@ impl Destage {
 
     /// Whether dirty data must go to the media soon: writes or flushes wait for that, or too many sectors are dirty.
     fn presses(&self) -> bool {
-        !self.blocked.is_empty() || !self.flushes.is_empty() || self.sectors >= self.pressed
+        !self.blocked.is_empty() || !self.flushes.is_empty() || self.is_nearly_full()
+    }
+
+    fn is_nearly_full(&self) -> bool {
+        self.sectors >= self.pressed || self.queue.len() >= self.pressed_runs
     }
 
     /// Whether destages take turns with commands.

@@ -25,7 +25,8 @@ use std::ops::Range;
 /// The run for which the arm works.
 #[derive(Clone, Debug)]
 pub(super) struct StreamHold {
-    /// Time for which a run keeps the arm; none for a drive that does not prefer runs.
+    /// Time for which a run keeps the arm. With 0 it keeps it while no other command waits, and then has its place in the order; none for
+    /// a drive that does not prefer runs.
     hold: Option<Nanos>,
     /// Times `hold` for which waiting commands continue a run.
     holds: u64,
@@ -109,10 +110,10 @@ impl Device {
         }
         let is_of_run = |slot: &Slot| run.contains(&slot.request.lbn);
         let others = self.commands.waiting.has_others(is_of_run) || self.destage_first();
-        if others {
-            self.stream.over = Some(run.clone());
-        } else {
+        if !others {
             self.stream.begin(self.now);
+        } else if self.stream.hold != Some(Nanos::ZERO) {
+            self.stream.over = Some(run.clone());
         }
         !others
     }
