@@ -72,13 +72,13 @@ node-full:
 
 # Block rearrangement under ten thousand seeded loads, without crashes and with them, and a node under fifty kills.
 rearrange-full:
-	$(CARGO) test --release --package headstack-policy --test rearrange -- --ignored
+	$(CARGO) test --release --package headstack-streams --test rearrange -- --ignored
 	$(CARGO) test --release --package headstack-host --test rearrange_crashes -- --ignored
 	$(CARGO) test --release --package headstack-cli --test serve -- --ignored rearrange::
 
 # The translation layer of shingled disks in ten thousand worlds with power cuts.
 shingled-full:
-	$(CARGO) test --release --package headstack-policy --test shingled -- --ignored
+	$(CARGO) test --release --package headstack-sim --test shingled -- --ignored
 
 # Random loads on all shipped drives against relations that hold on any disk: an hour, or SEARCH_SECONDS. A line that it prints
 # replays a failure; SEARCH_SEED draws the same loads again.

@@ -4,7 +4,7 @@ use crate::log_parts;
 use crate::server::slots::ConnectionSlot;
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Ending, Limits, Machine, Session, Transport, Wire};
-use headstack_policy::streams::Guarantee;
+use headstack_streams::streams::Guarantee;
 use log::{info, warn};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;

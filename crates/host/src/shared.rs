@@ -8,7 +8,7 @@ use crate::event_loop::{self, Shared};
 use crate::links::Answerable;
 use crate::{Answer, BlockError, Clock, Lateness, Operation};
 use headstack_model::Instant;
-use headstack_policy::streams::Command;
+use headstack_streams::streams::Command;
 use headstack_workload::VolumeInfo;
 use slab::Slab;
 use std::io;

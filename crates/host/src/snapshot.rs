@@ -3,8 +3,8 @@
 use crate::disk::{Books, Emulator, LiveEvent, Volume};
 use crate::{DiskHandle, Lateness, realtime};
 use headstack_model::Instant;
-use headstack_policy::rearrange::{RearrangeView, Rearranger};
 use headstack_sim::{Activity, DeviceView, Engine, RearrangeLayer};
+use headstack_streams::rearrange::{RearrangeView, Rearranger};
 
 /// A disk at a moment.
 #[derive(Clone, Debug)]

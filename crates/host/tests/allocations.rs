@@ -7,7 +7,7 @@ use headstack_host::node::{Action, Command, Ended, NodeCore, RequestKind, Shape}
 use headstack_host::{Answer, Operation};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{Export, Exports, Handshake, Limits, Session, Wire};
-use headstack_policy::streams::Config;
+use headstack_streams::streams::Config;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]

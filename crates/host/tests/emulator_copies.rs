@@ -5,9 +5,9 @@
 use headstack_host::Operation;
 use headstack_host::disk::{CopiesError, Emulator, EmulatorFaults, Outcome, Store, Volume};
 use headstack_model::{Instant, Nanos, drives};
-use headstack_policy::rearrange::Rearranger;
-use headstack_policy::rearrange_table::{PlacementError, PlacementTable};
 use headstack_sim::{RearrangeLayer, Rig};
+use headstack_streams::rearrange::Rearranger;
+use headstack_streams::rearrange_table::{PlacementError, PlacementTable};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

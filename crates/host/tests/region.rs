@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 use headstack_host::region::{Dissolved, RegionError, dissolve, format, status};
-use headstack_policy::rearrange::TableChange;
-use headstack_policy::rearrange_table::{
+use headstack_streams::rearrange::TableChange;
+use headstack_streams::rearrange_table::{
     PAGE_BYTES, RecoveredTable, RegionLabel, RegionRequest, RegionState, TableStep, TableWriter,
 };
 use std::fs;

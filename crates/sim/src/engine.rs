@@ -36,7 +36,7 @@ use headstack_model::zones::Zones;
 use headstack_model::{Instant, Lbn, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
-use headstack_policy::rearrange_table::PlacementCopies;
+use headstack_streams::rearrange_table::PlacementCopies;
 use links::SharedLinks;
 use slab::Slab;
 use std::collections::VecDeque;

@@ -6,7 +6,7 @@
 
 use crate::device::Drive;
 use headstack_model::{Lbn, Nanos, TrackPlace};
-use headstack_policy::rearrange::ReservedRegion;
+use headstack_streams::rearrange::ReservedRegion;
 use std::sync::Arc;
 
 /// Visible sectors that follow each other, whose homes lie on one track.
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::device::{DriveSource, NewDrives};
     use headstack_model::drives;
-    use headstack_policy::rearrange::ReservedRun;
+    use headstack_streams::rearrange::ReservedRun;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
 

@@ -15,6 +15,7 @@ pub mod os;
 mod partition_layer;
 mod rearrange_layer;
 pub mod rig;
+pub mod shingled;
 pub mod stats;
 mod stream_layer;
 mod throttle_layer;
@@ -27,7 +28,7 @@ pub use device::{
     TaskAttribute, TimeSplit, Travel,
 };
 pub use engine::{Engine, LayerPlace};
-pub use headstack_policy::rearrange::RearrangeCounters;
+pub use headstack_streams::rearrange::RearrangeCounters;
 pub use layer::Layer;
 pub use link::{LinkUse, ProcessorUse, ProcessorWork, Tenure, WorkKind};
 pub use observe::{Finished, Observer};

@@ -1,6 +1,6 @@
 //! Block rearrangement in front of a disk or an array, in virtual time.
 //!
-//! A [`Layer`] around [`headstack_policy::rearrange`], the code for real disks. A change of the hot block table takes no time: the
+//! A [`Layer`] around [`headstack_streams::rearrange`], the code for real disks. A change of the hot block table takes no time: the
 //! model's table need not survive a crash. An emulator keeps it in a file, outside the model.
 //!
 //! *Time:* a request has the time split of the command that brought its answer.
@@ -9,11 +9,11 @@ use crate::device::{Completion, Drive, MediaWrite, Outcome};
 use crate::home_seeks::HomeSeeks;
 use crate::layer::{Completed, Forwarded, Layer, Out, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
-use headstack_policy::rearrange::{
+use headstack_streams::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, DirectEnded, PeriodRecord, RearrangeAction,
     RearrangeView, Rearranger, TableChange,
 };
-use headstack_policy::rearrange_table::PlacementCopies;
+use headstack_streams::rearrange_table::PlacementCopies;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;

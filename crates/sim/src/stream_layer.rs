@@ -1,6 +1,6 @@
 //! A storage node in front of the disks: the stream scheduler of each volume, in virtual time.
 //!
-//! A [`Layer`] around [`headstack_policy::streams`], the code that serves real disks.
+//! A [`Layer`] around [`headstack_streams::streams`], the code that serves real disks.
 //!
 //! *Time:* a request that waited for commands has the time split of the one that brought its answer, as far as it waited; its wait
 //! before that is `queued`.
@@ -11,7 +11,7 @@
 use crate::device::{Completion, Outcome};
 use crate::layer::{Completed, Layer, Out, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
-use headstack_policy::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
+use headstack_streams::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 
 use crate::layer::{Layer, Out, Submission};
 use crate::os::CgroupSpec;
+use crate::os::Throttle;
 use headstack_model::{Instant, Op};
-use headstack_policy::Throttle;
 
 /// The limits of the control groups for a volume, by the source of each request.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The storage node of a rig: the stream scheduler between a load and the disks, in virtual time.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
-use headstack_policy::streams::{Guarantee, View};
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Completion, Finished, Observer, Outcome, StreamLayer};
+use headstack_streams::streams::{Guarantee, View};
 use headstack_workload::{
     Closed, Inbox, Issue, Load, Member, Mix, Pattern, Region, Shape, StreamShape, Streams,
 };

@@ -10,8 +10,9 @@ use std::process::Command;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("policy", &["model"]),
+    ("streams", &["model", "policy"]),
     ("workload", &["model"]),
-    ("sim", &["model", "policy", "workload"]),
+    ("sim", &["model", "policy", "streams", "workload"]),
     ("disksim", &["model", "workload", "sim"]),
     ("headstack", &["model", "workload", "sim"]),
     ("sweep", &["model", "workload", "sim", "headstack"]),
@@ -21,13 +22,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("probe", &["model", "sim", "tracks"]),
     ("nbd", &["model"]),
     ("ext4", &[]),
-    ("host", &["model", "policy", "workload", "sim", "tracks", "probe", "nbd", "ext4"]),
-    ("studies", &["model", "policy", "workload", "sim", "disksim", "headstack", "tracks", "probe"]),
+    ("host", &["model", "policy", "streams", "workload", "sim", "tracks", "probe", "nbd", "ext4"]),
+    (
+        "studies",
+        &["model", "policy", "streams", "workload", "sim", "disksim", "headstack", "tracks", "probe"],
+    ),
     (
         "cli",
         &[
             "model",
             "policy",
+            "streams",
             "workload",
             "sim",
             "disksim",
@@ -49,7 +54,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose answers follow from their arguments alone.
-const PURE: [&str; 8] = ["model", "policy", "workload", "sim", "disksim", "headstack", "tracks", "probe"];
+const PURE: [&str; 9] =
+    ["model", "policy", "streams", "workload", "sim", "disksim", "headstack", "tracks", "probe"];
 
 /// Lines of a file that are not its unit tests.
 const LONGEST: usize = 500;

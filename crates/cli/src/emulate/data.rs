@@ -5,7 +5,7 @@ use crate::failure::{self, Failure};
 use crate::files;
 use headstack_host::disk::{Store, Volume, stored_write_pointers};
 use headstack_model::zones::Zones;
-use headstack_policy::rearrange_table::RecoveredTable;
+use headstack_streams::rearrange_table::RecoveredTable;
 use headstack_workload::VolumeInfo;
 use std::io;
 use std::path::{Path, PathBuf};

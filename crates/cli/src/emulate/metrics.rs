@@ -4,8 +4,8 @@ use crate::service::endpoint::Page;
 use crate::service::metrics::{Metrics, OPEN_METRICS};
 use headstack_host::disk::Kind;
 use headstack_host::{DiskHandle, Snapshot};
-use headstack_policy::rearrange::RearrangeView;
 use headstack_sim::{Activity, ArmWork, CacheUse, DeviceView};
+use headstack_streams::rearrange::RearrangeView;
 
 pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
     let text = move || Ok(text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>()));

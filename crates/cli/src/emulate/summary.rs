@@ -5,7 +5,7 @@ use crate::sim::text::figure;
 use headstack::ratio;
 use headstack_host::disk::Books;
 use headstack_host::{Lateness, Snapshot};
-use headstack_policy::rearrange::RearrangeView;
+use headstack_streams::rearrange::RearrangeView;
 use std::io::{self, Write};
 use std::time::Duration;
 

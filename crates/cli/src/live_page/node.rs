@@ -9,7 +9,7 @@ use headstack_host::node::{
     ClientRequest, NodeCommand, NodeEvent, NodeHandle, NodeLiveState, RequestKind, Shape,
 };
 use headstack_model::Instant;
-use headstack_policy::streams::{Direction, StreamView};
+use headstack_streams::streams::{Direction, StreamView};
 use serde_json::{Value, json};
 
 /// Maximum number of streams that the page gets: those with the latest requests.

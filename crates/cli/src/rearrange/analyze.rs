@@ -7,7 +7,7 @@ use crate::trace::input::Input;
 use crate::units::{capacity, grouped, parse_bytes};
 use crate::versioned;
 use headstack_model::Nanos;
-use headstack_policy::rearrange::{
+use headstack_streams::rearrange::{
     CaughtShares, CounterReplacement, HotBlock, PeriodAnalysis, RearrangeSpec, ReferenceAnalysis,
 };
 use headstack_workload::trace::{Kind, Record};

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::units::{capacity, count, grouped, parse_bytes};
 use headstack_host::region::{self, RegionError};
-use headstack_policy::rearrange_table::{RegionLabel, RegionRequest, RegionState};
+use headstack_streams::rearrange_table::{RegionLabel, RegionRequest, RegionState};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -15,8 +15,8 @@ use headstack_host::{
 use headstack_model::Nanos;
 use headstack_nbd::{Budget, Export};
 use headstack_policy::admission::Ability;
-use headstack_policy::position::DriveModel;
 use headstack_policy::slowness::WorstAccess;
+use headstack_streams::position::DriveModel;
 use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;

@@ -6,9 +6,9 @@ use crate::units::{capacity, grouped, memory};
 use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{NodeHandle, NodeRearrangeView, NodeView, SeekDistance};
-use headstack_policy::position::{MapState, OrderView};
-use headstack_policy::rearrange::RearrangeView;
-use headstack_policy::streams::View;
+use headstack_streams::position::{MapState, OrderView};
+use headstack_streams::rearrange::RearrangeView;
+use headstack_streams::streams::View;
 use std::io::{self, Write};
 
 pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()> {

@@ -10,9 +10,9 @@ use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{ClientView, NodeHandle, NodeRearrangeView, NodeView};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::Budget;
-use headstack_policy::position::{MapState, OrderView};
 use headstack_policy::slowness::SlownessView;
-use headstack_policy::streams::{Direction, StreamView, View};
+use headstack_streams::position::{MapState, OrderView};
+use headstack_streams::streams::{Direction, StreamView, View};
 use log::debug;
 use std::collections::BTreeMap;
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]

@@ -8,9 +8,9 @@ use super::copies_error::CopiesError;
 use super::store::Store;
 use crate::BlockError;
 use headstack_model::Instant;
-use headstack_policy::rearrange::{Rearranger, TableChange};
-use headstack_policy::rearrange_table::{PlacementCopies, PlacementTable, SavedCounts};
 use headstack_sim::{Engine, RearrangeLayer};
+use headstack_streams::rearrange::{Rearranger, TableChange};
+use headstack_streams::rearrange_table::{PlacementCopies, PlacementTable, SavedCounts};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

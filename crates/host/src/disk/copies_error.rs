@@ -1,6 +1,6 @@
 //! Why the hot block table of an emulated disk cannot be used.
 
-use headstack_policy::rearrange_table::PlacementError;
+use headstack_streams::rearrange_table::PlacementError;
 use std::io;
 
 /// Why the copies of an earlier run cannot be used. The data can.

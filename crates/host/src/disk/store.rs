@@ -7,7 +7,7 @@ use super::mark::Mark;
 use super::unwritten::Content;
 use super::zones_error::ZonesError;
 use crate::{BlockError, StatusExtent};
-use headstack_policy::rearrange_table::PAGE_BYTES;
+use headstack_streams::rearrange_table::PAGE_BYTES;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use std::fs::{File, OpenOptions};
 use std::io;

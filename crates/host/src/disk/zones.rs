@@ -11,7 +11,7 @@ use super::Emulator;
 use super::store::{Store, TableArea};
 use super::zones_error::ZonesError;
 use headstack_model::zones::{ZoneLayout, Zones};
-use headstack_policy::rearrange_table::PAGE_BYTES;
+use headstack_streams::rearrange_table::PAGE_BYTES;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -11,8 +11,8 @@ use super::messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 use super::rearrange::{NodeRearrangeView, NodeRearranger};
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Instant;
-use headstack_policy::position::{MapState, OrderView, PositionQueue};
-use headstack_policy::streams::{
+use headstack_streams::position::{MapState, OrderView, PositionQueue};
+use headstack_streams::streams::{
     self, Answer, Boundaries, Command, Config, ConfigError, Guarantee, Request, RequestKind, Streams,
     TransferBuffer,
 };

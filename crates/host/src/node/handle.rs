@@ -12,9 +12,9 @@ use crate::links::Answerable;
 use crate::{BlockError, Clock};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{BlockSizes, Export};
-use headstack_policy::position::OrderView;
 use headstack_policy::slowness::SlownessView;
-use headstack_policy::streams::{StreamView, Streams, View};
+use headstack_streams::position::OrderView;
+use headstack_streams::streams::{StreamView, Streams, View};
 use std::sync::Arc;
 
 /// A handle to a node, for any thread.

@@ -126,7 +126,7 @@ impl NodeLiveLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headstack_policy::streams::TransferBuffer;
+    use headstack_streams::streams::TransferBuffer;
 
     #[test]
     fn log_keeps_the_newest_events_and_the_commands_at_the_disk() {

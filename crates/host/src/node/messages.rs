@@ -3,7 +3,7 @@
 #[cfg(doc)]
 use super::NodeCore;
 use crate::{BlockError, StatusExtent};
-use headstack_policy::streams::{Command, Pieces};
+use headstack_streams::streams::{Command, Pieces};
 use memmap2::MmapMut;
 
 /// Size and properties of a node's disk.

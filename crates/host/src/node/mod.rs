@@ -21,7 +21,7 @@ pub(crate) use backend::{allocation, open_file};
 pub use core::{NodeCore, NodeError};
 pub use figures::ClientView;
 pub use handle::{NodeHandle, NodeLiveState, NodeView};
-pub use headstack_policy::streams::{Command, RequestKind};
+pub use headstack_streams::streams::{Command, RequestKind};
 pub use live::{ClientRequest, NodeCommand, NodeEvent};
 pub use messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 pub use rearrange::{NodeRearrangeView, NodeRearranger, SeekDistance};

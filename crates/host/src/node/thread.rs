@@ -13,8 +13,8 @@ use crate::event_loop::{ServiceThread, Shared, State, ThreadService, ThreadSetti
 use crate::links::{Links, QueuedRequest};
 use crate::{Answer, BlockError, Clock, Operation, log_parts};
 use headstack_model::Instant;
-use headstack_policy::position::MapState;
-use headstack_policy::streams::{Command, Config};
+use headstack_streams::position::MapState;
+use headstack_streams::streams::{Command, Config};
 use log::{info, warn};
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,7 +1,7 @@
 //! Track boundaries of a disk, for its stream scheduler.
 
 use headstack_model::Lbn;
-use headstack_policy::streams::Boundaries;
+use headstack_streams::streams::Boundaries;
 use headstack_tracks::TrackMap;
 
 /// The track map of a disk, in bytes.

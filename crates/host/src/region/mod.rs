@@ -9,7 +9,7 @@ mod raw;
 use crate::ext4;
 use headstack_ext4::Filesystem;
 use headstack_model::Lbn;
-use headstack_policy::rearrange_table::{
+use headstack_streams::rearrange_table::{
     PAGE_BYTES, RecoveredTable, RegionLabel, RegionRequest, RegionState, SECTOR_BYTES, TableError,
 };
 use raw::RawDisk;

@@ -3,7 +3,7 @@
 use super::CHUNK;
 use crate::disk::stored_disk_bytes;
 use crate::node::open_file;
-use headstack_policy::rearrange_table::{LABELS_BYTES, PAGE_BYTES, RecoveredTable, RegionLabel, TableError};
+use headstack_streams::rearrange_table::{LABELS_BYTES, PAGE_BYTES, RecoveredTable, RegionLabel, TableError};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::io;

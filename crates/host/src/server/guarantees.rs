@@ -3,7 +3,7 @@
 use headstack_model::Nanos;
 use headstack_nbd::{Gate, Permit};
 use headstack_policy::admission::{Ability, Admission, Guarantee, Reservation};
-use headstack_policy::streams::Guarantee as Promised;
+use headstack_streams::streams::Guarantee as Promised;
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
 use std::sync::Mutex;
 use std::sync::{Arc, PoisonError};

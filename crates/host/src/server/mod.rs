@@ -19,7 +19,7 @@ use crate::{Clock, DiskHandle, realtime};
 use accept::Accepting;
 use headstack_model::Nanos;
 use headstack_nbd::{Allow, Budget, Export, ExportError, Exports, Limits, Session, Tls};
-use headstack_policy::streams::Guarantee;
+use headstack_streams::streams::Guarantee;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;
 use std::io;

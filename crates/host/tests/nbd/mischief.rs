@@ -10,7 +10,7 @@ use headstack_host::disk::Kind;
 use headstack_host::node::{Backend, Node};
 use headstack_host::{Address, Clock, Disk, Listener, Rules, Served, Server, Target, Timing};
 use headstack_nbd::{Budget, Export};
-use headstack_policy::streams::Config;
+use headstack_streams::streams::Config;
 use socket2::SockRef;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

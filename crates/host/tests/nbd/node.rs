@@ -6,7 +6,7 @@ use crate::server::{atlas, connect, hear};
 use headstack_host::disk::Kind;
 use headstack_host::node::{Backend, Node, NodeHandle, Opening};
 use headstack_host::{Address, Clock, Disk, Listener, Rules, Served, Server, Target, Timing};
-use headstack_policy::streams::Config;
+use headstack_streams::streams::Config;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fs::OpenOptions;

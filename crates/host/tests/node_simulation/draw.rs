@@ -3,9 +3,9 @@
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::node::{NodeCore, Shape};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, SpecError, drives};
-use headstack_policy::position::{DriveModel, PositionOrder, PositionQueue};
-use headstack_policy::streams::{Classifier, Config, RegionForm, Turns};
 use headstack_sim::{Drive, DriveSource, Engine, Fault, NewDrives, Rig};
+use headstack_streams::position::{DriveModel, PositionOrder, PositionQueue};
+use headstack_streams::streams::{Classifier, Config, RegionForm, Turns};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ mod bench;
 
 use bench::{Bench, Setting};
 use headstack_model::{DriveSpec, Nanos, drives};
-use headstack_policy::position::MapState;
+use headstack_streams::position::MapState;
 
 fn drive(name: &str) -> DriveSpec {
     drives::load(name).expect("it is shipped")

@@ -7,9 +7,9 @@ use headstack_host::node::{
 };
 use headstack_host::{BlockError, Operation, StatusExtent};
 use headstack_model::{Instant, Lbn, Nanos};
-use headstack_policy::rearrange::RearrangeSpec;
-use headstack_policy::rearrange_table::{RecoveredTable, RegionLabel, RegionRequest, SECTOR_BYTES};
-use headstack_policy::streams::Config;
+use headstack_streams::rearrange::RearrangeSpec;
+use headstack_streams::rearrange_table::{RecoveredTable, RegionLabel, RegionRequest, SECTOR_BYTES};
+use headstack_streams::streams::Config;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;

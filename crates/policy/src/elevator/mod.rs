@@ -36,7 +36,7 @@ pub use insertion::InsertionSpec;
 pub use kyber::KyberSpec;
 pub use merge::MergeRule;
 pub use ordered::DiskMap;
-pub(crate) use ordered::{BlockDistance, MappedCost};
+pub use ordered::{BlockDistance, MappedCost};
 pub use tuning::Tuning;
 
 use crate::order::{self, Order, OrderError};

@@ -76,7 +76,7 @@ impl Scheduler for UrgentFirst {
 
 /// Distances in blocks from where the last request ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockDistance {
+pub struct BlockDistance {
     last: Lbn,
     began: Lbn,
     sectors: u64,
@@ -86,18 +86,18 @@ pub(crate) struct BlockDistance {
 
 impl BlockDistance {
     /// Distances on a disk of `sectors` blocks, from its first.
-    pub(crate) fn new(sectors: u64) -> BlockDistance {
+    pub fn new(sectors: u64) -> BlockDistance {
         let shift = (64 - sectors.leading_zeros()).saturating_sub(32);
         BlockDistance { last: Lbn(0), began: Lbn(0), sectors, shift }
     }
 
     /// The block after the last one of the request that was dispatched last.
-    pub(crate) fn last(&self) -> Lbn {
+    pub fn last(&self) -> Lbn {
         self.last
     }
 
     /// Records the request that was dispatched last.
-    pub(crate) fn dispatched(&mut self, request: &Request) {
+    pub fn dispatched(&mut self, request: &Request) {
         (self.began, self.last) = (request.lbn, request.end());
     }
 
@@ -134,7 +134,7 @@ impl AccessCost for BlockDistance {
 
 /// Positions of a map from where the last request ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MappedCost<'a> {
+pub struct MappedCost<'a> {
     map: &'a dyn DiskMap,
     now: Instant,
     /// The block after the last one accessed, and the cylinder of that.
@@ -144,7 +144,7 @@ pub(crate) struct MappedCost<'a> {
 
 impl<'a> MappedCost<'a> {
     /// Positions for requests sent `now`, with the arm before the block `next`.
-    pub(crate) fn new(map: &'a dyn DiskMap, now: Instant, next: Lbn) -> MappedCost<'a> {
+    pub fn new(map: &'a dyn DiskMap, now: Instant, next: Lbn) -> MappedCost<'a> {
         let last = MappedCost::before(next);
         MappedCost { map, now, next, arm_cylinder: map.track(last).0 }
     }

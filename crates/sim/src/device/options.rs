@@ -1,8 +1,8 @@
 //! Options of a device, and why it could not be built.
 
+use crate::shingled::ShingleLayoutError;
 use headstack_model::SpecError;
 use headstack_policy::order;
-use headstack_policy::shingled::ShingleLayoutError;
 
 /// Options of a device in addition to its drive file.
 #[derive(Clone, Debug, Default)]

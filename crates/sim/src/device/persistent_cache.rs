@@ -2,9 +2,9 @@
 
 use super::DeviceError;
 use super::view::ShingleView;
+use crate::shingled::{LoggedExtent, ShingleLayout, ShingleTranslation};
 use headstack_model::spec::{CachePlacement, ShingledSpec};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, TrackPlace};
-use headstack_policy::shingled::{LoggedExtent, ShingleLayout, ShingleTranslation};
 use std::ops::Range;
 
 /// The persistent cache, its map, and the time of cleaning.

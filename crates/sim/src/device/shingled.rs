@@ -7,7 +7,7 @@
 //! unreadable, the order of commands by places in the cache (they are sorted by their own places), duration limits that abort a read
 //! of which the cache has blocks during its access.
 //!
-//! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015; see [`headstack_policy::shingled`].
+//! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015; see [`crate::shingled`].
 
 use super::buffered_access::BufferedAccess;
 use super::disk::{DiskArm, Work};
@@ -18,8 +18,8 @@ use super::record::List;
 use super::slow::PlannedAccess;
 use super::split::Part;
 use super::{CacheUse, Device, Travel};
+use crate::shingled::{CleaningStep, LoggedExtent, MediaPlace, ShingleLayout};
 use headstack_model::{Instant, Lbn, Op};
-use headstack_policy::shingled::{CleaningStep, LoggedExtent, MediaPlace, ShingleLayout};
 use std::ops::Range;
 
 /// Accesses one after the other, each where the last one left the arm.

@@ -13,7 +13,7 @@ use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
 use crate::throttle_layer::ThrottleLayer;
 use headstack_model::spec::Fault;
-use headstack_policy::streams::{Config, ConfigError};
+use headstack_streams::streams::{Config, ConfigError};
 use std::sync::Arc;
 
 /// Builds the rearranger of a volume from its drive, if it is a single one, its sectors, and the bytes of a sector.

@@ -9,7 +9,7 @@ use crate::os::{DeviceQueue, PortQueue};
 use crate::partition_layer::PartitionLayer;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::Instant;
-use headstack_policy::rearrange_table::PlacementCopies;
+use headstack_streams::rearrange_table::PlacementCopies;
 use std::any::Any;
 
 /// A run of blocks that a load addresses.

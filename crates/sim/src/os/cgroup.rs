@@ -1,7 +1,7 @@
 //! `[[host.cgroup]]`: control groups of processes, and the limits of their requests.
 
 use super::host_error::HostError;
-use headstack_policy::ThrottleRates;
+use super::throttle::ThrottleRates;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -21,6 +21,7 @@ mod processor;
 mod queue;
 mod spec;
 mod target;
+mod throttle;
 
 pub use cache::{PageCache, PageCacheActivity};
 pub use cgroup::CgroupSpec;
@@ -36,3 +37,4 @@ pub(crate) use calls::CallLayer;
 pub(crate) use device_queue::DeviceQueue;
 pub(crate) use durability::DurabilityLayer;
 pub(crate) use port::PortQueue;
+pub(crate) use throttle::Throttle;

@@ -10,7 +10,7 @@ use crate::device::Drive;
 use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
 use headstack_model::{Geometry, Lbn, SpecError};
-use headstack_policy::rearrange::{
+use headstack_streams::rearrange::{
     RearrangeError, RearrangeSpec, Rearranger, RegionPlace, RegionSlot, ReservedRegion, ReservedRun,
 };
 use headstack_workload::VolumeInfo;

@@ -8,11 +8,11 @@ use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Lbn, Nanos, Request, drives};
-use headstack_policy::position::{DriveModel, PositionEstimator};
 use headstack_probe::drive::{self, ProbeTarget};
 use headstack_probe::learn::{electronics, mechanics};
 use headstack_probe::simulated::{Noise, SimulatedDisk};
 use headstack_probe::{Disk, Extraction, lattice, spec};
+use headstack_streams::position::{DriveModel, PositionEstimator};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

@@ -7,11 +7,11 @@ use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
-use headstack_policy::rearrange::{
+use headstack_sim::{RearrangeLayer, Rig};
+use headstack_streams::rearrange::{
     CarriedShare, ExactCounts, HotBlock, HotPlacement, ReferenceAnalyzer, RegionSlot, ReservedRegion,
     ReservedRun,
 };
-use headstack_sim::{RearrangeLayer, Rig};
 use headstack_workload::{Issue, Load, Poll};
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use super::BLOCKS;
 use super::loads::{LoadCase, WEEK_DRIVES};
 use crate::study::{Length, StudyError};
 use headstack_model::{DriveSpec, Instant, Nanos};
-use headstack_policy::rearrange::{CounterReplacement, ReferenceAnalysis};
 use headstack_sim::{RearrangeActivity, RearrangeLayer, Rig};
+use headstack_streams::rearrange::{CounterReplacement, ReferenceAnalysis};
 
 /// The study's disk.
 pub(super) const DISK: &str = include_str!("../../studies/rearrangement/disk.toml");

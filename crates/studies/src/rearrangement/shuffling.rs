@@ -9,8 +9,8 @@ use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request};
-use headstack_policy::rearrange::{CylinderMove, CylinderShuffle};
 use headstack_sim::{Completion, Rig};
+use headstack_streams::rearrange::{CylinderMove, CylinderShuffle};
 use headstack_workload::{Inbox, Issue, Load, Poll};
 
 /// Tracks of a cylinder, sectors of a track, and cylinders of the study's disk.

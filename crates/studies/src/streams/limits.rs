@@ -8,9 +8,9 @@ use crate::judge::Measured;
 use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::streams::Guarantee;
 use headstack_sim::rig::shipped;
 use headstack_sim::{Rig, StreamLayer};
+use headstack_streams::streams::Guarantee;
 use headstack_workload::{Closed, Load, Member, Mix, Pattern, Region, Shape};
 
 const DRIVE: &str = "ultrastar-hc570";

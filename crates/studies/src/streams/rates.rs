@@ -7,8 +7,8 @@ use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{Instant, Nanos};
 use headstack_policy::admission::{Ability, Admission, Guarantee};
-use headstack_policy::streams;
 use headstack_sim::{Engine, Rig, StreamLayer};
+use headstack_streams::streams;
 use headstack_workload::{Member, Mix, StreamShape, Streams};
 use std::ops::ControlFlow;
 

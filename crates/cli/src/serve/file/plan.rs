@@ -9,9 +9,9 @@ use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_nbd::Allow;
 use headstack_policy::admission::{Ability, Admission, Guarantee};
-use headstack_policy::position::{PositionOrder, PositionOrderError};
-use headstack_policy::rearrange::RearrangeSpec;
-use headstack_policy::streams::Config;
+use headstack_streams::position::{PositionOrder, PositionOrderError};
+use headstack_streams::rearrange::RearrangeSpec;
+use headstack_streams::streams::Config;
 use std::fmt;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
 use crate::shared::{Ends as DiskEnds, RequestOrigin};
 use crate::{BlockError, DiskHandle, Operation};
-use headstack_policy::streams::{Command, RequestKind};
+use headstack_streams::streams::{Command, RequestKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;

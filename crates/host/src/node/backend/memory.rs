@@ -4,7 +4,7 @@ use super::{Drive, Ends};
 use crate::StatusExtent;
 use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use headstack_policy::streams::{Command, RequestKind};
+use headstack_streams::streams::{Command, RequestKind};
 use memmap2::{Advice, MmapMut};
 use std::io;
 use std::os::fd::BorrowedFd;

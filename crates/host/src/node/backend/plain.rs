@@ -8,7 +8,7 @@ use crate::BlockError;
 use crate::node::bytes::{Pool, pages};
 use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use headstack_policy::streams::{Command, RequestKind};
+use headstack_streams::streams::{Command, RequestKind};
 use memmap2::MmapMut;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};

@@ -10,7 +10,7 @@ use crate::BlockError;
 use crate::node::bytes::pages;
 use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
-use headstack_policy::streams::{Command, RequestKind};
+use headstack_streams::streams::{Command, RequestKind};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode};

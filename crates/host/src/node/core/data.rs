@@ -1,7 +1,7 @@
 //! The bytes of requests and commands.
 
 use super::{Content, NodeCore, NodeRequest, ReadData};
-use headstack_policy::streams::{Command, TransferBuffer};
+use headstack_streams::streams::{Command, TransferBuffer};
 use memmap2::MmapMut;
 
 impl<T> NodeCore<T> {

@@ -1,7 +1,7 @@
 //! Commands at the disk, and what they are for.
 
-use headstack_policy::rearrange::BlockAccess;
-use headstack_policy::streams::{Command, RequestKind};
+use headstack_streams::rearrange::BlockAccess;
+use headstack_streams::streams::{Command, RequestKind};
 use memmap2::MmapMut;
 
 /// What a command is for.

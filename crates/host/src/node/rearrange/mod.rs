@@ -1,5 +1,5 @@
-//! Block rearrangement before a node's disk: the state machine of [`headstack_policy::rearrange`] with real bytes and a table that survives
-//! a crash ([`headstack_policy::rearrange_table`]).
+//! Block rearrangement before a node's disk: the state machine of [`headstack_streams::rearrange`] with real bytes and a table that survives
+//! a crash ([`headstack_streams::rearrange_table`]).
 //!
 //! It lies between the stream scheduler and the disk. A command of the scheduler has addresses on the disk as clients see it; it becomes one
 //! or more commands with addresses on the whole disk. This module also issues the commands that move copies and write the table and the
@@ -17,14 +17,14 @@ use crate::{BlockError, StatusExtent};
 use commands::{DiskCommand, DiskPurpose, block_access, with_run};
 pub use distance::SeekDistance;
 use headstack_model::{Instant, Lbn, Nanos};
-use headstack_policy::rearrange::{
+use headstack_streams::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, HotBlock, RearrangeAction, RearrangeSpec,
     RearrangeView, Rearranger,
 };
-use headstack_policy::rearrange_table::{
+use headstack_streams::rearrange_table::{
     PAGE_BYTES, RecoveredTable, RegionLabel, SECTOR_BYTES, SavedCounts, TableError, TableStep, TableWriter,
 };
-use headstack_policy::streams::{Command, RequestKind, TransferBuffer};
+use headstack_streams::streams::{Command, RequestKind, TransferBuffer};
 use memmap2::MmapMut;
 use slab::Slab;
 use std::collections::VecDeque;

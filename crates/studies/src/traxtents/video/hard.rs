@@ -6,13 +6,13 @@
 //! of the first zone, where the requests of this study lie, is shown for comparison.
 
 use super::Server;
+use super::rounds::{Sweep, most_streams};
 use super::soft::Reads;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::Findings;
 use headstack_model::spec::{DriveSpec, ZeroLatency};
 use headstack_model::{Mechanics, Nanos, TrackPlace};
-use headstack_policy::rounds::{Sweep, most_streams};
 use std::convert::Infallible;
 
 /// Bytes of the study's requests, 264 KB and 528 KB: one track and two.

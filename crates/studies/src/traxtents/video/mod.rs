@@ -7,6 +7,7 @@
 
 mod hard;
 mod modern;
+mod rounds;
 mod soft;
 #[cfg(test)]
 mod tests;

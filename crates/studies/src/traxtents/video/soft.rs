@@ -1,12 +1,12 @@
 //! Soft real time: the most streams with which 99.99 % of all rounds end in time.
 
 use super::Server;
+use super::rounds::most_streams;
 use crate::judge::Measured;
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::rounds::most_streams;
 use headstack_sim::DeviceOptions;
 use headstack_workload::personality::video::{Chunk, Rounds, VideoServer};
 

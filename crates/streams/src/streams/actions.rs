@@ -2,8 +2,8 @@
 
 use super::config::Config;
 use super::messages::{Action, Answer, Command, Piece, Request};
-use crate::Guard;
 use headstack_model::Instant;
+use headstack_policy::Guard;
 use slab::Slab;
 use std::collections::VecDeque;
 

@@ -3,9 +3,9 @@
 use super::drive_model::{DriveModel, Prediction};
 use super::reserve::Reserve;
 use super::spindle_phase::{PhaseStep, SpindlePhase};
-use crate::elevator::DiskMap;
-use crate::queue::Slot;
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, TrackPlace};
+use headstack_policy::Slot;
+use headstack_policy::elevator::DiskMap;
 use std::collections::VecDeque;
 
 /// Number of reads from the media without a phase after which the drive file counts as that of another disk: four searches of the phase.

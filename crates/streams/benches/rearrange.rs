@@ -4,7 +4,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use headstack_model::{Instant, Lbn};
-use headstack_policy::rearrange::{
+use headstack_streams::rearrange::{
     BlockAccess, BlockRequest, CounterReplacement, RearrangeAction, RearrangeSpec, Rearranger,
     ReservedRegion, ReservedRun,
 };

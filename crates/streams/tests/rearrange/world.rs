@@ -5,7 +5,7 @@
 //! flight covers, so that every sector has one correct content once all writes have ended.
 
 use headstack_model::{BlockError, Instant, Lbn, Nanos};
-use headstack_policy::rearrange::{
+use headstack_streams::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, RearrangeAction, RearrangeCounters,
     RearrangeSpec, Rearranger, ReservedRegion, ReservedRun,
 };

@@ -1,7 +1,7 @@
 //! Order by position in front of a real disk: a probed drive file says where blocks lie, and the disk's own answers say where the
 //! head is.
 //!
-//! [`PositionQueue`] keeps a window of commands at the disk and chooses the next by any order of [`crate::order`], with the same code
+//! [`PositionQueue`] keeps a window of commands at the disk and chooses the next by any order of [`headstack_policy::order`], with the same code
 //! that orders a simulated host's queue. In the simulator the host's map is exact. Here a [`PositionEstimator`] predicts positions:
 //! it has the layout and the arm from a [`DriveModel`], and follows the spindle by the ends of reads. It also measures its own
 //! error. Until the ends of reads agree with the drive file, and whenever they cease to (another disk, the map of another disk), the

@@ -2,7 +2,7 @@
 
 use crate::world::{Speed, World};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::streams::{Boundaries, Classifier, Config, Guarantee, RegionForm, RequestKind, Turns};
+use headstack_streams::streams::{Boundaries, Classifier, Config, Guarantee, RegionForm, RequestKind, Turns};
 
 /// 50 MB/s, and 10 ms to position anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };

@@ -5,7 +5,7 @@
 //! at most the width of the disk. Where a seek curve is concave, these cost most when all are equally long. Where it is not, the
 //! smallest concave, non-decreasing curve above it gives a bound.
 //!
-//! [`crate::admission`] counts the longest seek for each turn, because its turns are not sorted by place.
+//! [`headstack_policy::admission`] counts the longest seek for each turn, because its turns are not sorted by place.
 //!
 //! Not modelled: requests that wait for others in the drive, retries, recalibrations.
 //!
@@ -16,7 +16,7 @@ use headstack_model::Nanos;
 
 /// The longest times of sweeps over a disk.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub(super) struct Sweep {
     /// Corners (distance, ns) of the smallest concave curve above the seek curve, by rising distance, up to its highest point. Beyond that
     /// the curve is constant, because a shorter seek may take longest.
     corners: Vec<(u32, u64)>,
@@ -26,7 +26,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// For a disk, or a part of it, with `cylinders` cylinders, at least one. `time` returns the longest seek time over a distance.
-    pub fn new(cylinders: u32, time: impl Fn(u32) -> Nanos) -> Sweep {
+    pub(super) fn new(cylinders: u32, time: impl Fn(u32) -> Nanos) -> Sweep {
         assert!(cylinders > 0, "a disk has a cylinder");
         let mut corners: Vec<(u32, u64)> = Vec::new();
         for distance in 0..cylinders {
@@ -48,7 +48,7 @@ impl Sweep {
     }
 
     /// The longest time of all seeks of a sweep over `requests` requests.
-    pub fn longest(&self, requests: u32) -> Nanos {
+    pub(super) fn longest(&self, requests: u32) -> Nanos {
         let (_, highest) = self.corners[self.corners.len() - 1];
         match requests {
             0 => Nanos::ZERO,
@@ -86,7 +86,7 @@ fn is_above(from: (u32, u64), middle: (u32, u64), to: (u32, u64)) -> bool {
 /// `round` returns the time of a round of a number of streams, and must not fall as the number grows.
 ///
 /// *Errors:* the first of `round`.
-pub fn most_streams<E>(
+pub(super) fn most_streams<E>(
     limit: u32,
     period: Nanos,
     mut round: impl FnMut(u32) -> Result<Nanos, E>,

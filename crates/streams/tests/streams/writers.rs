@@ -2,7 +2,7 @@
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::streams::{Config, RequestKind};
+use headstack_streams::streams::{Config, RequestKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! The region and the table of copies on a disk: how they are recognised and recovered, and which damage is refused.
 
 use headstack_model::Nanos;
-use headstack_policy::rearrange::{HotBlock, TableChange};
-use headstack_policy::rearrange_table::{
+use headstack_streams::rearrange::{HotBlock, TableChange};
+use headstack_streams::rearrange_table::{
     LABELS_BYTES, PAGE_BYTES, RecoveredTable, RegionLabel, RegionRequest, RegionState, SavedCounts,
     TableError, TableStep, TableWriter, scan_labels,
 };

@@ -1,7 +1,7 @@
 //! A disk, its clients and a scheduler between them, in virtual time and with data: each block has the number of the write that wrote it.
 
 use headstack_model::{BlockError, Instant, Nanos};
-use headstack_policy::streams::{
+use headstack_streams::streams::{
     Action, Answer, Command, Config, Outcome, Request, RequestKind, Streams, TransferBuffer,
 };
 use std::collections::{BTreeMap, VecDeque};

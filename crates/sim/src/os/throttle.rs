@@ -13,11 +13,11 @@ use std::collections::VecDeque;
 
 /// What a group may send a second; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThrottleRates {
+pub(crate) struct ThrottleRates {
     /// Bytes a second, above 0.
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// Requests a second, above 0.
-    pub requests: Option<u64>,
+    pub(crate) requests: Option<u64>,
 }
 
 /// `DFL_THROTL_SLICE_HD`.
@@ -30,7 +30,7 @@ fn allowed(rate: u64, time: Nanos) -> u64 {
 
 /// The requests of a group in one direction, in order of arrival, each until the limits allow it.
 #[derive(Debug)]
-pub struct Throttle<T> {
+pub(crate) struct Throttle<T> {
     rates: ThrottleRates,
     waiting: VecDeque<(T, u64)>,
     /// When the first request may go, at the earliest.
@@ -45,13 +45,13 @@ pub struct Throttle<T> {
 
 impl<T> Throttle<T> {
     /// A group that has sent nothing.
-    pub fn new(rates: ThrottleRates) -> Throttle<T> {
+    pub(crate) fn new(rates: ThrottleRates) -> Throttle<T> {
         let (from, until) = (Instant(0), Instant(0));
         Throttle { rates, waiting: VecDeque::new(), due: Instant::MAX, from, until, bytes: 0, requests: 0 }
     }
 
     /// Accepts a request of some bytes. [`Throttle::pop`] returns it when it may go, which may be at once.
-    pub fn push(&mut self, now: Instant, request: T, bytes: u64) {
+    pub(crate) fn push(&mut self, now: Instant, request: T, bytes: u64) {
         if self.waiting.is_empty() {
             if self.until <= now {
                 (self.from, self.bytes, self.requests) = (now, 0, 0);
@@ -63,7 +63,7 @@ impl<T> Throttle<T> {
     }
 
     /// The next request, if it may go now.
-    pub fn pop(&mut self, now: Instant) -> Option<T> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
         let bytes = self.waiting.front()?.1;
         let wait = self.wait(now, bytes);
         if wait > Nanos(0) {
@@ -80,7 +80,7 @@ impl<T> Throttle<T> {
     }
 
     /// When to call [`Throttle::pop`]; [`Instant::MAX`] where nothing waits.
-    pub fn next_event(&self) -> Instant {
+    pub(crate) fn next_event(&self) -> Instant {
         self.due
     }
 

@@ -2,7 +2,7 @@
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::{Instant, Nanos};
-use headstack_policy::streams::{Config, Guarantee, RequestKind};
+use headstack_streams::streams::{Config, Guarantee, RequestKind};
 
 const DISK_BLOCKS: u64 = 1 << 20;
 

@@ -3,7 +3,7 @@
 //!
 //! A write to a sector of a band damages the sectors behind it in the band. Headers have checksums, so that a torn record is not valid.
 
-use headstack_policy::shingled::{
+use headstack_sim::shingled::{
     CleaningStep, LoggedExtent, MediaPlace, ScratchHeader, ShingleAnchor, ShingleLayout, ShingleMedia,
     ShingleRecord, ShingleTranslation,
 };

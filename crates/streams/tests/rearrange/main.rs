@@ -2,7 +2,7 @@
 
 mod world;
 
-use headstack_policy::rearrange::{CounterReplacement, HotSelection, RearrangeSpec};
+use headstack_streams::rearrange::{CounterReplacement, HotSelection, RearrangeSpec};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use world::{Fault, World};

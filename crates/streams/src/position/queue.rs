@@ -2,11 +2,11 @@
 
 use super::drive_model::DriveModel;
 use super::estimator::{MapState, PositionEstimator};
-use crate::elevator::{BlockDistance, DiskMap, MappedCost};
-use crate::order::{self, BuiltIn, Knowledge, OrderError};
-use crate::queue::{Queue, Slot, SlotId};
 use crate::streams::{Command, RequestKind};
 use headstack_model::{Instant, Lbn, Nanos, Request};
+use headstack_policy::elevator::{BlockDistance, DiskMap, MappedCost};
+use headstack_policy::order::{self, BuiltIn, Knowledge, OrderError};
+use headstack_policy::{Queue, Slot, SlotId};
 use slab::Slab;
 use std::collections::VecDeque;
 use thiserror::Error;
