@@ -4,7 +4,8 @@
 #![no_main]
 
 use headstack_model::Instant;
-use headstack_workload::{LoadFile, Poll, VolumeInfo};
+use headstack_personalities::LoadFile;
+use headstack_workload::{Poll, VolumeInfo};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -6,7 +6,7 @@
 use headstack_disksim::rig::import;
 use headstack_model::drives;
 use headstack_sim::rig::Rig;
-use headstack_workload::LoadFile;
+use headstack_personalities::LoadFile;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -7,9 +7,10 @@ use crate::NotCarried;
 use crate::setup::{Setup, SetupBus, SetupDrive, SetupLoad, SetupProcess, SetupQueue, import_setup};
 use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, SpecError};
+use headstack_personalities::{LoadFile, LoadSpec};
 use headstack_sim::rig::{ControllerSpec, GroupKeys, Rig, RigBusSpec, RigError, Sharing, lay};
+use headstack_workload::VolumeInfo;
 use headstack_workload::process::SyntheticSpec;
-use headstack_workload::{LoadFile, LoadSpec, VolumeInfo};
 use toml::{Table, Value};
 
 /// A rig and its load from a parameter file.

@@ -6,8 +6,8 @@
 
 use headstack_disksim::rig::{ImportedRig, import};
 use headstack_model::drives;
+use headstack_personalities::LoadFile;
 use headstack_sim::rig::{Rig, shipped};
-use headstack_workload::LoadFile;
 use std::fs;
 use std::path::{Path, PathBuf};
 

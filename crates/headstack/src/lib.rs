@@ -37,7 +37,13 @@ pub use stream_watch::StreamResult;
 pub use headstack_model::{self as model, DriveSpec, Instant, Nanos};
 pub use headstack_sim::rig::Rig;
 pub use headstack_sim::{self as sim, Observer};
-pub use headstack_workload::{self as workload, Load};
+pub use headstack_workload::Load;
+
+/// What is requested: generators, fio jobs, traces, load files and personalities.
+pub mod workload {
+    pub use headstack_personalities::{self as personality, LoadFile, LoadSpec, load_file};
+    pub use headstack_workload::*;
+}
 
 /// The program in the repository's README, which must compile and run.
 #[cfg(doctest)]

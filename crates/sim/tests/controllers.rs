@@ -1,9 +1,10 @@
 //! Laws of controllers: what holds for any of them, from the rig's keys alone.
 
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
+use headstack_personalities::LoadFile;
 use headstack_sim::controller::Controller;
 use headstack_sim::{Completion, Engine, Finished, Observer, Outcome, Rig};
-use headstack_workload::{Issue, Load, LoadFile, Poll};
+use headstack_workload::{Issue, Load, Poll};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,9 +12,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("policy", &["model"]),
     ("streams", &["model", "policy"]),
     ("workload", &["model"]),
+    ("personalities", &["model", "workload"]),
     ("sim", &["model", "policy", "streams", "workload"]),
-    ("disksim", &["model", "workload", "sim"]),
-    ("headstack", &["model", "workload", "sim"]),
+    ("disksim", &["model", "workload", "personalities", "sim"]),
+    ("headstack", &["model", "workload", "personalities", "sim"]),
     ("sweep", &["model", "workload", "sim", "headstack"]),
     ("explorer-wasm", &["policy", "headstack"]),
     ("explorer", &[]),
@@ -25,7 +26,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host", &["model", "policy", "streams", "workload", "sim", "tracks", "probe", "nbd", "ext4"]),
     (
         "studies",
-        &["model", "policy", "streams", "workload", "sim", "disksim", "headstack", "tracks", "probe"],
+        &[
+            "model",
+            "policy",
+            "streams",
+            "workload",
+            "personalities",
+            "sim",
+            "disksim",
+            "headstack",
+            "tracks",
+            "probe",
+        ],
     ),
     (
         "cli",
@@ -54,8 +66,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose answers follow from their arguments alone.
-const PURE: [&str; 9] =
-    ["model", "policy", "streams", "workload", "sim", "disksim", "headstack", "tracks", "probe"];
+const PURE: [&str; 10] = [
+    "model",
+    "policy",
+    "streams",
+    "workload",
+    "personalities",
+    "sim",
+    "disksim",
+    "headstack",
+    "tracks",
+    "probe",
+];
 
 /// Lines of a file that are not its unit tests.
 const LONGEST: usize = 500;

@@ -7,10 +7,8 @@ pub mod dist;
 mod drift;
 pub mod fio;
 mod inbox;
-pub mod load_file;
 mod mix;
 mod open;
-pub mod personality;
 mod phase;
 pub mod process;
 mod shape;
@@ -26,13 +24,13 @@ pub use closed::Closed;
 pub use dist::{Distribution, DistributionError, Popularity};
 pub use drift::{DriftShape, Drifting};
 pub use inbox::Inbox;
-pub use load_file::{LoadFile, LoadSpec};
 pub use mix::{Member, Mix};
 pub use open::Open;
 pub use phase::LoadPhase;
-pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError};
+pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError, generator, nonzero, seed_of};
 pub use streams::{Spacing, StreamShape, Streams};
-pub use volume::{VolumeInfo, VolumeZones};
+pub use volume::{VolumeInfo, VolumeZones, find_volume};
+pub use window::Window;
 
 /// A program's advice about its reads of a file (`posix_fadvise`), which read-ahead follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

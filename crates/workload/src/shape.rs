@@ -76,7 +76,8 @@ pub enum ShapeError {
     Distribution(#[from] DistributionError),
 }
 
-pub(crate) fn nonzero(what: &'static str, value: u64) -> Result<(), ShapeError> {
+/// Checks a number of which at least one is needed.
+pub fn nonzero(what: &'static str, value: u64) -> Result<(), ShapeError> {
     if value == 0 { Err(ShapeError::Zero { what }) } else { Ok(()) }
 }
 
@@ -201,13 +202,13 @@ impl Pick for Requests {
 }
 
 /// The seed of one of many processes of a load.
-pub(crate) fn seed_of(seed: u64, process: u64) -> u64 {
+pub fn seed_of(seed: u64, process: u64) -> u64 {
     // An odd number far from any seed that people choose, so that the processes of near seeds differ.
     seed.wrapping_add(process.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// The generator of every load. Its numbers are the same on every machine.
-pub(crate) fn generator(seed: u64) -> Pcg64Mcg {
+pub fn generator(seed: u64) -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed)
 }
 

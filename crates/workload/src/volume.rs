@@ -48,7 +48,7 @@ impl VolumeInfo {
 /// The number of the volume of this name.
 ///
 /// *Errors:* there is none; the message names the nearest.
-pub(crate) fn find(volumes: &[VolumeInfo], name: &str) -> Result<usize, String> {
+pub fn find_volume(volumes: &[VolumeInfo], name: &str) -> Result<usize, String> {
     let found = volumes.iter().position(|volume| volume.name == name);
     let known = volumes.iter().map(|volume| volume.name.as_str());
     found.ok_or_else(|| format!("the rig has no volume `{name}`{}", did_you_mean(name, known)))

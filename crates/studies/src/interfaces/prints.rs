@@ -2,8 +2,8 @@
 
 use crate::judge::Measured;
 use crate::study::Findings;
+use headstack_personalities::ext2::Ext2Shape;
 use headstack_sim::os::InterfaceKind;
-use headstack_workload::personality::ext2::Ext2Shape;
 
 /// Protocols of Tables 1 and 2, by the keys of their rows. What the study prints as multiword DMA mode 3 is Ultra DMA mode 2.
 const PROTOCOLS: [(&str, InterfaceKind); 17] = [

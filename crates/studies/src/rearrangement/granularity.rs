@@ -10,9 +10,9 @@ use crate::judge::Measured;
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
+use headstack_personalities::ext2::{Ext2Shape, Ext2Volume, FileServer, FileServerShape};
 use headstack_sim::{RearrangeLayer, Rig};
 use headstack_streams::rearrange::{CylinderMove, CylinderShuffle};
-use headstack_workload::personality::ext2::{Ext2Shape, Ext2Volume, FileServer, FileServerShape};
 use headstack_workload::{Distribution, Issue, Load, Poll, Popularity};
 
 /// Bytes of a block of the file system, which is also what block rearrangement copies.

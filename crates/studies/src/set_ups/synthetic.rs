@@ -6,9 +6,9 @@
 use crate::study::StudyError;
 use headstack_disksim::rig::import;
 use headstack_model::{Instant, Nanos, drives};
+use headstack_personalities::LoadFile;
 use headstack_sim::rig::Rig;
 use headstack_sim::{Completion, Finished, Observer};
-use headstack_workload::LoadFile;
 
 /// The requests over which DiskSim prints a mean response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Process, Step, Wait, check_processes};
+use crate::ShapeError;
 use crate::dist::{Distribution, DistributionError, Sampler};
 use crate::shape::{generator, seed_of};
-use crate::volume::VolumeInfo;
-use crate::{ShapeError, volume};
+use crate::volume::{VolumeInfo, find_volume};
 
 /// How often a size and a place are drawn again until they fit; then they are cut to fit.
 const TRIES: u32 = 100;
@@ -191,7 +191,7 @@ impl SyntheticSpec {
         let numbers: Vec<usize> = if self.volumes.is_empty() {
             (0..volumes.len()).collect()
         } else {
-            let find = |name: &String| volume::find(volumes, name).map_err(fault("volumes"));
+            let find = |name: &String| find_volume(volumes, name).map_err(fault("volumes"));
             self.volumes.iter().map(find).collect::<Result<_, _>>()?
         };
         if numbers.is_empty() {

@@ -12,7 +12,7 @@ use crate::runs::time_of;
 use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::spec::{DriveSpec, WriteCache};
 use headstack_model::{Geometry, Lbn, drives};
-use headstack_workload::personality::ffs::{
+use headstack_personalities::ffs::{
     BLOCK_SECTORS, Call, Counts, Layout, NextGroup, Postmark, Session, TrackList, Variant, build, copy, diff,
     head, scan,
 };

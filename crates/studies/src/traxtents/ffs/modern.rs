@@ -11,7 +11,7 @@ use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{DriveSpec, WriteCache, ZeroLatency};
 use headstack_model::{Geometry, Lbn, drives};
-use headstack_workload::personality::ffs::{BLOCK_BYTES, BLOCK_SECTORS, Layout, NextGroup, Variant};
+use headstack_personalities::ffs::{BLOCK_BYTES, BLOCK_SECTORS, Layout, NextGroup, Variant};
 
 const DRIVE: &str = "exos-x16";
 

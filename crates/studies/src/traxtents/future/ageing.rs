@@ -11,7 +11,7 @@ use crate::runs::{Script, time_of};
 use crate::study::{Findings, Length, Setting, StudyError};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, Nanos, Request};
-use headstack_workload::personality::ffs::{
+use headstack_personalities::ffs::{
     AgeingPlan, BLOCK_BYTES, Call, Handle, Layout, MoveBatch, NextGroup, Session, Variant,
     add_files_grown_in_turn, age, reorganize, transfers_of,
 };

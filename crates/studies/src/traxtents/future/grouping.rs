@@ -12,7 +12,7 @@ use crate::runs::time_of;
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn};
-use headstack_workload::personality::ffs::{
+use headstack_personalities::ffs::{
     BLOCK_SECTORS, Call, Counts, FileGrouping, GroupExtent, Layout, NextGroup, Session, SmallFiles, Variant,
 };
 

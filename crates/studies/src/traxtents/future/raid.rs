@@ -8,11 +8,11 @@ use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::WriteCache;
 use headstack_model::{Lbn, Op, Request, drives};
-use headstack_policy::stripe::{Array, Organisation, Shape as ArrayShape, Unit};
-use headstack_sim::{ArrayVolume, Device, DeviceOptions, Engine, HostSpec};
-use headstack_workload::personality::ffs::{
+use headstack_personalities::ffs::{
     Call, FileGrouping, GroupExtent, Layout, NextGroup, Session, SmallFiles, TrackList, Variant, copy,
 };
+use headstack_policy::stripe::{Array, Organisation, Shape as ArrayShape, Unit};
+use headstack_sim::{ArrayVolume, Device, DeviceOptions, Engine, HostSpec};
 
 const DRIVE: &str = "atlas-10k-ii";
 

@@ -20,8 +20,8 @@ use crate::runs::{Script, time_of};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, Op, Request, drives};
+use headstack_personalities::lfs::{Choice, Cleaning, Lfs, SegmentTable, UpdateShape, Updates};
 use headstack_workload::Region;
-use headstack_workload::personality::lfs::{Choice, Cleaning, Lfs, SegmentTable, UpdateShape, Updates};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

@@ -9,8 +9,8 @@ use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::spec::{WriteCache, ZeroLatency};
 use headstack_model::{Op, drives};
+use headstack_personalities::lfs::SegmentTable;
 use headstack_workload::Region;
-use headstack_workload::personality::lfs::SegmentTable;
 
 const DRIVE: &str = "exos-x16";
 

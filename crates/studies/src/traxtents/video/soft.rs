@@ -7,8 +7,8 @@ use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, StudyError};
 use headstack_model::{Instant, Nanos};
+use headstack_personalities::video::{Chunk, Rounds, VideoServer};
 use headstack_sim::DeviceOptions;
-use headstack_workload::personality::video::{Chunk, Rounds, VideoServer};
 
 /// Rounds of each kind that are played.
 const TRIALS: u32 = 10_000;

@@ -3,7 +3,7 @@
 use super::hard::Worst;
 use super::soft::{Depth, Reading, Reads, Task};
 use super::{Server, published};
-use headstack_workload::personality::video::Chunk;
+use headstack_personalities::video::Chunk;
 
 fn server() -> Server {
     published().expect("the drive is shipped")
