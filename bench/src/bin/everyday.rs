@@ -17,8 +17,8 @@
 #![allow(clippy::disallowed_methods, reason = "a program with files and threads")]
 
 use clap::Parser;
+use headstack::report::Table;
 use headstack_studies::everyday::{self, Overrides};
-use headstack_studies::report::Table;
 use headstack_studies::study::{Bench, Length, Task};
 use std::fs;
 use std::io::Read;

@@ -8,6 +8,7 @@ mod load;
 mod numbers;
 mod paired_looks;
 mod recorder;
+pub mod report;
 mod requests;
 mod results;
 mod rig;
@@ -15,6 +16,7 @@ mod setup;
 mod simulation;
 mod stream_watch;
 pub mod tune;
+pub mod validation;
 
 pub use error::{Error, PatternError};
 pub use files::{FileSource, NoFiles, read_bounded, read_text};

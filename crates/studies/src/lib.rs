@@ -13,7 +13,6 @@ pub mod judge;
 mod modern_drives;
 mod ncq;
 mod rearrangement;
-pub mod report;
 mod runs;
 mod scheduling;
 pub mod set_ups;

@@ -6,9 +6,9 @@
 //! *Source:* lumir-sliva/ublk-disksim, `docs/img/data` and `bench/expect/barracuda-2t.tsv`.
 
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series};
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, Study, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series};
 use headstack_model::{DriveSpec, drives};
 
 pub(crate) const STUDY: Study = Study {

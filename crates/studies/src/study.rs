@@ -5,11 +5,11 @@
 
 use crate::expect::{self, ExpectError, Expected};
 use crate::judge::{self, Judged, Measured, Verdict};
-use crate::report::Section;
 use crate::{
     everyday, interfaces, modern_drives, ncq, rearrangement, scheduling, st2000dm006, streams, striping,
     today, traxtents, validation,
 };
+use headstack::report::Section;
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
 use headstack_sim::{DeviceError, RigError};

@@ -5,15 +5,12 @@
 //! release of it. Without them the rows are not comparable.
 
 use crate::judge::Measured;
-use crate::report::{Section, Table};
-use crate::runs;
 use crate::study::{Findings, Setting, Study, StudyError};
-use headstack_model::{DriveSpec, Instant, Op, drives};
-use headstack_sim::DeviceOptions;
-use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
-use headstack_workload::VolumeInfo;
-use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
-use headstack_workload::{Load, Poll};
+use headstack::report::{Section, Table};
+use headstack::validation::replay;
+use headstack_model::{DriveSpec, drives};
+use headstack_sim::stats::{Agreement, ClassAgreement};
+use headstack_workload::trace::{self, Trace};
 
 pub(crate) const STUDY: Study = Study {
     id: "validation",
@@ -112,85 +109,6 @@ pub fn agreement(spec: &DriveSpec, name: &str, bytes: &[u8]) -> Result<Agreement
 
 fn input(error: impl ToString) -> StudyError {
     StudyError::Input(error.to_string())
-}
-
-/// Replays a trace with measured response times on a fresh drive, one request outstanding: the next is issued its think
-/// time after the simulated completion. The trace is read twice: its response times from `measured`, its requests from `replayed`.
-///
-/// *Errors:* the trace or the drive is invalid.
-pub fn replay(spec: &DriveSpec, measured: Trace<'_>, replayed: Trace<'_>) -> Result<Vec<Pair>, StudyError> {
-    Ok(replay_while(spec, measured, replayed, |_, _| true)?.pairs)
-}
-
-/// A replay that may have been stopped.
-#[derive(Clone, Debug)]
-pub struct PartialReplay {
-    /// The replayed requests.
-    pub pairs: Vec<Pair>,
-    /// Number of requests in the whole trace.
-    pub requests: usize,
-}
-
-/// The same as [`replay`], as long as `continues` returns true. It is called with two numbers of requests: those issued, and those in the
-/// trace. While the trace is first read, it is called for each record with 0 issued and the number read so far; then each time that the
-/// load is polled.
-///
-/// *Errors:* the trace or the drive is invalid.
-pub fn replay_while(
-    spec: &DriveSpec,
-    measured: Trace<'_>,
-    replayed: Trace<'_>,
-    mut continues: impl FnMut(usize, usize) -> bool,
-) -> Result<PartialReplay, StudyError> {
-    let mut records: Vec<Record> = Vec::new();
-    for record in measured {
-        records.push(record.map_err(input)?);
-        if !continues(0, records.len()) {
-            return Ok(PartialReplay { pairs: Vec::new(), requests: records.len() });
-        }
-    }
-    let volume = VolumeInfo {
-        name: spec.name.clone(),
-        sectors: spec.capacity_sectors,
-        sector_bytes: spec.sector_bytes,
-        zones: None,
-    };
-    let mut pairs = Vec::with_capacity(records.len());
-    let replay = Replay::new(replayed, &[volume], ReplayOptions::default());
-    let mut load = StoppableReplay { replay, issued: 0, requests: records.len(), continues };
-    runs::run_load(spec, &DeviceOptions::default(), &mut load, |finished| {
-        let record = &records[finished.id as usize];
-        let op = if record.kind == Kind::Read { Op::Read } else { Op::Write };
-        let measured = record.response.expect("a validation trace has them");
-        pairs.push(Pair { op, measured, simulated: finished.completion.response() });
-    })?;
-    match load.replay.error() {
-        Some(error) => Err(input(error)),
-        None => Ok(PartialReplay { pairs, requests: records.len() }),
-    }
-}
-
-/// A replay that issues requests as long as its caller agrees.
-struct StoppableReplay<'a, F> {
-    replay: Replay<'a>,
-    issued: usize,
-    requests: usize,
-    continues: F,
-}
-
-impl<F: FnMut(usize, usize) -> bool> Load for StoppableReplay<'_, F> {
-    fn poll(&mut self, now: Instant) -> Poll {
-        if !(self.continues)(self.issued, self.requests) {
-            return Poll::Done;
-        }
-        let polled = self.replay.poll(now);
-        self.issued += usize::from(matches!(polled, Poll::Issue(_)));
-        polled
-    }
-
-    fn handle_completion(&mut self, now: Instant, id: u64) {
-        self.replay.handle_completion(now, id);
-    }
 }
 
 fn table() -> Table {

@@ -139,7 +139,7 @@ fn replay(spec: &DriveSpec, path: &Path) -> Vec<Pair> {
         let opened = Trace::open(bytes.as_slice(), &name, trace::named("validate"));
         opened.unwrap_or_else(|error| panic!("{error}"))
     };
-    let pairs = validation::replay(spec, open(), open());
+    let pairs = headstack::validation::replay(spec, open(), open());
     pairs.unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -3,7 +3,7 @@
 mod chart;
 mod page;
 
-pub(crate) use headstack_studies::report::{Axis, Chart, Draw, Report, Section, Series, Table};
+pub(crate) use headstack::report::{Axis, Chart, Draw, Report, Section, Series, Table};
 pub(crate) use page::to_html;
 
 #[cfg(test)]

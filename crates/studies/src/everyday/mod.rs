@@ -12,9 +12,9 @@ mod sheets;
 
 use crate::expect::{Basis, Expected, Kind};
 use crate::judge::{self, Measured};
-use crate::report::{Cell, Section, Table};
 use crate::study::{Bench, Findings, Length, Reproduction, Setting, Study, StudyError};
 use conditions::{Class, Condition};
+use headstack::report::{Cell, Section, Table};
 use measure::Measurement;
 pub use overrides::Overrides;
 

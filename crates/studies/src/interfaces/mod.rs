@@ -8,9 +8,9 @@ mod hosts;
 mod prints;
 
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack::PhaseResult;
+use headstack::report::{Section, Table};
 use hosts::{BenchmarkLoad, StudyHost};
 
 pub(crate) const STUDY: Study = Study {

@@ -5,9 +5,9 @@
 //! *Source:* westerndigitalcorporation/cdl-tools, `benchmark/`: a 22 TB drive of 7,200 rpm, kernel scheduler `none`.
 
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::runs;
 use crate::study::{Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::{DriveSpec, drives};
 
 /// The drive file that stands for the measured drive's class.

@@ -5,8 +5,8 @@
 
 use super::{HostRun, SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_workload::Region;
 
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];

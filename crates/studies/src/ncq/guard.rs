@@ -5,8 +5,8 @@
 
 use super::{HostRun, SMALL, first, play, rig, with_ncq};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::{DriveSpec, Instant, Request, drives};
 use headstack_workload::{Closed, Pattern, Pick, Region, Requests, Shape, ShapeError};
 

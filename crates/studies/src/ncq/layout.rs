@@ -7,8 +7,8 @@
 
 use super::{first, play, random, rig};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::spec::{BandZone, Layout, Zone};
 use headstack_model::{DriveSpec, drives};
 

@@ -5,8 +5,8 @@
 //! earlier reads. All reads count, including those whose answers are late.
 
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{DriveSpec, Lbn, Nanos, Request, drives};
 use headstack_probe::drive::{self, ProbeTarget};
 use headstack_probe::learn::{electronics, mechanics};

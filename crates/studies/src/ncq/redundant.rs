@@ -10,8 +10,8 @@
 
 use super::{SMALL, play, random, rig, with_ncq};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::spec::{QueueSpec, Tagging};
 use headstack_model::{DriveSpec, Op, drives};
 use headstack_workload::process::{BurstShape, Processes};

@@ -4,8 +4,8 @@ use super::loads::{LoadCase, RearrangedLoad, ServerShape};
 use super::seeks::{DISK, SavedSeeks, measure, saved};
 use super::{BLOCKS, Key};
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Request};
 use headstack_sim::{RearrangeLayer, Rig};
 use headstack_streams::rearrange::{

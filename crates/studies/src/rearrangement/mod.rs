@@ -20,8 +20,8 @@ mod trials;
 mod window;
 
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Length, Setting, Study, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use loads::{LoadCase, RearrangedLoad};
 use seeks::{SavedSeeks, correlation, measure, saved};
 

@@ -10,8 +10,8 @@ use super::loads::{LoadCase, RearrangedLoad, ServerShape};
 use super::shuffling::share_saved;
 use super::window::MeasuredWindow;
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::{Nanos, drives};
 use headstack_sim::{RearrangeLayer, Rig};
 

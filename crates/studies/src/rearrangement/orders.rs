@@ -7,8 +7,8 @@ use super::seeks::DISK;
 use super::window::MeasuredWindow;
 use super::{BLOCKS, Key};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::{DriveSpec, Nanos};
 use headstack_sim::Rig;
 

@@ -4,9 +4,9 @@
 //! and copying.
 
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::runs::run_load;
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::{DriveSpec, Geometry, Instant, Lbn, Nanos, Op, Request};
 use headstack_sim::DeviceOptions;
 use headstack_workload::{Closed, Pick, Region};

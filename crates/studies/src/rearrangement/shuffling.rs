@@ -6,8 +6,8 @@
 use super::loads::{LoadCase, RearrangedLoad, WEEK_DRIVES};
 use super::seeks::{DISK, LEAST_REQUESTS};
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{DriveSpec, Instant, Lbn, Nanos, Op, Request};
 use headstack_sim::{Completion, Rig};
 use headstack_streams::rearrange::{CylinderMove, CylinderShuffle};

@@ -3,8 +3,8 @@
 use super::loads::{LoadCase, RearrangedLoad, ServerShape};
 use super::seeks::{SavedSeeks, measure, saved};
 use super::{BLOCKS, Key};
-use crate::report::{Section, Table};
 use crate::study::{Length, Setting, StudyError};
+use headstack::report::{Section, Table};
 
 /// One thing that differs from the study's runs.
 struct ShapeTrial {

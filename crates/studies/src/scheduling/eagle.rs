@@ -6,8 +6,8 @@
 use super::queue::{self, Case, Grid, OrderTimes, PUBLISHED};
 use super::show;
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series};
 use headstack_model::{DriveSpec, drives};
 
 /// Time per request under FCFS, rounded; WSTF's longest allowed response is varied in multiples of it.

@@ -6,9 +6,9 @@
 use super::queue::{Case, Grid};
 use super::zoned::{MAPPED, saved};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series};
 use crate::runs;
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series};
 use headstack_model::{DriveSpec, Nanos, drives};
 use headstack_sim::DeviceOptions;
 use headstack_workload::process::{Processes, SyntheticSpec};

@@ -1,7 +1,7 @@
 //! Charts and tables of a grid of orders and queue lengths.
 
 use super::queue::{Grid, LENGTHS, OrderTimes, PUBLISHED};
-use crate::report::{Axis, Chart, Series, Table};
+use headstack::report::{Axis, Chart, Series, Table};
 
 /// A figure of each case.
 struct Measure {

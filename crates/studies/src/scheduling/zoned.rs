@@ -3,8 +3,8 @@
 use super::queue::{self, Grid};
 use super::show;
 use crate::judge::Measured;
-use crate::report::Section;
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::Section;
 use headstack_model::drives;
 
 const DRIVE: &str = "exos-x16";

@@ -2,8 +2,8 @@
 
 use super::play::{KIB, MIB, Plan, StreamsRun};
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{Lbn, Nanos};
 use headstack_sim::Rig;
 use headstack_sim::rig::shipped;

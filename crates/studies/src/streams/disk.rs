@@ -3,8 +3,8 @@
 use super::play::{self, DRIVE, MIB};
 use crate::judge::Measured;
 use crate::modern_drives::mean_seek_ms;
-use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series};
 use headstack_model::drives;
 
 /// Number of places where streams begin, over which the bandwidth is averaged.

@@ -2,8 +2,8 @@
 
 use super::play::{KIB, MIB, Plan};
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_workload::{Closed, Member, Mix, Pattern, Region, Shape};
 
 const FORMS: [&str; 2] = ["fixed", "around"];

@@ -5,8 +5,8 @@
 use super::paced::Paced;
 use super::play::{self, KIB, MIB};
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{Instant, Nanos};
 use headstack_sim::rig::shipped;
 use headstack_sim::{Rig, StreamLayer};

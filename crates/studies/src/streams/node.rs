@@ -4,8 +4,8 @@
 use super::path::{Sweep, at, size};
 use super::play::{self, KIB, MIB, Plan, STREAMS, StreamsRun};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Table};
 
 /// Bandwidth of the study's controller, and of its disks together.
 const CONTROLLER_MB_S: u64 = 450;

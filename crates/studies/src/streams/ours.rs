@@ -4,8 +4,8 @@
 use super::path::size;
 use super::play::{self, KIB, MIB, Plan, StreamsRun};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::Nanos;
 use headstack_workload::dist::Distribution;
 use headstack_workload::process::{Processes, ThinkShape};

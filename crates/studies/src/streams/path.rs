@@ -2,8 +2,8 @@
 
 use super::play::{CHAPTER_3, KIB, MIB, Plan, STREAMS};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series};
 use headstack_model::Nanos;
 
 /// A line of a figure: its name, and its runs with their x values.

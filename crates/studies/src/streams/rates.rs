@@ -3,8 +3,8 @@
 use super::paced::Paced;
 use super::play::{self, KIB, MIB, Plan};
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{Instant, Nanos};
 use headstack_policy::admission::{Ability, Admission, Guarantee};
 use headstack_sim::{Engine, Rig, StreamLayer};

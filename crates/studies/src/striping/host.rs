@@ -7,8 +7,8 @@
 use super::cell::{self, HostCosts, Point, StripedRun};
 use super::claims::size;
 use super::grid::{ALIKE, DISKS, READS};
-use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::Nanos;
 
 /// The variants: a name, and the costs.

@@ -7,8 +7,8 @@
 use super::cell::{self, Buffer};
 use super::claims::KIB;
 use super::claims::size;
-use crate::report::{Section, Table};
 use crate::study::{Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{Instant, Nanos};
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
 use headstack_policy::stripe::{

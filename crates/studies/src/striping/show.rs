@@ -3,8 +3,8 @@
 use super::cell::StripedRun;
 use super::claims::{Grid, KIB, size};
 use super::grid::{ALIKE, BUFFERED, Kind, Row};
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::Length;
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
 
 /// Requests drawn as lines, in KiB.

@@ -6,9 +6,9 @@
 
 use super::SEED;
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::runs::Responses;
 use crate::study::{Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack::{NoFiles, Simulation, Workload};
 use headstack_model::drives;
 use headstack_sim::rig::Rig;

@@ -6,8 +6,8 @@
 
 use super::SEED;
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack::{NoFiles, Results, Simulation, Workload};
 use headstack_sim::rig::shipped;
 use headstack_sim::stats::TimeHistogram;

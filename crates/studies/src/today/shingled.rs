@@ -5,8 +5,8 @@
 //! *Source:* Aghayev and Desnoyers, Skylight, FAST 2015, and the sheets that the rows of `studies/today/expect.tsv` name.
 
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::{Instant, Lbn, Nanos, Request, drives};
 use headstack_sim::{Device, DeviceOptions, ShingleActivity};
 use rand::{RngExt, SeedableRng};

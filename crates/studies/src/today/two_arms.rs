@@ -6,8 +6,8 @@
 
 use super::run_job;
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::study::{Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_sim::rig::shipped;
 
 /// The disk that is two logical units, the one that is a single unit, and a disk of the same size with one arm.

@@ -1,6 +1,6 @@
 //! Curves over the size of requests, in tracks.
 
-use crate::report::{Axis, Chart, Series};
+use headstack::report::{Axis, Chart, Series};
 
 /// A number of eighths of a track, in tracks.
 pub(super) fn in_tracks(eighths: u32) -> f64 {

@@ -3,8 +3,8 @@
 use super::access::{Access, AccessTimes, Place, Size, TRACK};
 use super::curves::{figure, in_tracks, line};
 use crate::judge::Measured;
-use crate::report::{Chart, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Chart, Section, Series, Table};
 use headstack_model::spec::{Delivery, WriteCache};
 use headstack_model::{DriveSpec, Op, drives};
 

@@ -1,8 +1,8 @@
 //! The cost of finding a disk's tracks, by each method: address translations, reads and hours.
 
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::{DriveSpec, Geometry, Lbn, drives};
 use headstack_probe::drive::ProbeTarget;
 use headstack_probe::simulated::{Noise, SimulatedDisk};

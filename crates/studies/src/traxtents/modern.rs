@@ -3,8 +3,8 @@
 use super::access::{Access, AccessTimes, Place, Size};
 use super::curves::{figure, line};
 use crate::judge::Measured;
-use crate::report::{Chart, Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Chart, Section, Table};
 use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, ZeroLatency};
 

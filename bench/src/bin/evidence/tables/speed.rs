@@ -1,7 +1,7 @@
 //! The table of speed, from the newest record of `make speed`. This program does not measure speed, because that depends on the machine.
 
 use super::EvidenceTable;
-use headstack_studies::report::Table;
+use headstack::report::Table;
 use std::fs;
 use std::path::{Path, PathBuf};
 

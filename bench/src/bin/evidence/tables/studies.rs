@@ -1,6 +1,6 @@
 //! Tables of rows of studies.
 
-use headstack_studies::report::Table;
+use headstack::report::Table;
 use headstack_studies::study::{self, Alone, Length, Reproduction};
 
 /// The text `published / simulated` for this metric. The simulated value has four significant digits, and at most three decimals.

@@ -1,7 +1,7 @@
 //! The table of DiskSim's synthetic set-ups.
 
 use crate::Inputs;
-use headstack_studies::report::Table;
+use headstack::report::Table;
 use headstack_studies::set_ups::synthetic::{self, SYNTHETIC};
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! The table of a log that is flushed after each write, with a row for each kind of tags.
 
+use headstack::report::Table;
 use headstack::{KindResult, NoFiles, Results, Simulation, Workload, load_rig, significant};
-use headstack_studies::report::Table;
 
 /// 16 random reads and writes, and a log that is flushed after each write.
 const JOB: &str = include_str!("../../../../../jobs/mixed-oltp.fio");

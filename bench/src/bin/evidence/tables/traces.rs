@@ -1,9 +1,9 @@
 //! Tables of traces: real drives, DiskSim's synthetic loads and its whole set-ups.
 
 use crate::Inputs;
+use headstack::report::Table;
 use headstack_model::drives;
 use headstack_sim::stats::{Agreement, ClassAgreement};
-use headstack_studies::report::Table;
 use headstack_studies::set_ups::{self, SET_UPS};
 use headstack_studies::{study, validation};
 use std::fs;

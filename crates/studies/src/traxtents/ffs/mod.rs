@@ -7,9 +7,9 @@ mod modern;
 
 use super::access::boundaries;
 use crate::judge::Measured;
-use crate::report::{Section, Table};
 use crate::runs::time_of;
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::spec::{DriveSpec, WriteCache};
 use headstack_model::{Geometry, Lbn, drives};
 use headstack_personalities::ffs::{

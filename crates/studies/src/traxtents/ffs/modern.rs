@@ -7,8 +7,8 @@
 use super::super::modern::RULES;
 use super::{Program, ProgramRun, play, tracks_of};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::spec::{DriveSpec, WriteCache, ZeroLatency};
 use headstack_model::{Geometry, Lbn, drives};
 use headstack_personalities::ffs::{BLOCK_BYTES, BLOCK_SECTORS, Layout, NextGroup, Variant};

@@ -6,9 +6,9 @@
 
 use super::super::ffs::{drive, tracks_of};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::runs::{Script, time_of};
 use crate::study::{Findings, Length, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, Nanos, Request};
 use headstack_personalities::ffs::{

@@ -7,9 +7,9 @@
 
 use super::super::ffs::{drive, tracks_of};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::runs::time_of;
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn};
 use headstack_personalities::ffs::{

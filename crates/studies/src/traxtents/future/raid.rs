@@ -4,8 +4,8 @@
 //! The other file system uses the stripe boundaries as track boundaries. No block spans two stripes, so that none is excluded.
 
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::spec::WriteCache;
 use headstack_model::{Lbn, Op, Request, drives};
 use headstack_personalities::ffs::{

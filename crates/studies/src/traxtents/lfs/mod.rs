@@ -15,9 +15,9 @@ mod modern;
 
 use super::access::{FirstZone, boundaries};
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::runs::{Script, time_of};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Section, Series, Table};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, Op, Request, drives};
 use headstack_personalities::lfs::{Choice, Cleaning, Lfs, SegmentTable, UpdateShape, Updates};

@@ -3,8 +3,8 @@
 use super::Server;
 use super::hard::Worst;
 use super::soft::{Depth, Reading, Reads, Task};
-use crate::report::{Section, Table};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Section, Table};
 use headstack_model::spec::ZeroLatency;
 
 /// Bytes per second of 4K video.

@@ -3,9 +3,9 @@
 use super::Server;
 use super::rounds::most_streams;
 use crate::judge::Measured;
-use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, StudyError};
+use headstack::report::{Axis, Chart, Draw, Section, Series, Table};
 use headstack_model::{Instant, Nanos};
 use headstack_personalities::video::{Chunk, Rounds, VideoServer};
 use headstack_sim::DeviceOptions;

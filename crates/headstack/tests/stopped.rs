@@ -1,8 +1,8 @@
 //! A replay of measured response times that its caller stops.
 
+use headstack::validation::replay_while;
 use headstack_model::drives;
 use headstack_sim::stats::Pair;
-use headstack_studies::validation::replay_while;
 use headstack_workload::trace::{self, Trace};
 
 #[test]

@@ -1,7 +1,7 @@
 //! A report as data: what studies and commands show, in charts and tables. The caller chooses how to print or draw it.
 
+use crate::numbers::significant;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
-use headstack::significant;
 
 /// A report: its subject, and its sections.
 #[derive(Clone, Debug, Default)]
