@@ -2,8 +2,9 @@
 
 use crate::fields::{Fields, Notes};
 use crate::lexer::{Lexer, Place};
+use crate::not_carried::{NotCarried, Reader};
 use crate::parse::{self, Block, Document};
-use crate::{NotCarried, Reader, electronics, layout, mechanics, topology};
+use crate::{electronics, layout, mechanics, topology};
 use headstack_model::spec::{
     BusSpec, CacheSpec, DriveSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SpecError,
 };

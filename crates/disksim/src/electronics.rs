@@ -1,9 +1,9 @@
 //! `disksim_disk` into `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
 
-use crate::SpecError;
 use crate::fields::Fields;
 use crate::queue::{self, Owner};
 use crate::spec::SetupQueue;
+use headstack_model::SpecError;
 use headstack_model::spec::{
     BusSpec, CacheSpec, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
     WriteDisconnect, ZeroLatency,

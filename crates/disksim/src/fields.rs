@@ -1,8 +1,9 @@
 //! The keys of a block: each is read by its name, or noted as not carried over.
 
 use crate::lexer::Place;
+use crate::not_carried::NotCarried;
 use crate::parse::{Block, Param, Value};
-use crate::{NotCarried, SpecError};
+use headstack_model::SpecError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

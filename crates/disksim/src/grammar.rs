@@ -1,9 +1,9 @@
 //! `dm_layout_g4` (a layout extracted from a drive, as repeated runs of tracks) into `[geometry.extents]`.
 
-use crate::SpecError;
 use crate::fields::{Fields, Notes};
 use crate::layout::Laid;
 use crate::parse::{Block, Value};
+use headstack_model::SpecError;
 use headstack_model::spec::{
     ExtentRemap, ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind,
 };

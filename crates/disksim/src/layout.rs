@@ -1,8 +1,8 @@
 //! `dm_layout_g1` (zones) into `[geometry]`.
 
-use crate::SpecError;
 use crate::fields::{Fields, Notes};
 use crate::parse::{Block, Value};
+use headstack_model::SpecError;
 use headstack_model::spec::{GeometrySpec, Layout, Sparing, Zone};
 
 /// The layout of a disk: its geometry and its capacity.

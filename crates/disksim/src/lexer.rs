@@ -1,6 +1,7 @@
 //! Words, numbers and punctuation of DiskSim's parameter language, with `source FILE` read in place.
 
-use crate::{Reader, SpecError};
+use crate::not_carried::Reader;
+use headstack_model::SpecError;
 use std::rc::Rc;
 
 const NESTED_MAX: usize = 32;

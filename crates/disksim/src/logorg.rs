@@ -1,10 +1,10 @@
 //! `disksim_logorg`: how drives make an array.
 
-use crate::SpecError;
 use crate::fields::{Fields, Notes, words};
 use crate::parse::Block;
 use crate::spec::Setup;
 use crate::topology::PRINTS;
+use headstack_model::SpecError;
 use headstack_sim::rig::{ArraySpec, Organisation, ReadChoice, Rotation, WriteOrder};
 
 /// Converts an array; one that only contains its drives is none.

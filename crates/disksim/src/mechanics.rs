@@ -2,8 +2,9 @@
 
 use crate::fields::{Fields, Notes};
 use crate::lexer::Place;
+use crate::not_carried::Reader;
 use crate::parse::Block;
-use crate::{Reader, SpecError};
+use headstack_model::SpecError;
 use headstack_model::spec::{MechanicsSpec, SeekPiece, SeekSpec, ZeroLatency};
 
 /// Converts a mechanics block; `top` is the first file of the import.

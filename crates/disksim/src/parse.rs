@@ -1,7 +1,7 @@
 //! Parser of DiskSim's parameter language: blocks, values, instances and topology.
 
-use crate::SpecError;
 use crate::lexer::{Place, Token};
+use headstack_model::SpecError;
 use std::rc::Rc;
 
 /// Maximum nesting of blocks, lists and topologies.

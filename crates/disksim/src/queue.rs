@@ -1,9 +1,9 @@
 //! `disksim_ioqueue`: the order of a queue, and whether urgent requests go first.
 
-use crate::SpecError;
 use crate::fields::{Fields, Notes};
 use crate::parse::Block;
 use crate::spec::SetupQueue;
+use headstack_model::SpecError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {

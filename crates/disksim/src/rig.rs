@@ -3,7 +3,7 @@
 //! A drive whose geometry and mechanics are those of a shipped drive is written as that preset and the differences; any other is
 //! written out. What a rig cannot express is listed; what a rig can express but not yet run is carried over.
 
-use crate::NotCarried;
+use crate::not_carried::NotCarried;
 use crate::setup::{Setup, SetupBus, SetupDrive, SetupLoad, SetupProcess, SetupQueue, import_setup};
 use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, SpecError};

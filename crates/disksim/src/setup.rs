@@ -6,8 +6,9 @@ use crate::lexer::Place;
 use crate::parse::{Block, Document, Node, Value};
 use crate::queue::{self, Owner};
 use crate::topology::{PRINTS, components};
-use crate::{SpecError, logorg, simple, synthetic};
+use crate::{logorg, simple, synthetic};
 use headstack_model::DriveSpec;
+use headstack_model::SpecError;
 use headstack_sim::rig::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 use std::collections::BTreeMap;
 
@@ -68,7 +69,7 @@ type Above<'a> = (&'a str, &'a Block);
 fn ways(
     document: &Document,
     origin: &str,
-    read: &mut crate::Reader,
+    read: &mut crate::not_carried::Reader,
     notes: &Notes,
     setup: &mut Setup,
 ) -> Result<(), SpecError> {

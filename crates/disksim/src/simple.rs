@@ -3,7 +3,8 @@
 use crate::drive::{us_of_ms, with_default_electronics};
 use crate::fields::{Fields, Notes};
 use crate::parse::Block;
-use crate::{SpecError, electronics, mechanics};
+use crate::{electronics, mechanics};
+use headstack_model::SpecError;
 use headstack_model::spec::{
     BusSpec, CacheSpec, DriveSpec, GeometrySpec, Layout, MechanicsSpec, OverheadSet, OverheadSpec, SeekSpec,
     Sparing, Zone,

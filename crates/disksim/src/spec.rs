@@ -1,6 +1,6 @@
 //! The contents of a set-up.
 
-use crate::NotCarried;
+use crate::not_carried::NotCarried;
 use headstack_model::DriveSpec;
 use headstack_sim::rig::{ArraySpec, ControllerSpec};
 use headstack_workload::process::SyntheticSpec;

@@ -1,10 +1,10 @@
 //! `disksim_synthio`: the synthetic load of a set-up.
 
-use crate::SpecError;
 use crate::fields::{Fields, Notes, number, words};
 use crate::parse::{Block, Value};
 use crate::spec::{Setup, SetupLoad, SetupProcess};
 use headstack_model::Nanos;
+use headstack_model::SpecError;
 use headstack_workload::dist::Distribution;
 use headstack_workload::process::SyntheticSpec;
 

@@ -1,8 +1,8 @@
 //! The set-up around a drive (`.parv`): which drive, and the transfer time of its bus and controller.
 
-use crate::SpecError;
 use crate::fields::{Fields, Notes};
 use crate::parse::{Block, Document, Node};
+use headstack_model::SpecError;
 use std::collections::BTreeMap;
 
 /// Why a switch of DiskSim's reports is not carried over.

@@ -1,6 +1,6 @@
 //! Little-endian numbers of the format, its checksum, and access to the file.
 
-use crate::FormatError;
+use crate::error::FormatError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

@@ -3,9 +3,10 @@
 //! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: offsets of fields, the meaning of an
 //! uninitialised bitmap, and what checksums cover.
 
+use crate::Shape;
 use crate::bytes::{checksum, put_u16, read_at, read_u16, read_u32, write_at};
+use crate::error::FormatError;
 use crate::superblock;
-use crate::{FormatError, Shape};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 

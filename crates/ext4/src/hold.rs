@@ -7,9 +7,10 @@
 //! *Source:* the kernel's description of the format, Documentation/filesystems/ext4; unwritten extents beyond the end of a file
 //! are those of fallocate(2) with `FALLOC_FL_KEEP_SIZE`.
 
+use crate::Shape;
 use crate::bytes::{checksum, put_u16, put_u32, read_u16, read_u32};
+use crate::error::FormatError;
 use crate::filesystem::{Bitmap, Filesystem};
-use crate::{FormatError, Shape};
 use std::fs::File;
 
 const MAGIC: u16 = 0xF30A;

@@ -6,8 +6,9 @@
 //! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: fields of inodes, extent trees, reserved
 //! inodes.
 
+use crate::Filesystem;
 use crate::bytes::{read_u16, read_u32};
-use crate::{Filesystem, FormatError};
+use crate::error::FormatError;
 use std::ops::Range;
 
 const ROOT: u32 = 2;

@@ -3,8 +3,8 @@
 //! *Source:* the kernel's description of the format, Documentation/filesystems/ext4: offsets of fields, and which groups have
 //! copies of the superblock.
 
-use crate::FormatError;
 use crate::bytes::{checksum, read_u16, read_u32};
+use crate::error::FormatError;
 use crate::superblock::{INCOMPATIBLE, METADATA_CHECKSUMS, READ_ONLY, UNFINISHED};
 
 const MAGIC: u16 = 0xEF53;

@@ -2,8 +2,9 @@
 //!
 //! *Source:* the kernel's description of the format, Documentation/filesystems/ext4 ("Data Structures and Algorithms").
 
+use crate::Shape;
 use crate::bytes::{checksum, put_u16, put_u32, read_at, read_u32, write_at};
-use crate::{FormatError, Shape};
+use crate::error::FormatError;
 use std::fs::File;
 
 /// Offset and length of the superblock in bytes.

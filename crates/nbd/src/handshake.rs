@@ -13,7 +13,7 @@ use super::option::{Choice, OptionHeader};
 use super::proto;
 use super::session::Session;
 use super::visible::VisibleExports;
-use super::{Gate, Machine, Permit, Tls, Wire};
+use super::wire::{Gate, Machine, Permit, Tls, Wire};
 
 /// Bytes of replies that a client may leave unread before the server stops reading its options.
 const UNTAKEN: usize = 64 << 10;

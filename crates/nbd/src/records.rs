@@ -15,10 +15,10 @@ use rustls::unbuffered::{
     ConnectionState, EncodeError, EncryptError, InsufficientSizeError, UnbufferedStatus,
 };
 
-use super::Machine;
 use super::buffer::Buffer;
 use super::certificate;
 use super::limits::{Breach, Ending};
+use super::wire::Machine;
 
 /// Bytes of received records: the largest TLS handshake message fits.
 const INBOX: usize = 72 << 10;

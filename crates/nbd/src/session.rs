@@ -8,7 +8,7 @@ use super::export::{Export, Exports};
 use super::limits::{Breach, Ending, Limits};
 use super::reply;
 use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
-use super::{Machine, Permit, Tls, Wire};
+use super::wire::{Machine, Permit, Tls, Wire};
 use crate::{Answer, BlockError, Operation};
 
 /// Bytes of input that are read together.

@@ -8,7 +8,7 @@ use headstack_model::{Instant, Nanos};
 use super::limits::{Breach, Ending, Limits};
 use super::records::Records;
 use super::session::{Request, Session};
-use super::{Machine, Tls, Wire};
+use super::wire::{Machine, Tls, Wire};
 
 /// A machine with its transport.
 #[derive(Debug)]

@@ -10,7 +10,7 @@
     reason = "tests run in threads, and one file has the counts of several rules"
 )]
 
-use crate::{entries, read, root};
+use crate::files::{entries, read, root};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;

@@ -8,9 +8,10 @@ use headstack_model::{Instant, Lbn, Op, Request, Track};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
+use crate::Region;
+use crate::load::{Issue, Load, Poll};
 use crate::shape::{ShapeError, generator};
 use crate::window::Window;
-use crate::{Issue, Load, Poll, Region};
 
 /// The shape of a load of track-sized requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use headstack_model::Instant;
 
+use crate::load::{Issue, Load, Poll};
 use crate::shape::Requests;
 use crate::window::Window;
-use crate::{Issue, Load, Pick, Poll, Shape, ShapeError};
+use crate::{Pick, Shape, ShapeError};
 
 /// Requests of which `depth` are always outstanding. They go to device 0; their ids count from 0.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Requests that arrive from outside while a program advances the engine step by step.
 
-use crate::{Issue, Load, Poll};
+use crate::load::{Issue, Load, Poll};
 use headstack_model::Instant;
 use std::collections::VecDeque;
 

@@ -2,8 +2,9 @@
 
 use headstack_model::Instant;
 
+use crate::load::{Issue, Load, Poll};
 use crate::window::Window;
-use crate::{Issue, Load, LoadPhase, Poll, ShapeError};
+use crate::{LoadPhase, ShapeError};
 
 /// The most requests that all members together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;

@@ -4,9 +4,10 @@ use headstack_model::{Instant, Nanos};
 use rand_pcg::Pcg64Mcg;
 
 use crate::dist::{Distribution, Sampler};
+use crate::load::{Issue, Load, Poll};
 use crate::shape::{Requests, generator};
 use crate::window::Window;
-use crate::{Issue, Load, Pick, Poll, Shape, ShapeError};
+use crate::{Pick, Shape, ShapeError};
 
 /// Requests at given times. The first arrives after one gap. They go to device 0; their ids count from 0.
 #[derive(Clone, Debug)]

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use headstack_model::{Instant, Lbn, Op, Request};
 
+use crate::load::{Issue, Load, Poll};
 use crate::shape::{Places, nonzero};
 use crate::window::Window;
-use crate::{Issue, Load, Poll, Region, ShapeError};
+use crate::{Region, ShapeError};
 
 /// The most requests that all streams together have outstanding.
 const MOST_OUTSTANDING: u64 = 1 << 24;

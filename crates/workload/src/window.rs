@@ -2,7 +2,7 @@
 
 use headstack_model::Instant;
 
-use crate::Poll;
+use crate::load::Poll;
 use crate::shape::{ShapeError, nonzero};
 
 /// Counts the requests of a closed load.

@@ -1,6 +1,6 @@
 //! Files do not import each other in a circle, so that each can be read after those that it imports.
 
-use headstack_tidy::{Source, root, sources};
+use headstack_tidy::{Source, root, scan, sources, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A registry lists its entries and is imported by them: crate and file. A circle through it is allowed.
@@ -28,6 +28,43 @@ fn files_import_each_other_in_no_circle() {
     }
     assert!(crates.len() > 10, "only {} crates met", crates.len());
     assert_eq!(circles, Vec::<String>::new());
+}
+
+/// A crate's root declares modules and exports their items. If it defined what they use, it would be above and below them at once.
+#[test]
+fn no_module_uses_what_the_root_of_its_crate_defines() {
+    let program = sources();
+    let mut arrows = Vec::new();
+    for base in program.iter().filter(|source| module(source).is_empty()) {
+        let defined = definitions(&base.text);
+        for source in program.iter().filter(|source| source.crate_name() == base.crate_name()) {
+            let module = module(source);
+            let upward = paths(&source.text).into_iter().filter(|path| {
+                let name = path.strip_prefix("crate::").or_else(|| path.strip_prefix("super::"));
+                let is_near = path.starts_with("crate") || module.len() == 1;
+                let name = name.and_then(|rest| scan::identifiers(rest).next());
+                is_near && !module.is_empty() && name.is_some_and(|name| defined.contains(name))
+            });
+            arrows.extend(upward.map(|path| format!("{}: {path}", source.path.display())));
+        }
+    }
+    assert_eq!(arrows, Vec::<String>::new(), "move the item into a module, and export it from the root");
+}
+
+/// Names of the items that a file defines outside of modules.
+fn definitions(text: &str) -> BTreeSet<String> {
+    const KINDS: [&str; 7] = ["struct", "enum", "trait", "fn", "const", "static", "type"];
+    let lines = scan::lines(without_tests(text));
+    let items = lines.iter().filter(|line| !line.code.starts_with(' '));
+    let names = items.flat_map(|line| KINDS.iter().filter_map(|kind| scan::declared(&line.code, kind)));
+    names.map(str::to_string).collect()
+}
+
+/// Paths into the own crate: imported ones, one by one, and those within the code.
+fn paths(text: &str) -> Vec<String> {
+    let code: String = scan::lines(without_tests(text)).into_iter().map(|line| line.code + "\n").collect();
+    let inside = code.match_indices("crate::").map(|(index, _)| code[index..].chars().take(60).collect());
+    use_statements(&code).flat_map(|statement| expanded(statement.trim())).chain(inside).collect()
 }
 
 fn module(source: &Source) -> Module {
@@ -73,14 +110,18 @@ fn reachable<'a>(
 /// The modules of the same crate that a file imports from. Names that it only exports again are not counted.
 fn imported<'a>(module: &Module, text: &str, modules: &'a BTreeMap<Module, String>) -> BTreeSet<&'a Module> {
     let program = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let statements = program.split(';').filter_map(|part| {
+    let paths = use_statements(program).flat_map(|statement| expanded(statement.trim()));
+    let targets = paths.filter_map(|path| target(module, &path, modules));
+    targets.filter(|target| *target != module).collect()
+}
+
+/// What a file's statements `use` name.
+fn use_statements(program: &str) -> impl Iterator<Item = String> {
+    program.split(';').filter_map(|part| {
         let start =
             part.rfind("\nuse ").map(|index| index + 5).or_else(|| part.strip_prefix("use ").map(|_| 4));
         start.map(|start| part[start..].replace('\n', " "))
-    });
-    let paths = statements.flat_map(|statement| expanded(statement.trim()));
-    let targets = paths.filter_map(|path| target(module, &path, modules));
-    targets.filter(|target| *target != module).collect()
+    })
 }
 
 /// The single paths of `a::{b, c::{d, e}}`.
@@ -124,4 +165,15 @@ fn target<'a>(module: &Module, path: &str, modules: &'a BTreeMap<Module, String>
 #[test]
 fn nested_import_lists_are_expanded() {
     assert_eq!(expanded("super::{a::{B, C}, d as e}"), ["super::a::B", "super::a::C", "super::d"]);
+}
+
+#[test]
+fn definitions_and_paths_of_a_file_are_found() {
+    let root = "mod a;\npub use a::Shape;\npub(crate) trait Load {\n    fn poll(&self);\n}\n";
+    assert_eq!(definitions(root), ["Load"].map(str::to_string).into());
+    let module = "use crate::{Load, a};\nfn f(x: crate::Load) {}\n// crate::Other\n";
+    let found = paths(module);
+    assert_eq!(found[..2], ["crate::Load", "crate::a"].map(str::to_string));
+    assert!(found.iter().any(|path| path.starts_with("crate::Load) {}")), "{found:?}");
+    assert!(!found.iter().any(|path| path.contains("Other")), "{found:?}");
 }

@@ -10,8 +10,8 @@ use super::pace::Term;
 use super::process::{Process, Step};
 use super::request::FioRequest;
 use super::zoned::ZonedVolumes;
+use crate::load::{Issue, Load, Poll, ReadAdvice};
 use crate::trace::ReplayError;
-use crate::{Issue, Load, Poll, ReadAdvice};
 
 /// A clone of a job, as results name it. Its number in [`FioLoad::jobs`] is the source of its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]

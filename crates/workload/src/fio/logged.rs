@@ -12,8 +12,9 @@ use super::pace::Term;
 use super::process::Step;
 use super::request::FioRequest;
 use super::settings::Settings;
+use crate::VolumeInfo;
+use crate::load::{Load, Poll};
 use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
-use crate::{Load, Poll, VolumeInfo};
 
 pub(super) struct Logged {
     replay: Replay<'static>,

@@ -14,9 +14,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::check_processes;
+use crate::ShapeError;
 use crate::dist::{Distribution, Sampler};
+use crate::load::{Issue, Load, Poll};
 use crate::shape::{Reads, generator, nonzero, seed_of};
-use crate::{Issue, Load, Poll, ShapeError};
 
 /// Decides over how many disks a request is spread.
 pub trait Spread {

@@ -19,9 +19,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_model::{Instant, Nanos, Request};
 
+use crate::load::{Issue, Load, Poll};
 use crate::shape::seed_of;
 use crate::window::Window;
-use crate::{Issue, Load, Poll, ShapeError, VolumeInfo};
+use crate::{ShapeError, VolumeInfo};
 
 /// The most requests that all processes together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;

@@ -10,7 +10,8 @@ use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use thiserror::Error;
 
 use super::{Kind, Record, Trace, TraceError};
-use crate::{Issue, Load, Poll, VolumeInfo};
+use crate::VolumeInfo;
+use crate::load::{Issue, Load, Poll};
 
 /// Options of a replay.
 #[derive(Clone, Debug, PartialEq)]

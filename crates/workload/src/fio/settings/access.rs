@@ -1,7 +1,7 @@
 //! The kinds of requests: reads, writes, their mix, and how they move through a file.
 
-use crate::ReadAdvice;
 use crate::fio::value::{Given, Parsed};
+use crate::load::ReadAdvice;
 
 /// Reads, writes and trims, as places in arrays.
 pub(in crate::fio) const READ: usize = 0;

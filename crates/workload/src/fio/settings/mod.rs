@@ -20,7 +20,7 @@ use zones::ZoneRules;
 pub(super) use zones::{ZoneMode, ZoneResets};
 
 use super::own::Own;
-use crate::ReadAdvice;
+use crate::load::ReadAdvice;
 
 /// The honoured keys of one job.
 #[derive(Clone, Debug, Default)]
