@@ -5,7 +5,7 @@
 //!
 //! *Time:* a request has the time split of the command that brought its answer.
 
-use crate::device::{Completion, Drive, MediaWrite, Outcome};
+use crate::device::{Completion, Drive, MediaWrite};
 use crate::home_seeks::HomeSeeks;
 use crate::layer::{Completed, Forwarded, Layer, Out, Submission};
 use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
@@ -266,7 +266,7 @@ impl RearrangeLayer {
         let Submission { id, request, .. } = self.submissions.remove(ticket);
         let mut completion = *answer;
         if let Err(error) = result {
-            completion.outcome = outcome(error);
+            completion.outcome = error.into();
         }
         self.note_answer(&request, &completion);
         out.up(Completed { id, completion, cached: false });
@@ -347,13 +347,7 @@ impl Layer for RearrangeLayer {
             None => (false, answer.id),
         };
         self.note_command(is_copy, &answer.completion);
-        let result = match answer.completion.outcome {
-            Outcome::Done => Ok(()),
-            Outcome::OutOfRange | Outcome::ZoneRefused => Err(BlockError::Invalid),
-            Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
-            Outcome::Dead => Err(BlockError::Dead),
-        };
-        self.rearranger.handle_end(now, id, result);
+        self.rearranger.handle_end(now, id, answer.completion.outcome.into());
         self.act(now, CopyChoice::First, Some(&answer.completion), out);
     }
 
@@ -375,13 +369,5 @@ fn access(op: Op) -> BlockAccess {
         Op::Read => BlockAccess::Read,
         Op::Write => BlockAccess::Write,
         Op::Flush => BlockAccess::Flush,
-    }
-}
-
-fn outcome(error: BlockError) -> Outcome {
-    match error {
-        BlockError::Invalid | BlockError::ReadOnly => Outcome::OutOfRange,
-        BlockError::Medium | BlockError::NoSpace => Outcome::MediumError,
-        BlockError::Dead | BlockError::ShuttingDown => Outcome::Dead,
     }
 }

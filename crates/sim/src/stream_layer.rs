@@ -10,7 +10,7 @@
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Completed, Layer, Out, Submission};
-use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use headstack_streams::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -138,12 +138,7 @@ impl StreamLayer {
             (completion.travel, completion.cache) = (how.travel, how.cache);
         }
         completion.parts.queued += Nanos(waited.0 - completion.parts.total().0);
-        completion.outcome = match answer.result {
-            Ok(_) => Outcome::Done,
-            Err(BlockError::Invalid | BlockError::ReadOnly) => Outcome::OutOfRange,
-            Err(BlockError::Medium | BlockError::NoSpace) => Outcome::MediumError,
-            Err(BlockError::Dead | BlockError::ShuttingDown) => Outcome::Dead,
-        };
+        completion.outcome = answer.result.as_ref().err().map_or(Outcome::Done, |error| (*error).into());
         if let Ok(streams::Outcome::Staged(pieces)) = &answer.result {
             self.streams.release(pieces);
         }
@@ -169,13 +164,7 @@ impl Layer for StreamLayer {
     }
 
     fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
-        let result = match answer.completion.outcome {
-            Outcome::Done => Ok(()),
-            Outcome::OutOfRange | Outcome::ZoneRefused => Err(BlockError::Invalid),
-            Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
-            Outcome::Dead => Err(BlockError::Dead),
-        };
-        self.streams.handle_end(now, answer.id, result);
+        self.streams.handle_end(now, answer.id, answer.completion.outcome.into());
         self.act(now, Some(&answer.completion), out);
     }
 

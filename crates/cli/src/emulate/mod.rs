@@ -17,7 +17,7 @@ use crate::service::endpoint::Endpoint;
 use crate::service::events::Event;
 use crate::service::log::LogArgs;
 use crate::service::machine::ProcessorTime;
-use crate::service::{interval, private_folder};
+use crate::service::{interval, own_socket};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
@@ -112,7 +112,7 @@ impl Emulate {
         if self.check.is_wanted() {
             return self.check.run(&self.target, self.speed, out);
         }
-        let socket = self.own_socket()?;
+        let socket = own_socket(self.nbd.is_some() || self.mount.is_some(), &self.command)?;
         let own = socket.as_ref().map(|folder| Address::Unix(folder.path().join("nbd")));
         let ways =
             Ways { nbd: self.nbd.clone().or(own), mount: self.mount.clone(), allow_other: self.allow_other };
@@ -136,14 +136,6 @@ impl Emulate {
             events.power_cut_at(running.power_cut());
             Ok(Emulation { running, endpoint, live, began })
         })
-    }
-
-    /// A folder for a socket that only the child command uses.
-    fn own_socket(&self) -> Result<Option<tempfile::TempDir>, Failure> {
-        if self.nbd.is_some() || self.mount.is_some() || self.command.is_empty() {
-            return Ok(None);
-        }
-        private_folder().map(Some)
     }
 
     fn start(&self, ways: &Ways) -> Result<Running, Failure> {

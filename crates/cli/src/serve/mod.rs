@@ -19,7 +19,7 @@ use crate::service::endpoint::Endpoint;
 use crate::service::events::Event;
 use crate::service::lines::Lines;
 use crate::service::log::{LogArgs, SERVICE};
-use crate::service::{interval, private_folder};
+use crate::service::{interval, own_socket};
 use crate::sim::setup::split;
 use crate::units::parse_bytes;
 use file::{Overlay, Plan};
@@ -118,7 +118,7 @@ impl Serve {
                            (headstack serve --disk PATH --nbd ADDRESS; see --help)";
             return Err(Failure::Input(message.to_string()));
         }
-        let socket = self.own_socket()?;
+        let socket = own_socket(!self.nbd.is_empty() || self.config.is_some(), &self.command)?;
         let plan = self.plan(socket.as_ref().map(|folder| folder.path().join("nbd")))?;
         if self.check {
             return Ok(check::print(&plan, out)?);
@@ -154,14 +154,6 @@ impl Serve {
             }
             Ok(ServingNode { serve: self, plan, running, watch, endpoint, lines: self.stats.map(Lines::new) })
         })
-    }
-
-    /// A folder for a socket that only the child command uses.
-    fn own_socket(&self) -> Result<Option<tempfile::TempDir>, Failure> {
-        if !self.nbd.is_empty() || self.config.is_some() || self.command.is_empty() {
-            return Ok(None);
-        }
-        private_folder().map(Some)
     }
 
     fn plan(&self, socket: Option<PathBuf>) -> Result<Plan, Failure> {

@@ -18,8 +18,13 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-/// A folder for a socket that only the child command uses; no other user can access it, whatever the umask.
-pub(crate) fn private_folder() -> Result<tempfile::TempDir, Failure> {
+/// A folder for the socket of disks that only `command` uses, where no place `is_named` at which others find them.
+pub(crate) fn own_socket(is_named: bool, command: &[String]) -> Result<Option<tempfile::TempDir>, Failure> {
+    if is_named || command.is_empty() { Ok(None) } else { private_folder().map(Some) }
+}
+
+/// A folder that no other user can access, whatever the umask.
+fn private_folder() -> Result<tempfile::TempDir, Failure> {
     let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
     folder.map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
 }

@@ -2,7 +2,7 @@
 
 use super::{CacheUse, TimeSplit, Travel};
 use headstack_model::spec::Tagging;
-use headstack_model::{Instant, Nanos, Op, Request};
+use headstack_model::{BlockError, Instant, Nanos, Op, Request};
 
 /// The task attribute of a command: how it may be reordered.
 ///
@@ -90,6 +90,27 @@ pub enum Outcome {
     Aborted,
     /// The disk is dead.
     Dead,
+}
+
+impl From<Outcome> for Result<(), BlockError> {
+    fn from(outcome: Outcome) -> Result<(), BlockError> {
+        match outcome {
+            Outcome::Done => Ok(()),
+            Outcome::OutOfRange | Outcome::ZoneRefused => Err(BlockError::Invalid),
+            Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
+            Outcome::Dead => Err(BlockError::Dead),
+        }
+    }
+}
+
+impl From<BlockError> for Outcome {
+    fn from(error: BlockError) -> Outcome {
+        match error {
+            BlockError::Invalid | BlockError::ReadOnly => Outcome::OutOfRange,
+            BlockError::Medium | BlockError::NoSpace => Outcome::MediumError,
+            BlockError::Dead | BlockError::ShuttingDown => Outcome::Dead,
+        }
+    }
 }
 
 /// A command that is done.
