@@ -347,7 +347,7 @@ impl Layer for RearrangeLayer {
             None => (false, answer.id),
         };
         self.note_command(is_copy, &answer.completion);
-        self.rearranger.handle_end(now, id, answer.completion.outcome.into());
+        self.rearranger.handle_end(now, id, answer.completion.outcome.result());
         self.act(now, CopyChoice::First, Some(&answer.completion), out);
     }
 

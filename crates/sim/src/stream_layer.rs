@@ -121,7 +121,7 @@ impl StreamLayer {
                 (source, urgent, idle, limit)
             }
             // Read-ahead and coalesced data belong to no single request.
-            TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false, false, 0),
+            _ => (u32::MAX, false, false, 0),
         };
         // The limit that keeps a guarantee precedes the one that the load gave.
         let limit = if own > 0 { own } else { limit };
@@ -138,7 +138,7 @@ impl StreamLayer {
             (completion.travel, completion.cache) = (how.travel, how.cache);
         }
         completion.parts.queued += Nanos(waited.0 - completion.parts.total().0);
-        completion.outcome = answer.result.as_ref().err().map_or(Outcome::Done, |error| (*error).into());
+        completion.outcome = answer.result.map_or_else(Outcome::from, |_| Outcome::Done);
         if let Ok(streams::Outcome::Staged(pieces)) = &answer.result {
             self.streams.release(pieces);
         }
@@ -164,7 +164,7 @@ impl Layer for StreamLayer {
     }
 
     fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
-        self.streams.handle_end(now, answer.id, answer.completion.outcome.into());
+        self.streams.handle_end(now, answer.id, answer.completion.outcome.result());
         self.act(now, Some(&answer.completion), out);
     }
 

@@ -10,7 +10,7 @@ use super::volume::Volume;
 use super::zones::ZonesFile;
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::{Instant, Nanos, Op};
-use headstack_sim::{Engine, Outcome as Ending};
+use headstack_sim::Engine;
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -339,9 +339,9 @@ impl Emulator {
             let Some(Ended { id, at, outcome }) = self.machine.poll_ended() else { break };
             has_settled = true;
             let slot = id as usize;
-            match refusal(outcome) {
-                Some(error) => self.finish(slot, at, Err(error)),
-                None => self.end_piece(now, at, slot),
+            match outcome.result() {
+                Err(error) => self.finish(slot, at, Err(error)),
+                Ok(()) => self.end_piece(now, at, slot),
             }
         }
         self.record_zones(has_settled);
@@ -385,16 +385,6 @@ fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) -> bool {
         is_any = true;
     }
     is_any
-}
-
-/// The error for a client whose operation the model did not carry out.
-fn refusal(ending: Ending) -> Option<BlockError> {
-    match ending {
-        Ending::Done => None,
-        Ending::OutOfRange | Ending::ZoneRefused => Some(BlockError::Invalid),
-        Ending::MediumError | Ending::Aborted => Some(BlockError::Medium),
-        Ending::Dead => Some(BlockError::Dead),
-    }
 }
 
 #[cfg(test)]

@@ -92,9 +92,10 @@ pub enum Outcome {
     Dead,
 }
 
-impl From<Outcome> for Result<(), BlockError> {
-    fn from(outcome: Outcome) -> Result<(), BlockError> {
-        match outcome {
+impl Outcome {
+    /// The result for a client.
+    pub fn result(self) -> Result<(), BlockError> {
+        match self {
             Outcome::Done => Ok(()),
             Outcome::OutOfRange | Outcome::ZoneRefused => Err(BlockError::Invalid),
             Outcome::MediumError | Outcome::Aborted => Err(BlockError::Medium),
