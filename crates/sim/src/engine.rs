@@ -20,7 +20,7 @@ mod tree;
 mod walk;
 
 pub use out::{ChildView, Out};
-pub(crate) use stack::{MakeRearranger, StackSpec, node_fault};
+pub(crate) use stack::{MakeNodeQueue, MakeRearranger, StackSpec, node_fault};
 pub use tree::LayerPlace;
 
 use crate::array::ArrayVolume;

@@ -4,7 +4,8 @@
 //! each other, and on the devices with their queues. The engine ([`crate::Engine`]) carries requests down and answers up, and
 //! calls each layer when it has something to do. A layer knows no other layer: it sends a request to a child by the child's
 //! number, and answers a request by the request's number. Each call has a sink, [`Out`], for what the layer does; the engine carries
-//! it out after the call. A program puts layers of its own anywhere in a rig with [`crate::Engine::insert`].
+//! it out after the call. A program puts layers of its own anywhere in a rig with [`crate::Engine::insert`]. A
+//! [`DiskLayer`](headstack_policy::streams::DiskLayer), which serves a real disk as well, is a layer, too.
 //!
 //! *Time:* a layer has no clock. Each call has the time, which never decreases; with [`Out::wake_at`] a layer sets when to call it again.
 //! A request may wait between its submission and the time in [`Completion::submitted`]. The engine adds this wait to the answer as
@@ -12,8 +13,9 @@
 
 pub use crate::engine::{ChildView, Out};
 
-use crate::device::Completion;
-use headstack_model::{Instant, Request};
+use crate::device::{Completion, Outcome};
+use headstack_model::{Instant, Op, Request};
+use headstack_policy::streams::{DiskLayer, LayerEnd, LayerRequest, LayerSink};
 use headstack_workload::ReadAdvice;
 use std::any::Any;
 use std::fmt::Debug;
@@ -108,4 +110,63 @@ pub struct Forwarded<'a> {
     pub request: Request,
     /// Its completion, with the request of the layer that submitted it.
     pub completion: &'a Completion,
+}
+
+impl LayerRequest for Submission {
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn blocks(&self, _sector_bytes: u32) -> Option<Request> {
+        (self.request.op != Op::Flush).then_some(self.request)
+    }
+}
+
+impl LayerEnd for Completed {
+    fn is_good(&self) -> bool {
+        self.completion.outcome == Outcome::Done
+    }
+}
+
+impl LayerSink for Out<'_> {
+    type Request = Submission;
+    type End = Completed;
+
+    fn down(&mut self, request: Submission) {
+        Out::down(self, 0, request);
+    }
+
+    fn up(&mut self, id: u32, end: Completed) {
+        Out::up(self, Completed { id, ..end });
+    }
+
+    fn wake_at(&mut self, at: Instant) {
+        Out::wake_at(self, at);
+    }
+
+    fn wake_after_arrivals(&mut self) {
+        Out::wake_after_arrivals(self);
+    }
+}
+
+impl<L> Layer for L
+where
+    L: for<'a> DiskLayer<Out<'a>>,
+{
+    fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+        DiskLayer::submit(self, now, submission, out);
+    }
+
+    fn complete(&mut self, now: Instant, _child: u32, answer: &Completed, out: &mut Out<'_>) {
+        DiskLayer::complete(self, now, answer.id, *answer, out);
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
+        DiskLayer::wake(self, now, out);
+    }
+
+    fn first_wake(&self) -> Instant {
+        // The time of the first wake depends on no sink.
+        <L as DiskLayer<Out<'static>>>::first_wake(self)
+    }
 }

@@ -10,8 +10,8 @@
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Completed, Layer, Out, Submission};
-use headstack_model::{Instant, Lbn, Nanos, Op, Request};
-use headstack_streams::streams::{self, Action, Command, RequestKind, Streams, TransferBuffer};
+use headstack_model::{Instant, Nanos, Op, Request};
+use headstack_streams::streams::{self, Action, Command, LayerRequest, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -104,17 +104,10 @@ impl StreamLayer {
         out.wake_at(self.next_event());
     }
 
-    fn start(&mut self, Command { id, kind, place, limit: own }: Command, out: &mut Out<'_>) {
-        let (op, fua) = match kind {
-            RequestKind::Read { fua, .. } => (Op::Read, fua),
-            RequestKind::Write { fua, .. } => (Op::Write, fua),
-            RequestKind::Flush => (Op::Flush, false),
-            _ => unreachable!("a simulation has reads, writes and flushes"),
-        };
-        let (offset, bytes) = kind.run();
-        // A flush has no blocks.
-        let (lbn, sectors) = (Lbn(offset / self.sector_bytes), (bytes / self.sector_bytes) as u32);
-        let request = if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
+    fn start(&mut self, command: Command, out: &mut Out<'_>) {
+        let Command { id, place, limit: own, .. } = command;
+        // A simulation has reads, writes and flushes.
+        let request = command.blocks(self.sector_bytes as u32).unwrap_or_else(Request::flush);
         let (source, urgent, idle, limit) = match place {
             TransferBuffer::Request(ticket) => {
                 let Submission { source, urgent, idle, limit, .. } = self.clients[ticket as usize].submission;

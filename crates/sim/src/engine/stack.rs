@@ -6,19 +6,23 @@ use super::tree::{LayerTree, Volume};
 use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::ControllerSetup;
 use crate::device::{Device, Drive};
-use crate::layer::Layer;
+use crate::layer::{Layer, Submission};
 use crate::os::{CallLayer, CgroupSpec, CopyCost, DriveSafety, HostError, HostSpec, PageCache, PortQueue};
 use crate::partition_layer::{self, PartitionLayer};
 use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
 use crate::throttle_layer::ThrottleLayer;
 use headstack_model::spec::Fault;
+use headstack_streams::position::PositionQueue;
 use headstack_streams::streams::{Config, ConfigError};
 use std::sync::Arc;
 
 /// Builds the rearranger of a volume from its drive, if it is a single one, its sectors, and the bytes of a sector.
 pub(crate) type MakeRearranger<'a> =
     dyn Fn(Option<&Arc<Drive>>, u64, u32) -> Result<RearrangeLayer, Fault> + 'a;
+
+/// Builds the node's queue in front of a drive, by its number.
+pub(crate) type MakeNodeQueue<'a> = dyn Fn(u32) -> Result<PositionQueue<Submission>, Fault> + 'a;
 
 /// The sections that ask for layers.
 pub(crate) struct StackSpec<'a> {
@@ -29,6 +33,7 @@ pub(crate) struct StackSpec<'a> {
     pub(crate) drives: Vec<DriveSafety>,
     pub(crate) rearranger: Option<Box<MakeRearranger<'a>>>,
     pub(crate) node: Option<&'a Config>,
+    pub(crate) node_queue: Option<Box<MakeNodeQueue<'a>>>,
     /// The control groups, and the group of each source.
     pub(crate) groups: Option<(&'a [CgroupSpec], &'a [Option<usize>])>,
 }
@@ -37,7 +42,8 @@ impl<'a> StackSpec<'a> {
     /// A host in front of devices.
     pub(crate) fn of_host(host: &'a HostSpec) -> StackSpec<'a> {
         let (controllers, arrays, drives) = (Vec::new(), Vec::new(), Vec::new());
-        StackSpec { host, controllers, arrays, drives, rearranger: None, node: None, groups: None }
+        let (rearranger, node, node_queue, groups) = (None, None, None, None);
+        StackSpec { host, controllers, arrays, drives, rearranger, node, node_queue, groups }
     }
 }
 
@@ -96,6 +102,12 @@ const ALL: &[LayerEntry] = &[
         wakes: 6,
         is_wanted: |spec| spec.rearranger.is_some(),
         build: Build::Volumes(rearranger),
+    },
+    LayerEntry {
+        name: "node_queue",
+        wakes: 11,
+        is_wanted: |spec| spec.node_queue.is_some(),
+        build: Build::Volumes(node_queue),
     },
     LayerEntry {
         name: DURABILITY,
@@ -270,6 +282,11 @@ fn rearranger(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLay
     let make = spec.rearranger.as_ref().expect("the section is there");
     let layer = make(drive, sectors, sector_bytes)?;
     Ok(VolumeLayer { hidden_sectors: sectors - layer.visible_sectors(), ..VolumeLayer::new(layer) })
+}
+
+fn node_queue(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
+    let make = spec.node_queue.as_ref().expect("the section is there");
+    Ok(VolumeLayer::new(make(below.volume().device)?))
 }
 
 /// The host's queue in front of a disk with several arms. The disk accepts as many commands as the controller of its arms, or as all of them.

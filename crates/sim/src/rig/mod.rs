@@ -10,6 +10,8 @@ mod bus_spec;
 mod checks;
 mod document;
 mod links;
+mod node_queue;
+mod node_queue_spec;
 mod partition;
 mod parts;
 mod paths;
@@ -23,12 +25,13 @@ pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec,
 pub use array_spec::ArraySpec;
 pub use bus_spec::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
 pub use document::{lay, value};
+pub use node_queue_spec::NodeQueueSpec;
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
 use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
-use crate::engine::{Engine, MakeRearranger, StackSpec};
+use crate::engine::{Engine, MakeNodeQueue, MakeRearranger, StackSpec};
 use crate::os::DriveSafety;
 use crate::partition_layer;
 use headstack_model::spec::Fault;
@@ -229,12 +232,16 @@ impl Rig {
                 layer.map_err(|error| rearrange::rearrange_fault(&error))
             })
         });
+        let node_queue = rig.node_queue.as_ref().map(|spec| -> Box<MakeNodeQueue<'_>> {
+            Box::new(move |drive| node_queue::queue(rig, spec, drive))
+        });
         StackSpec {
             controllers: attach::controllers(rig),
             arrays: self.arrays(devices, seed),
             drives: rig.drives().map(|drive| DriveSafety::of(drive.spec, &rig.host)).collect(),
             rearranger,
             node: rig.node.as_ref(),
+            node_queue,
             ..StackSpec::of_host(&rig.host)
         }
     }

@@ -3,7 +3,7 @@
 use super::DriveLookup;
 use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
-use super::{array, attach, document, partition, paths, rearrange};
+use super::{array, attach, document, node_queue, partition, paths, rearrange};
 use crate::engine::node_fault;
 use crate::os::HostError;
 use headstack_model::spec::{Fault, did_you_mean};
@@ -47,6 +47,7 @@ pub(super) fn resolve(
             return Err(Fault::new("host.cgroup", message));
         }
     }
+    node_queue::check(&spec)?;
     rearrange::check(&spec)?;
     partition::check(&spec)?;
     Ok(spec)

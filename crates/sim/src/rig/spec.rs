@@ -4,6 +4,7 @@
 
 use super::array_spec::ArraySpec;
 use super::bus_spec::RigBusSpec;
+use super::node_queue_spec::NodeQueueSpec;
 use crate::controller::ControllerSpec;
 use crate::os::HostSpec;
 use headstack_model::DriveSpec;
@@ -49,6 +50,9 @@ pub struct RigSpec {
     /// Block rearrangement in front of each volume: often used blocks are copied to a reserved region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rearrange: Option<RearrangeSpec>,
+    /// The node's queue in front of each drive, below the scheduler and the rearranger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_queue: Option<NodeQueueSpec>,
 }
 
 fn is_off(host: &HostSpec) -> bool {

@@ -2,8 +2,8 @@
 
 use super::drive_model::DriveModel;
 use super::estimator::{MapState, PositionEstimator};
-use crate::streams::{Command, RequestKind};
-use headstack_model::{Instant, Lbn, Nanos, Request};
+use crate::streams::{Command, DiskLayer, LayerEnd, LayerRequest, LayerSink};
+use headstack_model::{Instant, Nanos};
 use headstack_policy::elevator::{BlockDistance, DiskMap, MappedCost};
 use headstack_policy::order::{self, BuiltIn, Knowledge, OrderError};
 use headstack_policy::{Queue, Slot, SlotId};
@@ -92,17 +92,17 @@ pub struct OrderView {
     pub fallbacks: u64,
 }
 
-/// Commands that wait for a place at the disk.
+/// Commands that wait for a place at the disk: a layer in front of it, in the node and in the simulator.
 #[derive(Debug)]
-pub struct PositionQueue {
+pub struct PositionQueue<C = Command> {
     wanted: PositionOrder,
     by_block: BuiltIn,
     waiting: Queue,
     /// Commands beyond the queue's capacity, in order of arrival.
     beyond: VecDeque<u32>,
-    commands: Slab<(Command, Instant)>,
+    commands: Slab<(C, Instant)>,
     /// Commands other than reads and writes, which are not ordered.
-    others: VecDeque<Command>,
+    others: VecDeque<C>,
     /// Numbers of the ordered commands at the disk.
     at_disk: Vec<u32>,
     blocks: BlockDistance,
@@ -113,16 +113,16 @@ pub struct PositionQueue {
     fallbacks: u64,
 }
 
-impl PositionQueue {
+impl<C: LayerRequest> PositionQueue<C> {
     /// An empty queue in front of the disk of a drive file.
-    pub fn new(model: DriveModel, wanted: PositionOrder) -> PositionQueue {
+    pub fn new(model: DriveModel, wanted: PositionOrder) -> PositionQueue<C> {
         let (bytes, sector_bytes) = (model.bytes(), model.sector_bytes());
         let estimator = Some(PositionEstimator::new(model));
         PositionQueue { estimator, ..PositionQueue::by_block(bytes, sector_bytes, wanted) }
     }
 
     /// An empty queue in front of a disk whose drive file describes another disk; it is ordered by block number.
-    pub fn by_block(bytes: u64, sector_bytes: u32, wanted: PositionOrder) -> PositionQueue {
+    pub fn by_block(bytes: u64, sector_bytes: u32, wanted: PositionOrder) -> PositionQueue<C> {
         PositionQueue {
             wanted,
             by_block: order::built_in(BY_BLOCK).expect("it is in the list"),
@@ -140,8 +140,8 @@ impl PositionQueue {
     }
 
     /// Accepts a command. Reads and writes wait for a place in the window; all others go next.
-    pub fn submit(&mut self, now: Instant, command: Command) {
-        if self.request(&command).is_none() {
+    pub fn submit(&mut self, now: Instant, command: C) {
+        if command.blocks(self.sector_bytes).is_none() {
             return self.others.push_back(command);
         }
         let number = self.commands.insert((command, now)) as u32;
@@ -153,7 +153,7 @@ impl PositionQueue {
     }
 
     /// The next command for the disk; none while the window is full or nothing waits.
-    pub fn poll(&mut self, now: Instant) -> Option<Command> {
+    pub fn poll(&mut self, now: Instant) -> Option<C> {
         if let Some(other) = self.others.pop_front() {
             if let Some(estimator) = &mut self.estimator {
                 estimator.disturbed();
@@ -171,9 +171,9 @@ impl PositionQueue {
         let (command, _) = self.commands.remove(slot.id.0 as usize);
         self.blocks.dispatched(&slot.request);
         if let Some(estimator) = &mut self.estimator {
-            estimator.issued(now, command.id, &slot.request);
+            estimator.issued(now, command.id(), &slot.request);
         }
-        self.at_disk.push(command.id);
+        self.at_disk.push(command.id());
         Some(command)
     }
 
@@ -226,26 +226,9 @@ impl PositionQueue {
         self.estimator.as_ref().map_or(MapState::Differs, PositionEstimator::state)
     }
 
-    /// A read or a write in blocks.
-    fn request(&self, command: &Command) -> Option<Request> {
-        let sector = u64::from(self.sector_bytes);
-        let (RequestKind::Read { offset, bytes, fua } | RequestKind::Write { offset, bytes, fua }) =
-            command.kind
-        else {
-            return None;
-        };
-        let (first, end) = (Lbn(offset / sector), (offset + bytes).div_ceil(sector));
-        let sectors = u32::try_from(end - first.0).ok()?;
-        let request = match command.kind {
-            RequestKind::Read { .. } => Request::read(first, sectors),
-            _ => Request::write(first, sectors),
-        };
-        Some(Request { fua, ..request })
-    }
-
     fn enter(&mut self, number: u32) {
         let (command, arrived) = self.commands[number as usize];
-        let request = self.request(&command).expect("only reads and writes wait");
+        let request = command.blocks(self.sector_bytes).expect("only reads and writes wait");
         let estimator = self.estimator.as_ref();
         let (cylinder, head) = estimator.map_or((0, 0), |estimator| estimator.track(request.lbn));
         let slot = Slot::new(SlotId(number), request, arrived, cylinder, head);
@@ -265,10 +248,29 @@ impl PositionQueue {
     }
 }
 
+impl<S: LayerSink> DiskLayer<S> for PositionQueue<S::Request> {
+    fn submit(&mut self, now: Instant, request: S::Request, out: &mut S) {
+        PositionQueue::submit(self, now, request);
+        out.wake_after_arrivals();
+    }
+
+    fn complete(&mut self, now: Instant, id: u32, end: S::End, out: &mut S) {
+        self.completed(now, id, end.is_good());
+        out.up(id, end);
+        out.wake_after_arrivals();
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut S) {
+        while let Some(next) = self.poll(now) {
+            out.down(next);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::TransferBuffer;
+    use crate::streams::{RequestKind, TransferBuffer};
     use headstack_model::drives;
 
     fn model() -> DriveModel {

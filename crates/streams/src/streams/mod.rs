@@ -30,6 +30,7 @@ mod dispatch;
 mod finding;
 mod frames;
 mod guarantees;
+mod layer;
 mod limits;
 mod messages;
 mod reading;
@@ -45,6 +46,7 @@ mod writing;
 
 pub use classifier::Direction;
 pub use config::{Classifier, Config, ConfigError, RegionForm, Turns};
+pub use layer::{DiskLayer, LayerEnd, LayerRequest, LayerSink};
 pub use messages::{
     Action, Answer, Command, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
     TransferBuffer,
@@ -383,11 +385,8 @@ impl Streams {
             _ => TransferBuffer::Request(request.ticket),
         };
         let limit = self.direct_limit(&request, since);
-        self.actions.start(
-            self.now,
-            Purpose::Direct(request),
-            Command { id: 0, kind: request.kind, place, limit },
-        );
+        let command = Command { id: 0, kind: request.kind, place, limit };
+        self.actions.start(self.now, Purpose::Direct(request), command);
         true
     }
 

@@ -1,0 +1,37 @@
+//! The keys of a node's queue.
+
+use headstack_model::spec::Fault;
+use headstack_policy::position::{PositionOrder, PositionOrderError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The queue of a storage node in front of each drive: `headstack serve --order` in virtual time. Like the node, it has the drive file,
+/// finds the angle of the spindle from the ends of reads, and orders by block number until it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeQueueSpec {
+    /// `cylinder` (`c-look-cylinder`), `position` (`sptf`), or the name of any order that needs to know no more than the position.
+    pub order: String,
+    /// Commands at the drive, at most.
+    #[serde(default = "one")]
+    pub window: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl NodeQueueSpec {
+    /// The order and the window.
+    ///
+    /// *Errors:* no such order, or a key is out of its range.
+    pub(super) fn position_order(&self) -> Result<PositionOrder, Fault> {
+        PositionOrder::new(&self.order, self.window).map_err(|error| match error {
+            PositionOrderError::Window { .. } => {
+                let text = error.to_string();
+                Fault::new("node_queue.window", text.strip_prefix("window: ").unwrap_or(&text))
+            }
+            _ => Fault::new("node_queue.order", error.to_string()),
+        })
+    }
+}
