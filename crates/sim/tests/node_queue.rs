@@ -1,7 +1,7 @@
 //! The node's queue by position in front of a simulated drive, as `headstack serve --order` makes it in front of a real one.
 
 use headstack_model::{Instant, Lbn, Request, drives};
-use headstack_policy::position::{MapState, OrderView, PositionQueue};
+use headstack_streams::position::{MapState, OrderView, PositionQueue};
 use headstack_sim::layer::Submission;
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Engine, Finished, Outcome};

@@ -1,5 +1,7 @@
 //! A disk's node without its clock: the stream scheduler and the bytes of all requests.
 //!
+//! Between the scheduler and the disk are layers ([`NodeLayer`]), which commands pass on their way down and their ends on the way up.
+//!
 //! Its owner submits requests, reports ended commands, and polls for [`Action`]s until there is none. The owner also carries out the
 //! commands: it reads into [`NodeCore::buffer`] and writes from [`NodeCore::data`], which stay in place until the end of the command is
 //! reported. The bytes of a read travel with its answer ([`ReadData`]).
@@ -9,12 +11,13 @@ mod data;
 use super::bytes::{Pool, memory};
 use super::messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 use super::rearrange::{NodeRearrangeView, NodeRearranger};
+use super::stack::{CommandEnd, NodeLayer, NodeOut, NodeStack};
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Instant;
 use headstack_streams::position::{MapState, OrderView, PositionQueue};
 use headstack_streams::streams::{
-    self, Answer, Boundaries, Command, Config, ConfigError, Guarantee, Request, RequestKind, Streams,
-    TransferBuffer,
+    self, Answer, Boundaries, Command, Config, ConfigError, DiskLayer, Guarantee, Request, RequestKind,
+    Streams,
 };
 use memmap2::MmapMut;
 use slab::Slab;
@@ -48,10 +51,8 @@ pub struct NodeCore<T> {
     /// Answers that bypass the scheduler: of rejected requests and of hints.
     ready: VecDeque<Answered<T>>,
     pool: Pool,
-    /// The queue that orders commands before the disk; without one they start in the scheduler's order.
-    order: Option<Box<PositionQueue>>,
-    /// What copies hot blocks together, if anything does. The disk that clients see is then smaller than the real one.
-    rearranger: Option<Box<NodeRearranger>>,
+    /// The layers between the scheduler and the disk.
+    stack: NodeStack,
     /// The time of the last call.
     now: Instant,
 }
@@ -98,8 +99,7 @@ impl<T> NodeCore<T> {
             requests: Slab::new(),
             ready: VecDeque::new(),
             pool: Pool::new(most),
-            order: None,
-            rearranger: None,
+            stack: NodeStack::default(),
             now: Instant::ZERO,
         })
     }
@@ -126,45 +126,44 @@ impl<T> NodeCore<T> {
         self.streams.set_boundaries(boundaries);
     }
 
-    /// Sets the queue that orders commands before they start at the disk.
-    pub fn set_order(&mut self, order: PositionQueue) {
-        self.order = Some(Box::new(order));
+    /// Adds a layer in front of the disk, below those that were added before. Call it before the first request.
+    ///
+    /// Panics if it is a rearranger that leaves a disk of another size visible than the node was made for.
+    pub fn add_layer(&mut self, layer: NodeLayer) {
+        self.stack.push(layer);
+        let visible = self.stack.layer().map_or(self.shape.bytes, NodeRearranger::visible_bytes);
+        assert_eq!(self.shape.bytes, visible, "the node serves what the region leaves");
     }
 
-    /// Sets the rearranger, which maps blocks between the scheduler and the disk. Call it before the first request.
-    ///
-    /// Panics if the node was made for a disk of another size than the rearranger leaves visible.
-    pub fn set_rearranger(&mut self, rearranger: NodeRearranger) {
-        assert_eq!(self.shape.bytes, rearranger.visible_bytes(), "the node serves what the region leaves");
-        self.rearranger = Some(Box::new(rearranger));
+    /// The first layer of a type, for what it shows.
+    pub fn layer<L: DiskLayer<NodeOut>>(&self) -> Option<&L> {
+        self.stack.layer()
     }
 
     /// The rearranger, if there is one.
     pub fn rearranger(&self) -> Option<NodeRearrangeView> {
-        self.rearranger.as_ref().map(|rearranger| rearranger.view())
+        self.stack.layer().map(NodeRearranger::view)
     }
 
-    /// Begins an orderly end of the rearranger, if there is one. Call it when no request is pending.
+    /// Begins an orderly end of the layers. Call it when no request is pending.
     pub fn close(&mut self, now: Instant) {
         self.now = now;
-        if let Some(rearranger) = &mut self.rearranger {
-            rearranger.close(now);
-        }
+        self.stack.close(now);
     }
 
     /// Whether nothing is left to do for an orderly end.
     pub fn is_closed(&self) -> bool {
-        self.rearranger.as_ref().is_none_or(|rearranger| rearranger.is_closed())
+        self.stack.is_closed()
     }
 
-    /// The queue that orders the commands of the disk.
+    /// The queue that orders the commands of the disk; without one they start in the scheduler's order.
     pub fn order(&self) -> Option<OrderView> {
-        self.order.as_ref().map(|order| order.view())
+        self.stack.layer::<PositionQueue>().map(PositionQueue::view)
     }
 
     /// Whether the drive file of the order agrees with the disk, if that has changed since the last call.
     pub fn poll_order_change(&mut self) -> Option<MapState> {
-        self.order.as_mut()?.poll_change()
+        self.stack.layer_mut::<PositionQueue>()?.poll_change()
     }
 
     /// The disk.
@@ -231,45 +230,34 @@ impl<T> NodeCore<T> {
     /// Reports the end of a command of the disk.
     pub fn end(&mut self, now: Instant, command: Command, result: Result<Ended, BlockError>) {
         self.now = now;
-        if let Some(order) = &mut self.order {
-            order.completed(now, command.id, result.is_ok());
-        }
-        match &mut self.rearranger {
-            Some(rearranger) => rearranger.handle_end(now, command.id, result.map(|_| ())),
-            None => self.finish(now, command, result),
-        }
+        self.stack.end(now, command.id, result);
     }
 
     /// Handles the end of a command of the scheduler.
-    fn finish(&mut self, now: Instant, command: Command, result: Result<Ended, BlockError>) {
-        let result = result.map(|ended| {
+    fn finish(&mut self, id: u32, end: CommandEnd) {
+        let result = end.map(|ended| {
             let content = match ended {
                 Ended::Done => return,
                 Ended::Left => Content::Left,
                 Ended::BlockStatus(found) => Content::Found(found),
             };
-            let TransferBuffer::Request(number) = command.place else {
-                panic!("{command:?} has no request that its end belongs to")
-            };
+            let number = self.streams.ticket_of(id).expect("only a request has such an end");
             self.requests[number as usize].content = content;
         });
-        self.streams.handle_end(now, command.id, result);
+        self.streams.handle_end(self.now, id, result);
     }
 
-    /// Does the work of the scheduler and of the rearranger that is due by `now`.
+    /// Does the work of the scheduler and of the layers that is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.streams.handle_timeout(now);
-        if let Some(rearranger) = &mut self.rearranger {
-            rearranger.handle_timeout(now);
-        }
+        self.stack.wake(now);
     }
 
     /// When to call [`handle_timeout`](NodeCore::handle_timeout) next. Any other call can change this time. `None` if nothing is due
     /// later.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let rearrange = self.rearranger.as_ref().and_then(|rearranger| rearranger.poll_timeout());
-        self.streams.poll_timeout().into_iter().chain(rearrange).min()
+        self.streams.poll_timeout().into_iter().chain(self.stack.poll_timeout()).min()
     }
 
     /// Sets a client's guaranteed rate and response time ([`Streams::set_guarantee`]).
@@ -293,35 +281,18 @@ impl<T> NodeCore<T> {
                 match action {
                     streams::Action::CopyIn { ticket, from, piece } => self.copy_in(ticket, from, piece),
                     streams::Action::Answer(answer) => return Some(Action::Answer(self.answer(answer))),
-                    streams::Action::Start(command) => {
-                        if let Some(command) = self.begin(command) {
-                            return Some(Action::Start(command));
-                        }
+                    streams::Action::Start(command) if self.stack.is_empty() => {
+                        return Some(Action::Start(command));
                     }
+                    streams::Action::Start(command) => self.stack.submit(self.now, command),
                 }
             }
-            let Some(rearranger) = &mut self.rearranger else { break };
-            if let Some((command, result)) = rearranger.poll_end() {
-                self.finish(self.now, command, result);
-                continue;
-            }
-            match (rearranger.poll_start(), &mut self.order) {
-                (Some(command), Some(order)) => order.submit(self.now, command),
-                (Some(command), None) => return Some(Action::Start(command)),
-                (None, _) => break,
+            if let Some((id, end)) = self.stack.poll_end() {
+                self.finish(id, end);
+            } else if !self.stack.wake_after_arrivals(self.now) {
+                return self.stack.poll_start().map(Action::Start);
             }
         }
-        self.order.as_mut()?.poll(self.now).map(Action::Start)
-    }
-
-    /// Begins a command of the scheduler; returns it if it goes to the disk at once.
-    fn begin(&mut self, command: Command) -> Option<Command> {
-        match (&mut self.rearranger, &mut self.order) {
-            (Some(rearranger), _) => rearranger.submit(self.now, command),
-            (None, Some(order)) => order.submit(self.now, command),
-            (None, None) => return Some(command),
-        }
-        None
     }
 
     fn copy_in(&mut self, ticket: u64, from: u64, piece: streams::Piece) {

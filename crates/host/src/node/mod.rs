@@ -13,6 +13,7 @@ mod live;
 mod messages;
 mod rearrange;
 mod slowness;
+mod stack;
 mod thread;
 mod tracks;
 
@@ -25,4 +26,5 @@ pub use headstack_streams::streams::{Command, RequestKind};
 pub use live::{ClientRequest, NodeCommand, NodeEvent};
 pub use messages::{Action, Answered, Ended, Outcome, ReadData, Shape};
 pub use rearrange::{NodeRearrangeView, NodeRearranger, SeekDistance};
+pub use stack::{NodeLayer, NodeOut};
 pub use thread::Node;

@@ -38,8 +38,8 @@ impl Node {
         let Backend {
             drive,
             tracks,
-            order,
-            rearranger,
+            layers,
+            visible_bytes,
             worst_access,
             arm_firsts,
             zone_bytes,
@@ -47,10 +47,9 @@ impl Node {
             ..
         } = backend;
         let of_disk = drive.shape();
-        let bytes = rearranger.as_ref().map_or(of_disk.bytes, |rearranger| rearranger.visible_bytes());
-        let shape = Shape { bytes, ..of_disk };
+        let shape = Shape { bytes: visible_bytes.unwrap_or(of_disk.bytes), ..of_disk };
         let mut core = NodeCore::new(config, shape).map_err(wrong)?;
-        if rearranger.is_none() {
+        if visible_bytes.is_none() {
             // A rearranger moves blocks from the range of one arm to that of another.
             core.set_arms(&arm_firsts);
         }
@@ -60,9 +59,8 @@ impl Node {
             );
         }
         zone_bytes.into_iter().for_each(|bytes| core.set_write_zones(bytes));
-        rearranger.into_iter().for_each(|rearranger| core.set_rearranger(rearranger));
         tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
-        order.into_iter().for_each(|order| core.set_order(order));
+        layers.into_iter().for_each(|layer| core.add_layer(layer));
         let info = NodeDetails { name: name.to_string(), title: drive.title(), shape };
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
         let slowness = SlownessWatch::new(worst_access, of_disk.bytes);

@@ -164,7 +164,7 @@ pub(crate) fn drives() -> Vec<Drawable> {
 /// The node, with an order of the disk's commands in some simulations.
 pub(crate) fn node(seed: u64, drives: &[Drawable], config: Config, shape: Shape) -> NodeCore<u64> {
     let mut core = NodeCore::new(config, shape).expect("it is in range");
-    order(seed, drives).into_iter().for_each(|order| core.set_order(order));
+    order(seed, drives).into_iter().for_each(|order| core.add_layer(Box::new(order)));
     core
 }
 

@@ -119,7 +119,7 @@ impl Bench {
         if let Some(map) = &setting.map {
             let model = DriveModel::new(map).expect("the drive file is good");
             let order = PositionOrder::new(&setting.order, setting.window).expect("the order is in the list");
-            core.set_order(PositionQueue::new(model, order));
+            core.add_layer(Box::new(PositionQueue::new(model, order)));
         }
         Bench {
             setting: setting.clone(),

@@ -118,7 +118,7 @@ fn core(spec: &RearrangeSpec, table: &RecoveredTable, schedules: bool) -> NodeCo
     let config = Config { scheduling: schedules, memory_bytes: 1 << 20, ..Config::default() };
     let shape = Shape { bytes: rearranger.visible_bytes(), block_bytes: SECTOR as u32, read_only: false };
     let mut core = NodeCore::new(config, shape).expect("the configuration is right");
-    core.set_rearranger(rearranger);
+    core.add_layer(Box::new(rearranger));
     core
 }
 

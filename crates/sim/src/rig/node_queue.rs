@@ -6,7 +6,7 @@ use super::node_queue_spec::NodeQueueSpec;
 use super::spec::RigSpec;
 use crate::layer::Submission;
 use headstack_model::spec::Fault;
-use headstack_policy::position::{DriveModel, PositionQueue};
+use headstack_streams::position::{DriveModel, PositionQueue};
 
 /// Checks the keys, and that each volume is a drive.
 pub(super) fn check(rig: &RigSpec) -> Checked {

@@ -1,7 +1,7 @@
 //! The keys of a node's queue.
 
 use headstack_model::spec::Fault;
-use headstack_policy::position::{PositionOrder, PositionOrderError};
+use headstack_streams::position::{PositionOrder, PositionOrderError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

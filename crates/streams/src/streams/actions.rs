@@ -68,6 +68,10 @@ impl Actions {
         self.starts.push_back(Command { id, ..command });
     }
 
+    pub(super) fn purpose(&self, id: u32) -> Purpose {
+        self.in_flight[id as usize].purpose
+    }
+
     pub(super) fn complete(&mut self, now: Instant, id: u32) -> InFlight {
         if let Some(guard) = &mut self.guard {
             guard.completed(now, id);

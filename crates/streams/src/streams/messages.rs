@@ -104,7 +104,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Whether its bytes are in a request's own buffer and not in the stream memory.
+    /// Whether it is a client's request as it is, with the bytes in the request's own buffer.
     pub fn is_for_request(&self) -> bool {
         matches!(self.place, TransferBuffer::Request(_))
     }
@@ -117,6 +117,20 @@ pub enum TransferBuffer {
     Memory(u64),
     /// With the request of this ticket.
     Request(u64),
+    /// With the request of this ticket, from this byte of the disk as clients see it: a layer serves that part elsewhere.
+    Part {
+        /// The request's ticket.
+        ticket: u64,
+        /// The offset for the client.
+        offset: u64,
+    },
+    /// In a buffer of a layer's own, by its number.
+    Layer {
+        /// The buffer's number.
+        buffer: u32,
+        /// The first byte in it.
+        from: u64,
+    },
     /// It has none.
     None,
 }

@@ -18,6 +18,14 @@ const AHEAD: u32 = 2;
 const HELD: Nanos = Nanos(1_000_000_000);
 
 impl Streams {
+    /// The ticket of the request that a command in flight is; `None` if the command is the scheduler's own.
+    pub fn ticket_of(&self, id: u32) -> Option<u64> {
+        match self.actions.purpose(id) {
+            Purpose::Direct(request) => Some(request.ticket),
+            Purpose::Frame(_) => None,
+        }
+    }
+
     pub(super) fn route_read(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
         if self.answers_from_dirty(request, offset, bytes, fua) || self.is_held(request, offset, bytes) {
             return;

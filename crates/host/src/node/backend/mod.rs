@@ -9,6 +9,7 @@ mod uring;
 use super::handle::Core;
 use super::messages::{Ended, Shape};
 use super::rearrange::NodeRearranger;
+use super::stack::{NodeLayer, NodeOut};
 use super::tracks::Tracks;
 use crate::sysfs::DeviceLocation;
 use crate::{BlockError, DiskHandle};
@@ -17,7 +18,7 @@ use headstack_policy::slowness::WorstAccess;
 use headstack_streams::position::{DriveModel, PositionOrder, PositionQueue};
 use headstack_streams::rearrange::RearrangeSpec;
 use headstack_streams::rearrange_table::{PAGE_BYTES, RecoveredTable, RegionLabel, TableError};
-use headstack_streams::streams::Command;
+use headstack_streams::streams::{Command, DiskLayer};
 use headstack_tracks::TrackMap;
 use memory::Memory;
 use place::Place;
@@ -91,8 +92,10 @@ pub(crate) fn open_file(path: &Path, read_only: bool) -> io::Result<(File, u64)>
 pub struct Backend {
     pub(super) drive: Box<dyn Drive>,
     pub(super) tracks: Option<Tracks>,
-    pub(super) order: Option<PositionQueue>,
-    pub(super) rearranger: Option<NodeRearranger>,
+    /// The layers in front of it, from the scheduler down.
+    pub(super) layers: Vec<NodeLayer>,
+    /// Its bytes as clients see it, where a rearranger hides some.
+    pub(super) visible_bytes: Option<u64>,
     pub(super) worst_access: WorstAccess,
     /// The first byte of the range of each of the disk's arms.
     pub(super) arm_firsts: Vec<u64>,
@@ -114,8 +117,8 @@ impl Backend {
         Backend {
             drive,
             tracks: None,
-            order: None,
-            rearranger: None,
+            layers: Vec::new(),
+            visible_bytes: None,
             worst_access: WorstAccess::default(),
             arm_firsts: vec![0],
             zone_bytes: None,
@@ -145,21 +148,25 @@ impl Backend {
 
     /// The same disk with a queue of the node's own, ordered by what the drive file `model` says. If that is of a disk of another
     /// size, the queue is ordered by block number, and the notes say so.
-    pub fn with_order(mut self, model: DriveModel, order: PositionOrder) -> Backend {
+    pub fn with_order(self, model: DriveModel, order: PositionOrder) -> Backend {
         let (bytes, of_file) = (self.drive.shape().bytes, model.bytes());
         if of_file != bytes {
             let why = format!("the drive file is of a disk of {of_file} bytes, and this one has {bytes}");
             return self.with_order_by_block(order, &why);
         }
-        self.order = Some(PositionQueue::new(model, order));
-        self
+        self.with_layer(PositionQueue::new(model, order))
     }
 
     /// The same disk with a queue of the node's own, ordered by block number instead of `wanted`; the notes say why.
     pub fn with_order_by_block(mut self, wanted: PositionOrder, why: &str) -> Backend {
         let Shape { bytes, block_bytes, .. } = self.drive.shape();
         self.notes.push(format!("{why}: ordered by block number; probe the disk if it is another one"));
-        self.order = Some(PositionQueue::by_block(bytes, block_bytes, wanted));
+        self.with_layer(PositionQueue::by_block(bytes, block_bytes, wanted))
+    }
+
+    /// The same disk behind a layer, which is below those that it has. The layer must not end a request whose command is at the disk.
+    fn with_layer(mut self, layer: impl DiskLayer<NodeOut>) -> Backend {
+        self.layers.push(Box::new(layer));
         self
     }
 
@@ -196,14 +203,16 @@ impl Backend {
             let note = "the reserved region is not at the end of the disk, so `map` is ignored: requests of streams are not split at track boundaries";
             self.notes.push(note.to_string());
         }
-        self.rearranger = Some(rearranger);
+        self.visible_bytes = Some(rearranger.visible_bytes());
+        // The other layers have the whole disk.
+        self.layers.insert(0, Box::new(rearranger));
         Ok(self)
     }
 
     /// Refuses a disk with a reserved region if no rearranger uses it: what was written to copies would be missing.
     pub(super) fn refuse_unused_region(&self) -> io::Result<()> {
         let wrong = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
-        if self.rearranger.is_some() {
+        if self.visible_bytes.is_some() {
             return Ok(());
         }
         match self.region() {

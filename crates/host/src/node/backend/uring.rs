@@ -1,8 +1,8 @@
 //! A block device or a file by io_uring: commands are passed to the system in batches, and no thread waits for one.
 //!
 //! The kernel gets addresses of memory, which is `unsafe`. That memory stays in place until the command has completed: the stream
-//! memory lives as long as the core, a request's buffer until the request is answered, and this drive waits for all commands
-//! before it is dropped.
+//! memory lives as long as the core, a request's buffer until the request is answered, a layer's buffer until its command has ended
+//! (only built-in layers are put in front of a drive), and this drive waits for all commands before it is dropped.
 
 use super::place::{Place, change, failure, is_unknown};
 use super::{Drive, Ends};
@@ -109,8 +109,8 @@ impl Uring {
         loop {
             let mut queue = self.ring.submission();
             while let Some(entry) = self.entries.last() {
-                // SAFETY: its addresses are in the stream memory, a request's buffer or `zeros`, which outlive the command (see
-                // the head of this file); no other code uses them before the completion is reported.
+                // SAFETY: its addresses are in the stream memory, a request's or a layer's buffer or `zeros`, which outlive the
+                // command (see the head of this file); no other code uses them before the completion is reported.
                 if unsafe { queue.push(entry) }.is_err() {
                     break;
                 }

@@ -34,59 +34,42 @@ impl<T> NodeCore<T> {
 
     /// The destination of a read's bytes: whole pages, or a part of the stream memory that begins with one of its blocks.
     pub fn buffer(&mut self, command: &Command) -> &mut [u8] {
-        match self.part_of_request(command) {
-            Some(part) => self.request_buffer(&part),
-            None => self.rearranger.as_mut().expect("it has this command").own_buffer(command.id),
+        let bytes = command.kind.run().1 as usize;
+        match (command.place, request_part(command)) {
+            (_, Some((number, offset))) => {
+                let (buffer, first) = self.buffer_of(number as usize);
+                &mut buffer[(offset - first) as usize..][..bytes]
+            }
+            (TransferBuffer::Memory(at), _) => &mut self.memory[at as usize..][..bytes],
+            (TransferBuffer::Layer { buffer, from }, _) => {
+                &mut self.stack.buffer(buffer)[from as usize..][..bytes]
+            }
+            _ => panic!("a flush has no bytes"),
         }
     }
 
     /// The bytes of a write.
     pub fn data(&self, command: &Command) -> &[u8] {
-        match self.part_of_request(command) {
-            Some(part) => self.request_data(&part),
-            None => self.rearranger.as_ref().expect("it has this command").own_bytes(command.id),
+        let bytes = command.kind.run().1 as usize;
+        match (command.place, request_part(command)) {
+            (_, Some((number, offset))) => {
+                let request = &self.requests[number as usize];
+                &request.written_data()[(offset - request.kind.run().0) as usize..][..bytes]
+            }
+            (TransferBuffer::Memory(at), _) => &self.memory[at as usize..][..bytes],
+            (TransferBuffer::Layer { buffer, from }, _) => {
+                &self.stack.bytes(buffer)[from as usize..][..bytes]
+            }
+            _ => panic!("a flush has no bytes"),
         }
     }
 
     /// The bytes of a write in memory that a device can transfer from, aligned as [`NodeCore::buffer`].
     pub fn aligned_data(&mut self, command: &Command) -> &[u8] {
-        if let Some(Command { place: TransferBuffer::Request(number), .. }) = self.part_of_request(command) {
+        if let Some((number, _)) = request_part(command) {
             self.buffer_of(number as usize);
         }
         self.data(command)
-    }
-
-    /// The command of the scheduler, or the part of one, that a command of the disk carries out. `None` if it is the rearranger's own.
-    #[inline]
-    fn part_of_request(&self, command: &Command) -> Option<Command> {
-        match &self.rearranger {
-            Some(rearranger) => rearranger.part_of_request(command.id),
-            None => Some(*command),
-        }
-    }
-
-    fn request_buffer(&mut self, command: &Command) -> &mut [u8] {
-        let (offset, bytes) = command.kind.run();
-        match command.place {
-            TransferBuffer::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
-            TransferBuffer::Request(number) => {
-                let (buffer, first) = self.buffer_of(number as usize);
-                &mut buffer[(offset - first) as usize..][..bytes as usize]
-            }
-            TransferBuffer::None => panic!("a flush has no bytes"),
-        }
-    }
-
-    fn request_data(&self, command: &Command) -> &[u8] {
-        let (offset, bytes) = command.kind.run();
-        match command.place {
-            TransferBuffer::Memory(at) => &self.memory[at as usize..][..bytes as usize],
-            TransferBuffer::Request(number) => {
-                let request = &self.requests[number as usize];
-                &request.written_data()[(offset - request.kind.run().0) as usize..][..bytes as usize]
-            }
-            TransferBuffer::None => panic!("a flush has no bytes"),
-        }
     }
 
     /// The stream memory, for devices that register it.
@@ -108,5 +91,14 @@ impl<T> NodeCore<T> {
             Content::Buffer(buffer) => (buffer, kind.run().0),
             _ => unreachable!("it was set above"),
         }
+    }
+}
+
+/// The number of the request whose buffer has a command's bytes, and the first byte's offset on the disk as clients see it.
+fn request_part(command: &Command) -> Option<(u64, u64)> {
+    match command.place {
+        TransferBuffer::Request(number) => Some((number, command.kind.run().0)),
+        TransferBuffer::Part { ticket, offset } => Some((ticket, offset)),
+        _ => None,
     }
 }

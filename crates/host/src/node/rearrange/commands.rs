@@ -1,27 +1,17 @@
 //! Commands at the disk, and what they are for.
 
 use headstack_streams::rearrange::BlockAccess;
-use headstack_streams::streams::{Command, RequestKind};
-use memmap2::MmapMut;
+use headstack_streams::streams::RequestKind;
 
-/// What a command is for.
-#[derive(Debug)]
+/// What a command that has not ended is for.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum DiskPurpose {
-    /// A part of a request, with the rearranger's number.
-    Request { id: u32, part: Command },
-    /// A half of a copy, with the rearranger's number.
-    Copy { id: u32, copy: u32 },
-    /// A page of the table, or one of its flushes.
-    Table(Option<MmapMut>),
+    /// A part of a request or a half of a copy, with the rearranger's number.
+    Block(u32),
+    /// A page of the table, with its buffer, or one of its flushes.
+    Table(Option<u32>),
     /// A part of the saved counts.
     Counts,
-}
-
-/// A command that has not ended.
-#[derive(Debug)]
-pub(super) struct DiskCommand {
-    pub(super) purpose: DiskPurpose,
-    pub(super) bytes: usize,
 }
 
 pub(super) fn block_access(kind: RequestKind) -> BlockAccess {

@@ -11,10 +11,10 @@
 mod commands;
 mod distance;
 
-use super::bytes::pages;
 use super::messages::Ended;
+use super::stack::{CommandEnd, NodeOut};
 use crate::{BlockError, StatusExtent};
-use commands::{DiskCommand, DiskPurpose, block_access, with_run};
+use commands::{DiskPurpose, block_access, with_run};
 pub use distance::SeekDistance;
 use headstack_model::{Instant, Lbn, Nanos};
 use headstack_streams::rearrange::{
@@ -24,8 +24,7 @@ use headstack_streams::rearrange::{
 use headstack_streams::rearrange_table::{
     PAGE_BYTES, RecoveredTable, RegionLabel, SECTOR_BYTES, SavedCounts, TableError, TableStep, TableWriter,
 };
-use headstack_streams::streams::{Command, RequestKind, TransferBuffer};
-use memmap2::MmapMut;
+use headstack_streams::streams::{Command, DiskLayer, LayerSink, RequestKind, TransferBuffer};
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -47,7 +46,7 @@ enum EndStage {
 /// Counts that are being saved.
 #[derive(Debug)]
 struct CountsSave {
-    bytes: MmapMut,
+    buffer: u32,
     first: u64,
     done: usize,
     end: usize,
@@ -73,13 +72,11 @@ pub struct NodeRearranger {
     /// Commands of the scheduler, by ticket.
     requests: Slab<Command>,
     /// Commands at the disk, by number.
-    commands: Slab<DiskCommand>,
-    /// Buffers of copies, by number.
-    copies: Vec<MmapMut>,
+    commands: Slab<DiskPurpose>,
+    /// Buffers of copies, by the rearranger's number.
+    copies: Vec<u32>,
     /// Commands of the scheduler that came before the table was open.
     waiting: VecDeque<Command>,
-    starts: VecDeque<Command>,
-    ends: VecDeque<(Command, Result<Ended, BlockError>)>,
     distance: SeekDistance,
     save: Option<CountsSave>,
     saves: u64,
@@ -112,7 +109,7 @@ impl NodeRearranger {
             rearranger.restore_counts(&hot);
             rearranger.restore_period(counts.left);
         }
-        let mut new = NodeRearranger {
+        Ok(NodeRearranger {
             rearranger,
             writer: TableWriter::new(table),
             label,
@@ -120,8 +117,6 @@ impl NodeRearranger {
             commands: Slab::new(),
             copies: Vec::new(),
             waiting: VecDeque::new(),
-            starts: VecDeque::new(),
-            ends: VecDeque::new(),
             distance: SeekDistance::new(block_sectors),
             save: None,
             saves: table.counts().map_or(0, |counts| counts.sequence),
@@ -129,9 +124,7 @@ impl NodeRearranger {
             periods: 0,
             left: Nanos::ZERO,
             stage: EndStage::Serving,
-        };
-        new.act(Instant::ZERO);
-        Ok(new)
+        })
     }
 
     /// Bytes of the disk as clients see it.
@@ -155,28 +148,14 @@ impl NodeRearranger {
         NodeRearrangeView { view: self.rearranger.view(), distance: self.distance, is_read_only }
     }
 
-    /// Takes a command of the scheduler.
-    pub(super) fn submit(&mut self, now: Instant, command: Command) {
-        if let RequestKind::BlockStatus { bytes, .. } = command.kind {
-            // Holes of homes and of copies do not add up to holes of blocks: data is always a right answer.
-            let all = Ended::BlockStatus(vec![StatusExtent { bytes, hole: false }]);
-            return self.ends.push_back((command, Ok(all)));
-        }
-        if !self.writer.is_open() && !self.writer.has_failed() {
-            return self.waiting.push_back(command);
-        }
-        self.route(now, command);
-        self.act(now);
-    }
-
-    fn route(&mut self, now: Instant, command: Command) {
+    fn route(&mut self, now: Instant, command: Command, out: &mut NodeOut) {
         let access = block_access(command.kind);
         let (offset, bytes) = command.kind.run();
         let Ok(sectors) = u32::try_from(bytes / SECTOR_BYTES) else {
-            return self.ends.push_back((command, Err(BlockError::Invalid)));
+            return out.up(command.id, Err(BlockError::Invalid));
         };
         if access == BlockAccess::Write && self.writer.has_failed() {
-            return self.ends.push_back((command, Err(BlockError::Medium)));
+            return out.up(command.id, Err(BlockError::Medium));
         }
         let lbn = Lbn(offset / SECTOR_BYTES);
         if access != BlockAccess::Flush {
@@ -187,123 +166,38 @@ impl NodeRearranger {
         self.rearranger.submit(now, BlockRequest { ticket, access, lbn, sectors });
     }
 
-    /// Handles the end of a command at the disk.
-    pub(super) fn handle_end(&mut self, now: Instant, id: u32, result: Result<(), BlockError>) {
-        let DiskCommand { purpose, .. } = self.commands.remove(id as usize);
-        match purpose {
-            DiskPurpose::Request { id, .. } | DiskPurpose::Copy { id, .. } => {
-                self.rearranger.handle_end(now, id, result);
-            }
-            DiskPurpose::Table(_) => self.end_step(now, result.is_ok()),
-            DiskPurpose::Counts => self.continue_save(result.is_ok()),
-        }
-        self.act(now);
-    }
-
-    /// Does what is due.
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.next_rearrangement().is_none_or(|at| at > now) {
-            return;
-        }
-        self.rearranger.handle_timeout(now);
-        let periods = self.rearranger.view().periods;
-        if periods > std::mem::replace(&mut self.periods, periods) && !self.writer.has_failed() {
-            self.begin_save(self.rearranger.period_left(now));
-        }
-        self.act(now);
-    }
-
-    /// When [`NodeRearranger::handle_timeout`] is due.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        // The first commands open the table before any request comes.
-        if self.starts.is_empty() { self.next_rearrangement() } else { Some(Instant::ZERO) }
-    }
-
     /// When the rearranger is due, which is not before the table is open.
     fn next_rearrangement(&self) -> Option<Instant> {
         self.rearranger.poll_timeout().filter(|_| self.writer.is_open() && self.stage == EndStage::Serving)
     }
 
-    /// The next command for the disk.
-    pub(super) fn poll_start(&mut self) -> Option<Command> {
-        self.starts.pop_front()
-    }
-
-    /// The next command of the scheduler that has ended.
-    pub(super) fn poll_end(&mut self) -> Option<(Command, Result<Ended, BlockError>)> {
-        self.ends.pop_front()
-    }
-
-    /// The part of a request whose bytes a command transfers; `None` if its bytes are here ([`NodeRearranger::own_bytes`]).
-    pub(super) fn part_of_request(&self, id: u32) -> Option<Command> {
-        match self.commands[id as usize].purpose {
-            DiskPurpose::Request { part, .. } => Some(part),
-            _ => None,
-        }
-    }
-
-    /// The bytes of a command that belongs to no request.
-    pub(super) fn own_bytes(&self, id: u32) -> &[u8] {
-        let DiskCommand { purpose, bytes } = &self.commands[id as usize];
-        match purpose {
-            DiskPurpose::Copy { copy, .. } => &self.copies[*copy as usize][..*bytes],
-            DiskPurpose::Table(page) => page.as_ref().map_or(&[], |page| &page[..*bytes]),
-            DiskPurpose::Counts => {
-                let save = self.save.as_ref().expect("counts are being saved");
-                &save.bytes[save.done..save.done + bytes]
-            }
-            DiskPurpose::Request { .. } => unreachable!("its bytes are with the request"),
-        }
-    }
-
-    /// The buffer that a copy is read into.
-    pub(super) fn own_buffer(&mut self, id: u32) -> &mut [u8] {
-        let DiskCommand { purpose, bytes } = &self.commands[id as usize];
-        let DiskPurpose::Copy { copy, .. } = purpose else { unreachable!("only copies are read") };
-        &mut self.copies[*copy as usize][..*bytes]
-    }
-
-    /// Begins an orderly end: saves the counts and closes the table. Call it when no request is pending.
-    pub(super) fn close(&mut self, now: Instant) {
-        if self.stage == EndStage::Serving {
-            self.left = self.rearranger.period_left(now);
-            self.rearranger.suspend(now);
-            self.stage = EndStage::Copies;
-            self.act(now);
-        }
-    }
-
-    /// Whether nothing is left to do for an orderly end.
-    pub(super) fn is_closed(&self) -> bool {
-        self.commands.is_empty() && (self.writer.is_closed() || self.writer.has_failed())
-    }
-
     /// Carries out actions and steps until there are none.
-    fn act(&mut self, now: Instant) {
+    fn act(&mut self, now: Instant, out: &mut NodeOut) {
         loop {
             while let Some(action) = self.rearranger.poll_action() {
                 match action {
-                    RearrangeAction::Start(command) => self.start(command),
+                    RearrangeAction::Start(command) => self.start(command, out),
                     RearrangeAction::Record(change) => self.writer.change(change),
                     RearrangeAction::Answer { ticket, result } => {
                         let command = self.requests.remove(ticket as usize);
-                        self.ends.push_back((command, result.map(|()| Ended::Done)));
+                        out.up(command.id, result.map(|()| Ended::Done));
                     }
                 }
             }
-            self.advance_end();
+            self.advance_end(out);
             while let Some(step) = self.writer.poll_step() {
-                self.start_step(step);
+                self.start_step(step, out);
             }
-            let Some(slot) = self.writer.poll_recorded() else { return };
+            let Some(slot) = self.writer.poll_recorded() else { break };
             self.rearranger.handle_recorded(now, slot);
         }
+        out.wake_at(self.next_rearrangement().unwrap_or(Instant::MAX));
     }
 
-    fn start(&mut self, command: BlockCommand) {
+    fn start(&mut self, command: BlockCommand, out: &mut NodeOut) {
         let BlockCommand { id, lbn, sectors, buffer, other_lbn, access } = command;
         let bytes = u64::from(sectors) * SECTOR_BYTES;
-        let (purpose, kind, lbn) = match buffer {
+        let (place, kind, lbn) = match buffer {
             CommandBuffer::Request { ticket, skipped } => {
                 let request = self.requests[ticket as usize];
                 let lbn = self.distance.nearest(lbn, other_lbn);
@@ -313,48 +207,50 @@ impl NodeRearranger {
                 let skipped = u64::from(skipped) * SECTOR_BYTES;
                 let place = match request.place {
                     TransferBuffer::Memory(first) => TransferBuffer::Memory(first + skipped),
-                    place => place,
+                    TransferBuffer::Request(ticket) => {
+                        TransferBuffer::Part { ticket, offset: request.kind.run().0 + skipped }
+                    }
+                    TransferBuffer::None => TransferBuffer::None,
+                    place => unreachable!("no layer above moves blocks: {place:?}"),
                 };
-                let kind = with_run(request.kind, request.kind.run().0 + skipped, bytes);
-                let part = Command { kind, place, ..request };
-                (DiskPurpose::Request { id, part }, with_run(request.kind, lbn.0 * SECTOR_BYTES, bytes), lbn)
+                (place, with_run(request.kind, lbn.0 * SECTOR_BYTES, bytes), lbn)
             }
             CommandBuffer::Copy(copy) => {
                 while self.copies.len() <= copy as usize {
-                    self.copies.push(pages(self.label.block_bytes as usize));
+                    self.copies.push(out.allocate(self.label.block_bytes as usize));
                 }
                 let offset = lbn.0 * SECTOR_BYTES;
                 let kind = match access {
                     BlockAccess::Read => RequestKind::Read { offset, bytes, fua: false },
                     _ => RequestKind::Write { offset, bytes, fua: false },
                 };
-                (DiskPurpose::Copy { id, copy }, kind, lbn)
+                (TransferBuffer::Layer { buffer: self.copies[copy as usize], from: 0 }, kind, lbn)
             }
         };
         assert!(lbn.0 * SECTOR_BYTES + bytes <= self.label.disk_bytes);
-        self.push(purpose, kind);
+        self.send(DiskPurpose::Block(id), kind, place, out);
     }
 
-    fn push(&mut self, purpose: DiskPurpose, kind: RequestKind) {
-        let bytes = kind.run().1 as usize;
-        let id = self.commands.insert(DiskCommand { purpose, bytes }) as u32;
-        self.starts.push_back(Command { id, kind, place: TransferBuffer::None, limit: 0 });
+    fn send(&mut self, purpose: DiskPurpose, kind: RequestKind, place: TransferBuffer, out: &mut NodeOut) {
+        let id = self.commands.insert(purpose) as u32;
+        out.down(Command { id, kind, place, limit: 0 });
     }
 
-    fn start_step(&mut self, step: TableStep) {
-        let (page, kind) = match step {
-            TableStep::Flush => (None, RequestKind::Flush),
+    fn start_step(&mut self, step: TableStep, out: &mut NodeOut) {
+        let (buffer, kind, place) = match step {
+            TableStep::Flush => (None, RequestKind::Flush, TransferBuffer::None),
             TableStep::Write { copy, page } => {
-                let mut bytes = pages(PAGE_BYTES);
-                bytes[..PAGE_BYTES].copy_from_slice(&self.writer.page(page));
+                let buffer = out.allocate(PAGE_BYTES);
+                out.buffer(buffer)[..PAGE_BYTES].copy_from_slice(&self.writer.page(page));
                 let offset = self.label.page_first(copy, page);
-                (Some(bytes), RequestKind::Write { offset, bytes: PAGE_BYTES as u64, fua: false })
+                let kind = RequestKind::Write { offset, bytes: PAGE_BYTES as u64, fua: false };
+                (Some(buffer), kind, TransferBuffer::Layer { buffer, from: 0 })
             }
         };
-        self.push(DiskPurpose::Table(page), kind);
+        self.send(DiskPurpose::Table(buffer), kind, place, out);
     }
 
-    fn end_step(&mut self, now: Instant, is_done: bool) {
+    fn end_step(&mut self, now: Instant, is_done: bool, out: &mut NodeOut) {
         self.writer.handle_end(is_done);
         if self.writer.has_failed() {
             self.rearranger.suspend(now);
@@ -362,46 +258,48 @@ impl NodeRearranger {
         }
         if self.writer.is_open() || self.writer.has_failed() {
             while let Some(command) = self.waiting.pop_front() {
-                self.route(now, command);
+                self.route(now, command, out);
             }
         }
     }
 
     /// Begins to save the counts, unless a save is in progress.
-    fn begin_save(&mut self, left: Nanos) {
+    fn begin_save(&mut self, left: Nanos, out: &mut NodeOut) {
         if self.save.is_some() || self.label.counters == 0 {
             return;
         }
         self.saves += 1;
         let hot = self.rearranger.hot_list(self.label.counters as usize);
         let area = SavedCounts { sequence: self.saves, left, hot }.encode(&self.label.id);
-        let mut bytes = pages(area.len());
-        bytes[..area.len()].copy_from_slice(&area);
+        let buffer = out.allocate(area.len());
+        out.buffer(buffer)[..area.len()].copy_from_slice(&area);
         let first = self.label.counts_first(self.next_area);
         self.next_area = 1 - self.next_area;
-        self.save = Some(CountsSave { bytes, first, done: 0, end: area.len() });
-        self.write_counts();
+        self.save = Some(CountsSave { buffer, first, done: 0, end: area.len() });
+        self.write_counts(out);
     }
 
-    fn write_counts(&mut self) {
-        let Some(CountsSave { first, done, end, .. }) = self.save else { return };
-        let bytes = (end - done).min(SAVE_BYTES) as u64;
-        self.push(DiskPurpose::Counts, RequestKind::Write { offset: first + done as u64, bytes, fua: false });
+    fn write_counts(&mut self, out: &mut NodeOut) {
+        let Some(CountsSave { buffer, first, done, end }) = self.save else { return };
+        let (from, bytes) = (done as u64, (end - done).min(SAVE_BYTES) as u64);
+        let kind = RequestKind::Write { offset: first + from, bytes, fua: false };
+        self.send(DiskPurpose::Counts, kind, TransferBuffer::Layer { buffer, from }, out);
     }
 
     /// Continues the save after a part of the counts was written. If the part failed, the save ends, and the one before stays valid.
-    fn continue_save(&mut self, is_done: bool) {
+    fn continue_save(&mut self, is_done: bool, out: &mut NodeOut) {
         let save = self.save.as_mut().expect("counts are being saved");
         save.done = (save.done + SAVE_BYTES).min(save.end);
         if is_done && save.done < save.end {
-            self.write_counts();
+            self.write_counts(out);
         } else {
+            out.free(save.buffer);
             self.save = None;
         }
     }
 
     /// Begins the next stage of an orderly end, if the last one is over.
-    fn advance_end(&mut self) {
+    fn advance_end(&mut self, out: &mut NodeOut) {
         if !self.commands.is_empty() || !self.writer.is_idle() || self.writer.has_failed() {
             return;
         }
@@ -409,9 +307,9 @@ impl NodeRearranger {
             EndStage::Serving | EndStage::Table => {}
             EndStage::Copies => {
                 self.stage = EndStage::Counts;
-                self.begin_save(self.left);
+                self.begin_save(self.left, out);
                 // Without a save, nothing else moves the end.
-                self.advance_end();
+                self.advance_end(out);
             }
             EndStage::Counts => {
                 self.stage = EndStage::Table;
@@ -422,5 +320,64 @@ impl NodeRearranger {
                 self.writer.close(|slot| is_clean[slot as usize]);
             }
         }
+    }
+}
+
+impl DiskLayer<NodeOut> for NodeRearranger {
+    fn submit(&mut self, now: Instant, command: Command, out: &mut NodeOut) {
+        if let RequestKind::BlockStatus { bytes, .. } = command.kind {
+            // Holes of homes and of copies do not add up to holes of blocks: data is always a right answer.
+            let all = Ended::BlockStatus(vec![StatusExtent { bytes, hole: false }]);
+            return out.up(command.id, Ok(all));
+        }
+        if !self.writer.is_open() && !self.writer.has_failed() {
+            return self.waiting.push_back(command);
+        }
+        self.route(now, command, out);
+        self.act(now, out);
+    }
+
+    fn complete(&mut self, now: Instant, id: u32, end: CommandEnd, out: &mut NodeOut) {
+        let is_done = end.is_ok();
+        match self.commands.remove(id as usize) {
+            DiskPurpose::Block(id) => self.rearranger.handle_end(now, id, end.map(drop)),
+            DiskPurpose::Table(buffer) => {
+                if let Some(buffer) = buffer {
+                    out.free(buffer);
+                }
+                self.end_step(now, is_done, out);
+            }
+            DiskPurpose::Counts => self.continue_save(is_done, out),
+        }
+        self.act(now, out);
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut NodeOut) {
+        if self.next_rearrangement().is_some_and(|at| at <= now) {
+            self.rearranger.handle_timeout(now);
+            let periods = self.rearranger.view().periods;
+            if periods > std::mem::replace(&mut self.periods, periods) && !self.writer.has_failed() {
+                self.begin_save(self.rearranger.period_left(now), out);
+            }
+        }
+        self.act(now, out);
+    }
+
+    /// The first commands open the table before any request comes.
+    fn first_wake(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn close(&mut self, now: Instant, out: &mut NodeOut) {
+        if self.stage == EndStage::Serving {
+            self.left = self.rearranger.period_left(now);
+            self.rearranger.suspend(now);
+            self.stage = EndStage::Copies;
+            self.act(now, out);
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.commands.is_empty() && (self.writer.is_closed() || self.writer.has_failed())
     }
 }
