@@ -5,11 +5,11 @@ use headstack_host::disk::{Emulator, EmulatorFaults, Outcome as DiskOutcome, Sto
 use headstack_host::node::{Action, Command, Ended, NodeCore, NodeLayer, Outcome, RequestKind, Shape};
 use headstack_host::{BlockError, Operation};
 use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
-use headstack_streams::position::{DriveModel, PositionOrder, PositionQueue};
-use headstack_streams::streams::{Config, DiskLayer, LayerEnd, LayerSink};
 use headstack_sim::layer::{Layer, Submission};
 use headstack_sim::rig::Rig;
 use headstack_sim::{Finished, LayerPlace};
+use headstack_streams::position::{DriveModel, PositionOrder, PositionQueue};
+use headstack_streams::streams::{Config, DiskLayer, LayerEnd, LayerSink};
 use headstack_workload::{Inbox, Issue};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -1,10 +1,10 @@
 //! The node's queue by position in front of a simulated drive, as `headstack serve --order` makes it in front of a real one.
 
 use headstack_model::{Instant, Lbn, Request, drives};
-use headstack_streams::position::{MapState, OrderView, PositionQueue};
 use headstack_sim::layer::Submission;
 use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Engine, Finished, Outcome};
+use headstack_streams::position::{MapState, OrderView, PositionQueue};
 use headstack_workload::{Closed, Inbox, Issue, Pattern, Region, Shape};
 use std::collections::BTreeMap;
 
