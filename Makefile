@@ -52,6 +52,11 @@ lint:
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
+# Code lines of each crate, without blank lines, comments and tests.
+.PHONY: lines
+lines:
+	scripts/code-lines
+
 # What a layer, an order, a key and a trace format take: applies each patch of `tests/extend/` to a copy of the tree, and tests it.
 .PHONY: extend
 extend:
