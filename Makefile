@@ -57,7 +57,7 @@ doc:
 lines:
 	scripts/code-lines
 
-# What a layer, an order, a key and a trace format take: applies each patch of `tests/extend/` to a copy of the tree, and tests it.
+# What a layer, an order, a key, a trace format and a counter take: applies each patch of `tests/extend/` to a copy of the tree, and tests it.
 .PHONY: extend
 extend:
 	scripts/extend

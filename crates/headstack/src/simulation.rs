@@ -6,7 +6,7 @@ use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, PhaseWatch, Results, RigInfo, VolumeResult};
 use crate::setup::RunSetup;
-use headstack_model::{DriveSpec, Instant, Lbn, Request};
+use headstack_model::{DriveSpec, Instant, Lbn, QuantityReport, Request};
 use headstack_sim::os::DriveSafety;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::{Collector, SortedTimes};
@@ -333,7 +333,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn volumes(&self) -> Vec<VolumeResult> {
-        let volume = |(index, devices): (usize, &Vec<usize>)| {
+        let volume = |((index, devices), report): ((usize, &Vec<usize>), QuantityReport)| {
             let (done, all) = self.engine.layer(index).map_or((0, 0), ArrayLayer::rebuilt);
             let rebuilt = (all > 0).then(|| done as f64 / all as f64);
             let (name, devices) = (self.names.volumes[index].name.clone(), devices.clone());
@@ -346,20 +346,22 @@ impl<'a> Simulation<'a> {
                 rebuilt,
                 stream,
                 rearrange: self.engine.layer(index).map(RearrangeLayer::activity),
+                report,
             }
         };
-        self.names.volume_devices.iter().enumerate().map(volume).collect()
+        self.names.volume_devices.iter().enumerate().zip(self.engine.reports()).map(volume).collect()
     }
 
     fn devices(&self) -> Vec<DeviceResult> {
-        let device = |(index, name): (usize, &String)| DeviceResult {
-            name: name.clone(),
-            activity: *self.engine.device(index).activity(),
-            longest_command: self.recorder.longest_command[index],
-            guard: self
-                .engine
-                .guard(index)
-                .map(|guard| GuardUse { holds: guard.holds(), worst_overtaken: guard.worst_overtaken() }),
+        let device = |(index, name): (usize, &String)| {
+            let (activity, guard) = (*self.engine.device(index).activity(), self.engine.guard(index));
+            let longest_command = self.recorder.longest_command[index];
+            let mut report = QuantityReport::new(self.engine.now().since_start());
+            report.fact("name", name.as_str());
+            activity.report(guard, Some(longest_command), &mut report);
+            let guard = guard
+                .map(|guard| GuardUse { holds: guard.holds(), worst_overtaken: guard.worst_overtaken() });
+            DeviceResult { name: name.clone(), activity, longest_command, guard, report }
         };
         self.names.devices.iter().enumerate().map(device).collect()
     }

@@ -5,6 +5,7 @@ pub mod cache;
 pub mod drives;
 pub mod geometry;
 mod mechanics;
+pub mod report;
 mod request;
 pub mod sheet;
 pub mod spec;
@@ -14,6 +15,7 @@ pub mod zones;
 
 pub use geometry::{Extent, Geometry, Place, Track, WholeTracks};
 pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
+pub use report::QuantityReport;
 pub use request::{BlockError, Op, Request};
 pub use spec::firmware;
 pub use spec::{DriveSpec, SpecError};

@@ -10,7 +10,7 @@
 //!
 //! *Source:* the counting guard, Yu, Shin, Park and Yeom, "New (old) problems in hard disk drives"; the adaptive one is ours.
 
-use headstack_model::{Instant, Nanos};
+use headstack_model::{Instant, Nanos, QuantityReport};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,12 @@ impl Guard {
     /// How often the guard began to hold back.
     pub fn holds(&self) -> u64 {
         self.holds
+    }
+
+    /// Adds what it has counted.
+    pub fn report(&self, into: &mut QuantityReport) {
+        into.counter("holds", self.holds, "How often the guard began to hold commands back").detail();
+        into.gauge("worst_overtaken", self.worst, "Most times that a command was overtaken").detail();
     }
 
     /// The largest number of times that a command was overtaken.

@@ -33,7 +33,7 @@ use crate::rearrange_layer::RearrangeLayer;
 use branch::NodeId;
 use headstack_model::spec::Fault;
 use headstack_model::zones::Zones;
-use headstack_model::{Instant, Lbn, Request};
+use headstack_model::{Instant, Lbn, QuantityReport, Request};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use headstack_streams::rearrange_table::PlacementCopies;
@@ -303,6 +303,12 @@ impl Engine {
     /// The first layer of a type on the way from the top of a volume to its first device, for its counters; `None` without one.
     pub fn layer<L: Layer>(&self, volume: usize) -> Option<&L> {
         self.tree.layer_of(volume)
+    }
+
+    /// What the layers of each volume have counted, from its top to its devices. A layer that several volumes share is in the report of the
+    /// first one.
+    pub fn reports(&self) -> Vec<QuantityReport> {
+        self.tree.reports(self.now().since_start())
     }
 
     /// As [`Engine::layer`], for a change that moves no time at which the layer wakes.

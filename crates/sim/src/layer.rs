@@ -14,7 +14,7 @@
 pub use crate::engine::{ChildView, Out};
 
 use crate::device::{Completion, Outcome};
-use headstack_model::{Instant, Op, Request};
+use headstack_model::{Instant, Op, QuantityReport, Request};
 use headstack_streams::streams::{DiskLayer, LayerEnd, LayerRequest, LayerSink};
 use headstack_workload::ReadAdvice;
 use std::any::Any;
@@ -99,6 +99,9 @@ pub trait Layer: Any + Debug + Send {
     fn first_wake(&self) -> Instant {
         Instant::MAX
     }
+
+    /// Adds what the layer counts, in a group with the layer's name. All results show it.
+    fn report(&self, _into: &mut QuantityReport) {}
 }
 
 /// The answer to a request that a layer forwarded.

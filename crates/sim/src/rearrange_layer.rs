@@ -8,7 +8,7 @@
 use crate::device::{Completion, Drive, MediaWrite};
 use crate::home_seeks::HomeSeeks;
 use crate::layer::{Completed, Forwarded, Layer, Out, Submission};
-use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, Request};
+use headstack_model::{BlockError, Instant, Lbn, Nanos, Op, QuantityReport, Request};
 use headstack_streams::rearrange::{
     BlockAccess, BlockCommand, BlockRequest, CommandBuffer, DirectEnded, PeriodRecord, RearrangeAction,
     RearrangeView, Rearranger, TableChange,
@@ -36,6 +36,16 @@ impl RearrangeTimes {
     /// Share of the seeks at home that is saved, below 0 where seeks are longer; `None` without seeks at home.
     pub fn saved_share(&self) -> Option<f64> {
         (self.home_seek > Nanos::ZERO).then(|| 1.0 - self.seek.0 as f64 / self.home_seek.0 as f64)
+    }
+
+    /// Adds the times and what they save.
+    fn report(&self, into: &mut QuantityReport) {
+        into.counter("copy_arm_s", self.copy_arm, "The arm's time for copies").detail();
+        into.counter("accesses", self.accesses, "Requests that needed the arm").detail();
+        into.counter("seek_s", self.seek, "Their seeks").detail();
+        into.counter("home_seek_s", self.home_seek, "Their seeks, were every block at its home").detail();
+        into.share("seek_saved_share", self.saved_share(), "Share of the seeks at home that is saved")
+            .detail();
     }
 
     fn since(&self, earlier: &RearrangeTimes) -> RearrangeTimes {
@@ -311,6 +321,23 @@ impl RearrangeLayer {
 }
 
 impl Layer for RearrangeLayer {
+    fn report(&self, into: &mut QuantityReport) {
+        let into = into.group("rearrange");
+        let (view, region) = (self.rearranger.view(), self.rearranger.region());
+        view.counters.report(into);
+        self.times().report(into);
+        into.gauge("reserved_sectors", region.reserved_sectors(), "Sectors of the region").detail();
+        into.gauge("first_sector", region.runs()[0].first.0, "First sector of the region").detail();
+        view.report_state("dirty_copies", into);
+        into.list("periods", &self.periods, |RearrangePeriod { record, times }, into| {
+            record.counters.report(into);
+            times.report(into);
+            into.gauge("end_s", record.end.since_start(), "When the period ended");
+            into.gauge("hot_blocks", record.hot_blocks, "Hot blocks planned into the region at its end");
+            into.gauge("copies", record.copies, "Copies in the region at its end");
+        });
+    }
+
     fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
         let Request { op, lbn, sectors, .. } = submission.request;
         if !self.serves(&submission.request) {

@@ -39,7 +39,7 @@ fn text(name: &str, is_optional: bool) -> Result<TypePtr, ParquetError> {
     column(name, Physical::BYTE_ARRAY, ConvertedType::UTF8, is_optional)
 }
 
-fn schema(setting_keys: &[String], has_histograms: bool) -> Result<TypePtr, ParquetError> {
+fn schema(setting_keys: &[String], reported: &[&str], has_histograms: bool) -> Result<TypePtr, ParquetError> {
     let mut fields = vec![text(KEY, false)?, text(RIG, false)?, text(LOAD, false)?];
     for key in setting_keys {
         fields.push(text(key, true)?);
@@ -49,7 +49,7 @@ fn schema(setting_keys: &[String], has_histograms: bool) -> Result<TypePtr, Parq
     for (name, _) in COUNTS {
         fields.push(column(name, Physical::INT64, ConvertedType::NONE, true)?);
     }
-    for (name, _) in FIGURES {
+    for name in FIGURES.iter().map(|(name, _)| name).chain(reported) {
         fields.push(column(name, Physical::DOUBLE, ConvertedType::NONE, true)?);
     }
     for name in HISTOGRAM.into_iter().filter(|_| has_histograms) {
@@ -57,6 +57,17 @@ fn schema(setting_keys: &[String], has_histograms: bool) -> Result<TypePtr, Parq
         fields.push(Arc::new(builder.with_repetition(Repetition::REPEATED).build()?));
     }
     Ok(Arc::new(Type::group_type_builder("sweep").with_fields(fields).build()?))
+}
+
+/// The columns of what layers and devices counted in some row.
+fn reported(rows: &[SweepRow]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flat_map(|row| &row.reported) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Writes rows as one row group. The same rows give the same bytes.
@@ -67,8 +78,9 @@ pub(crate) fn write(
     out: &mut (impl Write + Send),
 ) -> Result<(), ParquetError> {
     let properties = WriterProperties::builder().set_created_by("headstack".to_string()).build();
-    let mut file =
-        SerializedFileWriter::new(out, schema(setting_keys, has_histograms)?, Arc::new(properties))?;
+    let reported = reported(rows);
+    let schema = schema(setting_keys, &reported, has_histograms)?;
+    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
     let mut group = file.next_row_group()?;
     texts(&mut group, rows.iter().map(|row| Some(row.key.as_str())), false)?;
     texts(&mut group, rows.iter().map(|row| Some(row.rig.as_str())), false)?;
@@ -84,6 +96,10 @@ pub(crate) fn write(
     }
     for index in 0..FIGURES.len() {
         figures(&mut group, rows.iter().map(|row| row.figures[index]))?;
+    }
+    for name in reported {
+        let of = |row: &SweepRow| row.reported.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
+        figures(&mut group, rows.iter().map(of))?;
     }
     if has_histograms {
         lists(&mut group, rows.iter().map(|row| row.histogram.iter().map(|(last, _)| *last).collect()))?;
@@ -216,6 +232,7 @@ mod tests {
             error: error.map(str::to_string),
             counts: [error.is_none().then_some(4); COUNTS.len()],
             figures: [error.is_none().then_some(0.1); FIGURES.len()],
+            reported: order.map(|_| ("throttle_held".to_string(), 2.0)).into_iter().collect(),
             histogram: if error.is_none() { vec![(10, 3), (12, 1)] } else { Vec::new() },
         }
     }
@@ -242,6 +259,7 @@ mod tests {
         assert_eq!((&found[0]["requests"], &found[0]["p99_ms"]), (&4.into(), &0.1.into()));
         assert_eq!((&found[1]["drive.order"], &found[1]["p99_ms"]), (&Value::Null, &Value::Null));
         assert_eq!(found[1]["error"], "too deep");
+        assert_eq!((&found[0]["throttle_held"], &found[1]["throttle_held"]), (&2.0.into(), &Value::Null));
         assert_eq!(found[0]["histogram_ns"], serde_json::json!([10, 12]));
         assert_eq!(found[0]["histogram_requests"], serde_json::json!([3, 1]));
         assert_eq!(found[1]["histogram_ns"], serde_json::json!([]));

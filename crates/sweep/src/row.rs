@@ -17,6 +17,8 @@ pub(crate) struct SweepRow {
     pub(crate) error: Option<String>,
     pub(crate) counts: [Option<i64>; COUNTS.len()],
     pub(crate) figures: [Option<f64>; FIGURES.len()],
+    /// What layers and devices counted, by name.
+    pub(crate) reported: Vec<(String, f64)>,
     /// The distribution of the response times: the largest time of each bucket, and its count. Empty unless the sweep wants it.
     pub(crate) histogram: Vec<(i64, i64)>,
 }
@@ -40,6 +42,7 @@ impl SweepRow {
             error: None,
             counts: [None; COUNTS.len()],
             figures: [None; FIGURES.len()],
+            reported: Vec::new(),
             histogram: Vec::new(),
         }
     }
@@ -69,6 +72,6 @@ impl SweepRow {
         let buckets = if plan.has_histograms() { results.response().buckets() } else { Vec::new() };
         let histogram = buckets.into_iter().map(|(last, count)| (last.0 as i64, count as i64)).collect();
         let (counts, figures) = (COUNTS.map(count), FIGURES.map(figure));
-        SweepRow { counts, figures, histogram, ..SweepRow::named(plan, cell) }
+        SweepRow { counts, figures, reported: results.reported(), histogram, ..SweepRow::named(plan, cell) }
     }
 }

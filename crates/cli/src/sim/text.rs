@@ -108,7 +108,7 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     let whole =
         results.rebuild_hours().map(|hours| format!("{} h for all of it, at this rate", figure(hours)));
     lines.extend(whole.map(|value| ("rebuild".to_string(), value)));
-    lines.extend(rearrange::lines(results));
+    lines.extend(rearrange::lines(results).into_iter().chain(results.reported_lines()));
     let notes = results.notes().into_iter().map(|note| note.text);
     let remarks = results.workload.remarks.iter().cloned().chain(notes);
     lines.extend(remarks.map(|remark| ("note".to_string(), remark)));

@@ -1,15 +1,12 @@
 //! Results as JSON: fio's form, and the object `headstack` for all other results.
 
-use super::{DeviceResult, EarlyStop, JobResult, PhaseResult, Results, VolumeResult, fio};
+use super::{EarlyStop, JobResult, PhaseResult, Results, VolumeResult, fio};
 use crate::load::JobSection;
 use crate::numbers::ratio;
 use crate::setup::{DriveSetup, RunSetup};
 use headstack_model::Nanos;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{
-    Activity, ArmTime, CacheUse, LinkUse, ProcessorUse, RearrangeActivity, RearrangeCounters,
-    RearrangePeriod, RearrangeTimes, ShingleActivity, TimeSplit,
-};
+use headstack_sim::{LinkUse, ProcessorUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
 impl Results {
@@ -63,7 +60,7 @@ fn object(results: &Results) -> Value {
         "jobs": jobs(results),
         "confidence": results.confidence().as_ref().map(confidence),
         "volumes": volumes(results),
-        "devices": devices(results),
+        "devices": results.devices.iter().map(|device| device.report.to_json()).collect::<Vec<_>>(),
         "links": links(results),
         "processor": results.processor.as_ref().map(|one| processor(results, one)),
         "phases": results.phases.iter().map(phase).collect::<Vec<_>>(),
@@ -180,7 +177,7 @@ fn volumes(results: &Results) -> Vec<Value> {
     let volume = |(volume, stats): (&VolumeResult, &VolumeStats)| {
         let totals = stats.all();
         let devices = volume.devices.iter().map(|device| results.devices[*device].name.as_str());
-        json!({
+        let mut object = json!({
             "name": volume.name,
             "devices": devices.collect::<Vec<_>>(),
             "requests": totals.responses.count(),
@@ -188,105 +185,12 @@ fn volumes(results: &Results) -> Vec<Value> {
             "parts_ms": parts(&totals),
             "rebuilt_share": volume.rebuilt,
             "rebuild_h": volume.rebuild_hours(results.end),
-            "rearrange": volume.rearrange.as_ref().map(rearrange),
-        })
+            "rearrange": null,
+        });
+        object.as_object_mut().expect("braces make an object").extend(volume.report.to_json());
+        object
     };
     results.by_volume().map(volume).collect()
-}
-
-fn rearrange(activity: &RearrangeActivity) -> Value {
-    let view = &activity.view;
-    let mut object = rearranged(&view.counters, &activity.times);
-    let state = [
-        ("reserved_sectors", activity.reserved_sectors),
-        ("first_sector", activity.first.0),
-        ("slots", view.slots.into()),
-        ("copies", view.copies.into()),
-        ("dirty_copies", view.dirty.into()),
-    ];
-    object.extend(state.map(|(name, value)| (name.to_string(), value.into())));
-    let period = |period: &RearrangePeriod| {
-        let mut object = rearranged(&period.record.counters, &period.times);
-        object.insert("end_s".to_string(), period.record.end.as_secs().into());
-        object.insert("hot_blocks".to_string(), period.record.hot_blocks.into());
-        object.insert("copies".to_string(), period.record.copies.into());
-        Value::Object(object)
-    };
-    object.insert("periods".to_string(), activity.periods.iter().map(period).collect());
-    Value::Object(object)
-}
-
-fn rearranged(counters: &RearrangeCounters, times: &RearrangeTimes) -> Map<String, Value> {
-    let object = json!({
-        "requests": counters.requests,
-        "hits": counters.hits,
-        "hit_share": counters.hit_share(),
-        "copied_in": counters.copied_in,
-        "written_home": counters.written_home,
-        "left_clean": counters.left_clean,
-        "spoiled": counters.spoiled,
-        "abandoned": counters.abandoned,
-        "failed": counters.failed,
-        "copy_arm_s": times.copy_arm.as_secs(),
-        "accesses": times.accesses,
-        "seek_s": times.seek.as_secs(),
-        "home_seek_s": times.home_seek.as_secs(),
-        "seek_saved_share": times.saved_share(),
-    });
-    match object {
-        Value::Object(object) => object,
-        _ => unreachable!("braces make an object"),
-    }
-}
-
-fn devices(results: &Results) -> Vec<Value> {
-    let device = |device: &DeviceResult| {
-        let activity = &device.activity;
-        json!({
-            "name": device.name,
-            "commands": activity.ended(),
-            "cache": cache(activity),
-            "seeks": seeks(activity),
-            "utilisation": results.utilisation(device),
-            "head_time_ms": activity.head_time_ms(),
-            "guard": device.guard.map(|guard| {
-                json!({"holds": guard.holds, "worst_overtaken": guard.worst_overtaken})
-            }),
-            "arm_s": {
-                "commands": arm_s(&activity.commands),
-                "destages": arm_s(&activity.destages),
-                "read_ahead": activity.read_ahead.as_secs(),
-                "recalibration": activity.recalibration.as_secs(),
-            },
-            "longest_command_ms": device.longest_command.as_ms(),
-            "slowed": slowed(activity),
-            "shingled": shingled(activity),
-        })
-    };
-    results.devices.iter().map(device).collect()
-}
-
-/// Accesses that slow periods delayed; none where none was.
-fn slowed(activity: &Activity) -> Option<Value> {
-    let slowed = activity.slowed;
-    (slowed.count > 0).then(|| json!({"accesses": slowed.count, "lost_s": slowed.lost.as_secs()}))
-}
-
-/// The persistent cache and the bands of a shingled disk; none where nothing was written to either.
-fn shingled(activity: &Activity) -> Option<Value> {
-    let shingled = activity.shingled;
-    (shingled != ShingleActivity::default()).then(|| {
-        json!({
-            "records": shingled.records,
-            "bands_streamed": shingled.bands_streamed,
-            "bands_cleaned": shingled.bands_cleaned,
-            "bands_to_clean": shingled.bands_to_clean,
-            "bytes_moved": shingled.bytes_moved,
-            "full_stalls": shingled.full_stalls,
-            "stalled_s": shingled.stalled.as_secs(),
-            "cleaning_s": arm_s(&shingled.cleaning),
-        })
-    })
 }
 
 fn links(results: &Results) -> Vec<Value> {
@@ -320,40 +224,6 @@ fn phase(phase: &PhaseResult) -> Value {
         "kib_s": phase.kib_s(),
         "operations_per_s": phase.operations_per_s(),
         "processor_share": phase.processor_share(),
-    })
-}
-
-fn cache(activity: &Activity) -> Value {
-    let reads = |cache: CacheUse| activity.reads[cache.index()];
-    json!({
-        "read_hits": reads(CacheUse::Whole),
-        "read_joined": reads(CacheUse::Joined),
-        "read_part_hits": reads(CacheUse::Part),
-        "read_misses": reads(CacheUse::Miss),
-        "read_hit_share": activity.read_hit_share(),
-        "writes_buffered": activity.writes[CacheUse::Buffered.index()],
-        "writes_through": activity.writes[CacheUse::Miss.index()],
-    })
-}
-
-fn seeks(activity: &Activity) -> Value {
-    let seeks = &activity.seeks;
-    let classes = seeks.classes().map(|(from, count)| json!({"from_cylinders": from, "accesses": count}));
-    json!({
-        "accesses": seeks.count(),
-        "same_cylinder": seeks.none(),
-        "mean_cylinders": seeks.mean(),
-        "longest_cylinders": seeks.longest(),
-        "classes": classes.collect::<Vec<_>>(),
-    })
-}
-
-fn arm_s(time: &ArmTime) -> Value {
-    json!({
-        "accesses": time.accesses,
-        "seek": time.seek.as_secs(),
-        "rotational_latency": time.rotational_latency.as_secs(),
-        "media": time.media.as_secs(),
     })
 }
 

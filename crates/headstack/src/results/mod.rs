@@ -5,6 +5,7 @@ mod json;
 mod kinds;
 mod notes;
 mod phases;
+mod reported;
 
 pub use kinds::{JobResult, KindResult};
 pub use phases::PhaseResult;
@@ -15,7 +16,7 @@ use crate::numbers::ratio;
 use crate::requests::KeptRequests;
 use crate::setup::{RunSetup, WriteCacheState};
 use crate::stream_watch::StreamResult;
-use headstack_model::{Instant, Nanos};
+use headstack_model::{Instant, Nanos, QuantityReport};
 use headstack_sim::stats::{Collector, Confidence, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse, ProcessorUse, RearrangeActivity};
 pub use notes::Note;
@@ -35,6 +36,8 @@ pub struct VolumeResult {
     pub stream: Option<StreamResult>,
     /// What its rearranger has done, if it has one.
     pub rearrange: Option<RearrangeActivity>,
+    /// What its layers have counted.
+    pub report: QuantityReport,
 }
 
 impl VolumeResult {
@@ -56,6 +59,8 @@ pub struct DeviceResult {
     pub longest_command: Nanos,
     /// Activity of its starvation guard, if there is one.
     pub guard: Option<GuardUse>,
+    /// All that it has counted.
+    pub report: QuantityReport,
 }
 
 /// Activity of a starvation guard.

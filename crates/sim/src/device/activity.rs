@@ -1,7 +1,9 @@
 //! Counters of what a device has done; they do not affect it.
 
 use super::media::Span;
-use headstack_model::{Nanos, TrackPlace};
+use headstack_model::report::QuantityUnit;
+use headstack_model::{Nanos, QuantityReport, TrackPlace};
+use headstack_policy::Guard;
 
 /// How the cache served a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +83,14 @@ impl ArmTime {
         self.seek + self.rotational_latency + self.media
     }
 
+    /// Adds the accesses and their times.
+    fn report(&self, into: &mut QuantityReport) {
+        into.counter("accesses", self.accesses, "Accesses").detail();
+        into.counter("seek", self.seek, "Seek, head switch and settle").detail();
+        into.counter("rotational_latency", self.rotational_latency, "Rotational latency").detail();
+        into.counter("media", self.media, "Media transfer").detail();
+    }
+
     fn add(&mut self, span: &Span) {
         self.accesses += 1;
         self.seek += span.seek;
@@ -121,6 +131,17 @@ impl SeekDistances {
     /// The greatest distance.
     pub fn longest(&self) -> u32 {
         self.longest
+    }
+
+    fn report(&self, into: &mut QuantityReport) {
+        into.counter("accesses", self.count(), "Seeks").detail();
+        into.counter("same_cylinder", self.none(), "Accesses that stayed on their cylinder").detail();
+        into.gauge("mean_cylinders", self.mean(), "Mean distance").detail();
+        into.gauge("longest_cylinders", self.longest(), "Greatest distance").detail();
+        into.list("classes", self.classes(), |(from, count), into| {
+            into.fact("from_cylinders", from);
+            into.counter("accesses", count, "Seeks of at least this distance, up to the next class");
+        });
     }
 
     /// Accesses that stayed on their cylinder.
@@ -182,6 +203,22 @@ pub struct ShingleActivity {
     pub cleaning: ArmTime,
 }
 
+impl ShingleActivity {
+    fn report(&self, into: &mut QuantityReport) {
+        into.counter("records", self.records, "Records appended to the persistent cache").detail();
+        into.counter("bands_streamed", self.bands_streamed, "Bands written as a whole with new data")
+            .detail();
+        into.counter("bands_cleaned", self.bands_cleaned, "Bands cleaned").detail();
+        into.gauge("bands_to_clean", self.bands_to_clean, "Bands with data in the cache").detail();
+        into.counter("bytes_moved", self.bytes_moved, "Bytes that cleaning read and wrote")
+            .unit(QuantityUnit::Bytes)
+            .detail();
+        into.counter("full_stalls", self.full_stalls, "Writes that found the cache full").detail();
+        into.counter("stalled_s", self.stalled, "Time that writes waited for room in the cache").detail();
+        self.cleaning.report(into.group("cleaning_s"));
+    }
+}
+
 /// Accesses that slow periods delayed, and the time that they lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlowedAccesses {
@@ -192,6 +229,11 @@ pub struct SlowedAccesses {
 }
 
 impl SlowedAccesses {
+    fn report(&self, into: &mut QuantityReport) {
+        into.counter("accesses", self.count, "Accesses that slow periods delayed").detail();
+        into.counter("lost_s", self.lost, "Time that they lost").detail();
+    }
+
     /// Counts an access that lost this time; none if it is 0.
     pub(super) fn add(&mut self, lost: Nanos) {
         self.count += u64::from(lost > Nanos::ZERO);
@@ -200,6 +242,42 @@ impl SlowedAccesses {
 }
 
 impl Activity {
+    /// Adds what the device has counted, with its guard and the longest time that a command spent there, if known.
+    pub fn report(&self, guard: Option<&Guard>, longest_command: Option<Nanos>, into: &mut QuantityReport) {
+        into.counter("commands", self.ended(), "Commands that the device ended").detail();
+        self.report_cache(into.group("cache"));
+        self.seeks.report(into.group("seeks"));
+        into.time_share("utilisation", self.busy(), "Share of the time in which the arm worked").detail();
+        into.gauge("head_time_ms", self.head_time_ms(), "Mean time of an access").detail();
+        into.group_of("guard", guard, Guard::report);
+        let arm = into.group("arm_s");
+        self.commands.report(arm.group("commands"));
+        self.destages.report(arm.group("destages"));
+        arm.counter("read_ahead", self.read_ahead, "The arm's time for read-ahead").detail();
+        arm.counter("recalibration", self.recalibration, "The arm's time for recalibration").detail();
+        let longest = into.gauge("longest_command_ms", longest_command, "Longest time of a command");
+        longest.unit(QuantityUnit::Milliseconds).detail();
+        let slowed = Some(self.slowed).filter(|slowed| slowed.count > 0);
+        into.group_of("slowed", slowed, |slowed, into| slowed.report(into));
+        let shingled = Some(self.shingled).filter(|shingled| *shingled != ShingleActivity::default());
+        into.group_of("shingled", shingled, |shingled, into| shingled.report(into));
+    }
+
+    fn report_cache(&self, into: &mut QuantityReport) {
+        let reads = |cache: CacheUse| self.reads[cache.index()];
+        into.counter("read_hits", reads(CacheUse::Whole), "Reads that the cache served").detail();
+        into.counter("read_joined", reads(CacheUse::Joined), "Reads that waited for read-ahead").detail();
+        into.counter("read_part_hits", reads(CacheUse::Part), "Reads of which the cache had a part").detail();
+        into.counter("read_misses", reads(CacheUse::Miss), "Reads from the media alone").detail();
+        let share =
+            into.share("read_hit_share", self.read_hit_share(), "Reads without an access of their own");
+        share.detail();
+        let writes = |cache: CacheUse| self.writes[cache.index()];
+        into.counter("writes_buffered", writes(CacheUse::Buffered), "Writes acknowledged from the cache")
+            .detail();
+        into.counter("writes_through", writes(CacheUse::Miss), "Writes acknowledged from the media").detail();
+    }
+
     /// Time that the arm was at work for commands, for destages and for cleaning bands.
     pub fn busy(&self) -> Nanos {
         self.commands.total() + self.destages.total() + self.shingled.cleaning.total()

@@ -8,7 +8,7 @@ use crate::layer::Layer;
 use crate::os::{DeviceQueue, PortQueue};
 use crate::partition_layer::PartitionLayer;
 use crate::rearrange_layer::RearrangeLayer;
-use headstack_model::Instant;
+use headstack_model::{Instant, Nanos, QuantityReport};
 use headstack_streams::rearrange_table::PlacementCopies;
 use std::any::Any;
 
@@ -163,6 +163,25 @@ impl LayerTree {
 
     pub(super) fn layer_of_mut<L: Layer>(&mut self, volume: usize) -> Option<&mut L> {
         self.downcast_mut(self.number_of::<L>(volume)?)
+    }
+
+    /// What the layers of each volume report after this time.
+    pub(super) fn reports(&self, elapsed: Nanos) -> Vec<QuantityReport> {
+        let mut is_reported = vec![false; self.layers.len()];
+        let mut of_volume = |volume: &Volume| {
+            let (mut report, mut waiting) = (QuantityReport::new(elapsed), vec![volume.root]);
+            while let Some(node) = waiting.pop() {
+                let Some(number) = self.branch_of(node) else { continue };
+                waiting.extend(self.branches[number].children.iter().rev().map(|child| child.node));
+                if !std::mem::replace(&mut is_reported[number], true) {
+                    let mut own = QuantityReport::new(elapsed);
+                    self.layers[number].report(&mut own);
+                    report.merge(own);
+                }
+            }
+            report
+        };
+        self.volumes.iter().map(&mut of_volume).collect()
     }
 
     /// Restores a rearranger's copies from an earlier run, which moves the end of its period.

@@ -1,6 +1,6 @@
 //! What the rearranger has done, for monitoring and results.
 
-use headstack_model::Instant;
+use headstack_model::{Instant, QuantityReport};
 use std::collections::VecDeque;
 
 /// Counts since the start, or in a period.
@@ -40,6 +40,27 @@ impl RearrangeCounters {
             abandoned: self.abandoned - earlier.abandoned,
             failed: self.failed - earlier.failed,
         }
+    }
+
+    /// Adds the counts.
+    pub fn report(&self, into: &mut QuantityReport) {
+        into.counter("requests", self.requests, "Requests that reached the disk")
+            .detail()
+            .metric("copy_requests");
+        into.counter("hits", self.hits, "Requests that only copies served").detail().metric("copy_hits");
+        into.share("hit_share", self.hit_share(), "Share of the requests that only copies served")
+            .detail()
+            .metric("copy_hit_share");
+        into.counter("copied_in", self.copied_in, "Blocks copied to the region")
+            .detail()
+            .metric("blocks_copied_in");
+        into.counter("written_home", self.written_home, "Written copies copied home")
+            .detail()
+            .metric("blocks_written_home");
+        into.counter("left_clean", self.left_clean, "Copies that left unwritten").detail();
+        into.counter("spoiled", self.spoiled, "Copies that a request made useless").detail();
+        into.counter("abandoned", self.abandoned, "Copies given up until the next period").detail();
+        into.counter("failed", self.failed, "Copies that a fault of the disk ended").detail();
     }
 
     /// Share of the requests that only copies served; 0 without requests.
@@ -82,6 +103,17 @@ pub struct RearrangeView {
     pub periods: u64,
     /// Counts since the start.
     pub counters: RearrangeCounters,
+}
+
+impl RearrangeView {
+    /// Adds the state of the copies. The key of written copies is `dirty` in a node and `dirty_copies` in results.
+    pub fn report_state(&self, dirty: &'static str, into: &mut QuantityReport) {
+        into.gauge("slots", self.slots, "Copies for which the region has room").detail().metric("copy_slots");
+        into.gauge("copies", self.copies, "Blocks that have a copy in the region").detail().metric("copies");
+        into.gauge(dirty, self.dirty, "Copies that are newer than their homes")
+            .detail()
+            .metric("copies_dirty");
+    }
 }
 
 /// Periods whose records are kept.
