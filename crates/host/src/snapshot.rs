@@ -2,7 +2,7 @@
 
 use crate::disk::{Books, Emulator, LiveEvent, Volume};
 use crate::{DiskHandle, Lateness, realtime};
-use headstack_model::Instant;
+use headstack_model::{Instant, QuantityReport};
 use headstack_sim::{Activity, DeviceView, Engine, RearrangeLayer};
 use headstack_streams::rearrange::{RearrangeView, Rearranger};
 
@@ -30,6 +30,8 @@ pub struct VolumeSnapshot {
     pub books: Books,
     /// The copies of its hot blocks; `None` without a rearranger.
     pub copies: Option<RearrangeView>,
+    /// What its layers have counted.
+    pub report: QuantityReport,
 }
 
 impl DiskHandle {
@@ -67,7 +69,9 @@ impl DiskHandle {
 
 impl Snapshot {
     fn capture(emulator: &Emulator, at: Instant, lateness: Lateness) -> Snapshot {
+        let mut reports = emulator.engine().map(Engine::reports).unwrap_or_default().into_iter();
         let volume = |(number, volume): (usize, &Volume)| VolumeSnapshot {
+            report: reports.next().unwrap_or_default(),
             name: volume.info().name.clone(),
             unwritten_bytes: volume.unwritten_bytes(),
             books: emulator.books(number as u32).clone(),

@@ -1,11 +1,11 @@
 //! `--metrics`: the disks for Prometheus.
 
 use crate::service::endpoint::Page;
-use crate::service::metrics::{Metrics, OPEN_METRICS};
+use crate::service::metrics::{Labels, Metrics, OPEN_METRICS};
 use headstack_host::disk::Kind;
 use headstack_host::{DiskHandle, Snapshot};
+use headstack_model::QuantityReport;
 use headstack_sim::{Activity, ArmWork, CacheUse, DeviceView};
-use headstack_streams::rearrange::RearrangeView;
 
 pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
     let text = move || Ok(text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>()));
@@ -65,26 +65,7 @@ fn volumes_of(metrics: &mut Metrics, disks: &[Snapshot]) {
         (labels, volume.unwritten_bytes as f64)
     });
     metrics.gauges("unwritten_bytes", "Bytes that are written and not on the media", unwritten);
-    copies_of(metrics, disks);
-}
-
-/// Metrics of the copies of volumes with rearrangement, under the same names as a node's metrics.
-fn copies_of(metrics: &mut Metrics, disks: &[Snapshot]) {
-    let volumes = disks.iter().flat_map(|snapshot| &snapshot.volumes);
-    let views: Vec<_> = volumes.filter_map(|volume| Some((&volume.name, volume.copies.as_ref()?))).collect();
-    if views.is_empty() {
-        return;
-    }
-    let each = |value: fn(&RearrangeView) -> f64| {
-        views.iter().map(move |(name, view)| (vec![("disk", (*name).clone())], value(view)))
-    };
-    metrics.gauges("copies", "Blocks that have a copy in the region", each(|view| view.copies.into()));
-    metrics.gauges("copies_dirty", "Copies that are newer than their homes", each(|view| view.dirty.into()));
-    let help = "Share of the requests that only copies served";
-    metrics.gauges("copy_hit_share", help, each(|view| view.counters.hit_share()));
-    metrics.counters("copy_hits", "Requests that only copies served", each(|view| view.counters.hits as f64));
-    let help = "Written copies copied home";
-    metrics.counters("blocks_written_home", help, each(|view| view.counters.written_home as f64));
+    metrics.reports(volumes().map(|volume| (vec![("disk", volume.name.clone())], &volume.report)));
 }
 
 fn drives_of(metrics: &mut Metrics, disks: &[Snapshot]) {
@@ -110,6 +91,13 @@ fn drives_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     for (name, help, value) in gauges {
         metrics.gauges(name, help, drives().map(|(labels, drive)| (labels, value(drive))));
     }
+    let report = |(labels, (_, activity)): (Labels, &(DeviceView, Activity))| {
+        let mut report = QuantityReport::default();
+        activity.report(None, None, &mut report);
+        (labels, report)
+    };
+    let reports: Vec<_> = drives().map(report).collect();
+    metrics.reports(reports.iter().map(|(labels, report)| (labels.clone(), report)));
     let works = drives().flat_map(|(labels, (view, _))| {
         ArmWork::ALL.map(|work| {
             let labels = [labels.clone(), vec![("work", work.name().to_string())]].concat();

@@ -1,6 +1,7 @@
 //! Numbers in Prometheus's text format.
 
-use headstack_model::Nanos;
+use headstack_model::report::{QuantityKind, QuantityUnit, ReportedQuantity};
+use headstack_model::{Nanos, QuantityReport};
 use headstack_sim::stats::TimeHistogram;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -56,11 +57,58 @@ impl Metrics {
         self.registry.register_collector(Box::new(Histograms { name, help, values }));
     }
 
+    /// What reports show, and details with a name as metrics, each with the labels of its report.
+    pub(crate) fn reports<'a>(&mut self, reports: impl Iterator<Item = (Labels, &'a QuantityReport)>) {
+        let mut families: Vec<(String, &ReportedQuantity, Vec<(Labels, f64)>)> = Vec::new();
+        for (labels, report) in reports {
+            for (groups, quantity) in report.quantities() {
+                let Some((name, value)) = name(&groups, quantity).zip(base_value(quantity)) else { continue };
+                let measured = (labels.clone(), value);
+                match families.iter_mut().find(|(known, ..)| *known == name) {
+                    Some((.., values)) => values.push(measured),
+                    None => families.push((name, quantity, vec![measured])),
+                }
+            }
+        }
+        for (name, quantity, values) in families {
+            match quantity.kind {
+                QuantityKind::Counter => self.counters(&name, quantity.help, values.into_iter()),
+                QuantityKind::Gauge | QuantityKind::Fact => {
+                    self.gauges(&name, quantity.help, values.into_iter());
+                }
+            }
+        }
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a text takes all that is written to it");
         text
     }
+}
+
+/// The name of a quantity as a metric, with its base unit; none for a detail without one.
+fn name(groups: &[&str], quantity: &ReportedQuantity) -> Option<String> {
+    let made = || {
+        let name = [groups, &[quantity.name]].concat().join("_");
+        let unit = |suffix: &str, unit: &str| Some(name.strip_suffix(suffix)?.to_string() + unit);
+        let in_base = match quantity.unit {
+            QuantityUnit::Seconds => unit("_s", "_seconds"),
+            QuantityUnit::Milliseconds => unit("_ms", "_seconds"),
+            QuantityUnit::One | QuantityUnit::Share | QuantityUnit::Bytes => None,
+        };
+        in_base.unwrap_or(name)
+    };
+    quantity.metric.map(str::to_string).or_else(|| (!quantity.is_detail).then(made))
+}
+
+/// The value in seconds, not milliseconds; none without a number.
+fn base_value(quantity: &ReportedQuantity) -> Option<f64> {
+    let value = quantity.number()?;
+    Some(match quantity.unit {
+        QuantityUnit::Milliseconds => value / 1e3,
+        QuantityUnit::One | QuantityUnit::Share | QuantityUnit::Seconds | QuantityUnit::Bytes => value,
+    })
 }
 
 /// Upper bounds of the buckets of times in seconds. They extend from a cache hit to a disk that does not answer.
@@ -118,6 +166,28 @@ impl Collector for Histograms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reports_become_metrics_in_base_units() {
+        let mut report = QuantityReport::default();
+        let group = report.group("throttle");
+        group.counter("held", 3u64, "Requests held back");
+        group.gauge("wait_ms", 2.5, "Longest wait").unit(QuantityUnit::Milliseconds);
+        group.counter("passed", 4u64, "Requests that passed").detail();
+        group.counter("hits", 5u64, "Requests of copies").detail().metric("copy_hits");
+        let mut metrics = Metrics::new();
+        metrics.reports(std::iter::once((vec![("disk", "one".to_string())], &report)));
+        let text = metrics.text();
+        for line in [
+            "# HELP headstack_throttle_held Requests held back.",
+            "headstack_throttle_held_total{disk=\"one\"} 3.0",
+            "headstack_throttle_wait_seconds{disk=\"one\"} 0.0025",
+            "headstack_copy_hits_total{disk=\"one\"} 5.0",
+        ] {
+            assert!(text.lines().any(|met| met == line), "{line} in {text}");
+        }
+        assert!(!text.contains("passed"), "{text}");
+    }
 
     #[test]
     fn histogram_counts_the_times_up_to_each_bound() {
