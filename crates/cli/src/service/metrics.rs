@@ -19,6 +19,9 @@ pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0
 
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
+/// Values, each with its labels.
+type Samples = Vec<(Labels, f64)>;
+
 type Value = Gauge<f64, AtomicU64>;
 type Sum = Counter<f64, AtomicU64>;
 
@@ -59,7 +62,7 @@ impl Metrics {
 
     /// What reports show, and details with a name as metrics, each with the labels of its report.
     pub(crate) fn reports<'a>(&mut self, reports: impl Iterator<Item = (Labels, &'a QuantityReport)>) {
-        let mut families: Vec<(String, &ReportedQuantity, Vec<(Labels, f64)>)> = Vec::new();
+        let mut families: Vec<(String, &ReportedQuantity, Samples)> = Vec::new();
         for (labels, report) in reports {
             for (groups, quantity) in report.quantities() {
                 let Some((name, value)) = name(&groups, quantity).zip(base_value(quantity)) else { continue };

@@ -113,6 +113,12 @@ fn draw_doubled_stream(draw: &mut Draw<'_>) -> Option<Case> {
     let block = draw.block(u64::from(draw.spec.physical_sector_bytes), 512 * KIB);
     let depth = if draw.chance(0.4) { 1 } else { draw.depth(block * 2) };
     let rw = draw.pick(&["read", "write"]);
+    // Writes up to a size go to a log on the media, and larger ones to their own places, where each loses a revolution at depth 1.
+    let log = draw.spec.media_cache.as_ref().filter(|_| rw == "write" && machine.has_no_write_cache());
+    let logged = log.map(|log| u64::from(log.write_max_sectors) * u64::from(draw.spec.sector_bytes));
+    if logged.is_some_and(|most| block <= most && most < 2 * block) {
+        return None;
+    }
     Some(Case::new(machine, draw.stream(rw, block, depth)))
 }
 
@@ -134,13 +140,6 @@ fn of_equal_work(bench: &mut Bench, case: &Case) -> JobText {
     }
 }
 
-/// Whether writes of this size go to their own places, where each loses a revolution at depth 1, and smaller ones to a log on the media.
-fn is_too_long_for_log(bench: &mut Bench, case: &Case, block: u64) -> bool {
-    let spec = bench.spec(&case.machine.drive);
-    let log = spec.media_cache.as_ref().filter(|_| case.machine.has_no_write_cache());
-    log.is_some_and(|log| block > u64::from(log.write_max_sectors) * u64::from(spec.sector_bytes))
-}
-
 /// The largest command that an elevator makes of blocks in order: whole blocks, and no more than are outstanding.
 fn merged_bytes(job: &JobKeys, block: u64) -> u64 {
     block * (LINUX_COMMAND / block).min(job.depth())
@@ -155,9 +154,6 @@ const LINUX_COMMAND: u64 = 1_280 * KIB;
 fn judge_larger_block(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let [job] = &case.load.jobs[..] else { return Ok(Verdict::Elsewhere) };
     let double = job.block_bytes() * 2;
-    if is_too_long_for_log(bench, case, double) {
-        return Ok(Verdict::Elsewhere);
-    }
     let load = of_equal_work(bench, case);
     let small = case.figures_of(bench, &load)?.mb_s();
     let small = without_fill(bench, case, small)?;
