@@ -82,7 +82,8 @@ fn shorter_atlas_10k_v_layout_equals_the_measured_one() {
     }
     imported.geometry.extents.clone_from(&shipped.geometry.extents);
     departures("atlas-10k-v-300", &mut imported);
-    // DiskSim has no bound on waiting.
+    // DiskSim has no bound on waiting, and no stream that keeps the arm.
     imported.queue.age_limit_ms = shipped.queue.age_limit_ms;
+    imported.queue.stream_hold_ms = shipped.queue.stream_hold_ms;
     assert_eq!(named_as(&shipped, imported), shipped);
 }
