@@ -12,7 +12,7 @@ use super::unbuffered::PassingAccess;
 use super::{CacheUse, Device};
 use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::spec::WriteCache;
-use headstack_model::{Instant, Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op};
 use std::ops::Range;
 
 /// What a command that waited for the arm finds in the cache when the arm is free.
@@ -53,7 +53,7 @@ impl Device {
         self.destage.is_first(&self.commands.jobs) && !self.commands.waiting.is_overdue(self.now)
     }
 
-    fn log_first(&self) -> bool {
+    pub(super) fn log_first(&self) -> bool {
         self.media_cache.as_ref().is_some_and(|log| log.is_first())
     }
 
@@ -116,28 +116,6 @@ impl Device {
         } else {
             self.run_arm();
         }
-    }
-
-    /// Starts the oldest waiting command if it is a write to the log, which continues at the arm. Such writes need no order: each
-    /// costs the same.
-    fn continue_log(&mut self) -> bool {
-        let here = self.disk.arm.place;
-        let continues = |request: &Request| match (&self.media_cache, &self.disk.shingled) {
-            (Some(log), _) => log.continues_at(here, request),
-            (None, Some(shingles)) => shingles.log_end == Some(here),
-            (None, None) => false,
-        };
-        let oldest = self.commands.waiting.candidates().next();
-        let Some(id) = oldest
-            .filter(|slot| slot.request.op == Op::Write && continues(&slot.request))
-            .map(|slot| slot.id)
-            .filter(|_| matches!(self.disk.work, Work::Idle) && self.commands.waiting.allows_hold(self.now))
-            .filter(|_| !self.log_first() && !self.destage_first())
-        else {
-            return false;
-        };
-        self.commands.waiting.remove(id);
-        self.start(id.0)
     }
 
     /// Starts the next work if there is any and the arm may leave its present work.

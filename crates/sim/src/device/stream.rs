@@ -228,6 +228,28 @@ impl Device {
         self.start(id.0)
     }
 
+    /// Starts the oldest waiting command if it is a write to the log, which continues at the arm. Such writes need no order: each
+    /// costs the same.
+    pub(super) fn continue_log(&mut self) -> bool {
+        let here = self.disk.arm.place;
+        let continues = |request: &Request| match (&self.media_cache, &self.disk.shingled) {
+            (Some(log), _) => log.continues_at(here, request),
+            (None, Some(shingles)) => shingles.log_end == Some(here),
+            (None, None) => false,
+        };
+        let oldest = self.commands.waiting.candidates().next();
+        let Some(id) = oldest
+            .filter(|slot| slot.request.op == Op::Write && continues(&slot.request))
+            .map(|slot| slot.id)
+            .filter(|_| matches!(self.disk.work, Work::Idle) && self.commands.waiting.allows_hold(self.now))
+            .filter(|_| !self.log_first() && !self.destage_first())
+        else {
+            return false;
+        };
+        self.commands.waiting.remove(id);
+        self.start(id.0)
+    }
+
     /// Destages the dirty run that continues the last access; false if there is none.
     pub(super) fn continue_destage(&mut self) -> bool {
         let next = self.disk.last_lbn;

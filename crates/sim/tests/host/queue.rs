@@ -37,7 +37,7 @@ fn device_holds_at_most_the_configured_queue_depth() {
 fn host_c_look_sweeps_upward_and_outperforms_fcfs() {
     let spec = host("queue.order = \"c-look\"");
     let lbns = [900_000, 100_000, 500_000, 1_300_000, 300_000];
-    let seen = run(vec![drive(1)], &spec, &mut Script::at_once(&reads(lbns, 8)));
+    let seen = run(vec![drive(1)], &spec, &mut Script::plugged(&reads(lbns, 8)));
     let served: Vec<u64> = seen.commands.iter().map(|command| command.request.lbn.0).collect();
     // All five come at one moment, before the first is sent.
     assert_eq!(served, [100_000, 300_000, 500_000, 900_000, 1_300_000]);
@@ -52,7 +52,8 @@ fn host_c_look_sweeps_upward_and_outperforms_fcfs() {
 fn urgent_requests_precede_others_each_class_in_order() {
     let issues = [(900_000, false), (100_000, true), (500_000, false), (1_300_000, true), (300_000, false)];
     let issue = |(id, (lbn, urgent)): (usize, (u64, bool))| {
-        (Instant::ZERO, Issue { urgent, ..Issue::new(0, Request::read(Lbn(lbn), 8), id as u64) })
+        let issue = Issue::new(0, Request::read(Lbn(lbn), 8), id as u64);
+        (Instant::ZERO, Issue { urgent, direct: false, ..issue })
     };
     let served = |text: &str| -> Vec<u64> {
         let mut load = Script::new(issues.into_iter().enumerate().map(issue).collect());
@@ -70,7 +71,7 @@ fn adjacent_small_writes_merge_into_few_commands() {
     let upward = writes((0..64).map(|index| 1_000_000 + 8 * index), 8);
     let scattered = writes((0..64).map(|index| 1_000_000 + 8 * (index * 37 % 64)), 8);
     let commands_of = |requests: &[Request], text: &str| {
-        let seen = run(vec![drive(4)], &host(text), &mut Script::at_once(requests));
+        let seen = run(vec![drive(4)], &host(text), &mut Script::plugged(requests));
         seen.judge(
             &requests.iter().enumerate().map(|(id, r)| Issue::new(0, *r, id as u64)).collect::<Vec<_>>(),
         );
@@ -91,6 +92,18 @@ fn adjacent_small_writes_merge_into_few_commands() {
 }
 
 #[test]
+fn direct_requests_reach_a_drive_with_room_unmerged() {
+    let requests = writes((0..4).map(|index| 1_000_000 + 8 * index), 8);
+    let commands = |depth: u32| {
+        let spec = host("queue.elevator = \"mq-deadline\"");
+        run(vec![drive(depth)], &spec, &mut Script::at_once(&requests)).commands.len()
+    };
+    assert_eq!(commands(4), 4);
+    // With room for one, the other three wait and become one.
+    assert_eq!(commands(1), 2);
+}
+
+#[test]
 fn overlapping_reads_share_one_command() {
     let requests = [
         Request::read(Lbn(1000), 8),
@@ -101,7 +114,7 @@ fn overlapping_reads_share_one_command() {
     ];
     let commands = |merge: &str| {
         let spec = host(&format!("queue = {{ elevator = \"noop\", merge = \"{merge}\" }}"));
-        let seen = run(vec![drive(1)], &spec, &mut Script::at_once(&requests));
+        let seen = run(vec![drive(1)], &spec, &mut Script::plugged(&requests));
         assert_eq!(seen.finished.len(), requests.len());
         (seen.commands.len(), seen.sectors())
     };

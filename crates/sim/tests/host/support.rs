@@ -40,6 +40,13 @@ impl Script {
         let issue = |(id, request): (usize, &Request)| (Instant::ZERO, Issue::new(0, *request, id as u64));
         Script::new(requests.iter().enumerate().map(issue).collect())
     }
+
+    /// Requests of one moment, as a page cache sends them: the queue gathers all before it sends one.
+    pub(crate) fn plugged(requests: &[Request]) -> Script {
+        let mut script = Script::at_once(requests);
+        script.issues.iter_mut().for_each(|(_, issue)| issue.direct = false);
+        script
+    }
 }
 
 impl Load for Script {
