@@ -8,7 +8,7 @@ pub enum FormatError {
     /// The file system needs an unsupported feature.
     #[error("the file system has features that are not supported here ({0})")]
     Feature(String),
-    /// The marker of [`hold`] is still set: an earlier run did not finish.
+    /// The marker of [`hold`](crate::hold) is still set: an earlier run did not finish.
     #[error("the file system is incomplete: the run that wrote it was interrupted; make it again")]
     Unfinished,
     /// The journal holds blocks that are not written in place yet.

@@ -67,7 +67,7 @@ pub trait Wire {
     fn handle_timeout(&mut self, now: Instant);
 }
 
-/// A [`Wire`] whose bytes a [`Transport`] carries.
+/// A [`Wire`] whose bytes a [`Transport`](crate::Transport) carries.
 pub trait Machine: Wire {
     /// The TLS settings, once TLS was negotiated; it begins after the present output.
     fn take_tls(&mut self) -> Option<Tls>;

@@ -5,7 +5,7 @@
 //! calls each layer when it has something to do. A layer knows no other layer: it sends a request to a child by the child's
 //! number, and answers a request by the request's number. Each call has a sink, [`Out`], for what the layer does; the engine carries
 //! it out after the call. A program puts layers of its own anywhere in a rig with [`crate::Engine::insert`]. A
-//! [`DiskLayer`](headstack_streams::streams::DiskLayer), which serves a real disk as well, is a layer, too.
+//! [`DiskLayer`], which serves a real disk as well, is a layer, too.
 //!
 //! *Time:* a layer has no clock. Each call has the time, which never decreases; with [`Out::wake_at`] a layer sets when to call it again.
 //! A request may wait between its submission and the time in [`Completion::submitted`]. The engine adds this wait to the answer as
