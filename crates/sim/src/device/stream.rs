@@ -231,21 +231,21 @@ impl Device {
     /// Starts the oldest waiting command if it is a write to the log, which continues at the arm. Such writes need no order: each
     /// costs the same.
     pub(super) fn continue_log(&mut self) -> bool {
-        let here = self.disk.arm.place;
-        let continues = |request: &Request| match (&self.media_cache, &self.disk.shingled) {
-            (Some(log), _) => log.continues_at(here, request),
-            (None, Some(shingles)) => shingles.log_end == Some(here),
-            (None, None) => false,
-        };
-        let oldest = self.commands.waiting.candidates().next();
-        let Some(id) = oldest
-            .filter(|slot| slot.request.op == Op::Write && continues(&slot.request))
-            .map(|slot| slot.id)
-            .filter(|_| matches!(self.disk.work, Work::Idle) && self.commands.waiting.allows_hold(self.now))
-            .filter(|_| !self.log_first() && !self.destage_first())
-        else {
+        if self.media_cache.is_none() && self.disk.shingled.is_none() {
             return false;
+        }
+        let here = self.disk.arm.place;
+        let continues = |slot: &&Slot| match (&self.media_cache, &self.disk.shingled) {
+            _ if slot.request.op != Op::Write => false,
+            (Some(log), _) => log.continues_at(here, &slot.request),
+            (None, shingles) => shingles.as_ref().is_some_and(|cache| cache.log_end == Some(here)),
         };
+        let oldest = self.commands.waiting.candidates().next().filter(continues);
+        let is_free = matches!(self.disk.work, Work::Idle)
+            && self.commands.waiting.allows_hold(self.now)
+            && !self.log_first()
+            && !self.destage_first();
+        let Some(id) = oldest.filter(|_| is_free).map(|slot| slot.id) else { return false };
         self.commands.waiting.remove(id);
         self.start(id.0)
     }
