@@ -115,6 +115,11 @@ const KEPT: &[Kept] = &[
         "job_alone_is_not_slower 1 wd40efax --set drive.cache.write_cache=none",
         "runtime=20\nramp_time=2\ntime_based\n[a]\nrw=randwrite\niodepth=8\n[b]\nrw=read\noffset=1972901m\n",
     ),
+    // The data of two commands arrived in another order than they, and were written so: a revolution lost for each pair.
+    (
+        "depth_slows_no_stream 1 atlas-10k-v-300",
+        "runtime=5\nramp_time=5\ntime_based\n[w]\nrw=write\nbs=32k\niodepth=2\noffset=129716m\n",
+    ),
     (
         "depth_slows_no_stream 1 wde18300",
         "runtime=1\nramp_time=1\ntime_based\n[p]\nrw=read\nbs=4k\niodepth=2\n",

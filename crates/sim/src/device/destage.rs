@@ -90,11 +90,12 @@ impl Destage {
         let order = order::built_in(&cache.destage_order)?;
         let record = spec.shingled.as_ref().map(|log| log.record_extents_max as usize);
         let chooses = policy == WriteCache::Full && spec.shingled.is_none() && order.uses_places();
+        let by_block = policy == WriteCache::Full || spec.queue.stream_hold_ms.is_some();
         Ok(Destage {
             policy,
             joined: cache.joined_writes,
             order: chooses.then_some(order),
-            runs: DirtyRuns::new(room, u64::from(cache.segment_sectors), policy == WriteCache::Full),
+            runs: DirtyRuns::new(room, u64::from(cache.segment_sectors), by_block),
             queue: if chooses { Queue::new(room) } else { Queue::by_arrival(room) },
             current: None,
             batch: Vec::new(),
@@ -303,12 +304,12 @@ impl Destage {
 
     /// The place in the queue of the run that goes next: the one that continues the last access, or the choice of the order.
     fn next(&mut self, disk: &DiskArm, arm: Arm) -> usize {
-        let continuing = self.continuing(disk.last_lbn);
-        let Some(order) = &mut self.order else { return 0 };
-        if let Some(id) = continuing {
+        // Also in order of arrival: the data of two commands can arrive in another order than they.
+        if let Some(id) = self.continuing(disk.last_lbn) {
             let place = self.queue.slots().iter().position(|slot| slot.id.0 == id);
             return place.expect("every dirty run is in the queue");
         }
+        let Some(order) = &mut self.order else { return 0 };
         let cost = Cost { disk, buffer: (), targets: &self.runs, arm };
         order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
     }

@@ -43,17 +43,23 @@ fn draw_pair(draw: &mut Draw<'_>) -> Option<Case> {
         let rate_keys = ["rate_iops", "thinktime", "fsync", "sync"];
         rate_keys.into_iter().fold(draw.any_job(name), JobKeys::without)
     });
-    Some(Case::new(machine, JobText::timed(2, SECONDS, jobs.into())))
+    jobs.iter().any(is_judged_alone).then(|| Case::new(machine, JobText::timed(2, SECONDS, jobs.into())))
+}
+
+/// A sequential mix reads what it has just written, or not, as its two streams happen to lie: its rate differs by two thirds from seed to
+/// seed, and a job's random numbers depend on its place in the file.
+fn is_judged_alone(job: &JobKeys) -> bool {
+    job.is_closed() && job.rw() != "rw"
 }
 
 /// Requests of others take time of the arm and the port, and room in the cache; they give a job nothing, as they go to other blocks.
 fn judge_alone(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
-    if !case.load.jobs.iter().any(JobKeys::is_closed) || case.load.jobs.len() < 2 {
+    if !case.load.jobs.iter().any(is_judged_alone) || case.load.jobs.len() < 2 {
         return Ok(Verdict::Elsewhere);
     }
     let both = case.figures(bench)?;
     let share = if bench.spec(&case.machine.drive).shingled.is_some() { 0.85 } else { 1.0 - MARGIN };
-    for (index, job) in case.load.jobs.iter().enumerate().filter(|(_, job)| job.is_closed()) {
+    for (index, job) in case.load.jobs.iter().enumerate().filter(|(_, job)| is_judged_alone(job)) {
         let alone = case.figures_of(bench, &case.load.only(|other| other == index))?.iops();
         let shared = both.jobs[index].iops();
         let what = format!("job {} alone:", job.name);

@@ -24,7 +24,7 @@ struct ChainedRun {
 #[derive(Debug)]
 pub(super) struct DirtyRuns {
     runs: Slab<ChainedRun>,
-    /// The first run of each chain: a power of two of chains, or none if reads do not search.
+    /// The first run of each chain: a power of two of chains, or none where runs are not found by block.
     chains: Vec<u32>,
     /// A part of the disk has two to this power sectors.
     part_shift: u32,
@@ -33,9 +33,9 @@ pub(super) struct DirtyRuns {
 }
 
 impl DirtyRuns {
-    /// Room for `most` runs of usually at most `usual_sectors`, found by block only if reads ask for them.
-    pub(super) fn new(most: usize, usual_sectors: u64, reads_ask: bool) -> DirtyRuns {
-        let chains = if reads_ask { (2 * most).next_power_of_two().max(2) } else { 0 };
+    /// Room for `most` runs of usually at most `usual_sectors`, found by block only if asked for.
+    pub(super) fn new(most: usize, usual_sectors: u64, by_block: bool) -> DirtyRuns {
+        let chains = if by_block { (2 * most).next_power_of_two().max(2) } else { 0 };
         DirtyRuns {
             runs: Slab::with_capacity(most),
             chains: vec![NONE; chains],
