@@ -96,7 +96,7 @@ impl DeviceQueue {
     /// Accepts a request. [`DeviceQueue::settle`] must follow at the same time.
     #[inline(always)]
     pub(crate) fn submit(&mut self, now: Instant, submission: Submission) {
-        self.queue.submit(now, submission, &mut self.device, !self.shares);
+        self.queue.submit(now, submission, &mut self.device, !self.shares && !self.chooses_late);
     }
 
     #[inline(always)]
