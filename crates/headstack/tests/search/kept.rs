@@ -115,6 +115,11 @@ const KEPT: &[Kept] = &[
         "job_alone_is_not_slower 1 wd40efax --set drive.cache.write_cache=none",
         "runtime=20\nramp_time=2\ntime_based\n[a]\nrw=randwrite\niodepth=8\n[b]\nrw=read\noffset=1972901m\n",
     ),
+    // A write counted as in time for its own place by its overhead, although its data missed its sectors.
+    (
+        "depth_slows_no_stream 1 ultrastar-hc570 --set drive.cache.write_cache=none",
+        "runtime=1\nramp_time=1\ntime_based\n[w]\nrw=write\nbs=8k\niodepth=2\noffset=10117457m\n",
+    ),
     // The data of two commands arrived in another order than they, and were written so: a revolution lost for each pair.
     (
         "depth_slows_no_stream 1 atlas-10k-v-300",

@@ -193,16 +193,18 @@ impl Device {
         log.is_for_own_place(commands, end - request.lbn)
     }
 
-    /// Whether the arm can write a command behind the last access at its own place without a lost revolution. A part of a physical sector
-    /// is read first, which loses one.
+    /// Whether the arm can write a command behind the last access at its own place without a lost revolution: its data arrive before
+    /// their sectors do. A part of a physical sector is read first, which loses one.
     fn is_in_time(&self, job: &Job) -> bool {
         let Arm { place, at } = self.disk.arm;
         let Request { lbn, sectors, .. } = job.command.request;
         let physical = self.disk.physical_sectors;
         let is_whole = lbn.0.is_multiple_of(physical) && u64::from(sectors).is_multiple_of(physical);
+        let (first, all) = (job.arriving.time_of(1), job.arriving.time_of(u64::from(sectors)));
         is_whole
             && place.cylinder.abs_diff(job.place.cylinder) <= 1
-            && job.overhead_done <= at
+            && job.overhead_done.max(first) <= at
+            && all <= at + self.disk.drive.media_time(&job.extent, u64::from(sectors))
             && self.now <= at
     }
 
