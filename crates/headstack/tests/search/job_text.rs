@@ -98,6 +98,11 @@ impl JobKeys {
         let slowing = ["rate_iops", "thinktime", "fsync", "fdatasync"];
         slowing.iter().all(|key| self.text(key).is_none()) && self.text("direct") != Some("0")
     }
+
+    /// Whether it makes the host send FLUSHes.
+    pub(crate) fn flushes(&self) -> bool {
+        ["fsync", "fdatasync", "sync", "end_fsync"].iter().any(|key| self.text(key).is_some())
+    }
 }
 
 impl JobText {
