@@ -26,7 +26,7 @@ check: lint doc
 # What continuous integration leaves out: every case of the tests that run a part a day, an hour of search, and the golden runs in release.
 .PHONY: long
 long: golden search
-	HEADSTACK_LONG=1 $(CARGO) test --release --workspace --test node_simulation --test lattice
+	HEADSTACK_LONG=1 $(CARGO) test --release --workspace --test node_simulation --test node --test slowness --test probed
 
 # The golden runs in release: the same bytes as in the tests' own profile.
 golden:

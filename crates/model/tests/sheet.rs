@@ -189,7 +189,7 @@ fn sheets() -> impl Strategy<Value = DataSheet> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
     #[test]
     fn every_sheet_becomes_a_drive_with_its_capacity_rate_and_seek(sheet in sheets()) {

@@ -120,6 +120,13 @@ pub fn todays_part(cases: u64, parts: u64) -> Range<u64> {
     part_of(cases, part, parts)
 }
 
+/// As [`todays_part`], of these cases.
+#[must_use]
+pub fn todays_cases<T>(cases: &[T], parts: u64) -> &[T] {
+    let part = todays_part(cases.len() as u64, parts);
+    &cases[part.start as usize..part.end as usize]
+}
+
 /// The cases of a part: all parts together have each case once.
 fn part_of(cases: u64, part: u64, parts: u64) -> Range<u64> {
     cases * part / parts..cases * (part + 1) / parts

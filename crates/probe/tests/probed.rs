@@ -219,6 +219,7 @@ fn probed_file_predicts_disk_within_3_percent() {
     }
 }
 
+/// A third of the drives a day; all with `HEADSTACK_LONG=1`.
 #[test]
 fn regular_drive_gets_regular_layout_at_every_noise() {
     // Cylinders with spares on tracks, zones and slips, and bands, of 1992 to 2015.
@@ -227,7 +228,8 @@ fn regular_drive_gets_regular_layout_at_every_noise() {
     // Its own bands are so long that an order of writes by block number gains too little to be seen at 30 µs
     // (`studies/validation/probing.md`).
     let banded = in_bands(shipped("samsung-hd400ld"), Layout::Ff, 1893);
-    for truth in regular.into_iter().chain([banded]) {
+    let truths: Vec<DriveSpec> = regular.into_iter().chain([banded]).collect();
+    for truth in headstack_prerequisites::todays_cases(&truths, 3) {
         let name = truth.name.as_str();
         for sigma_us in [8, 30, 60] {
             let noise = Noise { sigma: Nanos(sigma_us * 1000), ..Noise::USUAL };

@@ -178,11 +178,12 @@ fn sound_drives_of_all_kinds_print_their_false_alarms() {
     }
 }
 
+/// One or two of the drives a day; all with `HEADSTACK_LONG=1`.
 #[test]
 fn slow_drives_raise_an_alarm() {
     println!("{:32} {:18} alarms slowdown late_share", "slow how", "drive");
-    for (way, fault) in ways_to_be_slow() {
-        for name in DRIVES {
+    for name in headstack_prerequisites::todays_cases(&DRIVES, 3) {
+        for (way, fault) in ways_to_be_slow() {
             let mut watched = Watched::new(name, Some(fault));
             let before = watched.run_all(0..1);
             assert_eq!(before.alarms, 0, "{name} before it is slow: {before:?}");
