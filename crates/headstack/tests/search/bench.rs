@@ -107,6 +107,8 @@ impl JobFigures {
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     pub(crate) jobs: Vec<JobFigures>,
+    /// Half the width of the 95 % interval of the requests a second, as a share of them.
+    pub(crate) scatter: f64,
     /// Share of the run in which the arm worked, read-ahead and recalibration included.
     pub(crate) arm_share: f64,
     /// Sum over the requests of overhead and transfer, as a share of the run: more than 1 where they overlap.
@@ -137,6 +139,7 @@ impl Figures {
         let arm = device.activity.busy() + device.activity.read_ahead + device.activity.recalibration;
         Figures {
             jobs: results.jobs().map(|job| job_figures(&job)).collect(),
+            scatter: results.confidence().map_or(0.0, |found| found.iops.half_width / found.iops.mean),
             arm_share: results.share(arm),
             port_share: parts_s(&["overhead", "bus"]) / results.counted_s().max(1e-9),
             parts_ratio: parts_s(&TimeSplit::NAMES) / responses_s.max(1e-9),

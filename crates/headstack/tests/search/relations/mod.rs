@@ -98,6 +98,11 @@ pub(crate) fn all() -> Vec<Relation> {
 /// Differences below this share are not judged: runs are short, and begin at different angles.
 const MARGIN: f64 = 0.05;
 
+/// The least share of the other's rate that one run must have: what the scatter of both explains is not judged, up to as much again.
+fn least_share(one: &Figures, other: &Figures) -> f64 {
+    1.0 - MARGIN - f64::hypot(one.scatter, other.scatter).min(MARGIN)
+}
+
 /// A rate against the least that it must have.
 fn at_least(what: &str, rate: f64, least: f64, unit: &str, than: &str) -> Verdict {
     Verdict::unless(rate >= least, least / rate.max(1e-9), || {
