@@ -120,6 +120,7 @@ impl UnansweredRequest {
     fn answer(&self, now: Instant) -> Completed {
         let at_once = || Completion {
             tag: Tag(0),
+            number: 0,
             request: self.submission.request,
             submitted: self.arrived,
             completed: self.arrived,

@@ -34,6 +34,8 @@ pub struct Command {
     pub resets_zone: bool,
     /// Its deadline, for orders that use deadlines.
     pub deadline: Option<Instant>,
+    /// The host's number for it, which its completion repeats.
+    pub number: u32,
 }
 
 impl From<Request> for Command {
@@ -45,6 +47,7 @@ impl From<Request> for Command {
             limit: 0,
             resets_zone: false,
             deadline: None,
+            number: 0,
         }
     }
 }
@@ -120,6 +123,8 @@ impl From<BlockError> for Outcome {
 pub struct Completion {
     /// The command's tag, free again.
     pub tag: Tag,
+    /// The host's number for the command.
+    pub number: u32,
     pub request: Request,
     pub submitted: Instant,
     pub completed: Instant,
@@ -136,6 +141,7 @@ impl Completion {
     pub(crate) fn at_once(request: Request, at: Instant) -> Completion {
         Completion {
             tag: Tag(0),
+            number: 0,
             request,
             submitted: at,
             completed: at,

@@ -167,6 +167,7 @@ impl Commands {
         let job = &self.jobs[slot as usize];
         Some(receiver(Completion {
             tag: Tag(slot),
+            number: job.command.number,
             request: job.command.request,
             submitted: job.submitted,
             completed,

@@ -7,7 +7,7 @@
 //! *Source:* Linux's block layer (the behaviour).
 
 use super::dispatch::DispatchLimit;
-use super::target::{Target, at_tag};
+use super::target::Target;
 use super::{HostError, HostQueueSpec, Merge};
 use crate::device::{Command, Completion, Outcome};
 use crate::layer::Submission;
@@ -256,7 +256,12 @@ impl BlockQueue {
         let command = Command { urgent, limit: limit_number, resets_zone, ..request.into() };
         let tag = device.submit(now, command).expect("the device was seen to have room");
         limit.issued(now, tag);
-        *at_tag(&mut self.sent, tag.0, sent) = sent;
+        let place = tag.0 as usize;
+        if place >= self.sent.len() {
+            // More tags than the depth exist only while completions wait to be read.
+            self.sent.resize(place + 1, sent);
+        }
+        self.sent[place] = sent;
     }
 
     /// Whether requests are held back so that more may be merged.
@@ -292,6 +297,7 @@ impl BlockQueue {
             let Link { part, split, next } = self.links.remove(self.ended as usize);
             self.ended = next;
             if split == NONE || self.ends(split, &mut ended.outcome) {
+                ended.number = part.id;
                 return Some(part.id);
             }
         }

@@ -22,8 +22,8 @@ struct Port {
     depth: usize,
     outstanding: usize,
     arm_firsts: Vec<u64>,
-    /// A key for each tag in use.
-    tags: Slab<()>,
+    /// The number of the command of each tag in use.
+    tags: Slab<u32>,
     sent: VecDeque<(Tag, Command)>,
     done: VecDeque<Completion>,
 }
@@ -54,15 +54,15 @@ impl Target for Port {
             return Err(QueueFull);
         }
         self.outstanding += 1;
-        let tag = Tag(self.tags.insert(()) as u32);
+        let tag = Tag(self.tags.insert(command.number) as u32);
         self.sent.push_back((tag, command));
         Ok(tag)
     }
 
     fn poll_into(&mut self, ended: &mut Completion) -> bool {
         let Some(completion) = self.done.pop_front() else { return false };
-        self.tags.remove(completion.tag.0 as usize);
-        *ended = completion;
+        let number = self.tags.remove(completion.tag.0 as usize);
+        *ended = Completion { number, ..completion };
         true
     }
 

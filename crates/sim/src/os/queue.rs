@@ -2,7 +2,7 @@
 
 use super::block::BlockQueue;
 use super::dispatch::DispatchLimit;
-use super::target::{Target, at_tag};
+use super::target::Target;
 use super::{HostError, HostQueueSpec};
 use crate::device::{Command, Completion};
 use crate::layer::Submission;
@@ -11,17 +11,10 @@ use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use std::collections::VecDeque;
 
-/// A queue that keeps the order of arrival, merges nothing and splits nothing.
-#[derive(Debug)]
-struct Plain {
-    held: VecDeque<Submission>,
-    /// The request of each outstanding tag.
-    sent: Vec<u32>,
-}
-
 #[derive(Debug)]
 enum Waiting {
-    Plain(Plain),
+    /// In the order of arrival; nothing is merged or split, so that a command has the number of its request.
+    Plain(VecDeque<Submission>),
     Block(Box<BlockQueue>),
 }
 
@@ -34,7 +27,7 @@ pub(super) struct TargetQueue {
 impl TargetQueue {
     /// A queue that only holds requests that the target cannot accept.
     pub(super) fn plain<T: Target>(target: &T) -> TargetQueue {
-        TargetQueue { waiting: Waiting::plain(target.depth()), limit: DispatchLimit::of_target(target) }
+        TargetQueue { waiting: Waiting::plain(), limit: DispatchLimit::of_target(target) }
     }
 
     /// The queue that a spec describes.
@@ -42,7 +35,7 @@ impl TargetQueue {
     /// *Errors:* a key of the spec is wrong.
     pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<TargetQueue, HostError> {
         let waiting = if spec.is_plain() {
-            Waiting::plain(target.depth())
+            Waiting::plain()
         } else {
             Waiting::Block(Box::new(BlockQueue::new(spec, target)?))
         };
@@ -67,7 +60,7 @@ impl TargetQueue {
 
     pub(super) fn len(&self) -> usize {
         match &self.waiting {
-            Waiting::Plain(plain) => plain.held.len(),
+            Waiting::Plain(held) => held.len(),
             Waiting::Block(queue) => queue.waiting(),
         }
     }
@@ -82,11 +75,11 @@ impl TargetQueue {
         at_once: bool,
     ) {
         match &mut self.waiting {
-            Waiting::Plain(plain) => {
-                if at_once && plain.held.is_empty() && self.limit.lets_through(now, target) {
-                    plain.send(target, &mut self.limit, now, submission);
+            Waiting::Plain(held) => {
+                if at_once && held.is_empty() && self.limit.lets_through(now, target) {
+                    send(target, &mut self.limit, now, submission);
                 } else {
-                    plain.held.push_back(submission);
+                    held.push_back(submission);
                 }
             }
             Waiting::Block(queue) => {
@@ -101,10 +94,10 @@ impl TargetQueue {
     #[inline]
     pub(super) fn settle<T: Target>(&mut self, now: Instant, target: &mut T) {
         match &mut self.waiting {
-            Waiting::Plain(plain) => {
-                while !plain.held.is_empty() && self.limit.lets_through(now, target) {
-                    let submission = plain.held.pop_front().expect("the queue is not empty");
-                    plain.send(target, &mut self.limit, now, submission);
+            Waiting::Plain(held) => {
+                while !held.is_empty() && self.limit.lets_through(now, target) {
+                    let submission = held.pop_front().expect("the queue is not empty");
+                    send(target, &mut self.limit, now, submission);
                 }
             }
             Waiting::Block(queue) => queue.settle(now, target, &mut self.limit),
@@ -121,13 +114,13 @@ impl TargetQueue {
         mut served: impl FnMut(&Completion),
     ) -> Option<u32> {
         match &mut self.waiting {
-            Waiting::Plain(plain) => {
+            Waiting::Plain(_) => {
                 if !target.poll_into(ended) {
                     return None;
                 }
                 self.limit.completed(now, ended.tag);
                 served(ended);
-                Some(plain.sent[ended.tag.0 as usize])
+                Some(ended.number)
             }
             Waiting::Block(queue) => queue.poll(now, target, &mut self.limit, ended, served),
         }
@@ -146,7 +139,7 @@ impl TargetQueue {
     #[inline]
     pub(super) fn is_blocked<T: Target>(&self, target: &T) -> bool {
         match &self.waiting {
-            Waiting::Plain(plain) => plain.held.is_empty() || self.limit.is_shut(target),
+            Waiting::Plain(held) => held.is_empty() || self.limit.is_shut(target),
             Waiting::Block(_) => false,
         }
     }
@@ -154,33 +147,24 @@ impl TargetQueue {
     /// Whether requests wait here in order of arrival.
     #[inline]
     pub(super) fn holds(&self) -> bool {
-        matches!(&self.waiting, Waiting::Plain(plain) if !plain.held.is_empty())
+        matches!(&self.waiting, Waiting::Plain(held) if !held.is_empty())
     }
 }
 
 impl Waiting {
-    fn plain(depth: usize) -> Waiting {
-        let sent = Vec::with_capacity(2 * depth.min(1024));
-        Waiting::Plain(Plain { held: VecDeque::with_capacity(Plain::HELD), sent })
-    }
-}
-
-impl Plain {
     /// Held requests for which memory is allocated at the start.
     const HELD: usize = 256;
 
-    #[inline(always)]
-    fn send<T: Target>(
-        &mut self,
-        target: &mut T,
-        limit: &mut DispatchLimit,
-        now: Instant,
-        submission: Submission,
-    ) {
-        let Submission { id, request, urgent, limit: number, resets_zone, .. } = submission;
-        let command = Command { urgent, limit: number, resets_zone, ..request.into() };
-        let tag = target.submit(now, command).expect("the limit keeps to the target's depth");
-        limit.issued(now, tag);
-        *at_tag(&mut self.sent, tag.0, 0) = id;
+    fn plain() -> Waiting {
+        Waiting::Plain(VecDeque::with_capacity(Waiting::HELD))
     }
+}
+
+/// Sends a request to the target as a command of its own.
+#[inline(always)]
+fn send<T: Target>(target: &mut T, limit: &mut DispatchLimit, now: Instant, submission: Submission) {
+    let Submission { id: number, request, urgent, limit: limit_number, resets_zone, .. } = submission;
+    let command = Command { number, urgent, limit: limit_number, resets_zone, ..request.into() };
+    let tag = target.submit(now, command).expect("the limit keeps to the target's depth");
+    limit.issued(now, tag);
 }

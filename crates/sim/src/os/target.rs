@@ -95,13 +95,3 @@ impl Target for LinkedDevice<'_, '_> {
         self.device.map()
     }
 }
-
-/// The entry of a tag in a table, which grows as needed: more tags than the depth exist only while completions wait to be read.
-#[inline]
-pub(super) fn at_tag<T: Clone>(table: &mut Vec<T>, tag: u32, nothing: T) -> &mut T {
-    let index = tag as usize;
-    if index >= table.len() {
-        table.resize(index + 1, nothing);
-    }
-    &mut table[index]
-}
