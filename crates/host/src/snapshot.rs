@@ -34,6 +34,19 @@ pub struct VolumeSnapshot {
     pub report: QuantityReport,
 }
 
+impl VolumeSnapshot {
+    fn report(&self, into: &mut QuantityReport) {
+        into.fact("name", self.name.as_str()).label("disk");
+        let help = [
+            "Response times by the model, in the disk's time, of operations that succeeded",
+            "Response times by the model, in the disk's time, together",
+        ];
+        self.books.report(help, into);
+        into.gauge("unwritten_bytes", self.unwritten_bytes, "Bytes that are written and not on the media");
+        into.merge(self.report.clone());
+    }
+}
+
 impl DiskHandle {
     /// The disk at this moment.
     pub fn snapshot(&self) -> Snapshot {
@@ -68,6 +81,38 @@ impl DiskHandle {
 }
 
 impl Snapshot {
+    /// Adds the disk, its volumes and its drives, each with labels for metrics.
+    pub fn report(&self, into: &mut QuantityReport) {
+        let name = self.volumes[0].name.as_str();
+        into.list("disk", [self], |disk, into| {
+            into.fact("name", name).label("disk");
+            disk.report_state(into);
+        });
+        into.list("volume", &self.volumes, VolumeSnapshot::report);
+        into.list("drive", self.drives.iter().enumerate(), |(number, (view, activity)), into| {
+            into.fact("disk", name).label("disk");
+            into.fact("drive", number).label("drive");
+            view.report(into);
+            activity.report(None, None, into);
+            activity.report_uses(into);
+        });
+    }
+
+    fn report_state(&self, into: &mut QuantityReport) {
+        into.gauge("time_s", self.at.since_start(), "The disk's time");
+        into.gauge("outstanding", self.outstanding, "Operations in flight");
+        into.gauge("powered", !self.is_dark, "Whether the disk has power");
+        for (share, quantile) in [(0.5, "0.5"), (0.9, "0.9"), (0.99, "0.99"), (1.0, "1")] {
+            let late = self.lateness.quantile(share).as_secs_f64();
+            into.gauge(
+                "lateness",
+                late,
+                "How much later than the model said answers were given, in real time",
+            )
+            .quantile("lateness_seconds", quantile);
+        }
+    }
+
     fn capture(emulator: &Emulator, at: Instant, lateness: Lateness) -> Snapshot {
         let mut reports = emulator.engine().map(Engine::reports).unwrap_or_default().into_iter();
         let volume = |(number, volume): (usize, &Volume)| VolumeSnapshot {

@@ -1,14 +1,14 @@
 //! Quantities, each defined once: where it is counted.
 //!
 //! A layer, a device or a node fills a [`QuantityReport`] with what it counts: the name, value, kind, unit and help text of each quantity. All
-//! outputs walk the report: the JSON, text and page of a run, the columns of a sweep and the metrics of an emulator. A quantity that is added
-//! in one place is thus in all.
+//! outputs walk the report: the JSON, text and page of a run, the columns of a sweep, the state of a node, and the metrics of a node and of
+//! an emulator. A quantity that is added in one place is thus in all.
 
 use crate::Nanos;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The value of a quantity.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum QuantityValue {
     Whole(u64),
@@ -16,34 +16,52 @@ pub enum QuantityValue {
     Time(Nanos),
     Flag(bool),
     Text(String),
+    /// A distribution of times.
+    Times(TimeCounts),
     /// There was nothing to measure.
+    #[default]
     Absent,
 }
 
+/// A cumulative histogram of times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimeCounts {
+    /// Number of times.
+    pub count: u64,
+    /// Their sum in seconds.
+    pub sum_s: f64,
+    /// Bounds in seconds, each with the number of times that do not exceed it.
+    pub up_to_s: Vec<(f64, u64)>,
+}
+
 /// How a quantity changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuantityKind {
     /// It only grows; those of several devices add up.
     Counter,
     /// A state, which can also fall.
     Gauge,
     /// It describes what is counted, such as a name.
+    #[default]
     Fact,
 }
 
 /// The unit of a quantity in JSON. A metric is in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum QuantityUnit {
+    #[default]
     One,
     Share,
     Seconds,
     Milliseconds,
     Bytes,
+    /// 10⁶ bytes a second; a metric is in bytes a second.
+    MegabytesPerSecond,
 }
 
 /// A quantity with its value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportedQuantity {
     /// Its key in JSON.
     pub name: &'static str,
@@ -57,8 +75,14 @@ pub struct ReportedQuantity {
     pub help: &'static str,
     /// Whether only JSON has it: neither text nor columns, nor metrics unless it has a name there.
     pub is_detail: bool,
+    /// Whether it is a metric and nothing else.
+    pub is_only_metric: bool,
     /// Its name as a metric, if that is not made of the names of its groups and its own.
     pub metric: Option<&'static str>,
+    /// The quantile that it is of its metric.
+    pub quantile: Option<&'static str>,
+    /// The label with its value that all metrics of its report have.
+    pub label: Option<&'static str>,
 }
 
 impl ReportedQuantity {
@@ -80,7 +104,24 @@ impl ReportedQuantity {
         self
     }
 
-    /// The value as a number in its unit; `None` for words and what is absent.
+    /// Only as a metric.
+    pub fn only_metric(&mut self, name: &'static str) -> &mut ReportedQuantity {
+        self.is_only_metric = true;
+        self.detail().metric(name)
+    }
+
+    /// As this quantile of a metric.
+    pub fn quantile(&mut self, metric: &'static str, quantile: &'static str) -> &mut ReportedQuantity {
+        self.quantile = Some(quantile);
+        self.metric(metric)
+    }
+
+    /// Its value labels the metrics of its report. Of a list, only reports with a label have metrics.
+    pub fn label(&mut self, name: &'static str) {
+        self.label = Some(name);
+    }
+
+    /// The value as a number in its unit; `None` for words, distributions and what is absent.
     pub fn number(&self) -> Option<f64> {
         match &self.value {
             QuantityValue::Whole(value) => Some(*value as f64),
@@ -88,7 +129,7 @@ impl ReportedQuantity {
             QuantityValue::Time(time) if self.unit == QuantityUnit::Milliseconds => Some(time.as_ms()),
             QuantityValue::Time(time) => Some(time.as_secs()),
             QuantityValue::Flag(is_set) => Some(f64::from(u8::from(*is_set))),
-            QuantityValue::Text(_) | QuantityValue::Absent => None,
+            QuantityValue::Text(_) | QuantityValue::Times(_) | QuantityValue::Absent => None,
         }
     }
 
@@ -105,11 +146,15 @@ impl ReportedQuantity {
         }
     }
 
-    fn to_json(&self) -> Value {
+    /// The value in JSON.
+    pub fn to_json(&self) -> Value {
         match &self.value {
             QuantityValue::Whole(value) => (*value).into(),
             QuantityValue::Flag(is_set) => (*is_set).into(),
             QuantityValue::Text(text) => text.as_str().into(),
+            QuantityValue::Times(TimeCounts { count, sum_s, up_to_s }) => {
+                json!({ "count": count, "sum_s": sum_s, "up_to_s": up_to_s })
+            }
             QuantityValue::Real(_) | QuantityValue::Time(_) | QuantityValue::Absent => self.number().into(),
         }
     }
@@ -143,12 +188,14 @@ pub struct QuantityReport {
     pub elapsed: Nanos,
     /// Its parts.
     pub items: Vec<ReportItem>,
+    /// Whether the name of this group is no part of the names of its metrics.
+    pub is_flat: bool,
 }
 
 impl QuantityReport {
     /// An empty report of what was counted in this time.
     pub fn new(elapsed: Nanos) -> QuantityReport {
-        QuantityReport { elapsed, items: Vec::new() }
+        QuantityReport { elapsed, ..QuantityReport::default() }
     }
 
     /// Adds a count of what has happened, or a sum of times or bytes.
@@ -204,9 +251,12 @@ impl QuantityReport {
         kind: QuantityKind,
         help: &'static str,
     ) -> &mut ReportedQuantity {
-        let unit =
-            if matches!(value, QuantityValue::Time(_)) { QuantityUnit::Seconds } else { QuantityUnit::One };
-        let quantity = ReportedQuantity { name, value, kind, unit, help, is_detail: false, metric: None };
+        let unit = match value {
+            QuantityValue::Time(_) if name.ends_with("_ms") => QuantityUnit::Milliseconds,
+            QuantityValue::Time(_) => QuantityUnit::Seconds,
+            _ => QuantityUnit::One,
+        };
+        let quantity = ReportedQuantity { name, value, kind, unit, help, ..ReportedQuantity::default() };
         self.items.push(ReportItem::Quantity(quantity));
         match self.items.last_mut() {
             Some(ReportItem::Quantity(quantity)) => quantity,
@@ -221,6 +271,13 @@ impl QuantityReport {
             Some(ReportItem::Group(_, group)) => group,
             _ => unreachable!("a group was added"),
         }
+    }
+
+    /// Adds a group whose name is no part of the names of its metrics.
+    pub fn flat_group(&mut self, name: &'static str) -> &mut QuantityReport {
+        let group = self.group(name);
+        group.is_flat = true;
+        group
     }
 
     /// Adds a group, or null in JSON where there is nothing to report.
@@ -252,6 +309,15 @@ impl QuantityReport {
         };
         let reports = all.into_iter().map(one).collect();
         self.items.push(ReportItem::List(name, reports));
+    }
+
+    /// Leaves these quantities out of JSON; those that are metrics stay so.
+    pub fn hide(&mut self, names: &[&str]) {
+        for item in &mut self.items {
+            if let ReportItem::Quantity(quantity) = item {
+                quantity.is_only_metric |= names.contains(&quantity.name);
+            }
+        }
     }
 
     /// Adds another report of the same time: counters and sums of the same name add up, of other quantities the greater one stays.
@@ -290,14 +356,13 @@ impl QuantityReport {
 
     /// The report as an object.
     pub fn to_json(&self) -> Map<String, Value> {
-        let pair = |item: &ReportItem| match item {
-            ReportItem::Quantity(quantity) => (quantity.name.to_string(), quantity.to_json()),
-            ReportItem::Group(name, group) => (name.to_string(), Value::Object(group.to_json())),
-            ReportItem::List(name, reports) => {
-                (name.to_string(), reports.iter().map(|report| Value::Object(report.to_json())).collect())
-            }
+        let value = |item: &ReportItem| match item {
+            ReportItem::Quantity(quantity) if quantity.is_only_metric => None,
+            ReportItem::Quantity(quantity) => Some(quantity.to_json()),
+            ReportItem::Group(_, group) => Some(group.to_json().into()),
+            ReportItem::List(_, reports) => Some(reports.iter().map(QuantityReport::to_json).collect()),
         };
-        self.items.iter().map(pair).collect()
+        self.items.iter().filter_map(|item| Some((item.name().to_string(), value(item)?))).collect()
     }
 }
 

@@ -13,7 +13,7 @@
 //! twice as slow counts (Hao and others, FAST 2016), or with its own latency at the same throughput (Lu and others, FAST 2023). A node
 //! knows place and size of every command, so that a change of load does not look like a slow disk.
 
-use headstack_model::{Instant, Nanos};
+use headstack_model::{Instant, Nanos, QuantityReport};
 use std::collections::VecDeque;
 
 /// A command that a disk has completed.
@@ -62,6 +62,20 @@ pub struct SlownessView {
     pub late_share: f64,
     /// Time of reads as a multiple of that of the first reads of their class, over the last three windows; 1 before there are enough reads.
     pub slowdown: f64,
+}
+
+impl SlownessView {
+    /// Adds the signs.
+    pub fn report(&self, into: &mut QuantityReport) {
+        into.gauge("slow", self.is_slow, "Whether the disk fails slowly");
+        into.counter("alarms", self.alarms, "Times that the disk began to fail slowly").metric("slow_alarms");
+        let help = "Commands that took longer than the worst access of a sound disk";
+        into.counter("late_commands", self.late, help);
+        into.counter("late_s", self.late_time, "Time that late commands took beyond the worst access");
+        let help = "Share of the busy time of the last two minutes that late commands lost";
+        into.share("late_share", self.late_share, help);
+        into.gauge("slowdown", self.slowdown, "How many times as long as at first reads take");
+    }
 }
 
 /// Watches a disk's commands and says when the disk is slow.

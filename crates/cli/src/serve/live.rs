@@ -1,27 +1,36 @@
 //! `--stats`: the activity of the disks.
 
-use super::state::{DiskState, OrderState, SchedulerState};
+use super::state::{self, StatePart};
 use crate::sim::text::figure;
 use crate::units::{count, memory};
 
 /// Number of streams, and how many of them have a turn; or that they bypass the scheduler.
-fn streams(scheduler: &SchedulerState) -> String {
-    let turns =
-        if scheduler.bypass { "bypassed".to_string() } else { format!("{} in turn", scheduler.dispatched) };
-    format!("{}, {turns}", count(scheduler.streams, "stream"))
+fn streams(disk: StatePart<'_>) -> String {
+    let turns = if disk.is("scheduler/bypass") {
+        "bypassed".to_string()
+    } else {
+        format!("{} in turn", disk.whole("scheduler/dispatched"))
+    };
+    format!("{}, {turns}", count(disk.whole("scheduler/streams") as usize, "stream"))
 }
 
-pub(super) fn line(disk: &DiskState) -> String {
-    let scheduler = &disk.scheduler;
+pub(super) fn line(disk: StatePart<'_>) -> String {
+    let bytes = |path: &str| memory(disk.whole(path));
+    let figure = |path: &str| figure(disk.number(path));
+    let percent = |path: &str| format!("{:.0} %", 100.0 * disk.number(path));
     let parts = [
-        disk.name.clone(),
-        format!("{}, {} in flight", count(disk.connections, "client"), disk.outstanding),
-        streams(scheduler),
-        format!("{} of {}", memory(scheduler.memory.used_bytes), memory(scheduler.memory.memory_bytes)),
-        format!("hits {:.0} %", 100.0 * disk.hit_share),
-        format!("{} MB/s read, {} written", figure(disk.read_mb_s), figure(disk.write_mb_s)),
-        format!("busy {:.0} %", 100.0 * disk.utilisation),
-        format!("p50 {} ms, p99 {} ms", figure(disk.response.p50_ms), figure(disk.response.p99_ms)),
+        disk.text("name").to_string(),
+        format!(
+            "{}, {} in flight",
+            count(disk.whole("connections") as usize, "client"),
+            disk.whole("outstanding")
+        ),
+        streams(disk),
+        format!("{} of {}", bytes("scheduler/used_bytes"), bytes("scheduler/memory_bytes")),
+        format!("hits {}", percent("hit_share")),
+        format!("{} MB/s read, {} written", figure("read_mb_s"), figure("write_mb_s")),
+        format!("busy {}", percent("utilisation")),
+        format!("p50 {} ms, p99 {} ms", figure("response/p50_ms"), figure("response/p99_ms")),
     ];
-    parts.into_iter().chain(disk.order.as_ref().map(OrderState::text)).collect::<Vec<_>>().join(" | ")
+    parts.into_iter().chain(disk.part("order").map(state::order)).collect::<Vec<_>>().join(" | ")
 }

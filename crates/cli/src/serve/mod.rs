@@ -26,6 +26,7 @@ use file::{Overlay, Plan};
 use headstack_host::{Listener, tell_ready, tell_stopping};
 use log::{info, warn};
 use running::Running;
+use state::StatePart;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -267,7 +268,7 @@ impl ServingNode<'_> {
             print_line(&format!("{name}: its thread has failed: the node ends"));
         }
         if let Some(lines) = self.lines.as_mut().filter(|lines| Some(lines.next()) <= now) {
-            lines.show_all(self.watch.seen().get().disk.iter().map(live::line));
+            lines.show_all(StatePart(&self.watch.seen().json()).list("disk").map(live::line));
         }
         !failed.is_empty()
     }

@@ -1,19 +1,16 @@
 //! Samples the disks of a node each second, so that readers get rates and do not delay the disks.
 
-use super::state::{
-    CopiesState, DiskState, MOST_STREAMS, MemoryState, NodeState, OperationState, OrderState, Response,
-    SchedulerCounts, SchedulerState, SlownessState, StreamState, TuningState,
-};
+use super::state::{StatePart, failed};
 use crate::service::log::STREAMS;
 use headstack::ratio;
-use headstack_host::disk::{Books, Kind};
-use headstack_host::node::{ClientView, NodeHandle, NodeRearrangeView, NodeView};
-use headstack_model::{Instant, Nanos};
+use headstack_host::disk::Kind;
+use headstack_host::node::{ClientView, NodeHandle, NodeView};
+use headstack_model::report::QuantityUnit;
+use headstack_model::{Instant, Nanos, QuantityReport};
 use headstack_nbd::Budget;
-use headstack_policy::slowness::SlownessView;
-use headstack_streams::position::{MapState, OrderView};
-use headstack_streams::streams::{Direction, StreamView, View};
+use headstack_streams::streams::StreamView;
 use log::debug;
+use serde_json::Value;
 use std::collections::BTreeMap;
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,14 +19,15 @@ use std::time::{self, Duration};
 /// The last sample, which any thread can read.
 #[derive(Clone)]
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
-pub(super) struct Seen(Arc<Mutex<NodeState>>);
+pub(super) struct Seen(Arc<Mutex<QuantityReport>>);
 
 impl Seen {
-    pub(super) fn get(&self) -> NodeState {
-        self.lock().clone()
+    /// The sample as `/json` has it.
+    pub(super) fn json(&self) -> Value {
+        self.lock().to_json().into()
     }
 
-    fn lock(&self) -> MutexGuard<'_, NodeState> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, QuantityReport> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,6 +83,9 @@ impl Slots {
     }
 }
 
+/// Maximum number of streams that are reported individually: those with the most bytes a second.
+const MOST_STREAMS: usize = 100;
+
 /// Time over which rates of streams are smoothed.
 const SMOOTHED_S: f64 = 20.0;
 
@@ -99,7 +100,7 @@ impl Watch {
     #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
     pub(super) fn new(nodes: Vec<NodeHandle>, budget: Option<Budget>) -> Watch {
         let disks = nodes.into_iter().map(Watched::new).collect();
-        let seen = Seen(Arc::new(Mutex::new(NodeState::default())));
+        let seen = Seen(Arc::new(Mutex::new(QuantityReport::default())));
         let mut watch = Watch { seen, disks, budget, due: now(), failed: Vec::new() };
         watch.refresh();
         watch
@@ -115,24 +116,30 @@ impl Watch {
 
     /// Disks whose threads have failed since the last call.
     pub(super) fn failures(&mut self) -> Vec<String> {
-        let seen = self.seen.lock();
-        let failed = seen.disk.iter().filter(|disk| disk.has_failed).map(|disk| disk.name.clone());
+        let seen = self.seen.json();
+        let failed = failed(StatePart(&seen)).map(str::to_string);
         let failed: Vec<String> = failed.filter(|name| !self.failed.contains(name)).collect();
         self.failed.extend(failed.iter().cloned());
         failed
     }
 
     pub(super) fn refresh(&mut self) {
-        let disk: Vec<DiskState> = self.disks.iter_mut().map(Watched::measure).collect();
-        let up = self.disks.iter().map(|disk| disk.at).max().unwrap_or_default();
-        *self.seen.lock() = NodeState {
-            up_s: up.as_secs(),
-            connections: disk.iter().map(|disk| disk.connections).sum(),
-            outstanding: disk.iter().map(|disk| disk.outstanding).sum(),
-            client_bytes: self.budget.as_ref().map_or(0, Budget::spent) as u64,
-            most_client_bytes: self.budget.as_ref().map_or(0, Budget::bytes) as u64,
-            disk,
-        };
+        let views: Vec<NodeView> = self.disks.iter().map(|disk| disk.node.view()).collect();
+        let up = views.iter().map(|view| view.at).max().unwrap_or_default();
+        let mut into = QuantityReport::default();
+        into.gauge("up_s", up.since_start(), "Time since the node began").metric("uptime_seconds");
+        let all = |count: fn(&NodeView) -> usize| views.iter().map(count).sum::<usize>();
+        into.gauge("connections", all(|view| view.connections), "Connections").detail();
+        into.gauge("outstanding", all(|view| view.outstanding), "Pending requests").detail();
+        let help =
+            "Bytes of requests and replies that clients hold beyond what each connection has by itself";
+        into.gauge("client_bytes", self.budget.as_ref().map_or(0, Budget::spent), help)
+            .metric("client_memory_bytes");
+        let most = self.budget.as_ref().map_or(0, Budget::bytes);
+        into.gauge("most_client_bytes", most, "How many of these there may be")
+            .metric("client_memory_limit_bytes");
+        into.list("disk", self.disks.iter_mut().zip(&views), |(disk, view), into| disk.measure(view, into));
+        *self.seen.lock() = into;
         // Samples that were due while the machine slept are skipped.
         self.due = (self.due + INTERVAL).max(now());
     }
@@ -155,56 +162,43 @@ impl Watched {
         }
     }
 
-    fn measure(&mut self) -> DiskState {
-        let NodeView {
-            at,
-            outstanding,
-            connections,
-            has_failed,
-            busy,
-            books,
-            clients,
-            order,
-            rearranger,
-            slowness,
-        } = self.node.view();
+    fn measure(&mut self, view: &NodeView, into: &mut QuantityReport) {
         let (scheduler, streams) = self
             .node
             .inspect(|streams| (streams.view(), streams.stream_views().collect::<Vec<StreamView>>()));
-        let seconds = at.since(self.at).as_secs();
-        let (read, written) = (books.count_of(Kind::Read), books.count_of(Kind::Write));
-        let mb_s = |bytes: u64| ratio(bytes as f64 / 1e6, seconds);
-        let done = books.all().done;
-        let latest = streams.iter().map(|stream| self.stream(stream, at, seconds)).collect();
+        let seconds = view.at.since(self.at).as_secs();
+        let latest = streams.iter().map(|stream| self.stream(stream, view.at, seconds)).collect();
         let before = std::mem::replace(&mut self.streams, latest);
-        self.report(&before, &streams);
-        self.report_bypass(scheduler.bypass);
-        let state = DiskState {
-            name: self.node.name().to_string(),
-            title: self.node.title().to_string(),
-            bytes: self.node.shape().bytes,
-            has_failed,
-            connections,
-            outstanding,
-            read_mb_s: mb_s(read.bytes - self.read_bytes),
-            write_mb_s: mb_s(written.bytes - self.written_bytes),
-            iops: ratio((done - self.done) as f64, seconds),
-            hit_share: ratio((scheduler.counters.hits - self.hits) as f64, (read.done - self.reads) as f64)
-                .min(1.0),
-            utilisation: ratio(busy.saturating_sub(self.busy).as_secs(), seconds).min(1.0),
-            response: response(&books),
-            response_counts: books.responses().into(),
-            operation: operations(&books),
-            stream: self.busiest(&streams, &clients),
-            scheduler: scheduler_state(&scheduler, busy),
-            order: order.map(order_state),
-            slowness: slowness_state(slowness),
-            rearrange: rearranger.map(copies_state),
+        self.log_changes(&before, &streams);
+        self.log_bypass(scheduler.bypass);
+        into.fact("name", self.node.name()).label("disk");
+        into.fact("title", self.node.title());
+        into.fact("bytes", self.node.shape().bytes);
+        view.report_load(into);
+        self.report_rates(view, scheduler.counters.hits, into);
+        view.report_counts(&scheduler, into);
+        self.report_streams(&streams, &view.clients, into);
+    }
+
+    /// Adds the rates since the last sample.
+    fn report_rates(&mut self, view: &NodeView, hits: u64, into: &mut QuantityReport) {
+        let seconds = view.at.since(self.at).as_secs();
+        let (read, written) = (view.books.count_of(Kind::Read), view.books.count_of(Kind::Write));
+        let mb_s = |bytes: u64| ratio(bytes as f64 / 1e6, seconds);
+        let mut rate = |name, mb_s: f64, help| {
+            into.gauge(name, mb_s, help).unit(QuantityUnit::MegabytesPerSecond).detail();
         };
-        (self.at, self.reads, self.done, self.hits, self.busy) =
-            (at, read.done, done, scheduler.counters.hits, busy);
+        rate("read_mb_s", mb_s(read.bytes - self.read_bytes), "Read by clients");
+        rate("write_mb_s", mb_s(written.bytes - self.written_bytes), "Written by clients");
+        let done = view.books.all().done;
+        let iops = ratio((done - self.done) as f64, seconds);
+        into.gauge("iops", iops, "Operations done a second").detail();
+        let hit_share = ratio((hits - self.hits) as f64, (read.done - self.reads) as f64).min(1.0);
+        into.share("hit_share", hit_share, "Reads answered at once, of those in the last second");
+        let busy = ratio(view.busy.saturating_sub(self.busy).as_secs(), seconds).min(1.0);
+        into.share("utilisation", busy, "Share of the last second in which the disk had a command");
+        (self.at, self.reads, self.done, self.hits, self.busy) = (view.at, read.done, done, hits, view.busy);
         (self.read_bytes, self.written_bytes) = (read.bytes, written.bytes);
-        state
     }
 
     /// A stream's bytes and rate. The turns of a stream are seconds apart, so its rate is smoothed over several turns.
@@ -219,10 +213,10 @@ impl Watched {
     }
 
     /// Logs the streams detected and ended since the last sample.
-    fn report(&self, before: &BTreeMap<(u32, Instant), (u64, f64)>, streams: &[StreamView]) {
+    fn log_changes(&self, before: &BTreeMap<(u32, Instant), (u64, f64)>, streams: &[StreamView]) {
         let name = self.node.name();
         for stream in streams.iter().filter(|stream| !before.contains_key(&(stream.id, stream.since))) {
-            let (kind, number, client) = (kind(stream), stream.id, stream.client);
+            let (kind, number, client) = (stream.kind(), stream.id, stream.client);
             debug!(target: STREAMS, "{name}: stream {number} found: connection {client} {kind}s at byte {}", stream.offset);
         }
         for (number, since) in before.keys().filter(|stream| !self.streams.contains_key(stream)) {
@@ -232,7 +226,7 @@ impl Watched {
     }
 
     /// Logs when streams begin or cease to bypass the scheduler.
-    fn report_bypass(&mut self, bypass: bool) {
+    fn log_bypass(&mut self, bypass: bool) {
         let name = self.node.name();
         match (std::mem::replace(&mut self.bypass, bypass), bypass) {
             (false, true) => {
@@ -243,164 +237,178 @@ impl Watched {
         }
     }
 
-    fn busiest(&mut self, streams: &[StreamView], clients: &[ClientView]) -> Vec<StreamState> {
-        let rate = |stream: &StreamView| self.streams.get(&(stream.id, stream.since)).map_or(0.0, |of| of.1);
+    /// Adds the streams with the most bytes a second.
+    fn report_streams(&mut self, streams: &[StreamView], clients: &[ClientView], into: &mut QuantityReport) {
+        let key = |stream: &StreamView| (stream.id, stream.since);
+        let rate = |stream: &StreamView| self.streams.get(&key(stream)).map_or(0.0, |of| of.1);
         let mut by_rate: Vec<(f64, &StreamView)> =
             streams.iter().map(|stream| (rate(stream), stream)).collect();
         by_rate.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
         by_rate.truncate(MOST_STREAMS);
-        let of = |stream: &StreamView| clients.iter().find(|client| client.client == stream.client);
-        let reported: Vec<(u32, Instant)> =
-            by_rate.iter().map(|(_, stream)| (stream.id, stream.since)).collect();
+        let reported: Vec<(u32, Instant)> = by_rate.iter().map(|(_, stream)| key(stream)).collect();
         self.slots.keep(&reported);
-        let slots = &self.slots;
-        let state = |(rate, stream): (f64, &StreamView)| {
-            stream_state(stream, slots.index_of((stream.id, stream.since)), of(stream), rate)
-        };
-        by_rate.into_iter().map(state).collect()
-    }
-}
-
-fn kind(stream: &StreamView) -> &'static str {
-    if stream.writes { "write" } else { "read" }
-}
-
-fn stream_state(stream: &StreamView, slot: usize, client: Option<&ClientView>, mb_s: f64) -> StreamState {
-    StreamState {
-        id: stream.id,
-        slot,
-        client: stream.client,
-        kind: kind(stream).to_string(),
-        direction: match stream.direction {
-            Direction::Forward => "forward",
-            Direction::Backward => "backward",
-        }
-        .to_string(),
-        offset: stream.offset,
-        mb_s,
-        bytes: stream.bytes,
-        requests: stream.requests,
-        hits: stream.hits,
-        waiting: stream.waiting,
-        memory_bytes: stream.memory_bytes,
-        has_turn: stream.has_turn,
-        p50_ms: client.map(|client| client.p50.as_ms()),
-        p99_ms: client.map(|client| client.p99.as_ms()),
-    }
-}
-
-fn order_state(view: OrderView) -> OrderState {
-    let drive_file = match view.state {
-        MapState::Learning => "learning",
-        MapState::Agrees => "agrees",
-        MapState::Differs => "differs",
-    };
-    OrderState {
-        in_use: view.order,
-        wanted: view.wanted,
-        drive_file: drive_file.to_string(),
-        waiting: view.waiting,
-        at_disk: view.at_disk,
-        error_p50_ms: view.error_p50.map(Nanos::as_ms),
-        error_p90_ms: view.error_p90.map(Nanos::as_ms),
-        predictions: view.predictions,
-        missed: view.missed,
-        reserve_ms: view.reserve.as_ms(),
-        fallbacks: view.fallbacks,
-    }
-}
-
-fn slowness_state(view: SlownessView) -> SlownessState {
-    SlownessState {
-        slow: view.is_slow,
-        alarms: view.alarms,
-        late_commands: view.late,
-        late_s: view.late_time.as_secs(),
-        late_share: view.late_share,
-        slowdown: view.slowdown,
-    }
-}
-
-fn copies_state(node: NodeRearrangeView) -> CopiesState {
-    let NodeRearrangeView { view, distance, is_read_only } = node;
-    CopiesState {
-        slots: view.slots,
-        copies: view.copies,
-        dirty: view.dirty,
-        requests: view.counters.requests,
-        hits: view.counters.hits,
-        copied_in: view.counters.copied_in,
-        written_home: view.counters.written_home,
-        periods: view.periods,
-        seek_blocks: distance.blocks,
-        home_seek_blocks: distance.home_blocks,
-        read_only: is_read_only,
-    }
-}
-
-fn response(books: &Books) -> Response {
-    let times = books.responses();
-    Response {
-        mean_ms: times.mean_ms(),
-        p50_ms: times.p50().as_ms(),
-        p99_ms: times.p99().as_ms(),
-        max_ms: times.max().as_ms(),
-    }
-}
-
-fn operations(books: &Books) -> Vec<OperationState> {
-    let of = |kind: Kind| {
-        let count = books.count_of(kind);
-        OperationState {
-            kind: kind.name().to_string(),
-            done: count.done,
-            failed: count.failed,
-            bytes: count.bytes,
-            response_s: count.time.as_secs(),
-        }
-    };
-    Kind::ALL.map(of).to_vec()
-}
-
-fn scheduler_state(view: &View, busy: Nanos) -> SchedulerState {
-    SchedulerState {
-        streams: view.streams,
-        found: view.counters.found,
-        dispatched: view.dispatched,
-        waiting_streams: view.waiting_streams,
-        memory: MemoryState {
-            memory_bytes: view.memory.bytes,
-            used_bytes: view.memory.used_bytes,
-            high_water_bytes: view.memory.high_water_bytes,
-            staged_bytes: view.memory.staged_bytes,
-            coalesced_bytes: view.memory.coalesced_bytes,
-        },
-        in_flight: view.in_flight,
-        counts: SchedulerCounts {
-            requests: view.counters.requests,
-            direct: view.counters.direct,
-            hits: view.counters.hits,
-            turns: view.counters.turns,
-            disk_read_bytes: view.counters.read_bytes,
-            disk_written_bytes: view.counters.written_bytes,
-            unfetched_bytes: view.counters.unfetched_bytes,
-            lost_bytes: view.counters.lost_bytes,
-        },
-        tuning: TuningState {
-            bandwidth_mb_s: view.tuning.bandwidth / 1e6,
-            positioning_ms: view.tuning.positioning.as_ms(),
-            read_ahead_bytes: view.tuning.read_ahead_bytes,
-            requests_per_turn: view.tuning.requests_per_turn,
-            dispatch_set: view.tuning.dispatch_set,
-        },
-        bypass: view.bypass,
-        busy_s: busy.as_secs(),
+        into.list("stream", by_rate, |(mb_s, stream), into| {
+            stream.report(self.slots.index_of(key(stream)), mb_s, into);
+            ClientView::report(clients.iter().find(|client| client.client == stream.client), into);
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::metrics::text;
+    use headstack_host::node::{Backend, Node, NodeRearrangeView, SeekDistance};
+    use headstack_model::report::ReportItem;
+    use headstack_streams::position::{MapState, OrderView};
+    use headstack_streams::rearrange::{RearrangeCounters, RearrangeView};
+    use headstack_streams::streams::{Config, Direction};
+    use std::collections::BTreeSet;
+
+    fn order() -> OrderView {
+        OrderView {
+            order: "sptf".to_string(),
+            wanted: "sptf".to_string(),
+            state: MapState::Agrees,
+            waiting: 0,
+            at_disk: 0,
+            error_p50: Some(Nanos::from_ms(1.0)),
+            error_p90: None,
+            predictions: 0,
+            missed: 0,
+            reserve: Nanos::ZERO,
+            fallbacks: 0,
+        }
+    }
+
+    fn copies() -> NodeRearrangeView {
+        let view = RearrangeView {
+            slots: 0,
+            copies: 0,
+            dirty: 0,
+            pending_out: 0,
+            pending_in: 0,
+            block_counters: 0,
+            periods: 0,
+            counters: RearrangeCounters::default(),
+        };
+        NodeRearrangeView { view, distance: SeekDistance::default(), is_read_only: false }
+    }
+
+    /// A node with a disk that has all layers, and a stream.
+    fn full_node() -> QuantityReport {
+        let memory = Backend::memory(1 << 20).expect("there is memory");
+        let node = Node::start("one", memory, Config::default()).expect("it starts");
+        let mut disk = Watched::new(node.handle());
+        let view = NodeView { order: Some(order()), rearranger: Some(copies()), ..node.handle().view() };
+        let stream = StreamView {
+            id: 3,
+            client: 1,
+            writes: false,
+            direction: Direction::Forward,
+            offset: 0,
+            bytes: 0,
+            requests: 0,
+            hits: 0,
+            waiting: 0,
+            memory_bytes: 0,
+            has_turn: false,
+            since: Instant::ZERO,
+            last_request: Instant::ZERO,
+        };
+        let client = ClientView { client: 1, requests: 1, p50: Nanos::from_ms(2.0), p99: Nanos::ZERO };
+        let mut report = QuantityReport::default();
+        let mut state = QuantityReport::default();
+        disk.measure(&view, &mut state);
+        state.items.pop();
+        disk.report_streams(&[stream], &[client], &mut state);
+        report.items.push(ReportItem::List("disk", vec![state]));
+        node.stop().expect("it stops");
+        report
+    }
+
+    /// The names of metrics that a text mentions.
+    fn names(text: &str) -> BTreeSet<&str> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.filter(|word| word.starts_with("headstack_")).collect()
+    }
+
+    #[test]
+    fn dashboard_and_alerts_use_only_metrics_of_a_node() {
+        let text = text(&full_node());
+        let known = names(&text);
+        let files = [
+            include_str!("../../../../contrib/grafana/headstack.json"),
+            include_str!("../../../../contrib/prometheus/alerts.yml"),
+        ];
+        for file in files {
+            let used = names(file);
+            assert!(used.len() > 5, "{used:?}");
+            assert!(used.is_subset(&known), "{:?}", used.difference(&known));
+        }
+        for line in [
+            "headstack_stream_response_seconds{disk=\"one\",stream=\"0\",kind=\"read\",quantile=\"0.5\"} 0.002",
+            "headstack_prediction_error_seconds{disk=\"one\"} 0.001",
+            "headstack_operations_total{disk=\"one\",operation=\"trim\"} 0.0",
+        ] {
+            assert!(text.lines().any(|met| met == line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn metrics_report_the_version_and_client_memory() {
+        let watch = Watch::new(Vec::new(), Some(Budget::new(7)));
+        let text = text(&watch.seen.lock());
+        let version = format!("headstack_build_info{{version=\"{}\"}} 1.0", env!("CARGO_PKG_VERSION"));
+        for line in [
+            version.as_str(),
+            "headstack_client_memory_bytes{} 0.0",
+            "headstack_client_memory_limit_bytes{} 7.0",
+        ] {
+            assert!(text.lines().any(|met| met == line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn keys_of_the_state_are_in_order() {
+        let node = Value::Object(full_node().to_json());
+        let disk = &node["disk"][0];
+        let keys = |part: &Value| {
+            let part = part.as_object().expect("it is an object");
+            part.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+        };
+        for (part, expected) in [
+            (
+                disk,
+                "name title bytes has_failed connections outstanding read_mb_s write_mb_s iops hit_share utilisation response \
+                 response_counts operation scheduler order slowness rearrange stream",
+            ),
+            (&disk["response"], "mean_ms p50_ms p99_ms max_ms"),
+            (&disk["response_counts"], "count sum_s up_to_s"),
+            (&disk["operation"][0], "kind done failed bytes response_s"),
+            (
+                &disk["scheduler"],
+                "streams found dispatched waiting_streams memory_bytes used_bytes high_water_bytes staged_bytes \
+                 coalesced_bytes in_flight requests direct hits turns disk_read_bytes disk_written_bytes unfetched_bytes \
+                 lost_bytes bandwidth_mb_s positioning_ms read_ahead_bytes requests_per_turn dispatch_set bypass busy_s",
+            ),
+            (
+                &disk["order"],
+                "in_use wanted drive_file waiting at_disk error_p50_ms error_p90_ms predictions missed reserve_ms fallbacks",
+            ),
+            (&disk["slowness"], "slow alarms late_commands late_s late_share slowdown"),
+            (
+                &disk["rearrange"],
+                "slots copies dirty requests hits copied_in written_home periods seek_blocks home_seek_blocks read_only",
+            ),
+            (
+                &disk["stream"][0],
+                "id slot client kind direction offset mb_s bytes requests hits waiting memory_bytes has_turn p50_ms p99_ms",
+            ),
+        ] {
+            assert_eq!(keys(part), expected);
+        }
+    }
 
     #[test]
     fn stream_slots_are_reused() {
@@ -419,12 +427,18 @@ mod tests {
     #[test]
     fn failed_disk_thread_is_reported_once() {
         let mut watch = Watch::new(Vec::new(), None);
-        let disk =
-            |name: &str, has_failed| DiskState { name: name.to_string(), has_failed, ..DiskState::default() };
-        watch.seen.lock().disk = vec![disk("one", false), disk("two", true)];
+        let fail = |watch: &Watch, failed: [bool; 2]| {
+            let mut report = QuantityReport::default();
+            report.list("disk", ["one", "two"].into_iter().zip(failed), |(name, has_failed), into| {
+                into.fact("name", name);
+                into.fact("has_failed", has_failed);
+            });
+            *watch.seen.lock() = report;
+        };
+        fail(&watch, [false, true]);
         assert_eq!(watch.failures(), ["two"]);
         assert_eq!(watch.failures(), [""; 0]);
-        watch.seen.lock().disk[0].has_failed = true;
+        fail(&watch, [true, true]);
         assert_eq!(watch.failures(), ["one"]);
     }
 }

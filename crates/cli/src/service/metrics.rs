@@ -1,93 +1,97 @@
-//! Numbers in Prometheus's text format.
+//! Quantities in Prometheus's text format.
 
-use headstack_model::report::{QuantityKind, QuantityUnit, ReportedQuantity};
-use headstack_model::{Nanos, QuantityReport};
-use headstack_sim::stats::TimeHistogram;
+use headstack_model::QuantityReport;
+use headstack_model::report::{
+    QuantityKind, QuantityUnit, QuantityValue, ReportItem, ReportedQuantity, TimeCounts,
+};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
-use std::sync::atomic::AtomicU64;
 
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(crate) type Labels = Vec<(&'static str, String)>;
+type Labels = Vec<(&'static str, String)>;
 
-/// Values, each with its labels.
-type Samples = Vec<(Labels, f64)>;
-
-type Value = Gauge<f64, AtomicU64>;
-type Sum = Counter<f64, AtomicU64>;
-
-pub(crate) struct Metrics {
-    registry: Registry,
+/// The metrics of a report: what it shows, and details with a name as metrics. All their names begin with `headstack`.
+pub(crate) fn text(report: &QuantityReport) -> String {
+    let mut build = QuantityReport::default();
+    build.fact("version", env!("CARGO_PKG_VERSION")).label("version");
+    build.gauge("build_info", 1u64, "The version of the program");
+    let mut families = Families::default();
+    families.add(&build, &[], &Vec::new());
+    families.add(report, &[], &Vec::new());
+    let mut registry = Registry::with_prefix("headstack");
+    registry.register_collector(Box::new(families));
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("a text takes all that is written to it");
+    text
 }
 
-impl Metrics {
-    /// Metrics that contain only the version so far. All their names begin with `headstack`.
-    pub(crate) fn new() -> Metrics {
-        let mut metrics = Metrics { registry: Registry::with_prefix("headstack") };
-        let version = vec![("version", env!("CARGO_PKG_VERSION").to_string())];
-        metrics.gauges("build_info", "The version of the program", std::iter::once((version, 1.0)));
-        metrics
-    }
+#[derive(Debug, Default)]
+struct Families(Vec<Family>);
 
-    pub(crate) fn gauges(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
-        let family = Family::<Labels, Value>::default();
-        values.for_each(|(labels, value)| {
-            family.get_or_create(&labels).set(value);
-        });
-        self.registry.register(name, help, family);
-    }
+/// A metric, with its values and their labels.
+#[derive(Debug)]
+struct Family {
+    name: String,
+    help: String,
+    kind: MetricType,
+    samples: Vec<(Labels, MetricSample)>,
+}
 
-    pub(crate) fn counters(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
-        let family = Family::<Labels, Sum>::default();
-        values.for_each(|(labels, value)| {
-            family.get_or_create(&labels).inc_by(value);
-        });
-        self.registry.register(name, help, family);
-    }
+#[derive(Debug)]
+enum MetricSample {
+    Number(f64),
+    Times(TimeCounts),
+}
 
-    /// Histograms of times.
-    pub(crate) fn histograms(&mut self, name: &str, help: &str, values: Vec<(Labels, TimeCounts)>) {
-        let (name, help) = (name.to_string(), format!("{help}."));
-        self.registry.register_collector(Box::new(Histograms { name, help, values }));
-    }
-
-    /// What reports show, and details with a name as metrics, each with the labels of its report.
-    pub(crate) fn reports<'a>(&mut self, reports: impl Iterator<Item = (Labels, &'a QuantityReport)>) {
-        let mut families: Vec<(String, &ReportedQuantity, Samples)> = Vec::new();
-        for (labels, report) in reports {
-            for (groups, quantity) in report.quantities() {
-                let Some((name, value)) = name(&groups, quantity).zip(base_value(quantity)) else { continue };
-                let measured = (labels.clone(), value);
-                match families.iter_mut().find(|(known, ..)| *known == name) {
-                    Some((.., values)) => values.push(measured),
-                    None => families.push((name, quantity, vec![measured])),
-                }
-            }
-        }
-        for (name, quantity, values) in families {
-            match quantity.kind {
-                QuantityKind::Counter => self.counters(&name, quantity.help, values.into_iter()),
-                QuantityKind::Gauge | QuantityKind::Fact => {
-                    self.gauges(&name, quantity.help, values.into_iter());
+impl Families {
+    fn add(&mut self, report: &QuantityReport, groups: &[&str], outside: &Labels) {
+        let labels = [&outside[..], &labels(report)].concat();
+        for item in &report.items {
+            match item {
+                ReportItem::Quantity(quantity) => self.add_quantity(quantity, groups, labels.clone()),
+                ReportItem::Group(_, group) if group.is_flat => self.add(group, groups, &labels),
+                ReportItem::Group(name, group) => self.add(group, &[groups, &[name]].concat(), &labels),
+                ReportItem::List(_, reports) => {
+                    let labelled = reports.iter().filter(|report| !self::labels(report).is_empty());
+                    labelled.for_each(|report| self.add(report, &[], &labels));
                 }
             }
         }
     }
 
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        encode(&mut text, &self.registry).expect("a text takes all that is written to it");
-        text
+    fn add_quantity(&mut self, quantity: &ReportedQuantity, groups: &[&str], mut labels: Labels) {
+        let Some((name, sample)) = name(groups, quantity).zip(sample(quantity)) else { return };
+        labels.extend(quantity.quantile.map(|share| ("quantile", share.to_string())));
+        let kind = match (&sample, quantity.kind) {
+            (MetricSample::Times(_), _) => MetricType::Histogram,
+            (_, QuantityKind::Counter) => MetricType::Counter,
+            (_, QuantityKind::Gauge | QuantityKind::Fact) => MetricType::Gauge,
+        };
+        let at = self.0.iter().position(|family| family.name == name).unwrap_or_else(|| {
+            let help = format!("{}.", quantity.help);
+            self.0.push(Family { name, help, kind, samples: Vec::new() });
+            self.0.len() - 1
+        });
+        self.0[at].samples.push((labels, sample));
     }
+}
+
+fn labels(report: &QuantityReport) -> Labels {
+    let text = |quantity: &ReportedQuantity| match quantity.to_json() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let label = |item: &ReportItem| match item {
+        ReportItem::Quantity(quantity) => Some((quantity.label?, text(quantity))),
+        _ => None,
+    };
+    report.items.iter().filter_map(label).collect()
 }
 
 /// The name of a quantity as a metric, with its base unit; none for a detail without one.
@@ -98,69 +102,53 @@ fn name(groups: &[&str], quantity: &ReportedQuantity) -> Option<String> {
         let in_base = match quantity.unit {
             QuantityUnit::Seconds => unit("_s", "_seconds"),
             QuantityUnit::Milliseconds => unit("_ms", "_seconds"),
-            QuantityUnit::One | QuantityUnit::Share | QuantityUnit::Bytes => None,
+            QuantityUnit::MegabytesPerSecond => unit("_mb_s", "_bytes_per_second"),
+            _ => None,
         };
         in_base.unwrap_or(name)
     };
     quantity.metric.map(str::to_string).or_else(|| (!quantity.is_detail).then(made))
 }
 
-/// The value in seconds, not milliseconds; none without a number.
-fn base_value(quantity: &ReportedQuantity) -> Option<f64> {
+/// The value in seconds or bytes a second; none for a word and where there is none.
+fn sample(quantity: &ReportedQuantity) -> Option<MetricSample> {
+    if let QuantityValue::Times(times) = &quantity.value {
+        return Some(MetricSample::Times(times.clone()));
+    }
     let value = quantity.number()?;
-    Some(match quantity.unit {
+    Some(MetricSample::Number(match quantity.unit {
         QuantityUnit::Milliseconds => value / 1e3,
+        QuantityUnit::MegabytesPerSecond => value * 1e6,
         QuantityUnit::One | QuantityUnit::Share | QuantityUnit::Seconds | QuantityUnit::Bytes => value,
-    })
+    }))
 }
 
-/// Upper bounds of the buckets of times in seconds. They extend from a cache hit to a disk that does not answer.
-const TIME_BOUNDS_S: [f64; 15] =
-    [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-
-/// A cumulative histogram of times.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TimeCounts {
-    /// Number of times, and their sum in seconds.
-    pub(crate) count: u64,
-    pub(crate) sum_s: f64,
-    /// Bounds in seconds, each with the number of times that do not exceed it.
-    pub(crate) up_to_s: Vec<(f64, u64)>,
+/// The number of times in each bucket, in the form that Prometheus's client library takes. The last bucket ends at infinity.
+fn buckets(times: &TimeCounts) -> Vec<(f64, u64)> {
+    let ends = || times.up_to_s.iter().copied().chain([(f64::INFINITY, times.count)]);
+    let before = std::iter::once(0).chain(ends().map(|(_, up_to)| up_to));
+    ends().zip(before).map(|((bound, up_to), before)| (bound, up_to.saturating_sub(before))).collect()
 }
 
-impl From<&TimeHistogram> for TimeCounts {
-    fn from(times: &TimeHistogram) -> TimeCounts {
-        let up_to = |bound: f64| (bound, times.count_up_to(Nanos::from_ms(bound * 1e3)));
-        TimeCounts {
-            count: times.count(),
-            sum_s: times.mean_ms() / 1e3 * times.count() as f64,
-            up_to_s: TIME_BOUNDS_S.map(up_to).to_vec(),
-        }
-    }
-}
-
-impl TimeCounts {
-    /// The number of times in each bucket, in the form that Prometheus's client library takes. The last bucket ends at infinity.
-    fn buckets(&self) -> Vec<(f64, u64)> {
-        let ends = || self.up_to_s.iter().copied().chain([(f64::INFINITY, self.count)]);
-        let before = std::iter::once(0).chain(ends().map(|(_, up_to)| up_to));
-        ends().zip(before).map(|((bound, up_to), before)| (bound, up_to.saturating_sub(before))).collect()
-    }
-}
-
-#[derive(Debug)]
-struct Histograms {
-    name: String,
-    help: String,
-    values: Vec<(Labels, TimeCounts)>,
-}
-
-impl Collector for Histograms {
+impl Collector for Families {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(&self.name, &self.help, None, MetricType::Histogram)?;
-        for (labels, times) in &self.values {
-            let mut metric = family.encode_family(labels)?;
-            metric.encode_histogram::<NoLabelSet>(times.sum_s, times.count, &times.buckets(), None)?;
+        for Family { name, help, kind, samples } in &self.0 {
+            let mut family = encoder.encode_descriptor(name, help, None, *kind)?;
+            for (labels, sample) in samples {
+                let mut metric = family.encode_family(labels)?;
+                match (sample, kind) {
+                    (MetricSample::Times(times), _) => metric.encode_histogram::<NoLabelSet>(
+                        times.sum_s,
+                        times.count,
+                        &buckets(times),
+                        None,
+                    )?,
+                    (MetricSample::Number(value), MetricType::Counter) => {
+                        metric.encode_counter::<NoLabelSet, _, f64>(value, None)?;
+                    }
+                    (MetricSample::Number(value), _) => metric.encode_gauge(value)?,
+                }
+            }
         }
         Ok(())
     }
@@ -169,18 +157,19 @@ impl Collector for Histograms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headstack_model::Nanos;
+    use headstack_sim::stats::TimeHistogram;
 
     #[test]
     fn reports_become_metrics_in_base_units() {
         let mut report = QuantityReport::default();
+        report.fact("name", "one").label("disk");
         let group = report.group("throttle");
         group.counter("held", 3u64, "Requests held back");
         group.gauge("wait_ms", 2.5, "Longest wait").unit(QuantityUnit::Milliseconds);
         group.counter("passed", 4u64, "Requests that passed").detail();
         group.counter("hits", 5u64, "Requests of copies").detail().metric("copy_hits");
-        let mut metrics = Metrics::new();
-        metrics.reports(std::iter::once((vec![("disk", "one".to_string())], &report)));
-        let text = metrics.text();
+        let text = text(&report);
         for line in [
             "# HELP headstack_throttle_held Requests held back.",
             "headstack_throttle_held_total{disk=\"one\"} 3.0",
@@ -196,10 +185,10 @@ mod tests {
     fn histogram_counts_the_times_up_to_each_bound() {
         let mut times = TimeHistogram::new();
         [0.05, 3.0, 4.0, 15_000.0].into_iter().for_each(|ms| times.record(Nanos::from_ms(ms)));
-        let mut metrics = Metrics::new();
-        let labels = vec![("disk", "one".to_string())];
-        metrics.histograms("response_time_seconds", "Response times", vec![(labels, (&times).into())]);
-        let text = metrics.text();
+        let mut report = QuantityReport::default();
+        report.fact("name", "one").label("disk");
+        report.gauge("response_time_s", &times, "Response times").unit(QuantityUnit::Seconds);
+        let text = text(&report);
         for line in [
             "headstack_response_time_seconds_bucket{le=\"0.0001\",disk=\"one\"} 1",
             "headstack_response_time_seconds_bucket{le=\"0.002\",disk=\"one\"} 1",

@@ -5,9 +5,10 @@ mod screen;
 mod text;
 
 use crate::failure::Failure;
-use crate::serve::state::NodeState;
+use crate::serve::state::StatePart;
 use crate::service::interval;
 use rows::Order;
+use serde_json::Value;
 use std::io::{IsTerminal, Write, stdin, stdout};
 use std::time::Duration;
 use ureq::Agent;
@@ -38,7 +39,7 @@ impl Top {
         let node = Node::new(&self.address);
         let state = node.state().map_err(Failure::Input)?;
         if self.once || !stdout().is_terminal() || !stdin().is_terminal() {
-            return Ok(text::print(&state, self.sort, out)?);
+            return Ok(text::print(StatePart(&state), self.sort, out)?);
         }
         screen::run(&node, state, self.interval, self.sort)
     }
@@ -62,12 +63,13 @@ impl Node {
     /// The node's present state.
     ///
     /// *Errors:* it does not answer, or is no node: one line.
-    fn state(&self) -> Result<NodeState, String> {
+    fn state(&self) -> Result<Value, String> {
         let at = |error: String| format!("{}: {error}", self.address);
         let answer = self.agent.get(format!("http://{}/json", self.address)).call();
         let text = answer.and_then(|mut answer| answer.body_mut().read_to_string());
         let text = text.map_err(|error| at(error.to_string()))?;
-        let no_node = |error| at(format!("this is no figure of a storage node: {error}"));
-        serde_json::from_str(&text).map_err(no_node)
+        let no_node = |error: &str| at(format!("this is no figure of a storage node: {error}"));
+        let state: Value = serde_json::from_str(&text).map_err(|error| no_node(&error.to_string()))?;
+        if state["disk"].is_array() { Ok(state) } else { Err(no_node("missing field `disk`")) }
     }
 }

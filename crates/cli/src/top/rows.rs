@@ -1,10 +1,9 @@
 //! A node as tables: a row per disk, and a row per stream.
 
 use crate::report::Table;
-use crate::serve::state::{CopiesState, DiskState, NodeState, OrderState, StreamState};
+use crate::serve::state::{self, StatePart};
 use crate::sim::text::figure;
 use crate::units::{capacity, count, grouped, memory};
-use std::cmp::Reverse;
 use std::time::Duration;
 
 /// What streams are sorted by.
@@ -40,78 +39,82 @@ impl Order {
 }
 
 /// The node in one line.
-pub(super) fn title(address: &str, node: &NodeState) -> String {
-    let up = humantime::format_duration(Duration::from_secs(node.up_s as u64));
+pub(super) fn title(address: &str, node: StatePart<'_>) -> String {
+    let up = humantime::format_duration(Duration::from_secs(node.number("up_s") as u64));
     let head = if address.is_empty() { String::new() } else { format!("{address}   ") };
-    let (disks, clients) = (count(node.disk.len(), "disk"), count(node.connections, "client"));
-    format!("{head}up {up}   {disks}   {clients}   {} in flight", node.outstanding)
+    let disks = count(node.list("disk").count(), "disk");
+    let clients = count(node.whole("connections") as usize, "client");
+    format!("{head}up {up}   {disks}   {clients}   {} in flight", node.whole("outstanding"))
 }
 
-pub(super) fn disks(node: &NodeState) -> Table {
+pub(super) fn disks(node: StatePart<'_>) -> Table {
     let columns =
         ["disk", "streams", "turn", "wait", "memory", "hit%", "read", "write", "busy%", "p50 ms", "p99 ms"];
     let mut table = Table::new("", &columns);
-    for disk in &node.disk {
-        let scheduler = &disk.scheduler;
+    for disk in node.list("disk") {
+        let [used, bytes] = ["scheduler/used_bytes", "scheduler/memory_bytes"].map(|path| disk.whole(path));
         table.row([
-            disk.name.clone(),
-            grouped(scheduler.streams as u64),
-            scheduler.dispatched.to_string(),
-            scheduler.waiting_streams.to_string(),
-            format!("{} of {}", short(scheduler.memory.used_bytes), memory(scheduler.memory.memory_bytes)),
-            format!("{:.0}", 100.0 * disk.hit_share),
-            rate(disk.read_mb_s),
-            rate(disk.write_mb_s),
-            format!("{:.0}", 100.0 * disk.utilisation),
-            time(disk.response.p50_ms),
-            time(disk.response.p99_ms),
+            disk.text("name").to_string(),
+            grouped(disk.whole("scheduler/streams")),
+            disk.whole("scheduler/dispatched").to_string(),
+            disk.whole("scheduler/waiting_streams").to_string(),
+            format!("{} of {}", short(used), memory(bytes)),
+            format!("{:.0}", 100.0 * disk.number("hit_share")),
+            rate(disk.number("read_mb_s")),
+            rate(disk.number("write_mb_s")),
+            format!("{:.0}", 100.0 * disk.number("utilisation")),
+            time(disk.number("response/p50_ms")),
+            time(disk.number("response/p99_ms")),
         ]);
     }
     table
 }
 
 /// The tuning of a disk's scheduler, in a line.
-pub(super) fn tuning(disk: &DiskState) -> String {
-    let scheduler = &disk.scheduler;
+pub(super) fn tuning(disk: StatePart<'_>) -> String {
+    let scheduler = disk.part("scheduler").unwrap_or(disk);
     let chosen = format!(
         "{}: R {}, D {}, N {}",
-        disk.name,
-        memory(scheduler.tuning.read_ahead_bytes),
-        scheduler.tuning.dispatch_set,
-        scheduler.tuning.requests_per_turn
+        disk.text("name"),
+        memory(scheduler.whole("read_ahead_bytes")),
+        scheduler.whole("dispatch_set"),
+        scheduler.whole("requests_per_turn")
     );
     let mut parts = vec![chosen];
-    if disk.has_failed {
+    if disk.is("has_failed") {
         parts.push("FAILED: the node ends".to_string());
     }
-    parts.extend(disk.slowness.text());
-    if scheduler.bypass {
+    parts.extend(state::slowness(disk));
+    if scheduler.is("bypass") {
         parts.push("streams bypass the scheduler".to_string());
     }
-    parts.extend(disk.order.as_ref().map(OrderState::text));
-    parts.extend(disk.rearrange.as_ref().map(CopiesState::text));
-    if scheduler.busy_s > 0.0 {
-        let (mb_s, ms) = (figure(scheduler.tuning.bandwidth_mb_s), figure(scheduler.tuning.positioning_ms));
+    parts.extend(disk.part("order").map(state::order));
+    parts.extend(disk.part("rearrange").map(state::copies));
+    if scheduler.number("busy_s") > 0.0 {
+        let [mb_s, ms] = ["bandwidth_mb_s", "positioning_ms"].map(|path| figure(scheduler.number(path)));
         parts.push(format!("{mb_s} MB/s once it is there, {ms} ms to get there"));
     }
-    if scheduler.memory.coalesced_bytes > 0 {
-        parts.push(format!("{} coalesced", memory(scheduler.memory.coalesced_bytes)));
+    let [coalesced, lost] = ["coalesced_bytes", "lost_bytes"].map(|path| scheduler.whole(path));
+    if coalesced > 0 {
+        parts.push(format!("{} coalesced", memory(coalesced)));
     }
-    if scheduler.counts.lost_bytes > 0 {
-        parts.push(format!("{} LOST", capacity(scheduler.counts.lost_bytes)));
+    if lost > 0 {
+        parts.push(format!("{} LOST", capacity(lost)));
     }
     parts.join("; ")
 }
 
-pub(super) fn streams(node: &NodeState, order: Order, is_turned: bool) -> Table {
-    let each = node.disk.iter().flat_map(|disk| disk.stream.iter().map(move |stream| (disk, stream)));
-    let mut streams: Vec<(&DiskState, &StreamState)> = each.collect();
-    let ms = |stream: &StreamState| stream.p99_ms.unwrap_or_default();
+pub(super) fn streams(node: StatePart<'_>, order: Order, is_turned: bool) -> Table {
+    let each = node.list("disk").flat_map(|disk| disk.list("stream").map(move |stream| (disk, stream)));
+    let mut streams: Vec<(StatePart<'_>, StatePart<'_>)> = each.collect();
+    let mut sort_down = |path: &str| {
+        streams.sort_by(|(_, a), (_, b)| b.number(path).total_cmp(&a.number(path)));
+    };
     match order {
-        Order::Rate => streams.sort_by(|(_, a), (_, b)| b.mb_s.total_cmp(&a.mb_s)),
-        Order::P99 => streams.sort_by(|(_, a), (_, b)| ms(b).total_cmp(&ms(a))),
-        Order::Memory => streams.sort_by_key(|(_, stream)| Reverse(stream.memory_bytes)),
-        Order::Place => streams.sort_by_key(|(_, stream)| stream.offset),
+        Order::Rate => sort_down("mb_s"),
+        Order::P99 => sort_down("p99_ms"),
+        Order::Memory => sort_down("memory_bytes"),
+        Order::Place => streams.sort_by_key(|(_, stream)| stream.whole("offset")),
     }
     if is_turned {
         streams.reverse();
@@ -120,22 +123,22 @@ pub(super) fn streams(node: &NodeState, order: Order, is_turned: bool) -> Table 
         ["disk", "kind", "stream", "client", "place", "MB/s", "p50 ms", "p99 ms", "memory", "state"];
     let mut table = Table { words: 2, ..Table::new("", &columns) };
     for (disk, stream) in streams {
-        let way = if stream.direction == "backward" { "down" } else { "up" };
-        let state = match (stream.has_turn, stream.waiting) {
+        let way = if stream.text("direction") == "backward" { "down" } else { "up" };
+        let state = match (stream.is("has_turn"), stream.whole("waiting")) {
             (true, _) => "turn",
             (false, 0) => "",
             (false, _) => "waits",
         };
         table.row([
-            disk.name.clone(),
-            format!("{} {way}", stream.kind),
-            stream.id.to_string(),
-            stream.client.to_string(),
-            capacity(stream.offset),
-            rate(stream.mb_s),
-            stream.p50_ms.map_or("-".to_string(), time),
-            stream.p99_ms.map_or("-".to_string(), time),
-            memory(stream.memory_bytes),
+            disk.text("name").to_string(),
+            format!("{} {way}", stream.text("kind")),
+            stream.whole("id").to_string(),
+            stream.whole("client").to_string(),
+            capacity(stream.whole("offset")),
+            rate(stream.number("mb_s")),
+            stream.some_number("p50_ms").map_or("-".to_string(), time),
+            stream.some_number("p99_ms").map_or("-".to_string(), time),
+            memory(stream.whole("memory_bytes")),
             state.to_string(),
         ]);
     }
@@ -163,47 +166,47 @@ fn short(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::state::{MemoryState, SchedulerState};
+    use serde_json::{Value, json};
 
     /// A node with a busy disk, whose streams have these rates.
-    fn node(rates: &[f64]) -> NodeState {
-        let stream = |(id, mb_s): (usize, &f64)| StreamState {
-            id: id as u32,
-            client: 1023,
-            kind: "write".to_string(),
-            direction: "backward".to_string(),
-            offset: 17_900_000_000_000 - id as u64,
-            mb_s: *mb_s,
-            memory_bytes: 16_640 << 10,
-            waiting: 1,
-            p50_ms: Some(10_000.0),
-            p99_ms: Some(10_000.0 - id as f64),
-            ..StreamState::default()
+    fn node(rates: &[f64]) -> Value {
+        let stream = |(id, mb_s): (usize, &f64)| {
+            json!({
+                "id": id,
+                "client": 1023,
+                "kind": "write",
+                "direction": "backward",
+                "offset": 17_900_000_000_000_u64 - id as u64,
+                "mb_s": mb_s,
+                "memory_bytes": 16_640 << 10,
+                "waiting": 1,
+                "p50_ms": 10_000.0,
+                "p99_ms": 10_000.0 - id as f64,
+            })
         };
-        let scheduler = SchedulerState {
-            streams: 1000,
-            dispatched: 2,
-            waiting_streams: 999,
-            memory: MemoryState { memory_bytes: 128 << 20, used_bytes: 127 << 20, ..MemoryState::default() },
-            ..SchedulerState::default()
-        };
-        let disk = DiskState {
-            name: "video00".to_string(),
-            read_mb_s: 250.0,
-            write_mb_s: 250.0,
-            hit_share: 1.0,
-            utilisation: 1.0,
-            scheduler,
-            stream: rates.iter().enumerate().map(stream).collect(),
-            ..DiskState::default()
-        };
-        NodeState { disk: vec![disk], ..NodeState::default() }
+        let scheduler = json!({
+            "streams": 1000,
+            "dispatched": 2,
+            "waiting_streams": 999,
+            "memory_bytes": 128 << 20,
+            "used_bytes": 127 << 20,
+        });
+        let streams: Vec<Value> = rates.iter().enumerate().map(stream).collect();
+        json!({ "disk": [{
+            "name": "video00",
+            "read_mb_s": 250.0,
+            "write_mb_s": 250.0,
+            "hit_share": 1.0,
+            "utilisation": 1.0,
+            "scheduler": scheduler,
+            "stream": streams,
+        }] })
     }
 
     #[test]
     fn tables_of_a_busy_node_fit_80_columns() {
         let node = node(&[125.0, 99.95]);
-        for table in [disks(&node), streams(&node, Order::Rate, false)] {
+        for table in [disks(StatePart(&node)), streams(StatePart(&node), Order::Rate, false)] {
             let width = |at: usize| {
                 let cells = table.rows.iter().map(|row| &row[at]).chain([&table.columns[at]]);
                 cells.map(|text| text.chars().count()).max().unwrap_or_default()
@@ -217,7 +220,7 @@ mod tests {
     fn streams_sort_by_the_selected_order() {
         let node = node(&[1.0, 3.0, 2.0]);
         let ids = |order, is_turned| {
-            let rows = streams(&node, order, is_turned).rows;
+            let rows = streams(StatePart(&node), order, is_turned).rows;
             rows.into_iter().map(|row| row[2].clone()).collect::<Vec<_>>()
         };
         assert_eq!(ids(Order::Rate, false), ["1", "2", "0"]);

@@ -4,13 +4,14 @@ use super::Node;
 use super::rows::{self, Order};
 use crate::failure::Failure;
 use crate::report::Table as Rows;
-use crate::serve::state::NodeState;
+use crate::serve::state::StatePart;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
 use ratatui::{DefaultTerminal, Frame};
+use serde_json::Value;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ fn now() -> Instant {
 }
 
 /// Shows a node until the user quits.
-pub(super) fn run(node: &Node, state: NodeState, every: Duration, order: Order) -> Result<(), Failure> {
+pub(super) fn run(node: &Node, state: Value, every: Duration, order: Order) -> Result<(), Failure> {
     let mut screen = Screen {
         address: node.address.clone(),
         state,
@@ -37,7 +38,7 @@ pub(super) fn run(node: &Node, state: NodeState, every: Duration, order: Order) 
 
 struct Screen {
     address: String,
-    state: NodeState,
+    state: Value,
     /// The reason why the last update failed, if it did.
     trouble: Option<String>,
     order: Order,
@@ -83,7 +84,8 @@ impl Screen {
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>) {
-        let disks = self.state.disk.len() as u16;
+        let state = StatePart(&self.state);
+        let disks = state.list("disk").count() as u16;
         let [title, table, tuning, streams, foot] = Layout::vertical([
             Constraint::Length(2),
             Constraint::Length(disks + 1),
@@ -92,11 +94,11 @@ impl Screen {
             Constraint::Length(1),
         ])
         .areas(frame.area());
-        frame.render_widget(Line::from(rows::title(&self.address, &self.state)).bold(), title);
-        frame.render_widget(widget(&rows::disks(&self.state), None), table);
-        let lines: Vec<Line<'_>> = self.state.disk.iter().map(|disk| rows::tuning(disk).into()).collect();
+        frame.render_widget(Line::from(rows::title(&self.address, state)).bold(), title);
+        frame.render_widget(widget(&rows::disks(state), None), table);
+        let lines: Vec<Line<'_>> = state.list("disk").map(|disk| rows::tuning(disk).into()).collect();
         frame.render_widget(Paragraph::new(lines).dim(), tuning);
-        let rows = rows::streams(&self.state, self.order, self.is_turned);
+        let rows = rows::streams(state, self.order, self.is_turned);
         frame.render_stateful_widget(widget(&rows, Some(self.order.name())), streams, &mut self.place);
         let help = format!("q quit   s sort (by {})   r turn round   up, down", self.order.name());
         let foot_line = match &self.trouble {

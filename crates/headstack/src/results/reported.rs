@@ -60,6 +60,7 @@ fn words(quantity: &ReportedQuantity) -> String {
         (_, QuantityUnit::Share) => format!("{:.1} %", 100.0 * number),
         (_, QuantityUnit::Seconds) => format!("{} s", figure(number)),
         (_, QuantityUnit::Milliseconds) => format!("{} ms", figure(number)),
+        (_, QuantityUnit::MegabytesPerSecond) => format!("{} MB/s", figure(number)),
         (_, QuantityUnit::Bytes) => format!("{} MB", figure(number / 1e6)),
         (QuantityValue::Whole(whole), QuantityUnit::One) => grouped(*whole),
         (_, QuantityUnit::One) => figure(number),

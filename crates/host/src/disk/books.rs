@@ -1,7 +1,7 @@
 //! Counts and response times (by the model) of a volume's operations.
 
 use crate::Operation;
-use headstack_model::Nanos;
+use headstack_model::{Nanos, QuantityReport};
 use headstack_sim::stats::TimeHistogram;
 use std::iter::Sum;
 
@@ -95,6 +95,19 @@ impl Books {
     /// Response times of all operations that succeeded.
     pub fn responses(&self) -> &TimeHistogram {
         &self.responses
+    }
+
+    /// Adds the distribution of response times, and the operations of each kind, with the help texts of the times of both.
+    pub fn report(&self, [one, sum]: [&'static str; 2], into: &mut QuantityReport) {
+        into.gauge("response_counts", &self.responses, one).metric("response_time_seconds");
+        into.list("operation", Kind::ALL, |kind, into| {
+            let count = self.count_of(kind);
+            into.fact("kind", kind.name()).label("operation");
+            into.counter("done", count.done, "Operations done").metric("operations");
+            into.counter("failed", count.failed, "Operations that failed").metric("operations_failed");
+            into.counter("bytes", count.bytes, "Bytes of operations done");
+            into.counter("response_s", count.time, sum);
+        });
     }
 
     pub(crate) fn record(&mut self, (kind, bytes): (Kind, u64), took: Nanos, is_done: bool) {

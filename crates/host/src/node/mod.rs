@@ -12,6 +12,7 @@ mod handle;
 mod live;
 mod messages;
 mod rearrange;
+mod report;
 mod slowness;
 mod stack;
 mod thread;

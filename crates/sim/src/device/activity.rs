@@ -263,6 +263,17 @@ impl Activity {
         into.group_of("shingled", shingled, |shingled, into| shingled.report(into));
     }
 
+    /// Adds the arm's time and the reads by use of the cache, for metrics.
+    pub fn report_uses(&self, into: &mut QuantityReport) {
+        into.counter("arm_busy_s", self.busy(), "The arm's time for commands and destages");
+        // Only a write can be buffered, so the metric of reads leaves this use out.
+        let reads = CacheUse::NAMES.into_iter().zip(self.reads).filter(|(name, _)| *name != "buffered");
+        into.list("reads", reads, |(name, count), into| {
+            into.fact("cache", name).label("cache");
+            into.counter("reads", count, "Reads by how the cache served them");
+        });
+    }
+
     fn report_cache(&self, into: &mut QuantityReport) {
         let reads = |cache: CacheUse| self.reads[cache.index()];
         into.counter("read_hits", reads(CacheUse::Whole), "Reads that the cache served").detail();

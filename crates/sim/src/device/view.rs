@@ -1,7 +1,7 @@
 //! The state of a device at one time, for display.
 
 use super::Command;
-use headstack_model::{Instant, Lbn};
+use headstack_model::{Instant, Lbn, QuantityReport};
 use std::ops::Range;
 
 /// The arm's kind of work.
@@ -48,6 +48,26 @@ pub struct DeviceView {
     pub depth: usize,
     /// Blocks in its cache that are not on the media.
     pub dirty_sectors: u64,
+}
+
+impl DeviceView {
+    /// Adds the state of the arm, the queue and the cache.
+    pub fn report(&self, into: &mut QuantityReport) {
+        into.gauge("cylinder", self.cylinder, "Cylinder that the arm is on, or on its way to");
+        into.gauge("head", self.head, "Head in use");
+        into.gauge("lbn", self.lbn.0, "Block behind the last access");
+        into.gauge("queued", self.queued, "Commands that the drive has");
+        into.gauge("queue_depth", self.depth, "Commands that the drive can have");
+        into.gauge(
+            "dirty_blocks",
+            self.dirty_sectors,
+            "Blocks in the drive's cache that are not on the media",
+        );
+        into.list("work", ArmWork::ALL, |work, into| {
+            into.fact("work", work.name()).label("work");
+            into.gauge("arm", self.work == work, "What the arm is at work for");
+        });
+    }
 }
 
 /// The visible state of the persistent cache of a drive-managed shingled disk.

@@ -4,6 +4,7 @@
 
 use hdrhistogram::Histogram;
 use headstack_model::Nanos;
+use headstack_model::report::{QuantityValue, TimeCounts};
 
 /// Decimal digits to which a quantile is exact.
 const DIGITS: u8 = 3;
@@ -18,6 +19,10 @@ pub struct TimeHistogram {
     greatest: Nanos,
 }
 
+/// Upper bounds of the counts of a report in seconds. They extend from a cache hit to a disk that does not answer.
+const REPORT_BOUNDS_S: [f64; 15] =
+    [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
 /// Buckets in each doubling of the time, as a power of two.
 const BUCKET_BITS: u32 = 5;
 
@@ -25,6 +30,17 @@ const BUCKET_BITS: u32 = 5;
 fn last_of_bucket(time: u64) -> u64 {
     let bits = time.checked_ilog2().unwrap_or(0).saturating_sub(BUCKET_BITS);
     time | ((1 << bits) - 1)
+}
+
+impl From<&TimeHistogram> for QuantityValue {
+    fn from(times: &TimeHistogram) -> QuantityValue {
+        let up_to = |bound: f64| (bound, times.count_up_to(Nanos::from_ms(bound * 1e3)));
+        QuantityValue::Times(TimeCounts {
+            count: times.count(),
+            sum_s: times.mean_ms() / 1e3 * times.count() as f64,
+            up_to_s: REPORT_BOUNDS_S.map(up_to).to_vec(),
+        })
+    }
 }
 
 impl Default for TimeHistogram {

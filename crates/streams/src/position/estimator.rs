@@ -28,6 +28,13 @@ pub enum MapState {
     Differs,
 }
 
+impl MapState {
+    /// Its name: `learning`, `agrees` or `differs`.
+    pub fn name(self) -> &'static str {
+        ["learning", "agrees", "differs"][self as usize]
+    }
+}
+
 /// What a completed request showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {

@@ -3,7 +3,7 @@
 use super::drive_model::DriveModel;
 use super::estimator::{MapState, PositionEstimator};
 use crate::streams::{Command, DiskLayer, LayerEnd, LayerRequest, LayerSink};
-use headstack_model::{Instant, Nanos};
+use headstack_model::{Instant, Nanos, QuantityReport};
 use headstack_policy::elevator::{BlockDistance, DiskMap, MappedCost};
 use headstack_policy::order::{self, BuiltIn, Knowledge, OrderError};
 use headstack_policy::{Queue, Slot, SlotId};
@@ -90,6 +90,31 @@ pub struct OrderView {
     pub reserve: Nanos,
     /// How often the queue fell back to order by block number.
     pub fallbacks: u64,
+}
+
+impl OrderView {
+    /// Adds the order, its queue, and how well the drive file predicts.
+    pub fn report(&self, into: &mut QuantityReport) {
+        into.fact("in_use", self.order.as_str());
+        into.fact("wanted", self.wanted.as_str());
+        into.fact("drive_file", self.state.name());
+        let help = "1 while commands are ordered by block number because the disk does not answer as its drive file predicts";
+        into.gauge("fallback", self.state == MapState::Differs, help).only_metric("order_fallback");
+        into.gauge("waiting", self.waiting, "Commands that wait for a place at the disk")
+            .metric("order_waiting");
+        into.gauge("at_disk", self.at_disk, "Commands at the disk").detail();
+        into.gauge("error_p50_ms", self.error_p50, "Error that half of the predictions keep to")
+            .metric("prediction_error_seconds");
+        into.gauge("error_p90_ms", self.error_p90, "Error that nine in ten of the predictions keep to")
+            .detail();
+        into.counter("predictions", self.predictions, "Predictions of a request's service");
+        into.counter("missed", self.missed, "Predictions that were half a turn or more off")
+            .metric("predictions_missed");
+        into.gauge("reserve_ms", self.reserve, "Time by which a service is predicted late, for safety")
+            .detail();
+        into.counter("fallbacks", self.fallbacks, "Times that the drive file ceased to agree with the disk")
+            .metric("order_fallbacks");
+    }
 }
 
 /// Commands that wait for a place at the disk: a layer in front of it, in the node and in the simulator.

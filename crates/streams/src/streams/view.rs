@@ -3,7 +3,8 @@
 use super::Streams;
 use super::classifier::Direction;
 use super::stream::{Stream, StreamKind, mirrored};
-use headstack_model::{Instant, Nanos};
+use headstack_model::report::QuantityUnit;
+use headstack_model::{Instant, Nanos, QuantityReport};
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,20 @@ pub struct Counters {
     pub lost_bytes: u64,
 }
 
+impl Counters {
+    /// Adds the counts, without the streams found.
+    fn report(&self, into: &mut QuantityReport) {
+        into.counter("requests", self.requests, "Requests of clients");
+        into.counter("direct", self.direct, "Requests that bypassed the streams").metric("bypass_requests");
+        into.counter("hits", self.hits, "Reads answered from stream memory at once");
+        into.counter("turns", self.turns, "Turns of streams");
+        into.counter("disk_read_bytes", self.read_bytes, "Bytes read from the disk");
+        into.counter("disk_written_bytes", self.written_bytes, "Bytes written to the disk");
+        into.counter("unfetched_bytes", self.unfetched_bytes, "Bytes read ahead in vain");
+        into.counter("lost_bytes", self.lost_bytes, "Bytes acknowledged that the disk then did not take");
+    }
+}
+
 /// Use of the stream memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryView {
@@ -41,6 +56,17 @@ pub struct MemoryView {
     pub coalesced_bytes: u64,
 }
 
+impl MemoryView {
+    /// Adds the use of the memory.
+    fn report(&self, into: &mut QuantityReport) {
+        into.gauge("memory_bytes", self.bytes, "Stream memory, M").metric("stream_memory_bytes");
+        into.gauge("used_bytes", self.used_bytes, "Stream memory in use").metric("stream_memory_used_bytes");
+        into.gauge("high_water_bytes", self.high_water_bytes, "Most stream memory that was in use").detail();
+        into.gauge("staged_bytes", self.staged_bytes, "Bytes read ahead and not fetched");
+        into.gauge("coalesced_bytes", self.coalesced_bytes, "Bytes written and not on the disk");
+    }
+}
+
 /// Measurements, and the parameters of turns as they are now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TuningView {
@@ -54,6 +80,18 @@ pub struct TuningView {
     pub requests_per_turn: u32,
     /// D of each arm.
     pub dispatch_set: u32,
+}
+
+impl TuningView {
+    /// Adds the measurements and the parameters.
+    fn report(&self, into: &mut QuantityReport) {
+        into.gauge("bandwidth_mb_s", self.bandwidth / 1e6, "Speed of the disk within a stream, as measured")
+            .unit(QuantityUnit::MegabytesPerSecond);
+        into.gauge("positioning_ms", self.positioning, "Time to get to a stream, as measured");
+        into.gauge("read_ahead_bytes", self.read_ahead_bytes, "Bytes of a request to the disk, R");
+        into.gauge("requests_per_turn", self.requests_per_turn, "Requests in a turn of a stream, N");
+        into.gauge("dispatch_set", self.dispatch_set, "Streams that have a turn at a time, D");
+    }
 }
 
 /// A snapshot of the scheduler.
@@ -135,6 +173,22 @@ impl View {
             bypass: streams.bypass.is_on(),
         }
     }
+
+    /// Adds the state and the counts.
+    pub fn report(&self, into: &mut QuantityReport) {
+        into.gauge("streams", self.streams, "Streams that there are");
+        into.counter("found", self.counters.found, "Streams found").metric("streams_found");
+        into.gauge("dispatched", self.dispatched, "Streams that have a turn").metric("streams_dispatched");
+        into.gauge("waiting_streams", self.waiting_streams, "Streams whose clients wait for a turn")
+            .metric("streams_waiting");
+        self.memory.report(into);
+        into.gauge("in_flight", self.in_flight, "Commands that the disk has").metric("disk_commands");
+        self.counters.report(into);
+        self.tuning.report(into);
+        let help =
+            "1 while the disk gets requests of streams as they come, because turns would gain too little";
+        into.gauge("bypass", self.bypass, help);
+    }
 }
 
 impl StreamView {
@@ -155,5 +209,30 @@ impl StreamView {
             since: stream.totals.since,
             last_request: stream.client.last_request,
         }
+    }
+
+    /// Its kind: `read` or `write`.
+    pub fn kind(&self) -> &'static str {
+        if self.writes { "write" } else { "read" }
+    }
+
+    /// Adds the stream with its place among the reported ones, which is reused, and its present rate.
+    pub fn report(&self, slot: usize, mb_s: f64, into: &mut QuantityReport) {
+        into.fact("id", self.id);
+        into.fact("slot", slot).label("stream");
+        into.fact("client", self.client);
+        into.fact("kind", self.kind()).label("kind");
+        into.fact("direction", if self.direction == Direction::Forward { "forward" } else { "backward" });
+        into.gauge("offset", self.offset, "Where the next request is expected").detail();
+        into.gauge("mb_s", mb_s, "Rates of the busiest streams over the last 20 s or so")
+            .unit(QuantityUnit::MegabytesPerSecond)
+            .metric("stream_bytes_per_second");
+        into.counter("bytes", self.bytes, "Bytes of its requests").detail();
+        into.counter("requests", self.requests, "Its requests").detail();
+        into.counter("hits", self.hits, "Reads answered from stream memory at once").detail();
+        into.gauge("waiting", self.waiting, "Requests that wait for its turn").detail();
+        into.gauge("memory_bytes", self.memory_bytes, "Stream memory of the busiest streams")
+            .metric("stream_bytes_in_memory");
+        into.gauge("has_turn", self.has_turn, "Whether it has a turn").detail();
     }
 }
