@@ -133,15 +133,17 @@ impl ReportedQuantity {
         }
     }
 
-    fn merge(&mut self, other: ReportedQuantity) {
+    /// Adds the same quantity of another layer or device: counters and sums add up, of other quantities the greater one stays.
+    pub fn merge(&mut self, other: &ReportedQuantity) {
         let is_counter = self.kind == QuantityKind::Counter;
-        match (&mut self.value, other.value) {
+        match (&mut self.value, &other.value) {
             (QuantityValue::Whole(own), QuantityValue::Whole(other)) if is_counter => *own += other,
-            (QuantityValue::Time(own), QuantityValue::Time(other)) if is_counter => *own += other,
-            (QuantityValue::Whole(own), QuantityValue::Whole(other)) => *own = other.max(*own),
+            (QuantityValue::Real(own), QuantityValue::Real(other)) if is_counter => *own += other,
+            (QuantityValue::Time(own), QuantityValue::Time(other)) if is_counter => *own += *other,
+            (QuantityValue::Whole(own), QuantityValue::Whole(other)) => *own = *other.max(own),
             (QuantityValue::Real(own), QuantityValue::Real(other)) => *own = other.max(*own),
-            (QuantityValue::Time(own), QuantityValue::Time(other)) => *own = other.max(*own),
-            (own @ QuantityValue::Absent, other) => *own = other,
+            (QuantityValue::Time(own), QuantityValue::Time(other)) => *own = *other.max(own),
+            (own @ QuantityValue::Absent, other) => *own = other.clone(),
             _ => {}
         }
     }
@@ -320,12 +322,12 @@ impl QuantityReport {
         }
     }
 
-    /// Adds another report of the same time: counters and sums of the same name add up, of other quantities the greater one stays.
+    /// Adds another report of the same time, as [`ReportedQuantity::merge`] adds each quantity.
     pub fn merge(&mut self, other: QuantityReport) {
         for item in other.items {
             match (self.items.iter_mut().find(|own| own.name() == item.name()), item) {
                 (None, item) => self.items.push(item),
-                (Some(ReportItem::Quantity(own)), ReportItem::Quantity(other)) => own.merge(other),
+                (Some(ReportItem::Quantity(own)), ReportItem::Quantity(other)) => own.merge(&other),
                 (Some(ReportItem::Group(_, own)), ReportItem::Group(_, other)) => own.merge(other),
                 (Some(ReportItem::List(_, own)), ReportItem::List(_, others)) => own.extend(others),
                 (Some(own), other) => unreachable!("{own:?} and {other:?} have the same name"),

@@ -3,7 +3,7 @@
 use super::Results;
 use crate::numbers::{grouped, significant};
 use headstack_model::QuantityReport;
-use headstack_model::report::{QuantityKind, QuantityUnit, QuantityValue, ReportedQuantity};
+use headstack_model::report::{QuantityUnit, QuantityValue, ReportedQuantity};
 
 impl Results {
     /// What each volume and each device has counted, with its name and the group of what is in no group.
@@ -27,25 +27,20 @@ impl Results {
         lines
     }
 
-    /// Each quantity over all volumes and devices, with its groups in its name: counters add up, of others it is the mean.
+    /// Each quantity over all volumes and devices, with its groups in its name, added up by [`ReportedQuantity::merge`].
     pub fn reported(&self) -> Vec<(String, f64)> {
-        let mut found: Vec<(String, QuantityKind, Vec<f64>)> = Vec::new();
+        let mut found: Vec<(String, ReportedQuantity)> = Vec::new();
         for (_, outside, report) in self.reports() {
             for (groups, quantity) in report.shown() {
                 let groups = if groups.is_empty() { vec![outside] } else { groups };
                 let name = [groups, vec![quantity.name]].concat().join("_");
-                let Some(value) = quantity.number() else { continue };
-                match found.iter_mut().find(|(known, ..)| *known == name) {
-                    Some((.., values)) => values.push(value),
-                    None => found.push((name, quantity.kind, vec![value])),
+                match found.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, known)) => known.merge(quantity),
+                    None => found.push((name, quantity.clone())),
                 }
             }
         }
-        let over_all = |(name, kind, values): (String, QuantityKind, Vec<f64>)| {
-            let sum: f64 = values.iter().sum();
-            (name, if kind == QuantityKind::Counter { sum } else { sum / values.len() as f64 })
-        };
-        found.into_iter().map(over_all).collect()
+        found.into_iter().filter_map(|(name, quantity)| Some((name, quantity.number()?))).collect()
     }
 }
 
