@@ -62,11 +62,9 @@ impl SweepRow {
     pub(crate) fn of_results(plan: &SweepPlan, cell: &SweepCell, results: &Results) -> SweepRow {
         let object = results.to_object();
         let count = |(_, place): (&str, &str)| object.pointer(place).and_then(Value::as_i64);
-        let devices = &results.devices;
-        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / devices.len().max(1) as f64;
         let figure = |(name, place): (&str, &str)| match name {
-            "arm_share" => Some(mean(&mut devices.iter().map(|device| results.utilisation(device)))),
-            "hit_share" => Some(mean(&mut devices.iter().map(|device| device.activity.read_hit_share()))),
+            "arm_share" => Some(results.mean_over_devices(|device| results.utilisation(device))),
+            "hit_share" => Some(results.mean_over_devices(|device| device.activity.read_hit_share())),
             _ => object.pointer(place).and_then(Value::as_f64),
         };
         let buckets = if plan.has_histograms() { results.response().buckets() } else { Vec::new() };

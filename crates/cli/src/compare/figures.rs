@@ -36,6 +36,9 @@ impl Metric {
         Metric::RebuildH,
     ];
 
+    const NAMES: [&'static str; Metric::ALL.len()] =
+        ["iops", "mb_s", "mean_ms", "p50_ms", "p99_ms", "max_ms", "arm_share", "hit_share", "rebuild_h"];
+
     /// The metrics that each job and kind of request also has.
     pub(super) const OF_JOBS: [Metric; 6] =
         [Metric::Iops, Metric::MbS, Metric::MeanMs, Metric::P50Ms, Metric::P99Ms, Metric::MaxMs];
@@ -44,10 +47,9 @@ impl Metric {
     ///
     /// *Errors:* a message with the names.
     pub(super) fn parse(name: &str) -> Result<Metric, String> {
-        let names = || Metric::ALL.iter().map(|metric| metric.name());
         Metric::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
-            let hint = nearest(name, names()).map_or_else(
-                || format!("one of {}", names().collect::<Vec<_>>().join(", ")),
+            let hint = nearest(name, Metric::NAMES).map_or_else(
+                || format!("one of {}", Metric::NAMES.join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
             format!("no metric is called `{name}`; {hint}")
@@ -56,17 +58,7 @@ impl Metric {
 
     /// Its name on the command line and in JSON.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Metric::Iops => "iops",
-            Metric::MbS => "mb_s",
-            Metric::MeanMs => "mean_ms",
-            Metric::P50Ms => "p50_ms",
-            Metric::P99Ms => "p99_ms",
-            Metric::MaxMs => "max_ms",
-            Metric::Arm => "arm_share",
-            Metric::Hits => "hit_share",
-            Metric::RebuildH => "rebuild_h",
-        }
+        Metric::NAMES[self as usize]
     }
 
     /// Its confidence interval from the batches of one run. Only throughput and the mean response time have one.
@@ -144,9 +136,6 @@ impl Figures {
     pub(super) fn new(results: &Results) -> Figures {
         let totals = results.totals();
         let times = &totals.responses;
-        let devices = results.devices.len().max(1) as f64;
-        let mean =
-            |value: &dyn Fn(usize) -> f64| (0..results.devices.len()).map(value).sum::<f64>() / devices;
         let mut object = results.to_object();
         for key in ["rig", "timeline"] {
             object.as_object_mut().map(|object| object.remove(key));
@@ -163,8 +152,8 @@ impl Figures {
                 times.p50().as_ms(),
                 times.p99().as_ms(),
                 times.max().as_ms(),
-                mean(&|index| results.utilisation(&results.devices[index])),
-                mean(&|index| results.devices[index].activity.read_hit_share()),
+                results.mean_over_devices(|device| results.utilisation(device)),
+                results.mean_over_devices(|device| device.activity.read_hit_share()),
                 results.rebuild_hours().unwrap_or(f64::NAN),
             ],
             parts_ms: totals.parts_ms(),

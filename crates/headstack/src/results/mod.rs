@@ -245,6 +245,11 @@ impl Results {
         self.share(device.activity.busy())
     }
 
+    /// The mean of a figure of each device; 0 without devices.
+    pub fn mean_over_devices(&self, figure: impl Fn(&DeviceResult) -> f64) -> f64 {
+        self.devices.iter().map(figure).sum::<f64>() / self.devices.len().max(1) as f64
+    }
+
     /// A time as a share of the run.
     pub fn share(&self, time: Nanos) -> f64 {
         ratio(time.as_secs(), self.end.as_secs())
