@@ -33,6 +33,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use toml::{Table, Value};
 use watch::Watch;
+#[cfg(test)]
+pub(crate) use watch::tests::full_node;
 
 /// Serve disks over NBD so that hundreds of sequential streams have their full speed: a storage node.
 ///

@@ -255,7 +255,7 @@ impl Watched {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::service::metrics::text;
     use headstack_host::node::{Backend, Node, NodeRearrangeView, SeekDistance};
@@ -296,7 +296,7 @@ mod tests {
     }
 
     /// A node with a disk that has all layers, and a stream.
-    fn full_node() -> QuantityReport {
+    pub(crate) fn full_node() -> QuantityReport {
         let memory = Backend::memory(1 << 20).expect("there is memory");
         let node = Node::start("one", memory, Config::default()).expect("it starts");
         let mut disk = Watched::new(node.handle());

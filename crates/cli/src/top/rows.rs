@@ -216,6 +216,38 @@ mod tests {
         }
     }
 
+    /// Sets all numbers to 7 and all flags.
+    fn set_all(value: &mut Value) {
+        match value {
+            Value::Object(parts) => parts.values_mut().for_each(set_all),
+            Value::Array(parts) => parts.iter_mut().for_each(set_all),
+            Value::Number(_) => *value = 7.into(),
+            Value::Bool(flag) => *flag = true,
+            Value::Null | Value::String(_) => {}
+        }
+    }
+
+    /// A key that a node does not have would show as 0 or not at all.
+    #[test]
+    fn every_figure_shown_is_one_that_a_node_has() {
+        let mut node = Value::Object(crate::serve::full_node().to_json());
+        set_all(&mut node);
+        let shown =
+            [disks(StatePart(&node)), streams(StatePart(&node), Order::Rate, false)].map(|table| table.rows);
+        let disk = ["one", "7", "7", "7", "7B of 7 B", "700", "7.0", "7.0", "700", "7.0", "7.0"];
+        let stream = ["one", "read up", "7", "7", "7.00 B", "7.0", "7.0", "7.0", "7 B", "turn"];
+        assert_eq!(
+            shown,
+            [vec![disk.map(str::to_string).to_vec()], vec![stream.map(str::to_string).to_vec()]]
+        );
+        let tuning: Vec<String> = StatePart(&node).list("disk").map(tuning).collect();
+        let expected = "one: R 7 B, D 7, N 7; FAILED: the node ends; SLOW: 700.0 % of the time lost to late commands, reads 7.0 times \
+            as long as at first; streams bypass the scheduler; ordered by sptf, predictions off by 7.000 ms (p50) and - ms (p90); \
+            7 of 7 copies, 7 written, 100 % hits, 0 % of the seek distance saved; READ-ONLY: the hot block table cannot be written; \
+            7.000 MB/s once it is there, 7.000 ms to get there; 7 B coalesced; 7.00 B LOST";
+        assert_eq!(tuning, [expected]);
+    }
+
     #[test]
     fn streams_sort_by_the_selected_order() {
         let node = node(&[1.0, 3.0, 2.0]);
