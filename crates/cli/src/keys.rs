@@ -1,6 +1,7 @@
 //! Prints every key of a kind of file as Markdown, from its definition in the library. The pages in `docs/formats` come from here.
 
 use crate::failure::Failure;
+use headstack_model::spec::{KeyRule, unit};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -25,27 +26,6 @@ fn page(schema: &Value) -> String {
 }
 
 const WIDTH: usize = 110;
-
-/// Units by the suffix of a key's name, longer suffixes first.
-const UNITS: [(&str, &str); 17] = [
-    ("us_per_sector", "µs a sector"),
-    ("mb_s", "MB/s"),
-    ("_cylinders_ms", "cylinders and ms"),
-    ("_ms", "ms"),
-    ("_us", "µs"),
-    ("_bytes_per_s", "bytes/s"),
-    ("_s", "s"),
-    ("sectors", "sectors"),
-    ("_bytes", "bytes"),
-    ("_cylinders", "cylinders"),
-    ("_cylinder", "cylinder"),
-    ("_turns", "turns"),
-    ("_percent", "%"),
-    ("dirty_ratio", "%"),
-    ("background_ratio", "%"),
-    ("_ratio", "share of 1"),
-    ("rpm", "turns a minute"),
-];
 
 struct Page<'a> {
     schema: &'a Value,
@@ -126,13 +106,15 @@ impl<'a> Page<'a> {
 
     fn key(&mut self, key: &str, value: &'a Value, required: bool) {
         let mut about = vec![self.kind(value)];
-        about.extend(unit(key, value));
-        about.extend(range(value));
+        let KeyRule { number, length } = KeyRule::from_schema(key, value);
+        about.push(number.map_or_else(|| unit(key, value).to_string(), |range| range.to_string()));
+        about.extend(length.map(|range| range.to_string()));
         about.push(match (required, value.get("default")) {
             (true, _) => "required".to_string(),
             (false, Some(default)) if !default.is_null() => format!("default `{default}`"),
             (false, _) => "optional".to_string(),
         });
+        about.retain(|part| !part.is_empty());
         let mut said = words(value, "description").split("\n\n");
         let summary = said.next().unwrap_or_default();
         self.item(0, &format!("`{key}` ({}): {summary}", about.join(", ")));
@@ -219,22 +201,6 @@ impl<'a> Page<'a> {
             textwrap::fill(&flat, options.word_splitter(WordSplitter::NoHyphenation))
         );
     }
-}
-
-/// The unit by the suffix of the key's name, else as the key's definition gives it.
-fn unit(key: &str, value: &Value) -> Option<String> {
-    let by_suffix = UNITS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| *unit);
-    let unit = by_suffix.or_else(|| value["x-unit"].as_str())?;
-    (!unit.is_empty()).then(|| unit.to_string())
-}
-
-/// The range of a number, or of each number of a list.
-fn range(value: &Value) -> Option<String> {
-    let of_number = |value: &Value| {
-        let [least, most] = ["minimum", "maximum"].map(|end| value[end].as_f64());
-        Some(format!("{} to {}", least?, most?))
-    };
-    of_number(value).or_else(|| of_number(&value["items"]))
 }
 
 fn words<'a>(value: &'a Value, key: &str) -> &'a str {

@@ -359,7 +359,7 @@ fn duration_limit_out_of_range_is_rejected_by_key() {
         ("performance_percent = 101.0", "performance_percent: 101 is outside 0 to 100 %"),
         ("reads = [{ guideline_ms = 10.0 }]", "reads[0].guideline_ms: 10 is outside 20 to 655350 ms"),
         ("writes = [{}, { inactive_ms = 1e6 }]", "writes[1].inactive_ms: 1000000 is outside 20 to 655350 ms"),
-        ("reads = [{}, {}, {}, {}, {}, {}, {}, {}]", "reads: 8 is outside 0 to 7 limits"),
+        ("reads = [{}, {}, {}, {}, {}, {}, {}, {}]", "reads: 8 is outside 0 to 7 entries"),
     ] {
         assert_eq!(error(limits), format!("{place}{said}"));
     }

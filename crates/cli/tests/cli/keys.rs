@@ -114,10 +114,10 @@ fn every_key_has_a_comment_and_tables_have_headings() {
         assert!(output.contains(part), "{part}");
     }
     assert!(
-        output.contains("- `head_switch_ms` (number, ms, 0 to 100, required): Time to change heads"),
+        output.contains("- `head_switch_ms` (number, 0 to 100 ms, required): Time to change heads"),
         "{output}"
     );
-    assert!(output.contains("- `depth` (whole number, commands, 1 to 1024, default `1`): "), "{output}");
+    assert!(output.contains("- `depth` (whole number, 1 to 1024 commands, default `1`): "), "{output}");
     for line in
         KINDS.map(|(_, command)| printed(&command)).concat().lines().filter(|line| line.starts_with("- `"))
     {

@@ -2,14 +2,12 @@
 //! field.
 
 mod queue;
-mod ranges;
 mod slow;
 
 use super::error::Fault;
 use super::*;
 use crate::SheetCurve;
 use queue::queue;
-use ranges::ranges;
 
 type Checked = Result<(), Fault>;
 
@@ -20,7 +18,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     {
         return Err(Fault::new("name", format!("`{}`: use lower case, digits and hyphens", spec.name)));
     }
-    ranges(spec, "")?;
+    RULES.check(spec, "")?;
     sector_size("sector_bytes", spec.sector_bytes)?;
     sector_size("physical_sector_bytes", spec.physical_sector_bytes)?;
     if !spec.physical_sector_bytes.is_multiple_of(spec.sector_bytes) {
@@ -62,14 +60,6 @@ fn tags(spec: &DriveSpec) -> Checked {
 /// A choice as the file writes it.
 fn quoted(choice: &impl serde::Serialize) -> String {
     toml::Value::try_from(choice).expect("a choice is a word").to_string()
-}
-
-/// A number must lie in a range; not-a-number lies in none.
-fn within(key: &str, value: f64, least: f64, most: f64, unit: &str) -> Checked {
-    if value >= least && value <= most {
-        return Ok(());
-    }
-    Err(Fault::new(key, format!("{value} is outside {least} to {most} {unit}")))
 }
 
 fn ms(key: &str, value: f64, most: f64) -> Checked {

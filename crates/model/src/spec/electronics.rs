@@ -289,10 +289,10 @@ with_defaults! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub interface: Option<Interface>,
         /// Time a sector takes to the host.
-        #[schemars(range(min = 0.0, max = 1e5), extend("x-unit" = "us"))]
+        #[schemars(range(min = 0.0, max = 1e5))]
         pub read_us_per_sector: f64,
         /// Time a sector takes from the host.
-        #[schemars(range(min = 0.0, max = 1e5), extend("x-unit" = "us"))]
+        #[schemars(range(min = 0.0, max = 1e5))]
         pub write_us_per_sector: f64,
         /// Whether the bus is held from command to completion.
         #[serde(default)]
@@ -305,12 +305,12 @@ with_defaults! {
         pub holds_for_writes: bool,
         /// Share of the data that must be in the buffer before a read reconnects.
         #[serde(default)]
-        #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = ""))]
+        #[schemars(range(min = 0.0, max = 1.0))]
         pub buffer_full_ratio: f64,
         /// Share of the segment left in the buffer at which a write longer than a segment reconnects for more; 0 leaves it to the
         /// drive, which then never runs out of data.
         #[serde(default)]
-        #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = ""))]
+        #[schemars(range(min = 0.0, max = 1.0))]
         pub buffer_empty_ratio: f64,
         /// What the ratios are shares of.
         #[serde(default)]

@@ -35,7 +35,8 @@ fn one_line(text: &str) -> String {
 }
 
 /// A fault found in a spec, before its line is known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
 pub struct Fault {
     /// The key at fault, as a path.
     pub key: String,
@@ -47,6 +48,12 @@ impl Fault {
     /// A fault of the value at `key`.
     pub fn new(key: impl Into<String>, message: impl Into<String>) -> Fault {
         Fault { key: key.into(), message: message.into() }
+    }
+
+    /// The same fault, seen from the table that has the key.
+    pub fn below(self, table: &str) -> Fault {
+        let dot = if self.key.is_empty() || self.key.starts_with('[') { "" } else { "." };
+        Fault { key: format!("{table}{dot}{}", self.key), ..self }
     }
 
     /// Turns the fault into an error that names the line of its key in `text`.

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 pub struct DurationLimits {
     /// Share of its time that the drive may lose by preferring limited commands, as the standards' *performance versus command
     /// duration guidelines*. With 0 it prefers one only where that costs nothing, or once its limit is exceeded.
-    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "%"))]
+    #[schemars(range(min = 0.0, max = 100.0))]
     pub performance_percent: f64,
     /// The limits of reads, number 1 first.
-    #[schemars(length(max = DurationLimits::MOST), extend("x-unit" = "limits"))]
+    #[schemars(length(max = DurationLimits::MOST))]
     pub reads: Vec<DurationLimit>,
     /// The limits of writes, number 1 first. They change nothing for writes that are done once their data are in the cache.
-    #[schemars(length(max = DurationLimits::MOST), extend("x-unit" = "limits"))]
+    #[schemars(length(max = DurationLimits::MOST))]
     pub writes: Vec<DurationLimit>,
 }
 

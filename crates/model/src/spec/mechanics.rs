@@ -26,7 +26,7 @@ pub struct MechanicsSpec {
     pub rpm: f64,
     /// How far the spindle really is from its nominal speed.
     #[serde(default)]
-    #[schemars(range(min = -10.0, max = 10.0), extend("x-unit" = "%"))]
+    #[schemars(range(min = -10.0, max = 10.0))]
     pub rpm_deviation_percent: f64,
     /// Time to change heads on a cylinder.
     #[schemars(range(min = 0.0, max = 100.0))]
@@ -190,7 +190,7 @@ pub struct Recalibration {
 #[serde(deny_unknown_fields)]
 pub struct Retries {
     /// Probability that an access needs another revolution (drawn again for each revolution).
-    #[schemars(range(min = 0.0, max = 0.99), extend("x-unit" = ""))]
+    #[schemars(range(min = 0.0, max = 0.99))]
     pub probability: f64,
     /// Revolutions after which the retries end and the sector counts as read.
     #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "turns"))]

@@ -13,6 +13,7 @@ mod limits;
 mod mechanics;
 mod media_cache;
 mod notes;
+mod ranges;
 mod shingled;
 mod slow;
 mod with_defaults;
@@ -31,6 +32,7 @@ pub use mechanics::{
     ZeroLatency,
 };
 pub use media_cache::MediaCacheSpec;
+pub use ranges::{KeyRange, KeyRule, KeyRules, unit, within};
 pub use shingled::{CachePlacement, ShingledSpec};
 pub use slow::{SlowPattern, SlowPatternSpec, SlowPeriodSpec, StallSpec};
 pub use zones::ZoneSpec;
@@ -39,6 +41,7 @@ use crate::Geometry;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// How far a drive file may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -119,6 +122,8 @@ pub fn lay(under: &mut toml::Table, over: toml::Table) {
         }
     }
 }
+
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<DriveSpec>);
 
 fn default_sector_bytes() -> u32 {
     512

@@ -30,7 +30,7 @@ with_defaults! {
         #[schemars(range(min = 0.001, max = TIME_MAX_S))]
         pub grows_over_s: Option<f64>,
         /// Share of the accesses that lose time, from 0 to 1.
-        #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = ""))]
+        #[schemars(range(min = 0.0, max = 1.0))]
         pub share: f64 = 1.0,
         /// First block of the slow region. Only accesses that touch the region lose time. Default: 0.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ with_defaults! {
         pub delay_mean_ms: Option<f64>,
         /// How many times as long as usual a late access takes, from the start of its seek to the end of its transfer.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 1.0, max = 10_000.0), extend("x-unit" = ""))]
+        #[schemars(range(min = 1.0, max = 10_000.0))]
         pub factor: Option<f64>,
     }
 }

@@ -1,8 +1,8 @@
 //! Checks of the keys of drives that fail slowly.
 
-use super::{Checked, ranges, within};
+use super::{Checked, within};
 use crate::spec::slow::TIME_MAX_S;
-use crate::spec::{Fault, MechanicsSpec, SlowPatternSpec, SlowPeriodSpec, StallSpec};
+use crate::spec::{Fault, MechanicsSpec, RULES, SlowPatternSpec, SlowPeriodSpec, StallSpec};
 
 /// Checks what the ranges of single keys leave open.
 pub(super) fn slow(spec: &MechanicsSpec, heads: u32, sectors: u64) -> Checked {
@@ -17,7 +17,7 @@ impl SlowPeriodSpec {
     ///
     /// *Errors:* the first value outside its range.
     pub fn check(&self, path: &str, heads: u32, sectors: u64) -> Checked {
-        ranges(self, path)?;
+        RULES.check(self, path)?;
         self.check_relations(path, heads, sectors)
     }
 
@@ -70,7 +70,7 @@ impl StallSpec {
     ///
     /// *Errors:* the first value outside its range.
     pub fn check(&self, path: &str) -> Checked {
-        ranges(self, path)
+        RULES.check(self, path)
     }
 }
 
@@ -79,6 +79,6 @@ impl SlowPatternSpec {
     ///
     /// *Errors:* `from_s` is outside its range.
     pub fn check(&self, path: &str) -> Checked {
-        ranges(self, path)
+        RULES.check(self, path)
     }
 }
