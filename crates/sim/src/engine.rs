@@ -20,7 +20,7 @@ mod tree;
 mod walk;
 
 pub use out::{ChildView, Out};
-pub(crate) use stack::{MakeNodeQueue, MakeRearranger, StackSpec, node_fault};
+pub(crate) use stack::{MakeNodeQueue, MakeRearranger, StackSpec};
 pub use tree::LayerPlace;
 
 use crate::array::ArrayVolume;
@@ -28,7 +28,7 @@ use crate::device::{self, ArmRecord, Completion, Device, FaultError, MediaWrite}
 use crate::layer::Layer;
 use crate::link::{LinkUse, Links, ProcessorUse};
 use crate::observe::Finished;
-use crate::os::{CgroupSpec, DeviceQueue, DriveSafety, HostError, HostSpec};
+use crate::os::{CgroupSpec, DeviceQueue, DriveSafety, HostSpec};
 use crate::rearrange_layer::RearrangeLayer;
 use branch::NodeId;
 use headstack_model::spec::Fault;
@@ -151,7 +151,7 @@ impl Engine {
     /// An engine at time 0 with these devices, each a volume, behind a host.
     ///
     /// *Errors:* a key of the host is invalid.
-    pub fn with_host(devices: Vec<Device>, host: &HostSpec) -> Result<Engine, HostError> {
+    pub fn with_host(devices: Vec<Device>, host: &HostSpec) -> Result<Engine, Fault> {
         Engine::with_arrays(devices, Vec::new(), host)
     }
 
@@ -163,9 +163,9 @@ impl Engine {
         devices: Vec<Device>,
         arrays: Vec<ArrayVolume>,
         host: &HostSpec,
-    ) -> Result<Engine, HostError> {
+    ) -> Result<Engine, Fault> {
         let stack = StackSpec { arrays, ..StackSpec::of_host(host) };
-        Engine::with_stack(devices, stack, None).map_err(|Fault { key, message }| HostError { key, message })
+        Engine::with_stack(devices, stack, None)
     }
 
     /// An engine at time 0 with these devices, the layers that a rig asks for, and the links that the devices share.
@@ -177,9 +177,9 @@ impl Engine {
         links: Option<Links>,
     ) -> Result<Engine, Fault> {
         let host = stack.host;
-        host.check().map_err(stack::fault)?;
+        host.check()?;
         let queues = devices.into_iter().map(|device| DeviceQueue::new(device, host));
-        let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>().map_err(stack::fault)?);
+        let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>()?);
         stack::build(&mut engine.tree, &mut stack)?;
         let links = links.unwrap_or_else(|| {
             let mut links = Links::new(engine.devices());
@@ -285,7 +285,7 @@ impl Engine {
     /// (`host.queue.order`, for example `fcfs`).
     ///
     /// *Errors:* it has none.
-    pub fn set_host_order(&mut self, device: usize, order: Box<dyn Order>) -> Result<(), HostError> {
+    pub fn set_host_order(&mut self, device: usize, order: Box<dyn Order>) -> Result<(), Fault> {
         match self.tree.port_mut(device) {
             Some(port) => port.set_order(order),
             None => self.tree.devices[device].set_order(order),

@@ -32,7 +32,7 @@ pub use headstack_streams::rearrange::RearrangeCounters;
 pub use layer::Layer;
 pub use link::{LinkUse, ProcessorUse, ProcessorWork, Tenure, WorkKind};
 pub use observe::{Finished, Observer};
-pub use os::{HostError, HostSpec};
+pub use os::HostSpec;
 pub use rearrange_layer::{RearrangeActivity, RearrangeLayer, RearrangePeriod, RearrangeTimes};
 pub use rig::{Rig, RigError};
 pub use stream_layer::StreamLayer;

@@ -10,6 +10,7 @@
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Completed, Layer, Out, Submission};
+use headstack_model::spec::Fault;
 use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_streams::streams::{self, Action, Command, LayerRequest, RequestKind, Streams, TransferBuffer};
 use slab::Slab;
@@ -43,7 +44,7 @@ impl StreamLayer {
         config: &streams::Config,
         sectors: u64,
         sector_bytes: u32,
-    ) -> Result<StreamLayer, streams::ConfigError> {
+    ) -> Result<StreamLayer, Fault> {
         let sector_bytes = u64::from(sector_bytes);
         Ok(StreamLayer {
             streams: Streams::new(config.clone(), sectors * sector_bytes)?,

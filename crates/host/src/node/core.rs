@@ -14,10 +14,10 @@ use super::rearrange::{NodeRearrangeView, NodeRearranger};
 use super::stack::{CommandEnd, NodeLayer, NodeOut, NodeStack};
 use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Instant;
+use headstack_model::spec::Fault;
 use headstack_streams::position::{MapState, OrderView, PositionQueue};
 use headstack_streams::streams::{
-    self, Answer, Boundaries, Command, Config, ConfigError, DiskLayer, Guarantee, Request, RequestKind,
-    Streams,
+    self, Answer, Boundaries, Command, Config, DiskLayer, Guarantee, Request, RequestKind, Streams,
 };
 use memmap2::MmapMut;
 use slab::Slab;
@@ -29,7 +29,7 @@ use std::io;
 pub enum NodeError {
     /// A key of the configuration is out of range.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] Fault),
     /// The stream memory cannot be allocated.
     #[error("no {bytes} bytes of stream memory: {error}")]
     Memory {

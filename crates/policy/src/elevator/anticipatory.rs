@@ -27,15 +27,20 @@ pub(super) const LISTED: Listed = Listed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnticipatorySpec {
-    /// Time in ms after which a waiting read goes next within its batch (HZ/8).
+    /// Time after which a waiting read goes next within its batch (HZ/8).
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub read_expire: f64,
-    /// Time in ms after which a waiting write goes next within its batch (HZ/4).
+    /// Time after which a waiting write goes next within its batch (HZ/4).
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub write_expire: f64,
-    /// Length in ms of a batch of reads while writes wait (HZ/2).
+    /// Length of a batch of reads while writes wait (HZ/2).
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub read_batch_expire: f64,
-    /// Length in ms of a batch of writes while reads wait (HZ/8).
+    /// Length of a batch of writes while reads wait (HZ/8).
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub write_batch_expire: f64,
-    /// Longest pause in ms for the next request of a process (HZ/150); 0 for none.
+    /// Longest pause for the next request of a process (HZ/150); 0 for none.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub antic_expire: f64,
 }
 

@@ -35,17 +35,22 @@ pub(super) const LISTED: Listed = Listed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BfqSpec {
-    /// Longest wait in ms for a process whose queue became empty before its budget; 0 for none.
+    /// Longest wait for a process whose queue became empty before its budget; 0 for none.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub slice_idle: f64,
-    /// Time in ms after which a waiting read goes first in its queue.
+    /// Time after which a waiting read goes first in its queue.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub fifo_expire_sync: f64,
-    /// Time in ms after which a waiting asynchronous write goes first in its queue.
+    /// Time after which a waiting asynchronous write goes first in its queue.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub fifo_expire_async: f64,
     /// Largest backward distance to a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
     pub back_seek_max: u32,
     /// Cost of a block backward, relative to one forward.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub back_seek_penalty: u32,
-    /// Longest time in ms that a queue is served for one budget.
+    /// Longest time that a queue is served for one budget.
+    #[schemars(range(min = 0.001, max = 1e6), extend("x-unit" = "ms"))]
     pub timeout_sync: f64,
     /// Largest budget in blocks; 0 for 16,384, the value with which Linux starts before it has measured the disk.
     pub max_budget: u32,
@@ -54,6 +59,7 @@ pub struct BfqSpec {
     pub actuator_load_threshold: u32,
     /// Weights of processes 0, 1, 2 …; 100 for the others (Linux's default weight).
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(range(min = 1, max = 1000)))]
     pub weights: Vec<u32>,
 }
 

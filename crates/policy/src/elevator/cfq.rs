@@ -30,26 +30,35 @@ pub(super) const LISTED: Listed = Listed {
 #[serde(deny_unknown_fields, default)]
 pub struct CfqSpec {
     /// Requests of one queue that may be in flight while others wait.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub quantum: u32,
-    /// Time in ms after which a waiting read goes first in its queue.
+    /// Time after which a waiting read goes first in its queue.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub fifo_expire_sync: f64,
-    /// Time in ms after which a waiting asynchronous write goes first in its queue.
+    /// Time after which a waiting asynchronous write goes first in its queue.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub fifo_expire_async: f64,
     /// Largest backward distance to a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
     pub back_seek_max: u32,
     /// Cost of a block backward, relative to one forward.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub back_seek_penalty: u32,
-    /// Slice in ms of a process.
+    /// Slice of a process.
+    #[schemars(range(min = 0.001, max = 1e6), extend("x-unit" = "ms"))]
     pub slice_sync: f64,
-    /// Slice in ms of the asynchronous writes.
+    /// Slice of the asynchronous writes.
+    #[schemars(range(min = 0.001, max = 1e6), extend("x-unit" = "ms"))]
     pub slice_async: f64,
     /// An eighth of the largest number of asynchronous writes in their slice while others wait (at the middle priority).
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub slice_async_rq: u32,
-    /// Longest wait in ms for a process whose queue became empty within its slice; 0 for none.
+    /// Longest wait for a process whose queue became empty within its slice; 0 for none.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub slice_idle: f64,
     /// Whether slices shrink so that each process has its turn within `target_latency`.
     pub low_latency: bool,
-    /// Time in ms in which each process should have its turn.
+    /// Time in which each process should have its turn.
+    #[schemars(range(min = 0.001, max = 1e6), extend("x-unit" = "ms"))]
     pub target_latency: f64,
 }
 

@@ -23,17 +23,21 @@ pub(super) const LISTED: Listed = Listed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeadlineSpec {
-    /// Time in ms after which a waiting read starts the next batch.
+    /// Time after which a waiting read starts the next batch.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub read_expire: f64,
-    /// Time in ms after which a waiting write starts the next batch of writes.
+    /// Time after which a waiting write starts the next batch of writes.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub write_expire: f64,
     /// Batches of reads that may go before waiting writes.
     pub writes_starved: u32,
     /// Requests in a batch.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub fifo_batch: u32,
     /// Whether a request may be merged in front of a waiting one.
     pub front_merges: bool,
-    /// Time in ms after which a waiting request goes although those of a higher class wait.
+    /// Time after which a waiting request goes although those of a higher class wait.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub prio_aging_expire: f64,
 }
 

@@ -155,7 +155,8 @@ impl Shape {
         }
     }
 
-    const COPIES_MAX: u32 = 16;
+    /// Most copies of a block.
+    pub const COPIES_MAX: u32 = 16;
 
     /// Checks that these members can form the organisation.
     ///

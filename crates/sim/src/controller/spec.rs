@@ -25,14 +25,17 @@ pub struct ControllerSpec {
     /// The kind of the controller.
     pub kind: ControllerKind,
     /// Time of a sector through the controller.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub us_per_sector: f64,
     /// Time that each message takes: a command on its way to the drives, and its completion on the way to the host.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub delay_us: f64,
     /// Name of the `interleaved` bus that the controller is on, with others of its kind: a PCI bus, for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
     /// Commands that a smart controller holds for all its drives together; more wait in front of it. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65536), extend("x-unit" = "commands"))]
     pub queue_depth: Option<u32>,
     /// Name of the order policy of a smart controller's queue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,6 +45,7 @@ pub struct ControllerSpec {
     pub merge: Option<Merge>,
     /// Commands that a smart controller has outstanding at each drive. Default: as many as the drive accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65536), extend("x-unit" = "commands"))]
     pub drive_depth: Option<u32>,
     /// Whether a smart controller chooses a drive's next command after everything else that happens at the same time. A program that
     /// issues its next request as soon as one completes, in no time, then has it in the queue before the choice (DiskSim's order of
@@ -73,9 +77,11 @@ pub enum ControllerWrites {
 #[serde(deny_unknown_fields)]
 pub struct ControllerCacheSpec {
     /// Its size.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
     pub sectors: u64,
     /// Size of a line, the unit of eviction. Default: 64; a cache on a drive has no lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub line_sectors: Option<u32>,
     /// Name of the drive that is the cache. Default: memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,15 +99,19 @@ pub struct ControllerCacheSpec {
     pub read_ahead_evicts: bool,
     /// Share of the lines reserved for those used more than once (segmented LRU); with 0, plain LRU. Memory only.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 0.95))]
     pub protected_ratio: f64,
     /// Interval at which all dirty lines are written; memory only. Dirty lines are also written when their room is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1e9))]
     pub flush_period_ms: Option<f64>,
     /// Idle time after which dirty blocks are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e9))]
     pub flush_idle_ms: Option<f64>,
     /// Largest number of neighbouring lines that are written together. Memory only.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 4096), extend("x-unit" = "lines"))]
     pub flush_cluster_lines: u32,
 }
 

@@ -4,7 +4,8 @@ use super::branch::{ChildPort, LayerKind, LayerRole};
 use super::tree::{LayerTree, Volume};
 use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerSetup};
-use crate::os::{HostError, HostQueueSpec, HostSpec, PortQueue};
+use crate::os::{HostQueueSpec, HostSpec, PortQueue};
+use headstack_model::spec::Fault;
 
 /// Makes arrays volumes in place of their members.
 pub(super) fn add_arrays(tree: &mut LayerTree, arrays: Vec<ArrayVolume>, kind: LayerKind) {
@@ -39,7 +40,7 @@ pub(super) fn add_controller(
     setup: &ControllerSetup<'_>,
     host: &HostSpec,
     kind: LayerKind,
-) -> Result<(), HostError> {
+) -> Result<(), Fault> {
     let ControllerSetup { spec, drives, cache } = setup;
     let (order, merge, depth) = (spec.order.clone(), spec.merge, spec.drive_depth);
     let queue = HostQueueSpec { order, merge, depth, ..HostQueueSpec::default() };

@@ -7,14 +7,14 @@ use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::ControllerSetup;
 use crate::device::{Device, Drive};
 use crate::layer::{Layer, Submission};
-use crate::os::{CallLayer, CgroupSpec, CopyCost, DriveSafety, HostError, HostSpec, PageCache, PortQueue};
+use crate::os::{CallLayer, CgroupSpec, CopyCost, DriveSafety, HostSpec, PageCache, PortQueue};
 use crate::partition_layer::{self, PartitionLayer};
 use crate::rearrange_layer::RearrangeLayer;
 use crate::stream_layer::StreamLayer;
 use crate::throttle_layer::ThrottleLayer;
 use headstack_model::spec::Fault;
 use headstack_streams::position::PositionQueue;
-use headstack_streams::streams::{Config, ConfigError};
+use headstack_streams::streams::Config;
 use std::sync::Arc;
 
 /// Builds the rearranger of a volume from its drive, if it is a single one, its sectors, and the bytes of a sector.
@@ -139,7 +139,7 @@ const ALL: &[LayerEntry] = &[
         is_wanted: |spec| !spec.controllers.is_empty(),
         build: Build::Devices(|spec, tree, kind| {
             let mut controllers = spec.controllers.iter();
-            controllers.try_for_each(|setup| add_controller(tree, setup, spec.host, kind)).map_err(fault)
+            controllers.try_for_each(|setup| add_controller(tree, setup, spec.host, kind))
         }),
     },
 ];
@@ -224,10 +224,6 @@ impl VolumeBelow<'_> {
     }
 }
 
-pub(super) fn fault(HostError { key, message }: HostError) -> Fault {
-    Fault { key, message }
-}
-
 fn calls(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
     let cost = spec.host.call_cost().unwrap_or_default();
     Ok(VolumeLayer::new(CallLayer::new(cost, below.volume().sector_bytes)))
@@ -248,7 +244,7 @@ fn throttle(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer
 fn streams(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
     let Volume { sectors, sector_bytes, .. } = below.volume();
     let config = spec.node.cloned().unwrap_or_default();
-    let mut layer = StreamLayer::new(&config, sectors, sector_bytes).map_err(node_fault)?;
+    let mut layer = StreamLayer::new(&config, sectors, sector_bytes).map_err(|fault| fault.below("node"))?;
     // The members of a concatenation have an arm each. A rearranger moves blocks from one to another.
     let array = below.layer::<ArrayLayer>().filter(|_| below.layer::<RearrangeLayer>().is_none());
     if let Some(starts) = array.and_then(ArrayLayer::concatenated_starts) {
@@ -260,13 +256,6 @@ fn streams(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer,
     }
     layer.set_read_limits(only.map_or(&[][..], Device::reads_without_abort).iter().copied());
     Ok(VolumeLayer::new(layer))
-}
-
-/// A key of the node with a value that it cannot have.
-pub(crate) fn node_fault(error: ConfigError) -> Fault {
-    let whole = error.to_string();
-    let message = whole.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&whole);
-    Fault::new(format!("node.{}", error.key), message)
 }
 
 fn partition(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {
@@ -302,6 +291,6 @@ fn disk_queue(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLay
     // The arms of a disk are alike.
     let own = arms * below.device().depth();
     let depth = below.tree.port(device as usize).map_or(own, |port| port.depth().min(own));
-    let queue = PortQueue::new(sectors, sector_bytes, depth, starts, &spec.host.queue).map_err(fault)?;
+    let queue = PortQueue::new(sectors, sector_bytes, depth, starts, &spec.host.queue)?;
     Ok(VolumeLayer::new(queue))
 }

@@ -8,9 +8,10 @@
 
 use super::dispatch::DispatchLimit;
 use super::target::Target;
-use super::{HostError, HostQueueSpec, Merge};
+use super::{HostQueueSpec, Merge, host_fault};
 use crate::device::{Command, Completion, Outcome};
 use crate::layer::Submission;
+use headstack_model::spec::Fault;
 use headstack_model::{Instant, Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Dispatch, Elevator, ElevatorRequest, EntryId, MergeRule};
 use headstack_policy::order::Order;
@@ -74,7 +75,7 @@ pub(super) struct BlockQueue {
 }
 
 impl BlockQueue {
-    pub(super) fn new<T: Target>(spec: &HostQueueSpec, device: &T) -> Result<BlockQueue, HostError> {
+    pub(super) fn new<T: Target>(spec: &HostQueueSpec, device: &T) -> Result<BlockQueue, Fault> {
         let sectors_max = spec.sectors_max(device.sector_bytes());
         let merge = spec.merge();
         let rule = MergeRule {
@@ -88,16 +89,16 @@ impl BlockQueue {
             Some(order) if spec.urgent_first => {
                 let maps = [map()?, map()?];
                 Elevator::with_urgent_first(order, spec.requests_max(), device.sectors(), maps, rule)
-                    .map_err(|error| HostError::new("queue.order", error))?
+                    .map_err(|error| host_fault("queue.order", error))?
             }
             Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), map()?, rule)
-                .map_err(|error| HostError::new("queue.order", error))?,
+                .map_err(|error| host_fault("queue.order", error))?,
             None => Elevator::by_name(
                 spec.elevator.as_deref().unwrap_or("noop"),
                 &spec.tuning(device.arm_firsts()),
                 rule,
             )
-            .map_err(|error| HostError::new("queue.elevator", error))?,
+            .map_err(|error| host_fault("queue.elevator", error))?,
         };
         let (requests, delay) = spec.plug();
         Ok(BlockQueue {

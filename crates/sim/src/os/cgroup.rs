@@ -1,7 +1,8 @@
 //! `[[host.cgroup]]`: control groups of processes, and the limits of their requests.
 
-use super::host_error::HostError;
+use super::host_fault;
 use super::throttle::ThrottleRates;
+use headstack_model::spec::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,17 +13,21 @@ use serde::{Deserialize, Serialize};
 pub struct CgroupSpec {
     /// Its name.
     pub name: String,
-    /// Bytes that it may read a second. Default: no limit.
+    /// Largest rate of its reads. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64), extend("x-unit" = "bytes/s"))]
     pub rbps: Option<u64>,
-    /// Bytes that it may write a second. Default: no limit.
+    /// Largest rate of its writes. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64), extend("x-unit" = "bytes/s"))]
     pub wbps: Option<u64>,
-    /// Reads that it may send a second. Default: no limit.
+    /// Largest number of reads that it sends. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "requests/s"))]
     pub riops: Option<u64>,
-    /// Writes that it may send a second. Default: no limit.
+    /// Largest number of writes that it sends. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "requests/s"))]
     pub wiops: Option<u64>,
 }
 
@@ -38,31 +43,16 @@ impl CgroupSpec {
     }
 }
 
-/// Upper bounds of bytes and of requests a second, which no disk reaches.
-const BYTES_MAX: u64 = 1_000_000_000_000;
-const REQUESTS_MAX: u64 = 1_000_000_000;
-
 /// Checks the groups of a host.
-pub(super) fn check(groups: &[CgroupSpec]) -> Result<(), HostError> {
+pub(super) fn check(groups: &[CgroupSpec]) -> Result<(), Fault> {
     for (place, group) in groups.iter().enumerate() {
         let refused =
-            |key: &str, message: String| Err(HostError::new(&format!("cgroup[{place}].{key}"), message));
+            |key: &str, message: String| Err(host_fault(&format!("cgroup[{place}].{key}"), message));
         if group.name.is_empty() {
             return refused("name", "is empty".to_string());
         }
         if groups[..place].iter().any(|before| before.name == group.name) {
             return refused("name", format!("another group is called `{}`", group.name));
-        }
-        let CgroupSpec { rbps, wbps, riops, wiops, .. } = *group;
-        let bytes = [("rbps", rbps, BYTES_MAX), ("wbps", wbps, BYTES_MAX)];
-        let requests = [("riops", riops, REQUESTS_MAX), ("wiops", wiops, REQUESTS_MAX)];
-        for (key, limit, most) in bytes.into_iter().chain(requests) {
-            if let Some(limit) = limit.filter(|limit| !(1..=most).contains(limit)) {
-                return refused(
-                    key,
-                    format!("{limit} is outside 1 to {most}; without the key there is no limit"),
-                );
-            }
         }
     }
     Ok(())

@@ -2,10 +2,11 @@
 
 use super::queue::TargetQueue;
 use super::target::LinkedDevice;
-use super::{HostError, HostQueueSpec, HostSpec};
+use super::{HostQueueSpec, HostSpec};
 use crate::device::{Completion, Device};
 use crate::layer::Submission;
 use crate::link::{HostLink, PortSharing};
+use headstack_model::spec::Fault;
 use headstack_model::{Instant, Lbn};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
@@ -30,7 +31,7 @@ impl DeviceQueue {
     /// A device behind a host's queue.
     ///
     /// *Errors:* a key of the queue is invalid.
-    pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, HostError> {
+    pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, Fault> {
         let queue = TargetQueue::new(&host.queue.of_arm(), &device)?;
         Ok(DeviceQueue { device, queue, shares: false, behind_controller: false, chooses_late: false })
     }
@@ -42,7 +43,7 @@ impl DeviceQueue {
         &mut self,
         queue: &HostQueueSpec,
         chooses_late: bool,
-    ) -> Result<(), HostError> {
+    ) -> Result<(), Fault> {
         self.queue = TargetQueue::new(queue, &self.device)?;
         (self.behind_controller, self.chooses_late) = (true, chooses_late);
         Ok(())
@@ -70,7 +71,7 @@ impl DeviceQueue {
         self.queue.guard()
     }
 
-    pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+    pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), Fault> {
         self.queue.set_order(order)
     }
 

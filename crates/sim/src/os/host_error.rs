@@ -1,19 +1,8 @@
 //! The error of the host's keys.
 
-use thiserror::Error;
+use headstack_model::spec::Fault;
 
-/// An invalid key in the `[host]` of a rig.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{key}: {message}")]
-pub struct HostError {
-    /// The key, as a path (`host.queue.order`).
-    pub key: String,
-    /// The fault, and what is allowed.
-    pub message: String,
-}
-
-impl HostError {
-    pub(crate) fn new(key: &str, message: impl ToString) -> HostError {
-        HostError { key: format!("host.{key}"), message: message.to_string() }
-    }
+/// A fault of a key in the `[host]` of a rig.
+pub(crate) fn host_fault(key: &str, message: impl ToString) -> Fault {
+    Fault::new(format!("host.{key}"), message.to_string())
 }

@@ -4,8 +4,9 @@
 //! study of disk performance optimization prints 11.4 MB/s for PIO mode 4, which moves 16.7 (11.1 is mode 3, which it
 //! leaves out), and 33.3 for a multiword DMA mode 3, which is Ultra DMA mode 2; here the standards count.
 
-use super::HostError;
-use super::processor::{ProcessorSpec, check_us};
+use super::host_fault;
+use super::processor::ProcessorSpec;
+use headstack_model::spec::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -124,21 +125,27 @@ pub struct InterfaceSpec {
     pub kind: InterfaceKind,
     /// Older name of `host.processor.submit_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub command_us: Option<f64>,
     /// Older name of `host.processor.interrupt_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub interrupt_us: Option<f64>,
     /// Older name of `host.processor.word_read_us` and `word_write_us` together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub word_us: Option<f64>,
     /// Bytes per interrupt, with programmed I/O. Default: 512 (ATA without READ MULTIPLE).
     #[serde(default = "sector")]
+    #[schemars(range(min = 1))]
     pub block_bytes: u32,
     /// Processor time for each segment of memory in the scatter-gather list of a transfer, with DMA. Default: 0 (assumption).
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub piece_us: f64,
     /// Bytes of such a segment. Default: 4096 (a page).
     #[serde(default = "page")]
+    #[schemars(range(min = 1))]
     pub piece_bytes: u32,
 }
 
@@ -151,32 +158,20 @@ fn page() -> u32 {
 }
 
 impl InterfaceSpec {
-    pub(super) fn check(&self, processor: Option<&ProcessorSpec>) -> Result<(), HostError> {
-        let times = [
-            ("command_us", self.command_us.unwrap_or(0.0)),
-            ("interrupt_us", self.interrupt_us.unwrap_or(0.0)),
-            ("word_us", self.word_us.unwrap_or(0.0)),
-            ("piece_us", self.piece_us),
-        ];
-        times.into_iter().try_for_each(|(key, us)| check_us(&format!("interface.{key}"), us))?;
-        for (key, value) in [("block_bytes", self.block_bytes), ("piece_bytes", self.piece_bytes)] {
-            if value == 0 {
-                return Err(HostError::new(&format!("interface.{key}"), "0 is outside 1 to 4294967295"));
-            }
-        }
+    pub(super) fn check(&self, processor: Option<&ProcessorSpec>) -> Result<(), Fault> {
         let is_programmed = self.kind.is_programmed();
         if is_programmed && self.piece_us > 0.0 {
-            return Err(HostError::new("interface.piece_us", "is for DMA and SCSI"));
+            return Err(host_fault("interface.piece_us", "is for DMA and SCSI"));
         }
         if !is_programmed && self.word_us.is_some_and(|us| us > 0.0) {
             let message = "is for programmed transfer (`pio-0` to `pio-4`)";
-            return Err(HostError::new("interface.word_us", message));
+            return Err(host_fault("interface.word_us", message));
         }
         self.check_older(processor)
     }
 
     /// Checks that no time is given by both its present and its older name.
-    fn check_older(&self, processor: Option<&ProcessorSpec>) -> Result<(), HostError> {
+    fn check_older(&self, processor: Option<&ProcessorSpec>) -> Result<(), Fault> {
         let Some(given) = processor else { return Ok(()) };
         let pairs = [
             ("command_us", self.command_us, "submit_us", given.submit_us),
@@ -187,7 +182,7 @@ impl InterfaceSpec {
         match pairs.iter().find(|(_, older, _, newer)| older.is_some() && newer.is_some()) {
             Some((older, _, newer, _)) => {
                 let message = format!("is the older name of host.processor.{newer}, which is given too");
-                Err(HostError::new(&format!("interface.{older}"), message))
+                Err(host_fault(&format!("interface.{older}"), message))
             }
             None => Ok(()),
         }

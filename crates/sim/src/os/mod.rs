@@ -26,7 +26,7 @@ mod throttle;
 pub use cache::{PageCache, PageCacheActivity};
 pub use cgroup::CgroupSpec;
 pub use durability::{DriveSafety, Durability};
-pub use host_error::HostError;
+pub(crate) use host_error::host_fault;
 pub use interface::{InterfaceKind, InterfaceSpec};
 pub use page_cache_spec::PageCacheSpec;
 pub use processor::{ClientsSpec, ProcessorSpec};

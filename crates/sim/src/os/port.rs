@@ -1,13 +1,14 @@
 //! The host's queue in front of a controller: it feeds a port of the controller, which represents a drive. The same queue in front of a
 //! concatenation feeds a disk with several arms.
 
-use super::HostError;
 use super::HostQueueSpec;
+use super::host_fault;
 use super::queue::TargetQueue;
 use super::target::Target;
 use crate::device::{Command, Completion, QueueFull, Tag};
 use crate::layer::{Completed, Layer, Out, Submission};
 use headstack_model::Instant;
+use headstack_model::spec::Fault;
 use headstack_policy::Guard;
 use headstack_policy::elevator::DiskMap;
 use headstack_policy::order::Order;
@@ -66,9 +67,9 @@ impl Target for Port {
         true
     }
 
-    fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
+    fn map(&self) -> Result<Box<dyn DiskMap>, Fault> {
         let message = "a controller stands before the drive, and chooses and caches by itself";
-        Err(HostError::new("queue.knows", message))
+        Err(host_fault("queue.knows", message))
     }
 }
 
@@ -89,7 +90,7 @@ impl PortQueue {
         depth: usize,
         arm_firsts: &[u64],
         queue: &HostQueueSpec,
-    ) -> Result<PortQueue, HostError> {
+    ) -> Result<PortQueue, Fault> {
         let (tags, sent, done) = (Slab::new(), VecDeque::new(), VecDeque::new());
         let arm_firsts = arm_firsts.to_vec();
         let port = Port { sectors, sector_bytes, depth, outstanding: 0, arm_firsts, tags, sent, done };
@@ -105,7 +106,7 @@ impl PortQueue {
         self.queue.guard()
     }
 
-    pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+    pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), Fault> {
         self.queue.set_order(order)
     }
 

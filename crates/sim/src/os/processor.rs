@@ -1,6 +1,5 @@
 //! `[host.processor]` and `[host.clients]` of a rig: what work costs the host, and how far away its clients are.
 
-use super::HostError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,30 +9,40 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessorSpec {
     /// Number of lanes (processors, or cores) that work side by side.
+    #[schemars(range(min = 1, max = 1024))]
     pub lanes: u32,
     /// Time for each request of the load, as a system call.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub system_call_us: f64,
     /// Time for 1,024 bytes that the page cache copies to or from a program. Default: a quarter of
     /// `host.page_cache.copy_us_per_page`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub copy_us_per_kib: Option<f64>,
     /// Time to submit a command to a drive. Default: 0; with `[host.interface]` 10 (assumption).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub submit_us: Option<f64>,
     /// Time for each interrupt. Default: 0; with `[host.interface]` 5 (assumption).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub interrupt_us: Option<f64>,
     /// Time to read a word of two bytes with programmed I/O (`host.interface.kind`), in addition to the cycle of its mode.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub word_read_us: Option<f64>,
     /// Time to write a word of two bytes with programmed I/O (`host.interface.kind`), in addition to the cycle of its mode.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub word_write_us: Option<f64>,
     /// Time of a program's own work for each byte that it reads or writes, before it issues the request.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub program_us_per_byte: f64,
     /// Time in which a storage node receives and answers a client's request.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub client_request_us: f64,
     /// Time in which a storage node sends or receives 1,024 bytes of a client's data.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub client_us_per_kib: f64,
 }
 
@@ -60,46 +69,6 @@ impl Default for ProcessorSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct ClientsSpec {
     /// Time of an empty message to the client and back. Half of it passes before a request arrives and half after its answer.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub round_trip_us: f64,
-}
-
-/// Longest time that a key accepts, in µs.
-const US_MAX: f64 = 1e6;
-
-/// Largest number of lanes.
-const LANES_MAX: u32 = 1024;
-
-pub(super) fn check_us(key: &str, value: f64) -> Result<(), HostError> {
-    if (0.0..=US_MAX).contains(&value) {
-        Ok(())
-    } else {
-        Err(HostError::new(key, format!("{value} us is outside 0 to 1000000 us")))
-    }
-}
-
-impl ClientsSpec {
-    pub(super) fn check(&self) -> Result<(), HostError> {
-        check_us("clients.round_trip_us", self.round_trip_us)
-    }
-}
-
-impl ProcessorSpec {
-    pub(super) fn check(&self) -> Result<(), HostError> {
-        if !(1..=LANES_MAX).contains(&self.lanes) {
-            let message = format!("{} is outside 1 to {LANES_MAX}", self.lanes);
-            return Err(HostError::new("processor.lanes", message));
-        }
-        let times = [
-            ("system_call_us", Some(self.system_call_us)),
-            ("copy_us_per_kib", self.copy_us_per_kib),
-            ("submit_us", self.submit_us),
-            ("interrupt_us", self.interrupt_us),
-            ("word_read_us", self.word_read_us),
-            ("word_write_us", self.word_write_us),
-            ("program_us_per_byte", Some(self.program_us_per_byte)),
-            ("client_request_us", Some(self.client_request_us)),
-            ("client_us_per_kib", Some(self.client_us_per_kib)),
-        ];
-        times.into_iter().try_for_each(|(key, us)| check_us(&format!("processor.{key}"), us.unwrap_or(0.0)))
-    }
 }

@@ -3,10 +3,11 @@
 use super::block::BlockQueue;
 use super::dispatch::DispatchLimit;
 use super::target::Target;
-use super::{HostError, HostQueueSpec};
+use super::{HostQueueSpec, host_fault};
 use crate::device::{Command, Completion};
 use crate::layer::Submission;
 use headstack_model::Instant;
+use headstack_model::spec::Fault;
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 use std::collections::VecDeque;
@@ -33,7 +34,7 @@ impl TargetQueue {
     /// The queue that a spec describes.
     ///
     /// *Errors:* a key of the spec is wrong.
-    pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<TargetQueue, HostError> {
+    pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<TargetQueue, Fault> {
         let waiting = if spec.is_plain() {
             Waiting::plain()
         } else {
@@ -49,13 +50,13 @@ impl TargetQueue {
     /// Replaces the order by which the queue chooses with a program's own.
     ///
     /// *Errors:* the queue has no order.
-    pub(super) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+    pub(super) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), Fault> {
         let is_set = match &mut self.waiting {
             Waiting::Block(queue) => queue.set_order(order),
             Waiting::Plain(_) => false,
         };
         let fault = "an own order needs one in whose place it comes; `fcfs` is one";
-        if is_set { Ok(()) } else { Err(HostError::new("queue.order", fault)) }
+        if is_set { Ok(()) } else { Err(host_fault("queue.order", fault)) }
     }
 
     pub(super) fn len(&self) -> usize {

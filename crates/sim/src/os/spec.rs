@@ -1,11 +1,12 @@
 //! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
 
 use super::cgroup::{self, CgroupSpec};
-use super::host_error::HostError;
+use super::host_fault;
 use super::interface::InterfaceSpec;
 use super::page_cache_spec::PageCacheSpec;
 use super::processor::{ClientsSpec, ProcessorSpec};
 use headstack_model::Nanos;
+use headstack_model::spec::{Fault, KeyRules};
 use headstack_policy::Queue;
 use headstack_policy::elevator::{
     self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, InsertionSpec, KyberSpec, Tuning,
@@ -13,6 +14,7 @@ use headstack_policy::elevator::{
 use headstack_policy::order::{self, Knowledge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// `[host]`: the page cache and the queues between the load and the drives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -118,25 +120,30 @@ pub struct HostQueueSpec {
     pub urgent_first: bool,
     /// Largest number of outstanding commands at a drive. Default: as many as the drive accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = Queue::COMMANDS_MAX), extend("x-unit" = "commands"))]
     pub depth: Option<u32>,
     /// Which waiting requests are merged. Default: `adjacent` with an elevator (as Linux), else `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Merge>,
-    /// Largest command in units of 1,024 bytes: longer requests are split, and merging stops there. Default: 1280 with an elevator
+    /// Largest command: longer requests are split, and merging stops there. Default: 1280 with an elevator
     /// (Linux since 4.5), else no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_sectors_kb: Option<u32>,
     /// Largest number of requests in the queue. More wait in front of it, in order of arrival, and can only be merged. Default:
     /// 256 with an elevator (Linux, `blk-mq` with a scheduler), else no limit. An order considers at most 1,024.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub nr_requests: Option<u32>,
     /// Number of requests to an idle drive that are collected before the first is sent, so that they can be merged. Requests of
     /// the same moment are always collected. Default: 4 where `unplug_delay` is given (Linux 2.6, `unplug_thresh`).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub unplug_thresh: Option<u32>,
-    /// Time in ms after which collected requests are sent although they are few. Default: 0, no request waits for others (Linux
+    /// Time after which collected requests are sent although they are few. Default: 0, no request waits for others (Linux
     /// since 2.6.39; before, 3 ms).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "ms"))]
     pub unplug_delay: Option<f64>,
     /// Starvation guard in front of the drive's queue: it holds new commands back while others overtake an old one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +154,7 @@ pub struct HostQueueSpec {
     pub guard_threshold: Option<u32>,
     /// Share of the throughput that the guard may cost, with `guard = "adaptive"`. Default: 0.05 (assumption).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub guard_cost: Option<f64>,
     /// Parameters of the elevator `deadline`.
     #[serde(skip_serializing_if = "is_default")]
@@ -172,15 +180,16 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<HostSpec>);
+
 impl HostSpec {
     /// Checks all keys.
     ///
     /// *Errors:* the first invalid key.
-    pub fn check(&self) -> Result<(), HostError> {
+    pub fn check(&self) -> Result<(), Fault> {
+        RULES.check(self, "host.")?;
         self.page_cache.iter().try_for_each(PageCacheSpec::check)?;
         self.interface.iter().try_for_each(|interface| interface.check(self.processor.as_ref()))?;
-        self.processor.iter().try_for_each(ProcessorSpec::check)?;
-        self.clients.iter().try_for_each(ClientsSpec::check)?;
         cgroup::check(&self.cgroup)?;
         self.queue.check()
     }
@@ -193,8 +202,6 @@ impl HostQueueSpec {
     const NR_REQUESTS: u32 = 256;
     /// Linux 2.6's `unplug_thresh`.
     const UNPLUG_THRESH: u32 = 4;
-    /// The largest cost of the adaptive guard.
-    const GUARD_COST_MAX: f64 = 0.5;
 
     /// The queue of a single drive or arm: without any key where a disk with several arms has one queue.
     pub(crate) fn of_arm(&self) -> HostQueueSpec {
@@ -260,54 +267,33 @@ impl HostQueueSpec {
         (self.unplug_thresh.unwrap_or(HostQueueSpec::UNPLUG_THRESH) as usize, delay)
     }
 
-    fn check(&self) -> Result<(), HostError> {
+    fn check(&self) -> Result<(), Fault> {
         if let Some(name) = &self.elevator {
-            elevator::find(name).map_err(|error| HostError::new("queue.elevator", error))?;
+            elevator::find(name).map_err(|error| host_fault("queue.elevator", error))?;
             if self.order.is_some() {
-                return Err(HostError::new("queue.order", "an elevator is named too; give one of the two"));
+                return Err(host_fault("queue.order", "an elevator is named too; give one of the two"));
             }
         }
         if self.whole_disk && self.elevator.is_none() {
-            return Err(HostError::new("queue.whole_disk", "needs an elevator; `bfq` is one"));
+            return Err(host_fault("queue.whole_disk", "needs an elevator; `bfq` is one"));
         }
         self.check_order()?;
         if self.urgent_first && self.order.is_none() {
             let message = "needs an order; `fcfs` is one";
-            return Err(HostError::new("queue.urgent_first", message));
+            return Err(host_fault("queue.urgent_first", message));
         }
-        let most = Queue::COMMANDS_MAX as u32;
-        let counts = [
-            ("queue.depth", self.depth, most),
-            ("queue.max_sectors_kb", self.max_sectors_kb, u32::MAX),
-            ("queue.nr_requests", self.nr_requests, u32::MAX),
-            ("queue.unplug_thresh", self.unplug_thresh, u32::MAX),
-        ];
-        for (key, value, most) in counts {
-            if value.is_some_and(|value| value < 1 || value > most) {
-                let value = value.unwrap_or_default();
-                return Err(HostError::new(key, format!("{value} is outside 1 to {most}")));
-            }
-        }
-        let delay = self.unplug_delay.unwrap_or(0.0);
-        if !(0.0..=1e6).contains(&delay) {
-            return Err(HostError::new(
-                "queue.unplug_delay",
-                format!("{delay} ms is outside 0 to 1000000 ms"),
-            ));
-        }
-        self.check_guard()?;
-        self.tuning(&[]).check().map_err(|(key, message)| HostError::new(&format!("queue.{key}"), message))
+        self.check_guard()
     }
 
     /// Checks that the order exists and needs no more than the host knows.
-    fn check_order(&self) -> Result<(), HostError> {
+    fn check_order(&self) -> Result<(), Fault> {
         let Some(name) = &self.order else {
             return match self.knows {
-                Some(_) => Err(HostError::new("queue.knows", "is for an `order`, and there is none")),
+                Some(_) => Err(host_fault("queue.knows", "is for an `order`, and there is none")),
                 None => Ok(()),
             };
         };
-        let at = |error| HostError::new("queue.order", error);
+        let at = |error| host_fault("queue.order", error);
         order::built_in(name).map_err(at)?;
         let (needed, allowed) = (order::knowledge(name).map_err(at)?, self.knows.map(Knows::knowledge));
         match allowed {
@@ -317,27 +303,22 @@ impl HostQueueSpec {
                     needed.name(),
                     allowed.name()
                 );
-                Err(HostError::new("queue.knows", message))
+                Err(host_fault("queue.knows", message))
             }
             _ => Ok(()),
         }
     }
 
-    /// Checks that each number of the guard belongs to its kind and is in range.
-    fn check_guard(&self) -> Result<(), HostError> {
+    /// Checks that each number of the guard belongs to its kind.
+    fn check_guard(&self) -> Result<(), Fault> {
         let numbers = [
             ("queue.guard_threshold", self.guard_threshold.is_some(), GuardKind::Counting, "counting"),
             ("queue.guard_cost", self.guard_cost.is_some(), GuardKind::Adaptive, "adaptive"),
         ];
         for (key, is_given, kind, name) in numbers {
             if is_given && self.guard != Some(kind) {
-                return Err(HostError::new(key, format!("is for `guard = \"{name}\"`")));
+                return Err(host_fault(key, format!("is for `guard = \"{name}\"`")));
             }
-        }
-        let (cost, most) = (self.guard_cost(), HostQueueSpec::GUARD_COST_MAX);
-        if !(0.0..=most).contains(&cost) {
-            let message = format!("{cost} is outside 0 to {most} of the throughput");
-            return Err(HostError::new("queue.guard_cost", message));
         }
         Ok(())
     }
@@ -368,21 +349,22 @@ mod tests {
                 "host.queue.order: an elevator is named too; give one of the two",
             ),
             ("queue.urgent_first = true", "host.queue.urgent_first: needs an order; `fcfs` is one"),
-            ("queue.depth = 0", "host.queue.depth: 0 is outside 1 to 1024"),
-            ("queue.depth = 1025", "host.queue.depth: 1025 is outside 1 to 1024"),
-            ("queue.nr_requests = 0", "host.queue.nr_requests: 0 is outside 1 to 4294967295"),
-            ("queue.unplug_delay = -1.0", "host.queue.unplug_delay: -1 ms is outside 0 to 1000000 ms"),
-            ("page_cache.memory_mb = 0", "host.page_cache.memory_mb: 0 is outside 1 to 4194304"),
-            ("page_cache.dirty_ratio = 95", "host.page_cache.dirty_ratio: 95 is outside 1 to 90"),
-            (
-                "page_cache.copy_us_per_page = inf",
-                "host.page_cache.copy_us_per_page: inf us is outside 0 to 1000000 us",
-            ),
+            ("queue.depth = 0", "host.queue.depth: 0 is outside 1 to 1024 commands"),
+            ("queue.depth = 1025", "host.queue.depth: 1025 is outside 1 to 1024 commands"),
+            ("queue.nr_requests = 0", "host.queue.nr_requests: 0 is outside 1 and more"),
+            ("queue.unplug_delay = -1.0", "host.queue.unplug_delay: -1 is outside 0 to 1000000 ms"),
+            ("page_cache.memory_mb = 0", "host.page_cache.memory_mb: 0 is outside 1 to 4194304 MiB"),
+            ("page_cache.dirty_ratio = 95", "host.page_cache.dirty_ratio: 95 is outside 1 to 90 %"),
+            ("clients.round_trip_us = inf", "host.clients.round_trip_us: inf is outside 0 to 1000000 µs"),
             ("queue.cfq.quantum = 0", "host.queue.cfq.quantum: 0 is outside 1 to 1000000"),
+            (
+                "queue.kyber.write_lat_nsec = 0",
+                "host.queue.kyber.write_lat_nsec: 0 is outside 1 to 1000000000000 ns",
+            ),
             ("queue.bfq.weights = [100, 0]", "host.queue.bfq.weights: 0 is outside 1 to 1000"),
             (
                 "queue.deadline.read_expire = -3",
-                "host.queue.deadline.read_expire: -3 ms is outside 0 to 1000000 ms",
+                "host.queue.deadline.read_expire: -3 is outside 0 to 1000000 ms",
             ),
             (
                 "queue = { order = \"sptf\", knows = \"cylinder\" }",
@@ -404,9 +386,9 @@ mod tests {
             ),
             (
                 "queue = { guard = \"adaptive\", guard_cost = 0.6 }",
-                "host.queue.guard_cost: 0.6 is outside 0 to 0.5 of the throughput",
+                "host.queue.guard_cost: 0.6 is outside 0 to 0.5",
             ),
-            ("queue.unplug_delay = nan", "host.queue.unplug_delay: NaN ms is outside 0 to 1000000 ms"),
+            ("queue.unplug_delay = nan", "host.queue.unplug_delay: NaN is outside 0 to 1000000 ms"),
         ];
         for (text, expected) in cases {
             assert_eq!(fault(text), expected);

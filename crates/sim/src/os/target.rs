@@ -1,10 +1,10 @@
 //! The target of a queue: a device, or a controller's port.
 
-use super::HostError;
 use super::map::TrackMap;
 use crate::device::{Command, Completion, Device, QueueFull, Tag};
 use crate::link::HostLink;
 use headstack_model::Instant;
+use headstack_model::spec::Fault;
 use headstack_policy::elevator::DiskMap;
 
 /// Accepts commands and completes them: a device, or a controller's port that represents one.
@@ -23,7 +23,7 @@ pub(super) trait Target {
     /// The map of its blocks, for a host that has one.
     ///
     /// *Errors:* the target has no map.
-    fn map(&self) -> Result<Box<dyn DiskMap>, HostError>;
+    fn map(&self) -> Result<Box<dyn DiskMap>, Fault>;
 }
 
 impl Target for Device {
@@ -55,7 +55,7 @@ impl Target for Device {
         Device::poll_into(self, ended)
     }
 
-    fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
+    fn map(&self) -> Result<Box<dyn DiskMap>, Fault> {
         Ok(Box::new(TrackMap::of(self)))
     }
 }
@@ -91,7 +91,7 @@ impl Target for LinkedDevice<'_, '_> {
         self.device.poll_into(ended)
     }
 
-    fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
+    fn map(&self) -> Result<Box<dyn DiskMap>, Fault> {
         self.device.map()
     }
 }

@@ -1,7 +1,7 @@
 //! Arrays: their checks, and how they are built.
 
 use super::array_spec::ArraySpec;
-use super::checks::{Checked, unused, within};
+use super::checks::{Checked, unused};
 use super::spec::{NamedDrive, RigSpec};
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{Geometry, Lbn};
@@ -76,16 +76,6 @@ impl ArraySpec {
     ///
     /// *Errors:* its drives do not form such an array, or a key is out of range.
     pub(super) fn array(&self, drives: &Drives<'_>, tracks: Vec<UnitRun>, seed: u64) -> Result<Array, Fault> {
-        for (name, unit) in [
-            ("stripe_unit_sectors", self.stripe_unit_sectors),
-            ("parity_unit_sectors", self.parity_unit_sectors),
-        ] {
-            within(name, unit.unwrap_or(1) as f64, 1.0, 1e12, "sectors")?;
-        }
-        let ratio = self.read_modify_write_ratio;
-        within("read_modify_write_ratio", ratio.unwrap_or(0.0), 0.0, 1.0, "of all drives")?;
-        within("interference_ratio", self.interference_ratio, 0.0, 1.0, "of the overlap")?;
-        within("rebuild_mb_s", self.rebuild_mb_s.unwrap_or(1.0), 1e-3, 1e6, "MB/s")?;
         self.check_use(drives)?;
         let unit = match (self.track_aligned, self.stripe_unit_sectors) {
             (true, Some(_)) => {
@@ -102,7 +92,7 @@ impl ArraySpec {
             read_choice: self.read_choice,
             rotation: self.rotation,
             parity_unit_sectors: self.parity_unit_sectors,
-            policy: ratio.map_or(Policy::FewestReads, Policy::Threshold),
+            policy: self.read_modify_write_ratio.map_or(Policy::FewestReads, Policy::Threshold),
             write_order: self.write_order,
             failed: drives.failed.clone(),
             spares: drives.spares.len(),

@@ -1,6 +1,6 @@
 //! The keys of an array.
 
-use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
+use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, Shape, WriteOrder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,15 +17,18 @@ pub struct ArraySpec {
     pub drives: Vec<String>,
     /// Blocks of a stripe unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
     pub stripe_unit_sectors: Option<u64>,
     /// Whether each track is a stripe unit, so that no unit lies on two tracks. The drives must be of one kind.
     #[serde(default, skip_serializing_if = "is_off")]
     pub track_aligned: bool,
     /// Blocks of a unit of parity, where it is not the stripe unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
     pub parity_unit_sectors: Option<u64>,
     /// Number of copies of each block, with `mirroring`.
     #[serde(default = "two")]
+    #[schemars(range(min = 2, max = Shape::COPIES_MAX))]
     pub copies: u32,
     /// Which copy is read.
     #[serde(default)]
@@ -36,6 +39,7 @@ pub struct ArraySpec {
     /// Share of all drives up to which a write uses read-modify-write, and from which on it reads the rest of the stripe
     /// (reconstruct-write). Default: the method with fewer reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub read_modify_write_ratio: Option<f64>,
     /// When to write data whose parity needs reads first.
     #[serde(default)]
@@ -49,9 +53,11 @@ pub struct ArraySpec {
     /// Share of the time in which two members seek at once that the later seek takes longer: the arms of one disk shake each other. For
     /// `concatenation` and for `striping` with `track_aligned`. Default: 0, because no data sheet gives a number.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub interference_ratio: f64,
     /// Largest rate at which the array rebuilds its spares. Default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1e6))]
     pub rebuild_mb_s: Option<f64>,
 }
 

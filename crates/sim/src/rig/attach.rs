@@ -1,12 +1,12 @@
 //! Buses and controllers: their checks, the smart controllers to simulate, and the limits that the path to the host sets to a drive.
 
 use super::bus_spec::RigBusSpec;
-use super::checks::{Checked, check_names, link, unused, within};
+use super::checks::{Checked, check_names, link, unused};
 use super::links::{self, path};
 use super::spec::RigSpec;
 use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSetup, ControllerSpec};
 use headstack_model::DriveSpec;
-use headstack_model::spec::Fault;
+use headstack_model::spec::{Fault, within};
 
 pub(super) fn check(rig: &RigSpec) -> Checked {
     let buses = rig.bus.iter().enumerate();
@@ -18,9 +18,6 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
     )?;
     for (index, bus) in rig.bus.iter().enumerate() {
         let key = |name: &str| format!("bus[{index}].{name}");
-        within(&key("read_us_per_sector"), bus.read_us_per_sector, 0.0, 1e6, "µs")?;
-        within(&key("write_us_per_sector"), bus.write_us_per_sector, 0.0, 1e6, "µs")?;
-        within(&key("arbitration_us"), bus.arbitration_us, 0.0, 1e6, "µs")?;
         let names = rig.controller.iter().map(|controller| controller.name.as_str());
         link(&key("controller"), "controller", bus.controller.as_deref(), names)?;
     }
@@ -37,8 +34,6 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
 
 fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) -> Checked {
     let key = |name: &str| format!("controller[{index}].{name}");
-    within(&key("us_per_sector"), controller.us_per_sector, 0.0, 1e6, "µs")?;
-    within(&key("delay_us"), controller.delay_us, 0.0, 1e6, "µs")?;
     if controller.kind == ControllerKind::PassThrough {
         let set = [
             ("queue_depth", controller.queue_depth.is_some()),
@@ -49,9 +44,6 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
             ("cache", controller.cache.is_some()),
         ];
         unused(key, &set, "is for a controller of `kind = \"smart\"`")?;
-    }
-    for (name, depth) in [("queue_depth", controller.queue_depth), ("drive_depth", controller.drive_depth)] {
-        within(&key(name), f64::from(depth.unwrap_or(1)), 1.0, 65_536.0, "commands")?;
     }
     if let Some(order) = &controller.order {
         headstack_policy::order::built_in(order)
@@ -69,12 +61,6 @@ fn check_cache(
     cache: &ControllerCacheSpec,
     key: impl Fn(&str) -> String,
 ) -> Checked {
-    within(&key("cache.sectors"), cache.sectors as f64, 1.0, 1e12, "sectors")?;
-    within(&key("cache.line_sectors"), f64::from(cache.line_sectors.unwrap_or(1)), 1.0, 1e6, "sectors")?;
-    within(&key("cache.protected_ratio"), cache.protected_ratio, 0.0, 0.95, "of the lines")?;
-    within(&key("cache.flush_period_ms"), cache.flush_period_ms.unwrap_or(1.0), 1e-3, 1e9, "ms")?;
-    within(&key("cache.flush_idle_ms"), cache.flush_idle_ms.unwrap_or(0.0), 0.0, 1e9, "ms")?;
-    within(&key("cache.flush_cluster_lines"), f64::from(cache.flush_cluster_lines), 1.0, 4096.0, "lines")?;
     let Some(name) = &cache.drive else {
         let lines =
             cache.sectors / u64::from(cache.line_sectors.unwrap_or(ControllerCacheSpec::LINE_SECTORS));

@@ -54,11 +54,3 @@ pub(super) fn unused(key: impl Fn(&str) -> String, set: &[(&str, bool)], message
         None => Ok(()),
     }
 }
-
-/// Checks that a number lies in a range; not-a-number lies in none.
-pub(super) fn within(key: &str, value: f64, least: f64, most: f64, unit: &str) -> Checked {
-    if value >= least && value <= most {
-        return Ok(());
-    }
-    Err(Fault::new(key, format!("{value} is outside {least} to {most} {unit}")))
-}

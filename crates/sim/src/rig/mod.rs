@@ -229,7 +229,7 @@ impl Rig {
         let rearranger = rig.rearrange.as_ref().map(|spec| -> Box<MakeRearranger<'_>> {
             Box::new(move |drive, sectors, sector_bytes| {
                 let layer = rearrange::layer(spec, drive, sectors, sector_bytes);
-                layer.map_err(|error| rearrange::rearrange_fault(&error))
+                layer.map_err(|fault| fault.below("rearrange"))
             })
         });
         let node_queue = rig.node_queue.as_ref().map(|spec| -> Box<MakeNodeQueue<'_>> {

@@ -1,7 +1,7 @@
 //! The keys of a node's queue.
 
 use headstack_model::spec::Fault;
-use headstack_streams::position::{PositionOrder, PositionOrderError};
+use headstack_streams::position::PositionOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ pub struct NodeQueueSpec {
     pub order: String,
     /// Commands at the drive, at most.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = PositionOrder::MOST_WINDOW), extend("x-unit" = "commands"))]
     pub window: u32,
 }
 
@@ -24,14 +25,9 @@ fn one() -> u32 {
 impl NodeQueueSpec {
     /// The order and the window.
     ///
-    /// *Errors:* no such order, or a key is out of its range.
+    /// *Errors:* no such order.
     pub(super) fn position_order(&self) -> Result<PositionOrder, Fault> {
-        PositionOrder::new(&self.order, self.window).map_err(|error| match error {
-            PositionOrderError::Window { .. } => {
-                let text = error.to_string();
-                Fault::new("node_queue.window", text.strip_prefix("window: ").unwrap_or(&text))
-            }
-            _ => Fault::new("node_queue.order", error.to_string()),
-        })
+        let order = PositionOrder::new(&self.order, self.window);
+        order.map_err(|error| Fault::new("node_queue.order", error.to_string()))
     }
 }

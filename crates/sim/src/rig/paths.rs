@@ -1,7 +1,7 @@
 //! Dotted paths into a rig: their list, their short forms, and how a value is set at the end of one.
 
 use super::document;
-use super::spec::{GroupKeys, RigSpec};
+use super::spec::RigSpec;
 use headstack_model::DriveSpec;
 use headstack_model::spec::{Fault, did_you_mean};
 use schemars::schema_for;
@@ -28,27 +28,7 @@ pub const ALIASES: [(&str, &str); 11] = [
 /// The form of rig files as JSON Schema: every key with its type, default and documentation, except those of the drive, which are
 /// in [`DriveSpec::json_schema`].
 pub fn json_schema() -> Json {
-    let mut schema = schema_for!(RigSpec).to_value();
-    let mut group = schema_for!(GroupKeys).to_value();
-    if let Some(keys) = group.as_object_mut() {
-        keys.remove("$schema");
-    }
-    schema["$defs"]["DriveGroup"] = group;
-    let drive = serde_json::json!({
-        "description": "The drives, kind by kind.",
-        "type": "array",
-        "items": { "$ref": "#/$defs/DriveGroup" },
-    });
-    // Drives stand before what connects them, as in `RigSpec`.
-    let mut properties = serde_json::Map::new();
-    for (key, value) in schema["properties"].as_object().into_iter().flatten() {
-        if key == "bus" {
-            properties.insert("drive".to_string(), drive.clone());
-        }
-        properties.insert(key.clone(), value.clone());
-    }
-    schema["properties"] = Json::Object(properties);
-    schema
+    schema_for!(RigSpec).to_value()
 }
 
 /// Every path that can be set, tables among them, without the short ones.

@@ -11,7 +11,7 @@ use crate::rearrange_layer::RearrangeLayer;
 use headstack_model::spec::Fault;
 use headstack_model::{Geometry, Lbn, SpecError};
 use headstack_streams::rearrange::{
-    RearrangeError, RearrangeSpec, Rearranger, RegionPlace, RegionSlot, ReservedRegion, ReservedRun,
+    RearrangeSpec, Rearranger, RegionPlace, RegionSlot, ReservedRegion, ReservedRun,
 };
 use headstack_workload::VolumeInfo;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ pub(super) fn region(
     geometry: Option<&Geometry>,
     disk_sectors: u64,
     sector_bytes: u32,
-) -> Result<ReservedRegion, RearrangeError> {
+) -> Result<ReservedRegion, Fault> {
     spec.check()?;
     let block_sectors = spec.block_sectors(sector_bytes)?;
     if !spec.runs.is_empty() {
@@ -147,18 +147,13 @@ pub(super) fn layer(
     drive: Option<&Arc<Drive>>,
     disk_sectors: u64,
     sector_bytes: u32,
-) -> Result<RearrangeLayer, RearrangeError> {
+) -> Result<RearrangeLayer, Fault> {
     let geometry = drive.map(|drive| &drive.geometry);
     let region = region(spec, geometry, disk_sectors, sector_bytes)?;
     let block_sectors = spec.block_sectors(sector_bytes)?;
     let slots = slots(&region, geometry, block_sectors);
     let rearranger = Rearranger::new(spec.clone(), block_sectors, region, slots)?;
     Ok(RearrangeLayer::new(rearranger, drive.cloned()))
-}
-
-/// A key with a value that it cannot have.
-pub(super) fn rearrange_fault(error: &RearrangeError) -> Fault {
-    Fault::new(format!("rearrange.{}", error.key), error.reason())
 }
 
 /// Checks that every volume has room for its region.
@@ -184,5 +179,5 @@ pub(super) fn visible_sectors(
     };
     let geometry = drive.map(layout).transpose()?;
     let region = region(spec, geometry.as_ref(), whole.sectors, whole.sector_bytes);
-    Ok(region.map_err(|error| rearrange_fault(&error))?.visible_sectors())
+    Ok(region.map_err(|fault| fault.below("rearrange"))?.visible_sectors())
 }

@@ -4,16 +4,14 @@ use super::DriveLookup;
 use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{array, attach, document, node_queue, partition, paths, rearrange};
-use crate::engine::node_fault;
-use crate::os::HostError;
-use headstack_model::spec::{Fault, did_you_mean};
+use headstack_model::spec::{Fault, KeyRules, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use toml::Table;
 
-/// Largest number of drives of one kind in a rig.
-const COUNT_MAX: u32 = 1024;
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<RigSpec>);
 
 /// Merges a document over its presets and checks all of it. Presets met before are not looked up again.
 pub(super) fn resolve(
@@ -25,13 +23,14 @@ pub(super) fn resolve(
     let mut frame = document.clone();
     frame.remove("drive");
     let mut spec: RigSpec = document::typed(&frame)?;
+    RULES.check(&spec, "")?;
     let groups: Vec<&Table> = document::tables(document, "drive").collect();
     if groups.is_empty() {
         let key = if document.contains_key("drive") { "drive" } else { "" };
         return Err(Fault::new(key, "a rig needs a drive: `[drive]` with `preset = \"NAME\"`"));
     }
     for (index, table) in groups.iter().enumerate() {
-        let at = |fault| below(&format!("drive[{index}]"), fault);
+        let at = |fault: Fault| fault.below(&format!("drive[{index}]"));
         let group = group(table, presets, find).map_err(at)?;
         check_group(&group).map_err(at)?;
         spec.drive.push(group);
@@ -39,9 +38,9 @@ pub(super) fn resolve(
     check_volumes(&spec)?;
     array::check(&spec)?;
     attach::check(&spec)?;
-    spec.host.check().map_err(|HostError { key, message }| Fault { key, message })?;
+    spec.host.check()?;
     if let Some(config) = &spec.node {
-        config.check().map_err(node_fault)?;
+        config.check().map_err(|fault| fault.below("node"))?;
         if !spec.host.cgroup.is_empty() {
             let message = "is for a rig without `[node]`, whose clients are no processes of the host";
             return Err(Fault::new("host.cgroup", message));
@@ -61,6 +60,7 @@ fn group(
     let (own, over): (Table, Table) =
         table.clone().into_iter().partition(|(key, _)| GroupKeys::NAMES.contains(&key.as_str()));
     let keys: GroupKeys = document::typed(&own)?;
+    RULES.check(&keys, "")?;
     let Some(preset) = &keys.preset else {
         return Ok(DriveGroup { keys, spec: whole_drive(&over)? });
     };
@@ -118,17 +118,7 @@ fn unknown(table: &Table) -> Option<Fault> {
     Some(Fault::new(key, format!("{message}{hint}")))
 }
 
-/// A fault within a table, with the path from the top of the document.
-fn below(path: &str, fault: Fault) -> Fault {
-    let key = if fault.key.is_empty() { path.to_string() } else { format!("{path}.{}", fault.key) };
-    Fault { key, message: fault.message }
-}
-
 fn check_group(group: &DriveGroup) -> Checked {
-    let count = group.keys.count;
-    if !(1..=COUNT_MAX).contains(&count) {
-        return Err(Fault::new("count", format!("{count} is outside 1 to {COUNT_MAX} drives")));
-    }
     if group.keys.volume.as_deref() == Some("") {
         return Err(Fault::new("volume", NAMELESS));
     }

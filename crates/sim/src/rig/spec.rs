@@ -30,7 +30,7 @@ pub struct RigSpec {
     pub devices: BTreeMap<String, String>,
     /// The drives, kind by kind.
     #[serde(default, deserialize_with = "one_by_one")]
-    #[schemars(skip)]
+    #[schemars(with = "Vec<GroupKeys>")]
     pub drive: Vec<DriveGroup>,
     /// The buses between drives and controllers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -116,6 +116,7 @@ pub struct GroupKeys {
     pub preset: Option<String>,
     /// Number of such drives.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1024), extend("x-unit" = "drives"))]
     pub count: u32,
     /// Name of the drive's volume; several drives get numbers after the name, from 0 on. Default: `disk` and the drive's number in
     /// the rig.

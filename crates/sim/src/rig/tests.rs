@@ -215,7 +215,7 @@ fn every_invalid_rig_is_rejected_with_line_and_reason() {
             nine("", "[[bus]]\nname = \"a\"\n[[bus]]\nname = \"b\""),
             "t.toml:2: drive.on: is needed, because the rig has 2 of them",
         ),
-        (nine("", "[bus]\nread_us_per_sector = -1"), "t.toml:7: bus.read_us_per_sector: -1 is outside 0 to 1000000 µs"),
+        (nine("", "[bus]\nread_us_per_sector = -1"), "t.toml:7: bus.read_us_per_sector: -1 is outside 0 to 1000000 µs a sector"),
         (
             nine("", "[bus]\nspeed = 5"),
             "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `arbitration`, `mb_s`, `kind`, `link_mb_s`, `frame_bytes`, `cut_links`, `command_us`, `controller`",

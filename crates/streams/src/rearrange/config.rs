@@ -1,21 +1,25 @@
 //! The keys of the rearranger, with their defaults and ranges.
 
 use super::analyzer::CarriedShare;
-use super::error::RearrangeError;
+use super::error::outside;
 use super::placement::HotPlacement;
 use super::replacement::CounterReplacement;
 use headstack_model::Nanos;
+use headstack_model::spec::{Fault, KeyRules};
 use rand::{Rng, RngExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// How frequently used blocks of a disk are copied together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RearrangeSpec {
     /// Copies for which the region has room. The region is as many whole cylinders as these need.
+    #[schemars(range(min = 1, max = MOST))]
     pub blocks: u32,
     /// Bytes of a block, a multiple of the disk's sector.
+    #[schemars(range(min = 512, max = 16 << 20))]
     pub block_bytes: u64,
     /// Where the region is.
     pub region: RegionPlace,
@@ -25,33 +29,43 @@ pub struct RearrangeSpec {
     /// The region as a list of runs, each of a first sector and a number of sectors, such as tracks of a track map; in place of
     /// `region`, `first_lbn` and `blocks`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1 << 20))]
     pub runs: Vec<[u64; 2]>,
     /// Time from one rearrangement to the next.
+    #[schemars(range(min = 1.0, max = 1e8))]
     pub period_s: f64,
     /// Counters of blocks. Default: four for each block of the region.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MOST))]
     pub counters: Option<u32>,
     /// What happens to a reference to a block without a counter when no counter is free.
     pub replacement: CounterReplacement,
     /// Share of each count that is carried to the next period.
+    #[schemars(range(min = 0.0, max = 0.99))]
     pub carried_ratio: f64,
     /// References in a period that make a block worth a copy, with `selection = "last-period"`.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub least_references: u64,
     /// Blocks of a request up to which its blocks are counted. A longer read is served from the blocks' homes, unless a copy was written.
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub longest_blocks: u32,
     /// Which hot blocks are copied.
     pub selection: HotSelection,
     /// References that pay for a copy, with `selection = "forecast"`.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub copy_references: u64,
     /// How hot blocks are placed in the region.
     pub placement: HotPlacement,
     /// When blocks are copied.
     pub when: CopyTime,
     /// Time without a request after which the disk counts as idle, with `when = "idle"`.
+    #[schemars(range(min = 0.001, max = 1e7))]
     pub idle_ms: f64,
     /// Share of the time that copies take, with `when = "share"`.
+    #[schemars(range(min = 0.001, max = 1.0))]
     pub share: f64,
     /// Copies in flight, at most.
+    #[schemars(range(min = 1, max = 64))]
     pub parallel_copies: u32,
     /// Which copy of a block is read that was not written since it was copied.
     pub read_from: ReadSource,
@@ -132,7 +146,9 @@ impl Default for RearrangeSpec {
 }
 
 /// Largest number of blocks of a region, and of counters.
-const MOST: u64 = 1 << 26;
+const MOST: u32 = 1 << 26;
+
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<RearrangeSpec>);
 
 impl RearrangeSpec {
     /// Keys drawn from a generator, for simulations that try every combination: the period is a second, so that copies and requests meet
@@ -157,44 +173,23 @@ impl RearrangeSpec {
     /// Checks that each value is in its range.
     ///
     /// *Errors:* the first value that is not.
-    pub fn check(&self) -> Result<(), RearrangeError> {
-        let whole = |key, met: u64, least: u64, most: u64, allowed: &str| {
-            if (least..=most).contains(&met) { Ok(()) } else { Err(RearrangeError::new(key, met, allowed)) }
-        };
-        let real = |key, met: f64, least: f64, most: f64, allowed: &str| {
-            if met >= least && met <= most { Ok(()) } else { Err(RearrangeError::new(key, met, allowed)) }
-        };
-        whole("blocks", self.blocks.into(), 1, MOST, "1 to 67108864")?;
-        whole("block_bytes", self.block_bytes, 512, 16 << 20, "512 to 16777216 bytes")?;
-        whole("runs", self.runs.len() as u64, 0, 1 << 20, "at most 1048576 runs")?;
-        real("period_s", self.period_s, 1.0, 1e8, "1 to 100000000 s")?;
-        whole("counters", self.counters().into(), 1, MOST, "1 to 67108864")?;
-        real("carried_ratio", self.carried_ratio, 0.0, 0.99, "0 to 0.99")?;
-        whole("least_references", self.least_references, 1, 1_000_000_000, "1 to 1000000000")?;
-        if self.selection == HotSelection::Forecast {
-            real(
-                "carried_ratio",
-                self.carried_ratio,
-                0.0,
-                0.0,
-                "0, as selection = \"forecast\" has averages of its own",
-            )?;
+    pub fn check(&self) -> Result<(), Fault> {
+        RULES.check(self, "")?;
+        if self.selection == HotSelection::Forecast && self.carried_ratio > 0.0 {
+            let allowed = "0, as selection = \"forecast\" has averages of its own";
+            return Err(outside("carried_ratio", self.carried_ratio, allowed));
         }
-        whole("copy_references", self.copy_references, 1, 1_000_000_000, "1 to 1000000000")?;
-        whole("longest_blocks", self.longest_blocks.into(), 1, 1 << 20, "1 to 1048576")?;
-        real("idle_ms", self.idle_ms, 0.001, 1e7, "0.001 to 10000000 ms")?;
-        real("share", self.share, 0.001, 1.0, "0.001 to 1")?;
-        whole("parallel_copies", self.parallel_copies.into(), 1, 64, "1 to 64")
+        Ok(())
     }
 
     /// Sectors of a block.
     ///
     /// *Errors:* a block is not a whole number of sectors.
-    pub fn block_sectors(&self, sector_bytes: u32) -> Result<u64, RearrangeError> {
+    pub fn block_sectors(&self, sector_bytes: u32) -> Result<u64, Fault> {
         let sector_bytes = u64::from(sector_bytes);
         if !self.block_bytes.is_multiple_of(sector_bytes) {
             let allowed = format!("the multiples of the disk's sector of {sector_bytes} bytes");
-            return Err(RearrangeError::new("block_bytes", self.block_bytes, allowed));
+            return Err(outside("block_bytes", self.block_bytes, allowed));
         }
         Ok(self.block_bytes / sector_bytes)
     }
@@ -202,14 +197,10 @@ impl RearrangeSpec {
     /// Sectors that `blocks` need on a disk of this size.
     ///
     /// *Errors:* they are not whole sectors, they do not leave a sector of the disk, or the region would begin behind its end.
-    pub fn needed_sectors(&self, disk_sectors: u64, sector_bytes: u32) -> Result<u64, RearrangeError> {
+    pub fn needed_sectors(&self, disk_sectors: u64, sector_bytes: u32) -> Result<u64, Fault> {
         let block_sectors = self.block_sectors(sector_bytes)?;
         if let Some(first) = self.first_lbn.filter(|first| *first >= disk_sectors) {
-            return Err(RearrangeError::new(
-                "first_lbn",
-                first,
-                format!("0 to {}", disk_sectors.saturating_sub(1)),
-            ));
+            return Err(outside("first_lbn", first, format!("0 to {}", disk_sectors.saturating_sub(1))));
         }
         let needed = u64::from(self.blocks) * block_sectors;
         self.check_room(disk_sectors.saturating_sub(1), block_sectors)?;
@@ -219,19 +210,19 @@ impl RearrangeSpec {
     /// Checks that `blocks` fit in a number of sectors.
     ///
     /// *Errors:* they do not.
-    pub fn check_room(&self, sectors: u64, block_sectors: u64) -> Result<(), RearrangeError> {
+    pub fn check_room(&self, sectors: u64, block_sectors: u64) -> Result<(), Fault> {
         let most = sectors / block_sectors;
         if u64::from(self.blocks) > most {
             let allowed =
                 format!("the {most} blocks of {} bytes for which the disk has room", self.block_bytes);
-            return Err(RearrangeError::new("blocks", self.blocks, allowed));
+            return Err(outside("blocks", self.blocks, allowed));
         }
         Ok(())
     }
 
     /// Counters of blocks: as many as given, or four for each block of the region.
     pub fn counters(&self) -> u32 {
-        self.counters.unwrap_or(self.blocks.saturating_mul(4).min(MOST as u32))
+        self.counters.unwrap_or(self.blocks.saturating_mul(4).min(MOST))
     }
 
     pub(super) fn period(&self) -> Nanos {

@@ -40,7 +40,7 @@ pub use analysis::{CaughtShares, PeriodAnalysis, ReferenceAnalysis};
 pub use analyzer::{CarriedShare, ExactCounts, FirstCome, HotBlock, ReferenceAnalyzer};
 pub use anneal::TransitionCounts;
 pub use config::{CopyTime, HotSelection, ReadSource, RearrangeSpec, RegionPlace};
-pub use error::RearrangeError;
+pub(crate) use error::outside;
 pub use list_error::{ListError, caught_share};
 pub use messages::{BlockAccess, BlockCommand, BlockRequest, CommandBuffer, RearrangeAction, TableChange};
 pub use placement::{HotPlacement, organ_pipe};
@@ -54,6 +54,7 @@ pub use view::{PeriodRecord, RearrangeCounters, RearrangeView};
 use arranger::CopyPlan;
 use copies::ActiveCopy;
 use forecast::{ReferenceForecast, worthwhile_copies};
+use headstack_model::spec::Fault;
 use headstack_model::{BlockError, Instant, Lbn, Nanos};
 use pace::CopyPace;
 use requests::{DividedRequest, RequestPiece};
@@ -147,12 +148,12 @@ impl Rearranger {
         block_sectors: u64,
         region: ReservedRegion,
         slots: Vec<RegionSlot>,
-    ) -> Result<Rearranger, RearrangeError> {
+    ) -> Result<Rearranger, Fault> {
         spec.check()?;
         if slots.is_empty() {
             let met = format!("a region of {} sectors", region.reserved_sectors());
             let allowed = format!("regions with room for a block of {block_sectors} sectors");
-            return Err(RearrangeError::new("block_bytes", met, allowed));
+            return Err(outside("block_bytes", met, allowed));
         }
         Ok(Rearranger {
             block_sectors,

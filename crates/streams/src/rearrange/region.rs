@@ -3,8 +3,9 @@
 //! It is one run of sectors or several, such as tracks of a track map. The visible sectors are numbered without it, so a sector behind
 //! it has a visible number smaller by what the region holds before it. A *home* is the place of a visible sector on the disk.
 
-use super::error::RearrangeError;
+use super::error::outside;
 use headstack_model::Lbn;
+use headstack_model::spec::Fault;
 
 /// A run of reserved sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +40,19 @@ impl ReservedRegion {
     /// A region on a disk of `disk_sectors` sectors. Runs that adjoin count as one.
     ///
     /// *Errors:* no run, an empty one, one that reaches beyond the disk or overlaps another, or no sector that is left.
-    pub fn new(disk_sectors: u64, mut runs: Vec<ReservedRun>) -> Result<ReservedRegion, RearrangeError> {
+    pub fn new(disk_sectors: u64, mut runs: Vec<ReservedRun>) -> Result<ReservedRegion, Fault> {
         runs.sort_unstable_by_key(|run| run.first);
         let mut joined: Vec<ReservedRun> = Vec::new();
         for run in runs {
             let end = run.first.0.saturating_add(run.sectors);
             if run.sectors == 0 || end > disk_sectors {
                 let met = format!("{} sectors from sector {}", run.sectors, run.first);
-                return Err(RearrangeError::new("runs", met, format!("the disk's {disk_sectors} sectors")));
+                return Err(outside("runs", met, format!("the disk's {disk_sectors} sectors")));
             }
             match joined.last_mut() {
                 Some(last) if last.first + last.sectors > run.first => {
                     let met = format!("sector {} twice", run.first);
-                    return Err(RearrangeError::new("runs", met, "runs that do not overlap"));
+                    return Err(outside("runs", met, "runs that do not overlap"));
                 }
                 Some(last) if last.first + last.sectors == run.first => last.sectors += run.sectors,
                 _ => joined.push(run),
@@ -60,7 +61,7 @@ impl ReservedRegion {
         let reserved: u64 = joined.iter().map(|run| run.sectors).sum();
         if joined.is_empty() || reserved >= disk_sectors {
             let allowed = format!("1 to {} of the disk's sectors", disk_sectors.saturating_sub(1));
-            return Err(RearrangeError::new("blocks", format!("{reserved} sectors"), allowed));
+            return Err(outside("blocks", format!("{reserved} sectors"), allowed));
         }
         let mut hidden = 0;
         let behind = |run: &ReservedRun| {

@@ -1,6 +1,6 @@
 //! Why the region of a disk cannot be used.
 
-use crate::rearrange::RearrangeError;
+use headstack_model::spec::Fault;
 use std::io;
 
 /// A region that is damaged, of another disk, or impossible. Each message says what to do.
@@ -60,7 +60,7 @@ pub enum TableError {
     HalfDissolved,
     /// A size or a place that a region cannot have.
     #[error(transparent)]
-    Region(#[from] RearrangeError),
+    Region(#[from] Fault),
     /// The disk could not be read.
     #[error("its hot block table: {0}")]
     Read(#[from] io::Error),

@@ -4,7 +4,7 @@ use super::counts::area_bytes;
 use super::error::TableError;
 use super::page::{SLOTS_PER_PAGE, put, sealed, u32_at, u64_at};
 use super::{LABELS_BYTES, PAGE_BYTES};
-use crate::rearrange::{RearrangeError, RegionSlot, ReservedRegion, ReservedRun};
+use crate::rearrange::{RegionSlot, ReservedRegion, ReservedRun, outside};
 use headstack_model::Lbn;
 
 /// Unit of places on a disk in the rearranger of a node, whatever the disk's own sector is.
@@ -77,12 +77,12 @@ impl RegionLabel {
         let RegionRequest { id, disk_bytes, region_bytes, block_bytes, first, counters } = *request;
         if !BLOCK_BYTES.contains(&block_bytes) || !block_bytes.is_multiple_of(PAGE_BYTES as u64) {
             let allowed = "the multiples of 4096 bytes up to 16777216";
-            return Err(RearrangeError::new("--block", block_bytes, allowed).into());
+            return Err(outside("--block", block_bytes, allowed).into());
         }
         let slots = region_bytes / block_bytes;
-        let outside = |allowed: String| RearrangeError::new("--region", region_bytes, allowed).into();
+        let refused = |allowed: String| outside("--region", region_bytes, allowed).into();
         if !(1..=MOST_SLOTS).contains(&slots) {
-            return Err(outside(format!("{block_bytes} to {} bytes", MOST_SLOTS * block_bytes)));
+            return Err(refused(format!("{block_bytes} to {} bytes", MOST_SLOTS * block_bytes)));
         }
         let slots = slots as u32;
         let counters = counters.unwrap_or(slots.saturating_mul(4).min(MOST_SLOTS as u32));
@@ -91,13 +91,13 @@ impl RegionLabel {
         let needed = label.slots_bytes() + label.metadata_bytes() + block_bytes;
         if needed > disk_bytes {
             let most = disk_bytes.saturating_sub(needed - label.slots_bytes());
-            return Err(outside(format!("{block_bytes} to {most} bytes, on a disk of {disk_bytes} bytes")));
+            return Err(refused(format!("{block_bytes} to {most} bytes, on a disk of {disk_bytes} bytes")));
         }
         let last = label.table_first(0) - label.slots_bytes();
         label.slots_first = match first {
             Some(first) if first > last || !first.is_multiple_of(PAGE_BYTES as u64) => {
                 let allowed = format!("the multiples of 4096 up to {last}");
-                return Err(RearrangeError::new("--first", first, allowed).into());
+                return Err(outside("--first", first, allowed).into());
             }
             Some(first) => first,
             None => last,

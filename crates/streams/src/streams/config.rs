@@ -1,9 +1,10 @@
 //! The keys of the stream scheduler, with their defaults and ranges.
 
 use headstack_model::Nanos;
-use headstack_model::spec::DurationLimits;
+use headstack_model::spec::{DurationLimits, Fault, KeyRules, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// The stream scheduler of a disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,26 +13,34 @@ pub struct Config {
     /// Whether requests are scheduled; if not, each goes to the disk as it came.
     pub scheduling: bool,
     /// M: memory for read-ahead and for coalesced writes. The scheduler never uses more.
+    #[schemars(range(min = Config::LEAST_MEMORY, max = 1_u64 << 40))]
     pub memory_bytes: u64,
     /// R: bytes of a request to the disk, at most half of the memory. Where D and N are 1, one request may fill the memory: the disk
     /// then waits until its bytes are fetched. By default the scheduler chooses R from the memory.
+    #[schemars(range(min = 4 << 10))]
     pub read_ahead_bytes: Option<u64>,
     /// D: streams that have a turn at an arm of the disk at the same time. By default the scheduler chooses it.
+    #[schemars(range(min = 1, max = 1 << 16))]
     pub dispatch_set: Option<u32>,
     /// Arms of the disk, each over an equal share of its bytes. By default as Linux reports them (`independent_access_ranges`), or 1; in a
     /// simulation one for each disk of a concatenation.
+    #[schemars(range(min = 1, max = 64))]
     pub arms: Option<u32>,
     /// Times of the disk's command duration limits of reads, number 1 first, at most 7. A read of a client with a guarantee is sent with the
     /// longest limit that fits. By default those of a simulated drive; none for other disks. On Linux they are set by `cdladm`, and must
     /// be enabled (`device/cdl_enable`).
+    #[schemars(length(max = DurationLimits::MOST), inner(range(min = 0.001, max = 1e6)))]
     pub read_limits_ms: Option<Vec<f64>>,
     /// N: requests to the disk in one turn of a stream. By default the scheduler chooses it from the measured bandwidth and
     /// positioning time.
     #[serde(alias = "requests_a_turn")]
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub requests_per_turn: Option<u32>,
     /// Share of the disk's own bandwidth that the chosen values aim at; a larger share makes turns, and so waits, longer.
+    #[schemars(range(min = 0.5, max = 0.99))]
     pub efficiency: f64,
     /// Longest round of all waiting streams that the chosen values aim at.
+    #[schemars(range(min = 1.0, max = 1e6))]
     pub round_ms: f64,
     /// Which stream has the next turn.
     pub turns: Turns,
@@ -42,17 +51,23 @@ pub struct Config {
     pub coalesce_writes: bool,
     /// Longest time that coalesced bytes wait for adjacent ones before they are written.
     #[serde(alias = "gather_ms")]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub coalesce_ms: f64,
     /// Time without a request after which staged bytes are discarded and a stream ends.
+    #[schemars(range(min = 1.0, max = 1e6))]
     pub idle_ms: f64,
     /// Commands in flight at the disk, at most.
+    #[schemars(range(min = 1, max = 4096), extend("x-unit" = "commands"))]
     pub queue_depth: u32,
     /// Bytes in flight of requests that bypass the streams; a larger request is in flight alone.
+    #[schemars(range(min = 4 << 10, max = 1_u64 << 40))]
     pub direct_bytes: u64,
     /// Share of the throughput that the guard against starvation in the disk's own queue may cost; 0 turns the guard off.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub guard_cost: f64,
     /// Bytes of streams between two requests that bypass them, so that neither starves the other.
     #[serde(alias = "beside_bytes")]
+    #[schemars(range(min = 0, max = 1_u64 << 40))]
     pub bypass_bytes: u64,
 }
 
@@ -87,14 +102,19 @@ pub struct Classifier {
     /// Where the regions lie.
     pub form: RegionForm,
     /// Bytes of the block that a bit stands for.
+    #[schemars(range(min = 512, max = 1 << 30))]
     pub block_bytes: u64,
     /// Blocks of a region, which has one bitmap.
+    #[schemars(range(min = 8, max = 128))]
     pub region_blocks: u32,
     /// Requested blocks of a region that make a stream.
+    #[schemars(range(min = 2, max = 128))]
     pub threshold: u32,
     /// Time within which these blocks are requested.
+    #[schemars(range(min = 1.0, max = 1e6))]
     pub window_ms: f64,
     /// Regions that are watched at a time; a new region evicts the least recently requested one.
+    #[schemars(range(min = 16, max = 1 << 20))]
     pub regions: u32,
 }
 
@@ -142,24 +162,16 @@ impl Classifier {
         u64::from(self.region_blocks - 1) / 2
     }
 
-    /// Blocks of a region, and the range of the threshold that follows.
-    fn threshold_range(&self) -> (u64, &'static str) {
+    /// Most blocks of a region, which the threshold may not exceed.
+    fn threshold_max(&self) -> u64 {
         match self.form {
-            RegionForm::Fixed => (self.region_blocks.into(), "2 to region_blocks"),
-            RegionForm::Around => (2 * self.offset() + 1, "2 to the blocks of a region, an odd number"),
+            RegionForm::Fixed => self.region_blocks.into(),
+            RegionForm::Around => 2 * self.offset() + 1,
         }
     }
 }
 
-/// A key with a value that it cannot have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {met} is outside {allowed}")]
-pub struct ConfigError {
-    /// The key's path.
-    pub key: &'static str,
-    met: String,
-    allowed: &'static str,
-}
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<Config>);
 
 impl Config {
     /// Least stream memory.
@@ -168,75 +180,23 @@ impl Config {
     /// Checks that each value is in its range.
     ///
     /// *Errors:* the first value that is not.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        const MOST: u64 = 1 << 40;
-        let Classifier { block_bytes, region_blocks, threshold, window_ms, regions, .. } = self.classifier;
-        let whole = |key, met: u64, least: u64, most: u64, allowed| {
-            (least..=most).contains(&met).then_some(()).ok_or(ConfigError {
-                key,
-                met: met.to_string(),
-                allowed,
-            })
-        };
-        let real = |key, met: f64, least: f64, most: f64, allowed| {
-            (least..=most).contains(&met).then_some(()).ok_or(ConfigError {
-                key,
-                met: met.to_string(),
-                allowed,
-            })
-        };
-        whole("memory_bytes", self.memory_bytes, Config::LEAST_MEMORY, MOST, "256 KiB to 1 TiB")?;
-        let r = self.read_ahead_bytes.unwrap_or(64 << 10);
-        // M >= D R N, as published.
-        let (most, allowed) = match (self.dispatch_set, self.requests_per_turn) {
-            (Some(1), Some(1)) => (self.memory_bytes, "4 KiB to memory_bytes"),
-            _ => (
-                self.memory_bytes / 2,
-                "4 KiB to half of memory_bytes (all of it with dispatch_set and requests_per_turn 1)",
-            ),
-        };
-        whole("read_ahead_bytes", r, 4 << 10, most, allowed)?;
-        if !r.is_multiple_of(4 << 10) {
-            let (key, met) = ("read_ahead_bytes", r.to_string());
-            return Err(ConfigError { key, met, allowed: "multiples of 4096" });
+    pub fn check(&self) -> Result<(), Fault> {
+        RULES.check(self, "")?;
+        if let Some(r) = self.read_ahead_bytes {
+            // M >= D R N, as published.
+            let share = if (self.dispatch_set, self.requests_per_turn) == (Some(1), Some(1)) { 1 } else { 2 };
+            let unit = "bytes: half of memory_bytes (all of it with dispatch_set and requests_per_turn 1)";
+            within("read_ahead_bytes", r as f64, 4096.0, (self.memory_bytes / share) as f64, unit)?;
+            if !r.is_multiple_of(4 << 10) {
+                return Err(Fault::new("read_ahead_bytes", format!("{r} is no multiple of 4096")));
+            }
         }
-        whole("dispatch_set", self.dispatch_set.unwrap_or(1).into(), 1, 1 << 16, "1 to 65536")?;
-        whole("arms", self.arms.unwrap_or(1).into(), 1, 64, "1 to 64")?;
-        self.check_read_limits()?;
-        whole("requests_per_turn", self.requests_per_turn.unwrap_or(1).into(), 1, 1 << 20, "1 to 1048576")?;
-        real("efficiency", self.efficiency, 0.5, 0.99, "0.5 to 0.99")?;
-        real("round_ms", self.round_ms, 1.0, 1e6, "1 to 1000000")?;
-        if !block_bytes.is_power_of_two() || !(512..=1 << 30).contains(&block_bytes) {
-            let (key, met) = ("classifier.block_bytes", block_bytes.to_string());
-            return Err(ConfigError { key, met, allowed: "powers of two from 512 to 1073741824" });
+        let Classifier { block_bytes, threshold, .. } = self.classifier;
+        if !block_bytes.is_power_of_two() {
+            return Err(Fault::new("classifier.block_bytes", format!("{block_bytes} is no power of two")));
         }
-        whole("classifier.region_blocks", region_blocks.into(), 8, 128, "8 to 128")?;
-        let (most, allowed) = self.classifier.threshold_range();
-        whole("classifier.threshold", threshold.into(), 2, most, allowed)?;
-        real("classifier.window_ms", window_ms, 1.0, 1e6, "1 to 1000000")?;
-        whole("classifier.regions", regions.into(), 16, 1 << 20, "16 to 1048576")?;
-        real("coalesce_ms", self.coalesce_ms, 0.0, 1e6, "0 to 1000000")?;
-        real("idle_ms", self.idle_ms, 1.0, 1e6, "1 to 1000000")?;
-        whole("queue_depth", self.queue_depth.into(), 1, 4096, "1 to 4096")?;
-        real("guard_cost", self.guard_cost, 0.0, 0.5, "0 to 0.5")?;
-        whole("direct_bytes", self.direct_bytes, 4 << 10, MOST, "4 KiB to 1 TiB")?;
-        whole("bypass_bytes", self.bypass_bytes, 0, MOST, "0 to 1 TiB")
-    }
-
-    fn check_read_limits(&self) -> Result<(), ConfigError> {
-        let (key, limits) = ("read_limits_ms", self.read_limits_ms.as_deref().unwrap_or_default());
-        if limits.len() > DurationLimits::MOST {
-            return Err(ConfigError {
-                key,
-                met: format!("{} limits", limits.len()),
-                allowed: "0 to 7 limits",
-            });
-        }
-        let outside = limits.iter().find(|ms| !(0.001..=1e6).contains(*ms));
-        if let Some(ms) = outside {
-            return Err(ConfigError { key, met: ms.to_string(), allowed: "0.001 to 1000000 ms" });
-        }
-        Ok(())
+        let most = self.classifier.threshold_max() as f64;
+        within("classifier.threshold", f64::from(threshold), 2.0, most, "blocks, as many as a region has")
     }
 
     /// Bytes of a frame of the stream memory: R, or by default 1/32 of the memory, limited to 64 KiB to 1 MiB.
@@ -284,25 +244,26 @@ mod tests {
     fn out_of_range_value_is_rejected_with_its_key() {
         let config = Config { memory_bytes: 4096, ..Config::default() };
         let message = config.check().expect_err("that is too little").to_string();
-        assert_eq!(message, "memory_bytes: 4096 is outside 256 KiB to 1 TiB");
+        assert_eq!(message, "memory_bytes: 4096 is outside 262144 to 1099511627776 bytes");
         let config = Config { read_ahead_bytes: Some(5000), ..Config::default() };
         let message = config.check().expect_err("it is none").to_string();
-        assert_eq!(message, "read_ahead_bytes: 5000 is outside multiples of 4096");
+        assert_eq!(message, "read_ahead_bytes: 5000 is no multiple of 4096");
         let all = Config { read_ahead_bytes: Some(8 << 20), ..Config::default() };
         let message = all.check().expect_err("the next request needs room, too").to_string();
-        assert!(message.starts_with("read_ahead_bytes: 8388608 is outside 4 KiB to half"), "{message}");
+        assert!(
+            message.starts_with("read_ahead_bytes: 8388608 is outside 4096 to 4194304 bytes: half"),
+            "{message}"
+        );
         let one = Config { dispatch_set: Some(1), requests_per_turn: Some(1), ..all };
         assert_eq!(one.check(), Ok(()));
         let classifier = Classifier { block_bytes: 1000, ..Classifier::default() };
         let message = Config { classifier, ..Config::default() }.check().expect_err("it is none").to_string();
-        assert!(message.starts_with("classifier.block_bytes: 1000 is outside powers of two"), "{message}");
+        assert!(message.starts_with("classifier.block_bytes: 1000 is no power of two"), "{message}");
         let around = |threshold| Classifier { form: RegionForm::Around, threshold, ..Classifier::default() };
         let [whole, more] =
             [127, 128].map(|blocks| Config { classifier: around(blocks), ..Config::default() });
-        assert_eq!(
-            (whole.check(), more.check().expect_err("a region has 127").key),
-            (Ok(()), "classifier.threshold")
-        );
+        assert_eq!(whole.check(), Ok(()));
+        assert_eq!(more.check().expect_err("a region has 127").key, "classifier.threshold");
         for limits in [vec![50.0; 8], vec![50.0, 0.0], vec![f64::NAN]] {
             let config = Config { read_limits_ms: Some(limits), ..Config::default() };
             assert_eq!(config.check().expect_err("a disk has no such limits").key, "read_limits_ms");

@@ -45,7 +45,7 @@ mod waits;
 mod writing;
 
 pub use classifier::Direction;
-pub use config::{Classifier, Config, ConfigError, RegionForm, Turns};
+pub use config::{Classifier, Config, RegionForm, Turns};
 pub use layer::{DiskLayer, LayerEnd, LayerRequest, LayerSink};
 pub use messages::{
     Action, Answer, Command, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
@@ -59,6 +59,7 @@ use bypass::{Bypass, Load};
 use direct::DirectRequests;
 use finding::StreamFinder;
 use frames::Frames;
+use headstack_model::spec::Fault;
 use headstack_model::{BlockError, Instant};
 use limits::ReadLimits;
 use schedule::Schedule;
@@ -107,7 +108,7 @@ impl Streams {
     /// A scheduler for a disk of this size.
     ///
     /// *Errors:* a key of the configuration is out of its range.
-    pub fn new(config: Config, disk_bytes: u64) -> Result<Streams, ConfigError> {
+    pub fn new(config: Config, disk_bytes: u64) -> Result<Streams, Fault> {
         config.check()?;
         let frames = Frames::new(config.memory_bytes, config.frame_bytes());
         let longest = if frames.count() < 8 { 1 } else { 2 } * frames.frame_bytes();

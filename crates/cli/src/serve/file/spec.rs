@@ -284,7 +284,7 @@ impl CopiesSpec {
             read_from: self.read_from,
             ..RearrangeSpec::default()
         };
-        keys.check().map_err(|error| Fault::new(error.key, error.reason()))?;
+        keys.check()?;
         Ok(keys)
     }
 }
