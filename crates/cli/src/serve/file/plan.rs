@@ -1,15 +1,15 @@
 //! A checked node file, with all names resolved.
 
-use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec};
+use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec, RULES};
 use crate::service::hosts::with_host;
 use crate::units::memory;
 use headstack_host::node::Opening;
-use headstack_host::{Address, Clock, Rules, TlsSettings, TlsUse};
+use headstack_host::{Address, Rules, TlsSettings, TlsUse};
 use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_nbd::Allow;
 use headstack_policy::admission::{Ability, Admission, Guarantee};
-use headstack_streams::position::{PositionOrder, PositionOrderError};
+use headstack_streams::position::PositionOrder;
 use headstack_streams::rearrange::RearrangeSpec;
 use headstack_streams::streams::Config;
 use std::fmt;
@@ -99,6 +99,7 @@ pub(crate) struct ExportPlan {
 
 /// Checks a node file and resolves its names.
 pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
+    RULES.check(spec, "")?;
     let disks = disks(&spec.disk)?;
     let exports = exports(&spec.export, &disks)?;
     let each = spec.listen.iter().enumerate();
@@ -175,8 +176,6 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
             Source::Path { path: path.clone(), opening: Opening { read_only, buffered, threads } }
         }
         (None, Some(drive), None) => {
-            Clock::new(spec.speed)
-                .map_err(|_| Fault::new(key("speed"), format!("{} is outside 0.001 to 5000", spec.speed)))?;
             Source::Emulated { drive: drive.clone(), data: spec.data.clone(), speed: spec.speed }
         }
         (None, None, Some(bytes)) => Source::Ram(bytes),
@@ -190,20 +189,14 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     if spec.data.is_some() && spec.emulate.is_none() {
         return Err(Fault::new(key("data"), "is for an emulated disk"));
     }
-    spec.streams.check().map_err(|error| {
-        let message = error.to_string();
-        let said = message.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&message);
-        Fault::new(key(&format!("streams.{}", error.key)), said)
-    })?;
-    let ability = spec.ability.map(|ability| of_disk(ability, &spec.streams)).transpose();
-    let ability =
-        ability.map_err(|fault: Fault| Fault { key: key(&format!("ability.{}", fault.key)), ..fault })?;
+    spec.streams.check().map_err(|fault| fault.below(&key("streams")))?;
+    let ability = spec.ability.map(|ability| of_disk(ability, &spec.streams));
     let file = spec.path.as_ref().and_then(|path| path.file_name());
     let own = file.map_or(format!("disk{at}"), |name| name.to_string_lossy().into_owned());
     let name = spec.name.clone().unwrap_or(own);
     let (map, streams) = (spec.map.clone(), spec.streams.clone());
-    let order = order(spec).map_err(|fault| Fault { key: key(&fault.key), ..fault })?;
-    let rearrange = rearrange(spec).map_err(|fault| Fault { key: key(&fault.key), ..fault })?;
+    let order = order(spec).map_err(|fault| fault.below(&format!("disk[{at}]")))?;
+    let rearrange = rearrange(spec).map_err(|fault| fault.below(&format!("disk[{at}]")))?;
     Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, order, rearrange, ability })
 }
 
@@ -222,8 +215,7 @@ fn rearrange(spec: &DiskSpec) -> Result<Option<RearrangeSpec>, Fault> {
             "the disk is `read_only`, and its hot block table must be written: remove `read_only` or this table",
         ));
     }
-    let within = |fault: Fault| Fault { key: format!("rearrange.{}", fault.key), ..fault };
-    copies.keys().map(Some).map_err(within)
+    Ok(Some(copies.keys()))
 }
 
 /// The order of a disk's commands, if it has one.
@@ -235,29 +227,18 @@ fn order(spec: &DiskSpec) -> Result<Option<OrderPlan>, Fault> {
             None => Ok(None),
         };
     };
-    let order = PositionOrder::new(text, spec.window.unwrap_or(1)).map_err(|error| match error {
-        PositionOrderError::Window { met } => Fault::new("window", format!("{met} is outside 1 to 256")),
-        other => Fault::new("order", other.to_string()),
-    })?;
+    let order = PositionOrder::new(text, spec.window.unwrap_or(1))
+        .map_err(|error| Fault::new("order", error.to_string()))?;
     let no_drive = "needs `drive`, a drive file of the disk: `headstack probe -o FILE.toml` writes one (a track map has no cylinders)";
     let drive = spec.drive.clone().ok_or_else(|| Fault::new("order", no_drive))?;
     Ok(Some(OrderPlan { order, drive }))
 }
 
 /// The ability of a disk with these stream settings.
-fn of_disk(spec: AbilitySpec, streams: &Config) -> Result<Ability, Fault> {
+fn of_disk(spec: AbilitySpec, streams: &Config) -> Ability {
     let AbilitySpec { bandwidth_bytes_per_s, positioning_ms, share } = spec;
-    if bandwidth_bytes_per_s == 0 {
-        return Err(Fault::new("bandwidth_bytes_per_s", "0 is outside 1 and more"));
-    }
-    if !(0.001..=10_000.0).contains(&positioning_ms) {
-        return Err(Fault::new("positioning_ms", format!("{positioning_ms} is outside 0.001 to 10000")));
-    }
-    if !(0.01..=1.0).contains(&share) {
-        return Err(Fault::new("share", format!("{share} is outside 0.01 to 1")));
-    }
     let positioning = Nanos::from_ms(positioning_ms);
-    Ok(Ability { bandwidth: bandwidth_bytes_per_s, positioning, memory: streams.memory_bytes, share })
+    Ability { bandwidth: bandwidth_bytes_per_s, positioning, memory: streams.memory_bytes, share }
 }
 
 fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, Fault> {

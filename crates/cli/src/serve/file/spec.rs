@@ -1,15 +1,21 @@
 //! The keys of a node file. A field here is the key in the file; its doc comment is its documentation.
 
-use headstack_host::{Rules, TlsSettings};
+use headstack_host::{Clock, Rules, TlsSettings};
 use headstack_model::Nanos;
-use headstack_model::spec::Fault;
+use headstack_model::spec::{Fault, KeyRules};
 use headstack_nbd::{Allow, Budget, Limits};
 use headstack_policy::admission::Guarantee;
+use headstack_streams::position::PositionOrder;
 use headstack_streams::rearrange::{CopyTime, CounterReplacement, HotPlacement, ReadSource, RearrangeSpec};
 use headstack_streams::streams::Config;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// The ranges of the keys.
+pub(super) static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<NodeSpec>);
 
 /// A storage node: the contents of the file of `headstack serve CONFIG.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,26 +47,35 @@ pub(crate) struct NodeSpec {
 pub(crate) struct LimitsSpec {
     /// Connections at a time; one eighth of them is reserved for Unix sockets. A further client is refused unless it replaces an
     /// idle connection.
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub(crate) connections: usize,
     /// Connections at a time from one network address (IPv6: one 64-bit prefix). Default: three quarters of `connections`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub(crate) connections_per_address: Option<usize>,
     /// Requests in flight of one connection; further requests wait.
+    #[schemars(range(min = 1, max = 1 << 20))]
     pub(crate) requests: usize,
     /// Bytes of requests and replies in flight of one connection; a single larger request is in flight alone.
+    #[schemars(range(min = 4096, max = 1_u64 << 40))]
     pub(crate) in_flight_bytes: usize,
     /// Bytes in flight of all connections together, in addition to 256 KiB of each. A connection that needs more is not read from
     /// until others release memory. Default: 512 MiB, or `in_flight_bytes` if that is more.
     #[serde(alias = "in_flight_bytes_together", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = Budget::LEAST, max = 1_u64 << 40))]
     pub(crate) total_in_flight_bytes: Option<usize>,
     /// Time without a request after which a new client may replace a connection when all are in use. The longest idle connection
     /// of the address with the most connections is replaced.
+    #[schemars(range(min = 1.0, max = 1e8))]
     pub(crate) idle_ms: f64,
     /// Time for a client to choose an export.
+    #[schemars(range(min = 1.0, max = 1e8))]
     pub(crate) handshake_ms: f64,
     /// Time for a complete request to arrive, from its first byte.
+    #[schemars(range(min = 1.0, max = 1e8))]
     pub(crate) request_ms: f64,
     /// Time for a client to take a reply, from one of its bytes to the next.
+    #[schemars(range(min = 1.0, max = 1e8))]
     pub(crate) reply_ms: f64,
 }
 
@@ -85,53 +100,29 @@ impl Default for LimitsSpec {
 const TOGETHER: usize = 512 << 20;
 
 impl LimitsSpec {
-    /// The limits as rules of the server.
+    /// The limits, whose keys are in their ranges, as rules of the server.
     ///
-    /// *Errors:* the first key whose value is out of range.
+    /// *Errors:* all connections together may have less than one.
     pub(super) fn rules(&self) -> Result<Rules, Fault> {
-        let wrong = |key: &str, met: String, allowed: &str| {
-            Fault::new(format!("limits.{key}"), format!("{met} is outside {allowed}"))
-        };
         let usual = self.connections - self.connections / 4;
-        let of_address = self.connections_per_address.unwrap_or(usual);
-        let counts = [
-            ("connections", self.connections),
-            ("connections_per_address", of_address),
-            ("requests", self.requests),
-        ];
-        for (key, met) in counts {
-            if !(1..=1 << 20).contains(&met) {
-                return Err(wrong(key, met.to_string(), "1 to 1048576"));
-            }
-        }
-        if !(4096..=1 << 40).contains(&self.in_flight_bytes) {
-            return Err(wrong("in_flight_bytes", self.in_flight_bytes.to_string(), "4 KiB to 1 TiB"));
-        }
         let together = self.total_in_flight_bytes.unwrap_or(self.in_flight_bytes.max(TOGETHER));
-        if !(self.in_flight_bytes.max(Budget::LEAST)..=1 << 40).contains(&together) {
-            let allowed = "what one connection may have, or 32 MiB, to 1 TiB";
-            return Err(wrong("total_in_flight_bytes", together.to_string(), allowed));
+        if together < self.in_flight_bytes {
+            let message = format!("{together} is less than `in_flight_bytes`, which one connection may have");
+            return Err(Fault::new("limits.total_in_flight_bytes", message));
         }
-        let time = |key: &str, ms: f64| {
-            if (1.0..=1e8).contains(&ms) {
-                Ok(Nanos::from_ms(ms))
-            } else {
-                Err(wrong(key, ms.to_string(), "1 to 100000000"))
-            }
-        };
         let limits = Limits {
             requests: self.requests,
             held_bytes: self.in_flight_bytes,
-            handshake: time("handshake_ms", self.handshake_ms)?,
-            request: time("request_ms", self.request_ms)?,
-            reply: time("reply_ms", self.reply_ms)?,
+            handshake: Nanos::from_ms(self.handshake_ms),
+            request: Nanos::from_ms(self.request_ms),
+            reply: Nanos::from_ms(self.reply_ms),
             ..Limits::default()
         };
         Ok(Rules {
             limits,
             connections: self.connections,
-            connections_per_address: of_address,
-            idle: time("idle_ms", self.idle_ms)?,
+            connections_per_address: self.connections_per_address.unwrap_or(usual),
+            idle: Nanos::from_ms(self.idle_ms),
             budget: Some(Budget::new(together)),
             ..Rules::default()
         })
@@ -155,7 +146,8 @@ pub(crate) struct DiskSpec {
     /// The file of an emulated disk's data. Default: memory, lost at the end of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<PathBuf>,
-    /// Speed of an emulated disk relative to a real one: 0.001 to 5000.
+    /// Speed of an emulated disk relative to a real one.
+    #[schemars(range(min = 0.001, max = Clock::FASTEST))]
     pub(crate) speed: f64,
     /// Size of a disk in memory, whose contents are lost at the end of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,8 +170,9 @@ pub(crate) struct DiskSpec {
     /// Default: commands go to the disk as they come.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<String>,
-    /// Largest number of commands at the disk, with `order`: 1 to 256. Positions are exact with 1. Default: 1.
+    /// Largest number of commands at the disk, with `order`. Positions are exact with 1. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = PositionOrder::MOST_WINDOW), extend("x-unit" = "commands"))]
     pub(crate) window: Option<u32>,
     /// How its hot blocks are copied together, in a region that `headstack rearrange format` makes. A disk with a region is served only
     /// with this table.
@@ -218,29 +211,36 @@ impl Default for DiskSpec {
 /// `[disk.rearrange]`: which blocks are copied to the disk's reserved region, and when. The disk itself says where the region is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = as_in_a_rig)]
 pub(crate) struct CopiesSpec {
     /// Time from one rearrangement to the next. After an orderly end it continues where it stopped; after a crash it begins again.
     pub(crate) period_s: f64,
-    /// What happens to a reference to a block without a counter when no counter is free.
     pub(crate) replacement: CounterReplacement,
-    /// Share of each count that is carried to the next period.
     pub(crate) carried_ratio: f64,
     /// References in a period that make a block worth a copy.
     pub(crate) least_references: u64,
-    /// Blocks of a request up to which its blocks are counted. A longer read is served from the blocks' homes, unless a copy was written.
     pub(crate) longest_blocks: u32,
     /// How hot blocks are placed in the region; a cylinder counts as 1 MiB.
     pub(crate) placement: HotPlacement,
-    /// When blocks are copied.
     pub(crate) when: CopyTime,
-    /// Time without a request after which the disk counts as idle, with `when = "idle"`.
     pub(crate) idle_ms: f64,
-    /// Share of the time that copies take, with `when = "share"`.
     pub(crate) share: f64,
-    /// Copies in flight, at most.
     pub(crate) parallel_copies: u32,
     /// Where a copied block is read that was not written since it was copied.
     pub(crate) read_from: ReadSource,
+}
+
+/// Gives the keys of [`CopiesSpec`] the ranges and, where they have none, the descriptions of those of [`RearrangeSpec`].
+fn as_in_a_rig(schema: &mut Schema) {
+    let rig = schema_for!(RearrangeSpec).to_value();
+    let keys = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (key, own) in keys.into_iter().flatten().filter_map(|(key, own)| Some((key, own.as_object_mut()?))) {
+        for (part, value) in rig["properties"][key].as_object().into_iter().flatten() {
+            if part != "description" || !own.contains_key(part) {
+                own.insert(part.clone(), value.clone());
+            }
+        }
+    }
 }
 
 impl Default for CopiesSpec {
@@ -267,10 +267,8 @@ impl Default for CopiesSpec {
 
 impl CopiesSpec {
     /// The keys of the rearranger. The table on the disk has those of the region.
-    ///
-    /// *Errors:* the first key whose value is out of range.
-    pub(super) fn keys(&self) -> Result<RearrangeSpec, Fault> {
-        let keys = RearrangeSpec {
+    pub(super) fn keys(&self) -> RearrangeSpec {
+        RearrangeSpec {
             period_s: self.period_s,
             replacement: self.replacement,
             carried_ratio: self.carried_ratio,
@@ -283,9 +281,7 @@ impl CopiesSpec {
             parallel_copies: self.parallel_copies,
             read_from: self.read_from,
             ..RearrangeSpec::default()
-        };
-        keys.check()?;
-        Ok(keys)
+        }
     }
 }
 
@@ -293,12 +289,15 @@ impl CopiesSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AbilitySpec {
-    /// Media rate in bytes a second in the slowest zone.
+    /// Media rate in the slowest zone.
+    #[schemars(range(min = 1))]
     pub(crate) bandwidth_bytes_per_s: u64,
     /// Longest time from the end of one transfer to the beginning of another, anywhere on the disk.
+    #[schemars(range(min = 0.001, max = 10_000.0))]
     pub(crate) positioning_ms: f64,
     /// Share of the disk's time that may be guaranteed; the rest is for all other requests.
     #[serde(default = "most")]
+    #[schemars(range(min = 0.01, max = 1.0))]
     pub(crate) share: f64,
 }
 
