@@ -5,24 +5,28 @@ use crate::draw;
 use crate::settings::{CELLS_MAX, RandomSettings, SettingValues, leaves, word};
 use headstack::TraceOptions;
 use headstack_model::SpecError;
-use headstack_model::spec::nearest;
+use headstack_model::spec::{Fault, KeyRules, nearest};
 use headstack_workload::trace;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use toml::{Table, Value};
 
 /// A definition: the runs are `rigs` × `loads` × settings × seeds.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepFile {
     /// Title of the sweep, for people.
     #[serde(default)]
     pub title: String,
-    /// Shipped rigs or drives, or files relative to the sweep file.
+    /// Shipped rigs or drives, or files relative to the sweep file (a name with `/` or `.toml`).
     pub rigs: Vec<String>,
     /// Fio job files, load files or traces, relative to the sweep file.
     pub loads: Vec<String>,
     /// Number of seeds.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub seeds: u64,
     /// The first seed; the others follow it.
     #[serde(default)]
@@ -30,17 +34,20 @@ pub struct SweepFile {
     /// Whether each row has the distribution of the response times.
     #[serde(default)]
     pub histograms: bool,
-    /// A column with figures: settings whose difference from the first in it is clear get no more seeds. Empty: all get all seeds.
+    /// A column with figures, such as `p99_ms`. A combination of settings gets no more seeds once its figure in this column differs from
+    /// that of the first combination by more than chance. Empty: all get all seeds.
     #[serde(default)]
     pub until_clear: String,
-    /// How loads that are traces are read.
+    /// How loads that are traces are read, as by the options of `sim`.
     #[serde(default)]
     pub trace: TraceKeys,
     /// Keys of the rigs, each with a list of values: every combination is run.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     grid: Table,
-    /// Settings one by one: each is a table of keys and values.
+    /// Combinations one by one (`[[list]]`): keys of the rigs, each with one value.
     #[serde(default)]
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     list: Vec<Table>,
     /// Settings drawn at random.
     #[serde(default)]
@@ -52,12 +59,13 @@ fn one() -> u64 {
 }
 
 /// How loads that are traces are read.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceKeys {
     /// The format, where the first bytes do not determine it.
     pub format: Option<String>,
     /// Factor of the times: 0.5 is twice as fast.
+    #[schemars(range(min = 1e-6, max = 1e6))]
     pub time_scale: Option<f64>,
     /// Whether blocks beyond the end of a volume wrap around.
     #[serde(default)]
@@ -69,6 +77,8 @@ pub struct TraceKeys {
     pub skip_bad: u64,
 }
 
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<SweepFile>);
+
 impl SweepFile {
     /// Parses and checks a sweep file. `origin` (the file's name) goes into errors.
     ///
@@ -76,24 +86,18 @@ impl SweepFile {
     pub fn parse(text: &str, origin: &str) -> Result<SweepFile, SpecError> {
         let file: SweepFile =
             toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
-        file.check().map_err(|(key, message)| located(text, origin, &key, message))?;
+        file.check().map_err(|fault| located(text, origin, fault))?;
         Ok(file)
     }
 
-    fn check(&self) -> Result<(), (String, String)> {
-        let fault = |key: &str, message: &str| Err((key.to_string(), message.to_string()));
+    fn check(&self) -> Result<(), Fault> {
+        RULES.check(self, "")?;
+        let fault = |key: &str, message: &str| Err(Fault::new(key, message));
         if self.rigs.is_empty() {
             return fault("rigs", "is empty; name at least one rig or drive");
         }
         if self.loads.is_empty() {
             return fault("loads", "is empty; name at least one load");
-        }
-        if !(1..=1_000_000).contains(&self.seeds) {
-            return fault("seeds", &format!("{} is outside 1 to 1000000", self.seeds));
-        }
-        let scale = self.trace.time_scale.unwrap_or(1.0);
-        if !(1e-6..=1e6).contains(&scale) {
-            return fault("time_scale", &format!("{scale} is outside 0.000001 to 1000000"));
         }
         if let Some(name) = self.trace.format.as_deref().filter(|name| trace::named(name).is_none()) {
             let names: Vec<&str> = trace::all().iter().map(|format| format.name).collect();
@@ -109,7 +113,7 @@ impl SweepFile {
         Ok(())
     }
 
-    fn check_until_clear(&self) -> Result<(), (String, String)> {
+    fn check_until_clear(&self) -> Result<(), Fault> {
         let column = self.until_clear.as_str();
         let names = || FIGURES.iter().map(|(name, _)| *name);
         if column.is_empty() || names().any(|name| name == column) {
@@ -119,7 +123,7 @@ impl SweepFile {
             || format!("one of {}", names().collect::<Vec<_>>().join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
-        Err(("until_clear".to_string(), format!("no column with figures is called `{column}`; {cure}")))
+        Err(Fault::new("until_clear", format!("no column with figures is called `{column}`; {cure}")))
     }
 
     /// How its traces are read.
@@ -136,17 +140,17 @@ impl SweepFile {
     /// All combinations of settings in order: every combination of the grid with each of the list and each draw.
     ///
     /// *Errors:* a key and what is wrong with its values.
-    pub(crate) fn settings(&self) -> Result<Vec<SettingValues>, (String, String)> {
+    pub(crate) fn settings(&self) -> Result<Vec<SettingValues>, Fault> {
         let mut combinations = vec![SettingValues::new()];
         for (key, values) in leaves(&self.grid) {
             let Value::Array(values) = values else {
-                return Err((key, "must be a list of values, such as [1, 8, 32]".to_string()));
+                return Err(Fault::new(key, "must be a list of values, such as [1, 8, 32]"));
             };
             if values.is_empty() {
-                return Err((key, "is an empty list; name at least one value".to_string()));
+                return Err(Fault::new(key, "is an empty list; name at least one value"));
             }
             if combinations.len().saturating_mul(values.len()) > CELLS_MAX {
-                return Err((key, format!("the grid has more than {CELLS_MAX} combinations")));
+                return Err(Fault::new(key, format!("the grid has more than {CELLS_MAX} combinations")));
             }
             let with = |settings: &SettingValues| {
                 let one = |value: &Value| joined(settings, &[(key.clone(), word(value))].into());
@@ -161,7 +165,7 @@ impl SweepFile {
             return Ok(combinations);
         }
         if combinations.len().saturating_mul(others.len()) > CELLS_MAX {
-            return Err(("grid".to_string(), format!("more than {CELLS_MAX} combinations of settings")));
+            return Err(Fault::new("grid", format!("more than {CELLS_MAX} combinations of settings")));
         }
         let all = |grid: &SettingValues| others.iter().map(|other| joined(grid, other)).collect::<Vec<_>>();
         Ok(combinations.iter().flat_map(all).collect())
@@ -173,23 +177,23 @@ fn joined(one: &SettingValues, other: &SettingValues) -> SettingValues {
 }
 
 /// The settings of one table of the list.
-fn single(table: &Table) -> Result<SettingValues, (String, String)> {
+fn single(table: &Table) -> Result<SettingValues, Fault> {
     let leaf = |(key, value): (String, &Value)| match value {
-        Value::Table(_) => Err((key, "is an empty table; give a value".to_string())),
+        Value::Table(_) => Err(Fault::new(key, "is an empty table; give a value")),
         _ => Ok((key, word(value))),
     };
     leaves(table).into_iter().map(leaf).collect()
 }
 
 /// An error at the line where the key is written.
-fn located(text: &str, origin: &str, key: &str, message: String) -> SpecError {
-    let last = key.rsplit('.').next().unwrap_or(key);
+fn located(text: &str, origin: &str, Fault { key, message }: Fault) -> SpecError {
+    let last = key.rsplit('.').next().unwrap_or(&key);
     let is_key = |line: &str| {
         let left = line.split('=').next().unwrap_or_default();
         left.split(['.', '"', '\'', '[', ']']).any(|part| part.trim() == last)
     };
     let line = text.lines().position(is_key).map_or(0, |index| index + 1);
-    SpecError { origin: origin.to_string(), line, key: key.to_string(), message }
+    SpecError { origin: origin.to_string(), line, key, message }
 }
 
 #[cfg(test)]
@@ -200,7 +204,7 @@ mod tests {
 
     fn settings(text: &str) -> Vec<String> {
         let file = SweepFile::parse(&format!("{HEAD}{text}"), "s.toml").unwrap_or_else(|e| panic!("{e}"));
-        let all = file.settings().unwrap_or_else(|(key, message)| panic!("{key}: {message}"));
+        let all = file.settings().unwrap_or_else(|fault| panic!("{fault}"));
         let line = |(key, value): (&String, &String)| format!("{key}={value}");
         all.iter().map(|one| one.iter().map(line).collect::<Vec<_>>().join(" ")).collect()
     }

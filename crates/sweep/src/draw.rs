@@ -1,6 +1,7 @@
 //! Settings drawn at random. The draws depend on the seed and the keys alone.
 
-use crate::settings::{CELLS_MAX, RandomSettings, SettingValues, leaves, word};
+use crate::settings::{RandomSettings, SettingValues, leaves, word};
+use headstack_model::spec::Fault;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use toml::{Table, Value};
@@ -15,17 +16,14 @@ enum Choices<'a> {
 /// The drawn combinations, in the order of the draws.
 ///
 /// *Errors:* a key and what is wrong with its values.
-pub(crate) fn settings(random: &RandomSettings) -> Result<Vec<SettingValues>, (String, String)> {
-    if !(1..=CELLS_MAX as u32).contains(&random.count) {
-        return Err(("count".to_string(), format!("{} is outside 1 to {CELLS_MAX}", random.count)));
-    }
+pub(crate) fn settings(random: &RandomSettings) -> Result<Vec<SettingValues>, Fault> {
     let mut keys = Vec::new();
     for (key, value) in leaves(&random.keys) {
-        let found = choices(value).map_err(|message| (key.clone(), message.to_string()))?;
+        let found = choices(value).map_err(|message| Fault::new(key.clone(), message))?;
         keys.push((key, found));
     }
     if keys.is_empty() {
-        return Err(("keys".to_string(), "is empty; name at least one key to draw".to_string()));
+        return Err(Fault::new("keys", "is empty; name at least one key to draw"));
     }
     let mut generator = Pcg64::seed_from_u64(random.seed);
     let mut one = || keys.iter().map(|(key, choices)| (key.clone(), draw(choices, &mut generator))).collect();
@@ -94,8 +92,7 @@ mod tests {
 
     fn drawn(seed: u64, keys: &str) -> Result<Vec<SettingValues>, String> {
         let keys = toml::from_str(keys).expect("the keys are TOML");
-        settings(&RandomSettings { count: 200, seed, keys })
-            .map_err(|(key, message)| format!("{key}: {message}"))
+        settings(&RandomSettings { count: 200, seed, keys }).map_err(|fault| fault.to_string())
     }
 
     #[test]

@@ -92,11 +92,10 @@ impl SweepPlan {
         model_version: &str,
         files: &(dyn headstack::FileSource + Sync),
     ) -> Result<SweepPlan, SweepError> {
-        let located = |(key, message): (String, String)| SweepError::Settings {
+        let settings = file.settings().map_err(|fault| SweepError::Settings {
             origin: origin.to_string(),
-            message: format!("{key}: {message}"),
-        };
-        let settings = file.settings().map_err(located)?;
+            message: fault.to_string(),
+        })?;
         let folder = Path::new(origin).parent().unwrap_or(Path::new(""));
         let load_base = |name: &String| {
             if headstack::is_file(name) {

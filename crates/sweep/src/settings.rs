@@ -1,19 +1,22 @@
 //! Settings of a rig as a sweep file has them.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// Settings drawn at random.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomSettings {
     /// Number of draws.
+    #[schemars(range(min = 1, max = CELLS_MAX))]
     pub count: u32,
     /// Seed of the draws.
     #[serde(default)]
     pub seed: u64,
     /// Keys of the rigs, each with the values to draw from: a list, or a range `{ from, to, scale }`.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(crate) keys: Table,
 }
 
