@@ -163,6 +163,10 @@ impl<'a> Page<'a> {
             Some("integer") => "whole number".to_string(),
             Some("string") => "text".to_string(),
             Some("boolean") => "true or false".to_string(),
+            Some("object") if value["additionalProperties"] == true => "table".to_string(),
+            Some("object") if value["additionalProperties"]["type"] == "array" => {
+                "table of lists".to_string()
+            }
             Some("object") => "table of texts".to_string(),
             Some("array") => format!("list of {}", self.kind(&value["items"])),
             _ => "number".to_string(),

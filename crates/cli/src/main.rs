@@ -12,6 +12,7 @@ mod drive;
 mod emulate;
 mod explore;
 mod failure;
+mod file_keys;
 mod files;
 mod interrupt;
 mod keys;
@@ -68,6 +69,7 @@ enum Command {
     Drive(drive::Command),
     Emulate(emulate::Emulate),
     Explore(explore::Explore),
+    Keys(file_keys::FileKeys),
     #[command(subcommand)]
     Layout(layout::Command),
     Man(man::Man),
@@ -111,6 +113,7 @@ impl Command {
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
             Command::Explore(command) => command.run(out),
+            Command::Keys(command) => command.run(out),
             Command::Layout(command) => command.run(out),
             Command::Man(command) => command.run(Cli::command(), out),
             Command::Probe(command) => command.run(out),

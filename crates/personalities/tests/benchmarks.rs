@@ -102,9 +102,12 @@ fn device_timing_reads_the_area_in_order() {
 #[test]
 fn benchmarks_that_cannot_run_are_refused_with_their_key() {
     let cases = [
-        ("[bonnie]\nchunk_bytes = 0", "bonnie.chunk_bytes: 0 is outside 1 to 67108864"),
-        ("[bonnie]\nfile_bytes = 4096", "bonnie.chunk_bytes: 8192 is more than file_bytes"),
-        ("[bonnie]\ncosts = { call_us = -1.0 }", "bonnie.costs.call_us: -1 us is outside 0 to 1000000 us"),
+        ("[bonnie]\nchunk_bytes = 0", "bonnie.chunk_bytes: 0 is outside 1 to 67108864 bytes"),
+        (
+            "[bonnie]\nfile_bytes = 4096",
+            "bonnie.chunk_bytes: 8192 is outside 1 to 4096 bytes, as the file has",
+        ),
+        ("[bonnie]\ncosts = { call_us = -1.0 }", "bonnie.costs.call_us: -1 is outside 0 to 1000000 µs"),
         ("[bonnie]\next2 = { block_bytes = 512 }", "bonnie.ext2.block_bytes: block size: 512 is not"),
         ("[bonnie]", "bonnie.file_bytes: 1073741824 bytes do not fit in the"),
         ("[iozone]\nprocesses = 0", "iozone.processes: 0 is outside 1 to 1024"),

@@ -22,10 +22,12 @@ use crate::service::log::{LogArgs, SERVICE};
 use crate::service::{interval, own_socket};
 use crate::sim::setup::split;
 use crate::units::parse_bytes;
+pub(crate) use file::NodeSpec;
 use file::{Overlay, Plan};
 use headstack_host::{Listener, tell_ready, tell_stopping};
 use log::{info, warn};
 use running::Running;
+use schemars::schema_for;
 use state::StatePart;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -114,7 +116,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if self.keys || self.json_schema {
-            return keys::write(out, &file::json_schema(), self.json_schema);
+            return keys::write(out, &schema_for!(NodeSpec).to_value(), self.json_schema);
         }
         if self.config.is_none() && self.disk.is_empty() && self.emulate.is_empty() {
             let message = "nothing to serve: name a node file (headstack serve CONFIG.toml), or disks and where clients find them \

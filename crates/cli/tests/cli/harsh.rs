@@ -25,6 +25,7 @@ const QUICK: &[&str] = &[
     "drive plot atlas-10k -o drive.html",
     "drive show atlas-10k",
     "emulate null --size 1M -- true",
+    "keys load",
     "layout align a.map",
     "layout check a.map ext4.img --partition 1003,100000",
     "layout exclude a.map --partition 0,8000",

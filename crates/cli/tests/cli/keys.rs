@@ -10,8 +10,13 @@ use std::path::PathBuf;
 const MARK: &str = "<!-- Made by `make docs-formats` from here to the end. -->\n\n";
 
 /// The kinds of files with lists of keys, and the commands that print them.
-const KINDS: [(&str, [&str; 2]); 3] =
-    [("drive", ["drive", "keys"]), ("rig", ["rig", "keys"]), ("node", ["serve", "--keys"])];
+const KINDS: [(&str, [&str; 2]); 5] = [
+    ("drive", ["drive", "keys"]),
+    ("rig", ["rig", "keys"]),
+    ("node", ["serve", "--keys"]),
+    ("load", ["keys", "load"]),
+    ("sweep", ["keys", "sweep"]),
+];
 
 fn page(kind: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/formats/{kind}-file.md"))

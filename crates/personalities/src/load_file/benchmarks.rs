@@ -1,6 +1,7 @@
 //! The keys of benchmarks, and their checks without a rig.
 
-use headstack_model::spec::Fault;
+use headstack_model::spec::{Fault, within};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::area::Area;
@@ -14,16 +15,14 @@ const REQUEST_BYTES: u64 = 1 << 26;
 /// Most bytes of a file: that of the format with blocks of 8,192 bytes exceeds it.
 const FILE_BYTES: u64 = 1 << 41;
 
-/// Longest processor time that a key accepts, in µs.
-const US_MAX: f64 = 1e6;
-
 /// The ext2 that a benchmark makes in its area.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ext2Spec {
-    /// Size of blocks.
+    /// Size of blocks: 1024, 2048, 4096 or 8192.
     pub block_bytes: u32,
     /// Bytes of the area for each inode.
+    #[schemars(range(min = 1024, max = 4194304), extend("x-unit" = "bytes"))]
     pub bytes_per_inode: u32,
     /// Whether a growing file gets eight blocks at a time.
     pub preallocate: bool,
@@ -35,39 +34,27 @@ impl Default for Ext2Spec {
     }
 }
 
-/// Processor time of a benchmark and of the file system for it, on the rig's host; none by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Processor time of a benchmark and of the file system for it, on the rig's host, in addition to that of `[host.processor]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProgramCostsSpec {
     /// Time of each call that reads or writes.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub call_us: f64,
     /// Time of the file system for 1,024 bytes that are written to a file.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub write_us_per_kib: f64,
-    /// Time of the program for a byte that it writes by characters.
+    /// Time of the program for a byte that it writes by characters (`bonnie`).
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub put_us_per_byte: f64,
-    /// Time of the program for a byte that it reads by characters.
+    /// Time of the program for a byte that it reads by characters (`bonnie`).
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub get_us_per_byte: f64,
 }
 
-impl ProgramCostsSpec {
-    fn check(&self, key: &str) -> Result<(), Fault> {
-        let times = [
-            ("call_us", self.call_us),
-            ("write_us_per_kib", self.write_us_per_kib),
-            ("put_us_per_byte", self.put_us_per_byte),
-            ("get_us_per_byte", self.get_us_per_byte),
-        ];
-        match times.into_iter().find(|(_, us)| !(0.0..=US_MAX).contains(us)) {
-            Some((name, us)) => {
-                Err(Fault::new(format!("{key}.costs.{name}"), format!("{us} us is outside 0 to 1000000 us")))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// The benchmark Bonnie: a file written and read by characters and by blocks, then random seeks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Bonnie writes and reads a file by characters and by blocks (`char-write`, `rewrite`, `block-write`, `char-read`, `block-read`), then
+/// several processes read it at random places (`seeks`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BonnieSpec {
     /// The blocks used.
@@ -75,14 +62,19 @@ pub struct BonnieSpec {
     /// The file system.
     pub ext2: Ext2Spec,
     /// Size of the file.
+    #[schemars(range(min = 1, max = FILE_BYTES))]
     pub file_bytes: u64,
     /// Size of reads and writes.
+    #[schemars(range(min = 1, max = REQUEST_BYTES))]
     pub chunk_bytes: u64,
     /// Processes that seek.
+    #[schemars(range(min = 1, max = PROCESSES))]
     pub children: u32,
     /// Seeks of all of them.
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub seeks: u64,
     /// Of this number of seeks one writes its chunk back.
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub rewrite_every: u64,
     /// Processor time.
     pub costs: ProgramCostsSpec,
@@ -103,15 +95,17 @@ impl Default for BonnieSpec {
     }
 }
 
-/// The benchmark `hdparm -t`: the area read from its start, without a file system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// `hdparm -t` reads the area from its start (`device-read`), without a file system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HdparmSpec {
     /// The blocks used.
     pub area: Area,
     /// Bytes that are read.
+    #[schemars(range(min = 1, max = FILE_BYTES), extend("x-unit" = "bytes"))]
     pub bytes: u64,
     /// Size of reads.
+    #[schemars(range(min = 1, max = REQUEST_BYTES))]
     pub request_bytes: u64,
     /// Processor time.
     pub costs: ProgramCostsSpec,
@@ -128,8 +122,8 @@ impl Default for HdparmSpec {
     }
 }
 
-/// The benchmark IOzone in its throughput mode: processes write a file each, and then read it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// IOzone in its throughput mode has processes that each write a file (`write`); when all are done, each reads its own (`read`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IozoneSpec {
     /// The blocks used.
@@ -137,13 +131,17 @@ pub struct IozoneSpec {
     /// The file system.
     pub ext2: Ext2Spec,
     /// Processes.
+    #[schemars(range(min = 1, max = PROCESSES))]
     pub processes: u32,
     /// Size of all files together.
+    #[schemars(range(min = 1, max = FILE_BYTES))]
     pub total_bytes: u64,
     /// Size of each file, in place of `total_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = FILE_BYTES))]
     pub file_bytes: Option<u64>,
     /// Size of reads and writes.
+    #[schemars(range(min = 1, max = REQUEST_BYTES))]
     pub record_bytes: u64,
     /// Processor time.
     pub costs: ProgramCostsSpec,
@@ -163,45 +161,30 @@ impl Default for IozoneSpec {
     }
 }
 
-fn within(key: &str, name: &str, value: u64, most: u64) -> Result<(), Fault> {
-    if (1..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Fault::new(format!("{key}.{name}"), format!("{value} is outside 1 to {most}")))
-}
-
 impl BonnieSpec {
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let key = "bonnie";
-        within(key, "file_bytes", self.file_bytes, FILE_BYTES)?;
-        within(key, "chunk_bytes", self.chunk_bytes, REQUEST_BYTES)?;
-        within(key, "children", u64::from(self.children), PROCESSES)?;
-        within(key, "seeks", self.seeks, u64::from(u32::MAX))?;
-        within(key, "rewrite_every", self.rewrite_every, u64::from(u32::MAX))?;
-        if self.chunk_bytes > self.file_bytes {
-            let message = format!("{} is more than file_bytes", self.chunk_bytes);
-            return Err(Fault::new("bonnie.chunk_bytes", message));
-        }
-        self.costs.check(key)
-    }
-}
-
-impl HdparmSpec {
-    pub(super) fn check(&self) -> Result<(), Fault> {
-        within("hdparm", "bytes", self.bytes, FILE_BYTES)?;
-        within("hdparm", "request_bytes", self.request_bytes, REQUEST_BYTES)?;
-        self.costs.check("hdparm")
+        within(
+            "bonnie.chunk_bytes",
+            self.chunk_bytes as f64,
+            1.0,
+            self.file_bytes as f64,
+            "bytes, as the file has",
+        )
     }
 }
 
 impl IozoneSpec {
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let key = "iozone";
-        within(key, "processes", u64::from(self.processes), PROCESSES)?;
-        within(key, "total_bytes", self.total_bytes, FILE_BYTES)?;
-        within(key, "file_bytes", self.bytes_each(), FILE_BYTES)?;
-        within(key, "record_bytes", self.record_bytes, REQUEST_BYTES)?;
-        self.costs.check(key)
+        if self.file_bytes.is_some() {
+            return Ok(());
+        }
+        within(
+            "iozone.total_bytes",
+            self.total_bytes as f64,
+            f64::from(self.processes),
+            FILE_BYTES as f64,
+            "bytes: one for each process",
+        )
     }
 
     /// Bytes of each file.

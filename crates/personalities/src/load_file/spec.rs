@@ -1,8 +1,10 @@
 //! The keys of the load file, and their checks without a rig.
 
-use headstack_model::spec::Fault;
+use headstack_model::spec::{Fault, KeyRules};
 use headstack_model::{Nanos, Op};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 use super::area::Area;
 use super::benchmarks::{BonnieSpec, HdparmSpec, IozoneSpec};
@@ -12,21 +14,24 @@ use headstack_workload::process::SyntheticSpec;
 /// The most of anything that there may be many of: streams, processes, requests outstanding.
 const MANY: u64 = 1 << 16;
 
-/// The contents of a load file. All its tables issue requests in parallel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The contents of a load file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
     /// The load ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
-    /// The load ends at this time.
+    /// The load issues nothing from this time on, and ends when its outstanding requests have completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e-9, max = 1e9))]
     pub max_time_s: Option<f64>,
     /// Number of processors that the processes of all tables `process` share. A process's own time (`gap`, `time_limit`) passes
     /// while it has a processor, which it keeps until it waits; the others queue. Default: one for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MANY))]
     pub processors: Option<u32>,
-    /// A processor other than the first idles for the rest of the run once it runs out of processes.
+    /// A processor other than the first idles for the rest of the run once it runs out of processes, as in DiskSim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(alias = "processors_idle_for_good")]
     pub idle_cpu_never_wakes: bool,
@@ -54,18 +59,18 @@ pub struct LoadSpec {
 }
 
 /// The order of single requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Anywhere.
     #[default]
     Random,
-    /// One after the other.
+    /// In rising order, and after the last block again from the first.
     Sequential,
 }
 
 /// Reads or writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Reads.
@@ -84,8 +89,10 @@ impl From<Direction> for Op {
     }
 }
 
-/// Single requests. One of `depth`, `processes` and `gap` sets their rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Single requests: random, in sequence, or to popular groups of blocks. Exactly one of `depth`, `processes` and `gap` is required.
+/// Processes that read in sequence begin at evenly spaced blocks. Pairs of groups exchange their popularity at regular intervals, so that
+/// after t hours the share exp(-`drift_per_hour` · t) of the groups has its original popularity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlocksSpec {
     /// The blocks used.
@@ -97,28 +104,31 @@ pub struct BlocksSpec {
     /// Size of requests.
     #[serde(default = "request_bytes")]
     pub request_bytes: u64,
-    /// Requests begin at multiples of this; their size when absent.
+    /// Requests begin at multiples of this (in a group: counted from its start). Default: their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment_bytes: Option<u64>,
     /// Share of reads; the others are writes.
     #[serde(default = "all")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub read_share: f64,
     /// Number of requests outstanding at all times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MANY))]
     pub depth: Option<u32>,
     /// Number of processes that think, issue a request and wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MANY))]
     pub processes: Option<u32>,
-    /// Think time of a process; none when absent.
+    /// Time from a completion to the process's next request, a distribution of times. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_time: Option<Distribution<Nanos>>,
-    /// Time between two arrivals, whether or not earlier requests are done.
+    /// Time between two arrivals, whether or not earlier requests are done; a distribution of times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<Distribution<Nanos>>,
-    /// Popularity of groups of blocks; all blocks are equal when absent.
+    /// Popularity of groups of blocks; not with `processes`. Default: all blocks are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
-    /// Size of a group.
+    /// Size of a group, with `popularity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_bytes: Option<u64>,
     /// Share of the groups that change their popularity in an hour.
@@ -126,11 +136,12 @@ pub struct BlocksSpec {
     pub drift_per_hour: f64,
     /// The table ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
 }
 
 /// Sequential streams.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamSpec {
     /// The blocks used.
@@ -138,17 +149,21 @@ pub struct StreamSpec {
     pub area: Area,
     /// Number of streams.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MANY))]
     pub streams: u32,
-    /// Distance between the starts of streams; the area is divided evenly when absent.
+    /// Distance between the starts of streams; each stream continues to the area's end. Without this key the area is divided evenly among
+    /// the streams, and a stream that reaches the end of its part continues at the start of that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub interval_bytes: Option<u64>,
     /// Requests that each stream has outstanding.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MANY))]
     pub depth: u32,
     /// Size of requests.
     #[serde(default = "request_bytes")]
     pub request_bytes: u64,
-    /// Streams begin at multiples of this; the size of requests when absent.
+    /// Streams begin at multiples of this. Default: the size of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment_bytes: Option<u64>,
     /// Reads or writes.
@@ -156,31 +171,36 @@ pub struct StreamSpec {
     pub op: Direction,
     /// Each stream ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub requests_each: Option<u64>,
     /// The table ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
 }
 
 /// Runs of blocks at random places: the (p, s, r) load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstSpec {
     /// The blocks used.
     #[serde(default)]
     pub area: Area,
-    /// Number of processes (p).
+    /// Number of processes (p); each has one request outstanding.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MANY))]
     pub processes: u32,
     /// Bytes per run (s), rounded up to whole sectors.
+    #[schemars(range(min = 1))]
     pub run_bytes: u64,
-    /// Runs of each process (r).
+    /// Runs of each process (r), each at a new random place.
     #[serde(default = "times")]
+    #[schemars(range(min = 1))]
     pub times: u64,
     /// Largest request of a run.
     #[serde(default = "request_bytes")]
     pub request_bytes: u64,
-    /// Runs begin at multiples of this; of one sector when absent.
+    /// Runs begin at multiples of this. Default: a sector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment_bytes: Option<u64>,
     /// Reads or writes.
@@ -204,6 +224,8 @@ fn request_bytes() -> u64 {
     4096
 }
 
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<LoadSpec>);
+
 impl LoadSpec {
     /// Writes the keys as a load file.
     pub fn to_toml(&self) -> String {
@@ -212,6 +234,7 @@ impl LoadSpec {
 
     /// Checks that need no rig.
     pub(super) fn check(&self) -> Result<(), Fault> {
+        RULES.check(self, "")?;
         let tables = [self.blocks.len(), self.stream.len(), self.burst.len(), self.process.len()];
         let benchmarks = [self.bonnie.is_some(), self.hdparm.is_some(), self.iozone.is_some()];
         let benchmarks = benchmarks.into_iter().filter(|is_there| *is_there).count();
@@ -226,13 +249,7 @@ impl LoadSpec {
             ));
         }
         self.bonnie.iter().try_for_each(BonnieSpec::check)?;
-        self.hdparm.iter().try_for_each(HdparmSpec::check)?;
         self.iozone.iter().try_for_each(IozoneSpec::check)?;
-        some("requests", self.requests)?;
-        if let Some(seconds) = self.max_time_s.filter(|seconds| !(1e-9..=1e9).contains(seconds)) {
-            return Err(Fault::new("max_time_s", format!("{seconds} is outside 1e-9 to 1e9 s")));
-        }
-        many("processors", u64::from(self.processors.unwrap_or(1)))?;
         let ends = self.requests.is_some() || self.max_time_s.is_some();
         for (index, table) in self.blocks.iter().enumerate() {
             let key = format!("blocks[{index}]");
@@ -243,12 +260,6 @@ impl LoadSpec {
             let key = format!("stream[{index}]");
             ends_with(&key, ends || table.requests.is_some() || table.requests_each.is_some())?;
             table.check(&key)?;
-        }
-        for (index, table) in self.burst.iter().enumerate() {
-            let key = format!("burst[{index}]");
-            many(&format!("{key}.processes"), u64::from(table.processes))?;
-            some(&format!("{key}.run_bytes"), Some(table.run_bytes))?;
-            some(&format!("{key}.times"), Some(table.times))?;
         }
         for (index, table) in self.process.iter().enumerate() {
             let key = format!("process[{index}]");
@@ -265,31 +276,14 @@ fn ends_with(key: &str, ends: bool) -> Result<(), Fault> {
     if ends { Ok(()) } else { Err(Fault::new(key, message)) }
 }
 
-fn some(key: &str, value: Option<u64>) -> Result<(), Fault> {
-    if value == Some(0) { Err(Fault::new(key, "0, where at least 1 is needed")) } else { Ok(()) }
-}
-
-fn many(key: &str, value: u64) -> Result<(), Fault> {
-    if (1..=MANY).contains(&value) {
-        return Ok(());
-    }
-    Err(Fault::new(key, format!("{value} is outside 1 to {MANY}")))
-}
-
 impl BlocksSpec {
     fn check(&self, key: &str) -> Result<(), Fault> {
         let at = |name: &str| format!("{key}.{name}");
-        some(&at("requests"), self.requests)?;
-        if !(0.0..=1.0).contains(&self.read_share) {
-            return Err(Fault::new(at("read_share"), format!("{} is outside 0 to 1", self.read_share)));
-        }
         match [self.depth.is_some(), self.processes.is_some(), self.gap.is_some()] {
             [true, false, false] | [false, true, false] | [false, false, true] => {}
             [false, false, false] => return Err(Fault::new(key, "give one of depth, processes and gap")),
             _ => return Err(Fault::new(key, "give only one of depth, processes and gap")),
         }
-        many(&at("depth"), u64::from(self.depth.unwrap_or(1)))?;
-        many(&at("processes"), u64::from(self.processes.unwrap_or(1)))?;
         let useless = [
             ("think_time", self.think_time.is_some() && self.processes.is_none(), "processes"),
             ("group_bytes", self.group_bytes.is_some() && self.popularity.is_none(), "popularity"),
@@ -316,16 +310,12 @@ impl BlocksSpec {
 
 impl StreamSpec {
     fn check(&self, key: &str) -> Result<(), Fault> {
-        many(&format!("{key}.streams"), u64::from(self.streams))?;
-        many(&format!("{key}.depth"), u64::from(self.depth))?;
         let both = u64::from(self.streams) * u64::from(self.depth);
         if both > 16 * MANY {
             let message =
                 format!("{both} requests outstanding in all streams, where {} are allowed", 16 * MANY);
             return Err(Fault::new(format!("{key}.depth"), message));
         }
-        some(&format!("{key}.interval_bytes"), self.interval_bytes)?;
-        some(&format!("{key}.requests_each"), self.requests_each)?;
-        some(&format!("{key}.requests"), self.requests)
+        Ok(())
     }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use headstack_model::spec::nearest;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 
 use super::{Distribution, DistributionError, Popularity, Quantity};
 
@@ -198,6 +200,34 @@ impl Serialize for Popularity {
 impl<'de> Deserialize<'de> for Popularity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
+    }
+}
+
+impl<V> JsonSchema for Distribution<V> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Distribution".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+impl JsonSchema for Popularity {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Popularity".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

@@ -6,13 +6,16 @@
 //!
 //! *Source:* the meaning of the parameters of DiskSim's synthetic generator, whose files are imported as these.
 
+use headstack_model::spec::{Fault, KeyRules};
 use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 use thiserror::Error;
 
-use super::{Process, Step, Wait, check_processes};
+use super::{MOST_PROCESSES, Process, Step, Wait};
 use crate::ShapeError;
 use crate::dist::{Distribution, DistributionError, Sampler};
 use crate::shape::{generator, seed_of};
@@ -21,46 +24,59 @@ use crate::volume::{VolumeInfo, find_volume};
 /// How often a size and a place are drawn again until they fit; then they are cut to fit.
 const TRIES: u32 = 100;
 
-/// Processes of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Synthetic processes of one kind, as DiskSim's synthetic generators. Sizes are in sectors. Each request continues the last one, begins
+/// near it, or lies anywhere. The process then waits for it at once (*critical*), waits for it once its time limit has passed (*limited*),
+/// or continues without waiting. A process's own time stands still while the process waits.
+///
+/// A size or a place that does not fit is drawn again. DiskSim's files have the *variance* of a normal distribution; here it is the standard
+/// deviation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticSpec {
     /// Number of such processes.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_PROCESSES))]
     pub processes: u32,
-    /// The volumes used, by name; each request that is neither sequential nor local goes to any of them. Empty: all.
+    /// Names of the volumes used; each request that is neither sequential nor local goes to any of them. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
     /// Sectors used of each volume, from its start. All when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_sectors: Option<u64>,
-    /// Requests begin at multiples of this many sectors, and are multiples of it long.
+    /// Requests begin at multiples of this, and are multiples of it long.
     #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     pub blocking_sectors: u32,
     /// Share of requests that continue the last one, as long as it and in its direction.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub sequential_share: f64,
     /// Share of requests that begin near the last one's begin.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub local_share: f64,
     /// Share of reads among the requests that are not sequential; the others are writes.
     #[serde(default = "all")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub read_share: f64,
     /// Share of requests that the process waits for at once.
     #[serde(default = "all")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub critical_share: f64,
     /// Share of requests that the process waits for once their time limit has passed.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub limited_share: f64,
     /// Whether requests that the process waits for, at once or later, are urgent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub urgent_waits: bool,
-    /// Size of requests in sectors: rounded down to whole ones, drawn again if that is zero, and then rounded up to the blocking.
+    /// Size of requests, a distribution of numbers. It is rounded down to whole sectors, drawn again if that is zero, and then rounded up to
+    /// the blocking.
     pub size_sectors: Distribution<f64>,
-    /// Distance in sectors from the last request's begin to a local one's.
+    /// Distance from the last request's begin to a local one's, a distribution of numbers.
     #[serde(default = "no_distance")]
     pub local_distance_sectors: Distribution<f64>,
-    /// Time to a request that is neither sequential nor local.
+    /// Time to a request that is neither sequential nor local, a distribution of times.
     #[serde(default)]
     pub gap: Distribution<Nanos>,
     /// Time to a sequential request.
@@ -90,14 +106,11 @@ fn no_distance() -> Distribution<f64> {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SyntheticError {
-    /// A share is invalid, or two exclusive ones sum to more than 1.
-    #[error("{found} is no share: 0 to 1{together}")]
-    Share {
-        key: &'static str,
-        found: f64,
-        /// The other share of the sum.
-        together: &'static str,
-    },
+    #[error("{}", .0.message)]
+    Range(Fault),
+    /// Two exclusive shares sum to more than 1.
+    #[error("{found} and {other} are more than 1 together")]
+    Share { key: &'static str, found: f64, other: &'static str },
     #[error("{error}")]
     Distribution { key: &'static str, error: DistributionError },
     #[error("{found} is hardly ever 1 or more")]
@@ -110,8 +123,9 @@ pub enum SyntheticError {
 
 impl SyntheticError {
     /// The key at fault.
-    pub fn key(&self) -> &'static str {
+    pub fn key(&self) -> &str {
         match self {
+            SyntheticError::Range(fault) => &fault.key,
             SyntheticError::Share { key, .. }
             | SyntheticError::Distribution { key, .. }
             | SyntheticError::Volume { key, .. } => key,
@@ -121,26 +135,22 @@ impl SyntheticError {
     }
 }
 
+static RULES: LazyLock<KeyRules> = LazyLock::new(KeyRules::from_type::<SyntheticSpec>);
+
 impl SyntheticSpec {
     /// Checks its numbers, independently of the volumes.
     ///
     /// *Errors:* the first invalid one.
     pub fn check(&self) -> Result<(), SyntheticError> {
-        check_processes(u64::from(self.processes))?;
-        if self.blocking_sectors == 0 {
-            let message = "0 sectors: at least 1 is needed".to_string();
-            return Err(SyntheticError::Volume { key: "blocking_sectors", message });
+        RULES.check(self, "").map_err(SyntheticError::Range)?;
+        for (key, found, other, share) in [
+            ("local_share", self.local_share, "sequential_share", self.sequential_share),
+            ("limited_share", self.limited_share, "critical_share", self.critical_share),
+        ] {
+            if found + share > 1.0 + 1e-9 {
+                return Err(SyntheticError::Share { key, found, other });
+            }
         }
-        let share = |key, found: f64, with: f64, together| {
-            let sound = found >= 0.0 && found + with <= 1.0 + 1e-9;
-            if sound { Ok(()) } else { Err(SyntheticError::Share { key, found, together }) }
-        };
-        share("sequential_share", self.sequential_share, 0.0, "")?;
-        let with = " together with sequential_share";
-        share("local_share", self.local_share, self.sequential_share, with)?;
-        share("read_share", self.read_share, 0.0, "")?;
-        share("critical_share", self.critical_share, 0.0, "")?;
-        share("limited_share", self.limited_share, self.critical_share, " together with critical_share")?;
         let drawn = |key| move |error| SyntheticError::Distribution { key, error };
         let times = [
             ("gap", &self.gap),

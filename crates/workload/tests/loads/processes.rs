@@ -317,23 +317,17 @@ fn impossible_synthetic_processes_are_rejected() {
         change(&mut spec);
         refused(spec)
     };
-    assert_eq!(
-        with(|spec| spec.processes = 0),
-        "processes: the number of processes is 0, where at least 1 is needed"
-    );
-    assert_eq!(
-        with(|spec| spec.processes = u32::MAX),
-        "processes: there are 4294967295 processes, where at most 65536 are allowed"
-    );
-    assert_eq!(with(|spec| spec.read_share = 1.5), "read_share: 1.5 is no share: 0 to 1");
-    assert_eq!(with(|spec| spec.sequential_share = f64::NAN), "sequential_share: NaN is no share: 0 to 1");
+    assert_eq!(with(|spec| spec.processes = 0), "processes: 0 is outside 1 to 65536");
+    assert_eq!(with(|spec| spec.processes = u32::MAX), "processes: 4294967295 is outside 1 to 65536");
+    assert_eq!(with(|spec| spec.read_share = 1.5), "read_share: 1.5 is outside 0 to 1");
+    assert_eq!(with(|spec| spec.sequential_share = f64::NAN), "sequential_share: NaN is outside 0 to 1");
     assert_eq!(
         with(|spec| spec.local_share = 0.9),
-        "local_share: 0.9 is no share: 0 to 1 together with sequential_share"
+        "local_share: 0.9 and sequential_share are more than 1 together"
     );
     assert_eq!(
         with(|spec| spec.limited_share = 0.9),
-        "limited_share: 0.9 is no share: 0 to 1 together with critical_share"
+        "limited_share: 0.9 and critical_share are more than 1 together"
     );
     assert_eq!(
         with(|spec| spec.size_sectors = Distribution::Constant(-1.0)),
@@ -347,7 +341,7 @@ fn impossible_synthetic_processes_are_rejected() {
         with(|spec| spec.capacity_sectors = Some(5_000_000)),
         "capacity_sectors: 5000000 are more than the 4000000 sectors of `second`"
     );
-    assert_eq!(with(|spec| spec.blocking_sectors = 0), "blocking_sectors: 0 sectors: at least 1 is needed");
+    assert_eq!(with(|spec| spec.blocking_sectors = 0), "blocking_sectors: 0 is outside 1 sectors and more");
     assert_eq!(
         with(|spec| (spec.capacity_sectors, spec.blocking_sectors) = (Some(10), 11)),
         "blocking_sectors: 11 do not fit in the 10 sectors of `first`"
