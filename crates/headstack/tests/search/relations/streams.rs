@@ -130,10 +130,15 @@ fn without_fill(bench: &mut Bench, case: &Case, rate: f64) -> Result<f64, String
 }
 
 /// The load, or as many bytes of it as fill a log on the media more than once: the faster of two runs would fill the log in the time
-/// that is measured, and the slower one not.
+/// that is measured, and the slower one not. For the same reason random writes fill the write cache, at 100 a second, before the time
+/// that is measured.
 fn of_equal_work(bench: &mut Bench, case: &Case) -> JobText {
+    let cached_writes = bench.spec(&case.machine.drive).cache.dirty_runs_max;
+    let is_random_write = |job: &JobKeys| ["randwrite", "randrw"].contains(&job.rw());
     if is_logged_stream(bench, case) && case.load.jobs.iter().all(|job| job.number("size").is_none()) {
         JobText::whole(case.load.with_each("size", "768m").jobs)
+    } else if !case.machine.has_no_write_cache() && case.load.jobs.iter().any(is_random_write) {
+        case.load.with_shared("ramp_time", 5 + cached_writes / 100)
     } else {
         case.load.clone()
     }
