@@ -5,7 +5,7 @@ use crate::bench::Bench;
 use crate::draw::{Draw, KIB};
 use crate::job_text::{JobKeys, JobText, bytes};
 
-const LONGEST: &str = "the longest response is at most 6 s (shingled: 15 s; beside flushes: 2 ms for each write that the cache holds) or 40 \
+const LONGEST: &str = "the longest response is at most 6 s (shingled: 15 s; next to flushes: 2 ms for each write that the cache holds) or 40 \
                        times the mean of its kind";
 
 pub(super) fn relations() -> Vec<Relation> {
