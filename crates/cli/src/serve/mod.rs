@@ -264,10 +264,11 @@ impl ServingNode<'_> {
     /// Updates the figures that are due. Returns whether a disk's thread has failed since the last time.
     fn update_figures(&mut self) -> bool {
         let now = self.next_look();
+        let mut failed = Vec::new();
         if Some(self.watch.next()) <= now {
             self.watch.refresh();
+            failed = self.watch.failures();
         }
-        let failed = self.watch.failures();
         for name in &failed {
             print_line(&format!("{name}: its thread has failed: the node ends"));
         }

@@ -99,6 +99,10 @@ impl JobKeys {
         slowing.iter().all(|key| self.text(key).is_none()) && self.text("direct") != Some("0")
     }
 
+    pub(crate) fn writes(&self) -> bool {
+        !["read", "randread"].contains(&self.rw())
+    }
+
     /// Whether it makes the host send FLUSHes.
     pub(crate) fn flushes(&self) -> bool {
         ["fsync", "fdatasync", "sync", "end_fsync"].iter().any(|key| self.text(key).is_some())

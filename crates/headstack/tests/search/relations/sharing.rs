@@ -61,11 +61,10 @@ fn judge_alone(bench: &mut Bench, case: &Case) -> Result<Verdict, String> {
     let spec = bench.spec(&case.machine.drive);
     let share = if spec.shingled.is_some() { 0.85 } else { 1.0 - MARGIN };
     // Another's write that waits continues the log in time; the next one of a job alone loses a revolution.
-    let writes = |job: &&JobKeys| !["read", "randread"].contains(&job.rw());
     let has_log = spec.shingled.is_some() || spec.media_cache.is_some();
-    let help =
-        has_log && case.machine.has_no_write_cache() && case.load.jobs.iter().filter(writes).count() > 1;
-    let is_judged = |job: &JobKeys| is_judged_alone(job) && !(help && writes(&job));
+    let writers = case.load.jobs.iter().filter(|job| job.writes()).count();
+    let help = has_log && case.machine.has_no_write_cache() && writers > 1;
+    let is_judged = |job: &JobKeys| is_judged_alone(job) && !(help && job.writes());
     for (index, job) in case.load.jobs.iter().enumerate().filter(|(_, job)| is_judged(job)) {
         let alone = case.figures_of(bench, &case.load.only(|other| other == index))?.iops();
         let shared = both.jobs[index].iops();

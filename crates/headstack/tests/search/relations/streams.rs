@@ -134,7 +134,7 @@ fn without_fill(bench: &mut Bench, case: &Case, rate: f64) -> Result<f64, String
 /// that is measured.
 fn of_equal_work(bench: &mut Bench, case: &Case) -> JobText {
     let cached_writes = bench.spec(&case.machine.drive).cache.dirty_runs_max;
-    let is_random_write = |job: &JobKeys| ["randwrite", "randrw"].contains(&job.rw());
+    let is_random_write = |job: &JobKeys| job.writes() && !job.is_sequential();
     if is_logged_stream(bench, case) && case.load.jobs.iter().all(|job| job.number("size").is_none()) {
         JobText::whole(case.load.with_each("size", "768m").jobs)
     } else if !case.machine.has_no_write_cache() && case.load.jobs.iter().any(is_random_write) {
