@@ -232,8 +232,15 @@ fn every_planted_fault_fits_its_file() {
 }
 
 /// The patches of `tests/extend` with the number of files that each may touch, without those of tests.
-const ADDITIONS: [(&str, usize); 6] =
-    [("layer", 3), ("node-layer", 3), ("order", 2), ("drive-key", 2), ("trace-format", 2), ("counter", 1)];
+const ADDITIONS: [(&str, usize); 7] = [
+    ("layer", 3),
+    ("node-layer", 3),
+    ("order", 2),
+    ("drive-key", 2),
+    ("trace-format", 2),
+    ("counter", 1),
+    ("study-row", 2),
+];
 
 #[test]
 fn each_addition_applies_and_touches_few_files() {
