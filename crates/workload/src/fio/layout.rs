@@ -41,6 +41,8 @@ pub(super) struct Layout<'a> {
     regions: Vec<Region>,
     /// Jobs that have a volume because they name nothing.
     nameless: Vec<String>,
+    /// The first `/dev/…` that is the only volume.
+    only_disk: Option<String>,
 }
 
 #[derive(Debug)]
@@ -61,7 +63,7 @@ pub(super) type Fault = (&'static str, String);
 
 impl<'a> Layout<'a> {
     pub(super) fn new(volumes: &'a [VolumeInfo]) -> Layout<'a> {
-        Layout { volumes, used: Vec::new(), regions: Vec::new(), nameless: Vec::new() }
+        Layout { volumes, used: Vec::new(), regions: Vec::new(), nameless: Vec::new(), only_disk: None }
     }
 
     /// What a name in `filename` refers to.
@@ -88,7 +90,11 @@ impl<'a> Layout<'a> {
     pub(super) fn target(&mut self, name: &str) -> Result<Target, Fault> {
         let bare = name.strip_prefix("/dev/");
         let volume = self.volume(bare.unwrap_or(name));
-        if let Some(volume) = volume.or(bare.filter(|_| self.volumes.len() == 1).map(|_| 0)) {
+        let only = bare.filter(|_| self.volumes.len() == 1).map(|_| 0);
+        if only.is_some() {
+            self.check_one_disk(name)?;
+        }
+        if let Some(volume) = volume.or(only) {
             return Ok(self.use_volume(volume));
         }
         if let Some(bare) = bare {
@@ -101,6 +107,19 @@ impl<'a> Layout<'a> {
             self.regions.push(Region { name: name.to_string(), bytes: 0, base: 0 });
             self.regions.len() - 1
         })))
+    }
+
+    /// Refuses a second disk of a rig that has one: two jobs that have a disk each would share an arm without a word.
+    fn check_one_disk(&mut self, name: &str) -> Result<(), Fault> {
+        let first = self.only_disk.get_or_insert_with(|| name.to_string());
+        if whole_disk(first) == whole_disk(name) {
+            return Ok(());
+        }
+        let (name, first, volume) = (show(name), show(first), show(&self.volumes[0].name));
+        let message = format!(
+            "`{name}` and `{first}` are two disks, and the rig has one volume, `{volume}`; of a rig of one drive `--set drive.count=2` makes `disk0` and `disk1`"
+        );
+        Err(("filename", message))
     }
 
     /// The volume that an export of an NBD server stands for: that of its name, or the only one.
@@ -320,6 +339,24 @@ impl<'a> Layout<'a> {
         };
         self.used.iter().map(volume).chain(self.regions.iter().map(region)).collect()
     }
+}
+
+/// The disk of a device file: that of a partition is the name without the partition's number (`sda1`, `nvme0n1p1`, `…-part1`).
+fn whole_disk(name: &str) -> &str {
+    let bare = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    if bare.len() == name.len() {
+        return name;
+    }
+    if let Some(disk) = bare.strip_suffix("-part") {
+        return disk;
+    }
+    let ends_in_digit = |text: &str| text.ends_with(|last: char| last.is_ascii_digit());
+    if let Some(disk) = bare.strip_suffix('p').filter(|disk| ends_in_digit(disk)) {
+        return disk;
+    }
+    let file = bare.rsplit('/').next().unwrap_or(bare);
+    let has_letters = ["sd", "hd", "vd", "xvd"].iter().any(|kind| file.starts_with(kind));
+    if has_letters { bare } else { name }
 }
 
 /// The name of the export in a URI of NBD: `nbd+unix:///NAME?socket=…`, `nbd://HOST:PORT/NAME`.

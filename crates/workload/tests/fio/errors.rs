@@ -190,6 +190,32 @@ fn unknown_volume_among_several_is_rejected() {
 }
 
 #[test]
+fn two_disks_are_not_taken_for_the_only_volume() {
+    let volumes = [VolumeInfo { name: "disk".to_string(), sectors: 1 << 20, sector_bytes: 512, zones: None }];
+    let built =
+        |text: &str| parse(text).expect("it can be read").build(&volumes, 1).map(|load| load.files().len());
+    let refused = [
+        "[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb",
+        "[a]\nfilename=/dev/sda:/dev/sdb",
+        "[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1",
+        "[a]\nfilename=/dev/disk/by-id/ata-A1\n[b]\nfilename=/dev/disk/by-id/ata-A2",
+        "[a]\nfilename=/dev/md0\n[b]\nfilename=/dev/md1",
+    ];
+    for text in refused {
+        let error = built(text).expect_err(text).to_string();
+        assert!(error.contains("are two disks, and the rig has one volume, `disk`"), "{text}: {error}");
+    }
+    for text in [
+        "[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sda",
+        "[a]\nfilename=/dev/sda1\n[b]\nfilename=/dev/sda2\n[c]\nfilename=/dev/sda",
+        "[a]\nfilename=/dev/nvme0n1p1\n[b]\nfilename=/dev/nvme0n1p12",
+        "[a]\nfilename=/dev/disk/by-id/ata-A1-part1\n[b]\nfilename=/dev/disk/by-id/ata-A1-part2",
+    ] {
+        assert_eq!(built(text), Ok(1), "{text}");
+    }
+}
+
+#[test]
 fn included_files_are_sought_alongside_their_includer() {
     let mut requested = Vec::new();
     let mut read = |name: &str| {
