@@ -25,6 +25,10 @@ pub(crate) struct Advise {
     /// Mean size of a request (4K, 1M; powers of 1024).
     #[arg(long, value_parser = parse_bytes)]
     size: u64,
+    /// Requests begin at multiples of this size, anywhere in the array; a request that crosses a unit's end takes two disks.
+    /// With `unit`, each begins with a unit, as the published rules assume.
+    #[arg(long, value_name = "SIZE|unit", default_value = "4K", value_parser = alignment)]
+    align: Alignment,
     /// The longest transfer that the host requests with one command, if that is less than a unit. The next command
     /// follows when the last one is complete; without read-ahead it costs an additional revolution.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
@@ -47,6 +51,22 @@ fn concurrency(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Where requests begin.
+#[derive(Clone, Copy)]
+enum Alignment {
+    /// At multiples of this number of bytes.
+    Bytes(u64),
+    /// At the start of a stripe unit.
+    Unit,
+}
+
+fn alignment(text: &str) -> Result<Alignment, String> {
+    match text {
+        "unit" => Ok(Alignment::Unit),
+        _ => parse_bytes(text).map(Alignment::Bytes),
+    }
+}
+
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
@@ -64,6 +84,8 @@ struct Advice {
     writes: f64,
     mpl: f64,
     size_bytes: u64,
+    /// Requests begin at multiples of this; null where each begins with a unit.
+    align_bytes: Option<u64>,
     positioning_ms: f64,
     rate_mb_s: f64,
     reach_kib: f64,
@@ -76,8 +98,8 @@ struct Advice {
 struct Row {
     name: &'static str,
     unit_kib: f64,
-    /// Disks of a request of the mean size.
-    disks: u32,
+    /// Mean number of disks of a request of the mean size.
+    disks: f64,
     summary: &'static str,
     source: &'static str,
 }
@@ -95,6 +117,12 @@ impl Advise {
         }
         let sector_bytes = f64::from(spec.sector_bytes);
         let request_sectors = self.size as f64 / sector_bytes;
+        let align_bytes = match self.align {
+            Alignment::Bytes(bytes) => Some(bytes),
+            Alignment::Unit => None,
+        };
+        let alignment = align_bytes.map(|bytes| sectors(bytes, &spec)).transpose().map_err(Failure::Input)?;
+        let alignment = alignment.map(|sectors| sectors as f64);
         let parity_writes = (self.level == RaidLevel::Five).then_some(self.writes);
         let question = Question {
             disk: &disk,
@@ -102,13 +130,14 @@ impl Advise {
             concurrency: self.mpl,
             request_sectors,
             parity_writes,
+            alignment,
         };
         let row = |entry: &advise::Entry| {
             let unit = entry.unit(&question);
             Row {
                 name: entry.name,
                 unit_kib: unit * sector_bytes / 1024.0,
-                disks: (request_sectors / unit).ceil().clamp(1.0, f64::from(self.disks)) as u32,
+                disks: advise::disks_of_request(request_sectors, unit, alignment, self.disks),
                 summary: entry.summary,
                 source: entry.source,
             }
@@ -122,6 +151,7 @@ impl Advise {
             writes: self.writes,
             mpl: self.mpl,
             size_bytes: self.size,
+            align_bytes,
             positioning_ms: disk.positioning().as_ms(),
             rate_mb_s: disk.sectors_per_second() * sector_bytes / 1e6,
             reach_kib: disk.reach() * sector_bytes / 1024.0,
@@ -143,9 +173,13 @@ fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failur
         (
             "load",
             format!(
-                "{} requests at once, of {} KiB{}",
+                "{} requests at once, of {} KiB that begin {}{}",
                 significant(advice.mpl, 3),
                 advice.size_bytes as f64 / 1024.0,
+                advice.align_bytes.map_or("with a unit".to_string(), |bytes| format!(
+                    "at multiples of {} KiB",
+                    bytes as f64 / 1024.0
+                )),
                 if advice.level == 5 {
                     format!(", {} % writes", significant(100.0 * advice.writes, 3))
                 } else {
@@ -167,7 +201,7 @@ fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failur
             row.name.to_string(),
             row.summary.to_string(),
             significant(row.unit_kib, 4),
-            row.disks.to_string(),
+            significant(row.disks, 3),
         ]);
     }
     write!(out, "\n{}", table.to_text())?;

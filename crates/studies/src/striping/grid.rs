@@ -160,6 +160,7 @@ impl Row {
             concurrency: f64::from(self.mpl),
             request_sectors: self.request as f64,
             parity_writes: None,
+            alignment: None,
         };
         entry.unit(&question)
     }

@@ -104,6 +104,7 @@ fn unit_of(rule: &str, point: &Point, disk: &DiskTimes) -> f64 {
         concurrency: f64::from(point.mpl),
         request_sectors: f64::from(point.request),
         parity_writes: None,
+        alignment: None,
     })
 }
 

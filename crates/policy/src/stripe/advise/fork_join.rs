@@ -21,11 +21,13 @@
 //! 5. On RAID-5 a write that must read first is two stages, each a fork and join of its own ([`super::parity`]). A disk that no other
 //!    request has used in between writes what it has read after whole turns; one that has been used positions its arm again.
 //!
-//! Assumptions: requests begin at a unit's start, at random places, and disks serve in order of arrival.
+//! Assumptions: requests begin at random places, at a unit's start or at multiples of a stated alignment, and disks serve in order of
+//! arrival.
 //!
 //! *Source:* ours. Mean-value analysis: Reiser and Lavenberg 1980; of fork and join: Varki 1999.
 
 use super::parity::{ForkStage, write_stages};
+use super::span::spans;
 use super::{DiskTimes, Entry, Question};
 use headstack_model::Nanos;
 
@@ -35,16 +37,22 @@ pub(super) const ENTRY: Entry = Entry {
     source: "mean-value analysis of fork and join",
     advise: |question: &Question<'_>| {
         let sizes = [Size { sectors: question.request_sectors, share: 1.0 }];
-        let largest = exponent(question.request_sectors);
-        let load = Observed { sizes: &sizes, others: Others::always(question.others()), unit: 1 << largest };
+        let aligned = exponent(question.request_sectors);
+        // Where a request begins within a unit, a longer unit is divided by fewer of them.
+        let largest = question.alignment.map_or(aligned, |_| exponent(UNALIGNED_LEAST).max(aligned + 3));
+        let load = Observed { sizes: &sizes, others: Others::always(question.others()), unit: 1 << aligned };
         let mut advisor = ForkJoin::new(question.disk.clone(), question.disks);
         advisor.parity_writes = question.parity_writes;
+        advisor.alignment = question.alignment;
         advisor.choose(&load, (0..=largest).map(|power| 1 << power)) as f64
     },
 };
 
 /// A larger unit is chosen where its response is longer by no more than this share: it leaves disks to other requests.
 const TIE: f64 = 0.01;
+
+/// Blocks of the longest unit that is tried for requests that begin anywhere; eight times the request if that is more.
+const UNALIGNED_LEAST: f64 = 4096.0;
 
 /// Upper bound of the number of other requests.
 const MOST_OTHERS: f64 = 1000.0;
@@ -140,13 +148,15 @@ pub struct ForkJoin {
     slowest: Vec<f64>,
     /// Share of writes, of a RAID-5.
     parity_writes: Option<f64>,
+    /// Requests begin at multiples of this number of blocks; `None`: at the start of a unit.
+    alignment: Option<f64>,
 }
 
 impl ForkJoin {
     /// An advisor for an array of `disks` of these disks.
     pub fn new(disk: DiskTimes, disks: u32) -> ForkJoin {
         let disks = disks.max(1);
-        ForkJoin { slowest: disk.slowest(disks), disk, disks, parity_writes: None }
+        ForkJoin { slowest: disk.slowest(disks), disk, disks, parity_writes: None, alignment: None }
     }
 
     /// The same disks as a RAID-5, of whose requests the share `writes` writes. At least three disks.
@@ -212,19 +222,21 @@ impl ForkJoin {
     /// The stages of requests with a unit: one each, except for writes on RAID-5.
     fn stages(&self, sizes: &[Size], unit: u64) -> Vec<ForkStage> {
         let disks = f64::from(self.disks);
-        let whole = |share, size: &Size| {
-            let over = (size.sectors / unit as f64).ceil().clamp(1.0, disks);
-            ForkStage { share, disks: over, sectors: size.sectors / over, rewrites: false }
-        };
-        let Some(writes) = self.parity_writes.filter(|_| self.disks > 2) else {
-            return sizes.iter().map(|size| whole(size.share, size)).collect();
-        };
-        let both = |size: &Size| {
-            let mut stages = write_stages(size.share * writes, size.sectors, unit as f64, disks);
-            stages.push(whole(size.share * (1.0 - writes), size));
+        let writes = self.parity_writes.filter(|_| self.disks > 2);
+        let of_units = |size: &Size, share: f64, units: f64| {
+            let over = units.min(disks);
+            let whole =
+                |share| ForkStage { share, disks: over, sectors: size.sectors / over, rewrites: false };
+            let Some(writes) = writes else { return vec![whole(share)] };
+            let mut stages = write_stages(share * writes, size.sectors, (units, unit as f64), disks);
+            stages.push(whole(share * (1.0 - writes)));
             stages
         };
-        sizes.iter().flat_map(both).filter(|stage| stage.share > 0.0).collect()
+        let all = sizes.iter().flat_map(|size| {
+            let spans = spans(size.sectors, unit as f64, self.alignment);
+            spans.into_iter().flat_map(move |(share, units)| of_units(size, size.share * share, units))
+        });
+        all.filter(|stage| stage.share > 0.0).collect()
     }
 
     /// The classes of requests, or of their stages, with a unit, before any of them waits.

@@ -15,10 +15,12 @@ mod fork_join;
 mod lee_katz;
 mod online;
 mod parity;
+mod span;
 
 pub use disk::DiskTimes;
 pub use fork_join::{ForkJoin, Observed, Others, Size};
 pub use online::OnLine;
+pub use span::disks_of_request;
 
 /// The input of an advisor.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,8 @@ pub struct Question<'a> {
     pub request_sectors: f64,
     /// The share of writes where the array is a RAID-5; `None` without parity.
     pub parity_writes: Option<f64>,
+    /// Requests begin at multiples of this number of blocks; `None`: at the start of a unit.
+    pub alignment: Option<f64>,
 }
 
 impl Question<'_> {
@@ -98,6 +102,7 @@ mod tests {
             concurrency,
             request_sectors: request_kib * 2.0,
             parity_writes: None,
+            alignment: None,
         };
         by_name(name).expect("the rule is listed").unit(&question) / 2.0
     }

@@ -4,7 +4,7 @@
 //! with fewer reads: the old data and the old parity (read-modify-write), or the rest of the row (reconstruct-write; on a tie, too).
 //! The writes begin when all these reads are complete.
 //!
-//! Assumption: a request begins with a row. Not modelled: an array's memory, and locks on rows.
+//! Assumption: the units of a request begin with a row. Not modelled: an array's memory, and locks on rows.
 //!
 //! *Source:* Chen, Lee, Gibson, Katz and Patterson, "RAID: high-performance, reliable secondary storage" (1994), section 4; the tie:
 //! Linux 6.12, `drivers/md/raid5.c`, `handle_stripe_dirtying`.
@@ -22,11 +22,15 @@ pub(super) struct ForkStage {
     pub(super) rewrites: bool,
 }
 
-/// The stages of the writes of `sectors` blocks on `disks` disks with a unit of `unit` blocks; `share`: how many of all requests are
-/// such writes.
-pub(super) fn write_stages(share: f64, sectors: f64, unit: f64, disks: f64) -> Vec<ForkStage> {
+/// The stages of the writes of `sectors` blocks in `units` units of `unit` blocks on `disks` disks; `share`: how many of all requests
+/// are such writes.
+pub(super) fn write_stages(
+    share: f64,
+    sectors: f64,
+    (units, unit): (f64, f64),
+    disks: f64,
+) -> Vec<ForkStage> {
     let width = disks - 1.0;
-    let units = (sectors / unit).ceil().max(1.0);
     let rows = (units / width).floor();
     let rest = units - rows * width;
     let stage = |disks, sectors, rewrites| ForkStage { share, disks, sectors, rewrites };
@@ -50,7 +54,7 @@ mod tests {
     use super::*;
 
     fn stages(sectors: f64, unit: f64) -> Vec<(f64, f64, bool)> {
-        let all = write_stages(1.0, sectors, unit, 5.0);
+        let all = write_stages(1.0, sectors, ((sectors / unit).ceil(), unit), 5.0);
         all.iter().map(|stage| (stage.disks, stage.sectors, stage.rewrites)).collect()
     }
 
