@@ -144,7 +144,7 @@ impl Figures {
             |job: JobResult<'_>| job.kinds().map(|kind| JobFigures::new(job.name, &kind)).collect::<Vec<_>>();
         let jobs = results.jobs().flat_map(figures_of);
         Figures {
-            requests: times.count(),
+            requests: results.counted(),
             values: [
                 results.iops(),
                 results.bandwidth_mb_s(),

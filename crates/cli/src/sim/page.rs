@@ -279,7 +279,7 @@ fn time_split(results: &Results) -> Section {
     }
     if results.volumes.len() > 1 {
         let volumes = results.by_volume().take(DEVICES);
-        columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), stats.all().parts_ms())));
+        columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), stats.transfers().parts_ms())));
     }
     Section::new("Where the time went")
         .with_text("The parts of the mean response time; they add up to it.")

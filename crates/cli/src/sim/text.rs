@@ -57,7 +57,7 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
         ("rig".to_string(), results.rig.title.clone()),
         ("load".to_string(), format!("{} ({})", results.workload.name, results.workload.kind)),
         ("setup".to_string(), results.setup.line().unwrap_or_default()),
-        ("requests".to_string(), requests(results, &totals)),
+        ("requests".to_string(), requests(results)),
         ("simulated".to_string(), format!("{} s", figure(results.end.as_secs()))),
         ("CPU time".to_string(), cpu(results)),
     ];
@@ -93,6 +93,11 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
         let share = if times.mean_ms() > 0.0 { 100.0 * mean / times.mean_ms() } else { 0.0 };
         lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
     }
+    lines.extend(results.flushes().map(|flushes| {
+        let times = &flushes.responses;
+        let [mean, p99, max] = [times.mean_ms(), times.p99().as_ms(), times.max().as_ms()].map(figure);
+        ("flushes".to_string(), format!("mean {mean} ms (p99 {p99}, max {max})"))
+    }));
     let late = late_line(results);
     let causes = if late.is_some() { "retries and slow periods" } else { "retries" };
     lines.extend(tail_line(&totals, causes).map(|value| ("tail".to_string(), value)));
@@ -145,7 +150,7 @@ pub(crate) fn partial_line(partial: &EarlyStop) -> String {
     format!("stopped by {}{share}{outstanding}", partial.reason)
 }
 
-fn requests(results: &Results, totals: &Totals) -> String {
+fn requests(results: &Results) -> String {
     let kinds = results.statistics.total();
     let count = |part: &Option<Box<Totals>>| part.as_ref().map_or(0, |part| part.responses.count());
     let named = [("read", &kinds.reads), ("written", &kinds.writes), ("flushes", &kinds.flushes)];
@@ -154,7 +159,7 @@ fn requests(results: &Results, totals: &Totals) -> String {
         .filter(|(_, part)| count(part) > 0)
         .map(|(name, part)| format!("{} {name}", grouped(count(part))))
         .collect();
-    let counted = totals.responses.count();
+    let counted = results.counted();
     let warm_up = match results.statistics.completed() - counted {
         0 => String::new(),
         more => format!(", after {} to warm up", grouped(more)),
@@ -259,10 +264,10 @@ pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
 pub(crate) fn volume_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Volumes", &["volume", "requests", "mean ms", "p99 ms", "max ms"]);
     for (volume, stats) in results.by_volume() {
-        let responses = stats.all().responses;
+        let responses = stats.transfers().responses;
         table.row([
             volume.name.clone(),
-            grouped(responses.count()),
+            grouped(stats.count()),
             figure(responses.mean_ms()),
             figure(responses.p99().as_ms()),
             figure(responses.max().as_ms()),

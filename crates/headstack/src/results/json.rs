@@ -39,8 +39,8 @@ fn object(results: &Results) -> Value {
         "remarks": results.workload.remarks,
         "notes": notes(results),
         "partial": results.early_stop.as_ref().map(early_stop),
-        "requests": totals.responses.count(),
-        "requests_not_counted": results.statistics.completed() - totals.responses.count(),
+        "requests": results.counted(),
+        "requests_not_counted": results.statistics.completed() - results.counted(),
         "simulated_s": results.end.as_secs(),
         "counted_s": results.counted_s(),
         "cpu_s": results.cpu_s,
@@ -175,12 +175,12 @@ fn jobs(results: &Results) -> Vec<Value> {
 
 fn volumes(results: &Results) -> Vec<Value> {
     let volume = |(volume, stats): (&VolumeResult, &VolumeStats)| {
-        let totals = stats.all();
+        let totals = stats.transfers();
         let devices = volume.devices.iter().map(|device| results.devices[*device].name.as_str());
         let mut object = json!({
             "name": volume.name,
             "devices": devices.collect::<Vec<_>>(),
-            "requests": totals.responses.count(),
+            "requests": stats.count(),
             "response_ms": responses(&totals.responses),
             "parts_ms": parts(&totals),
             "rebuilt_share": volume.rebuilt,

@@ -134,9 +134,14 @@ impl Results {
         self.statistics.last().since(self.statistics.first_counted()).as_secs()
     }
 
-    /// Requests of all kinds that counted.
+    /// Reads and writes that counted.
     pub fn totals(&self) -> Totals {
-        self.statistics.total().all()
+        self.statistics.total().transfers()
+    }
+
+    /// Number of requests of all kinds that counted.
+    pub fn counted(&self) -> u64 {
+        self.statistics.total().count()
     }
 
     /// Their response times.
@@ -175,15 +180,9 @@ impl Results {
         ratio(totals.map_or(0.0, |totals| totals.responses.count() as f64), self.counted_s())
     }
 
-    /// The confidence from the batches of the counted requests; `None` if there are too few. Its requests a second are those of reads and
-    /// writes: flushes have their share of each batch.
+    /// The confidence from the batches of the counted reads and writes; `None` if there are too few.
     pub fn confidence(&self) -> Option<Confidence> {
-        let mut confidence = self.statistics.confidence()?;
-        let all = self.iops() + self.flushes_per_s();
-        let share = if all > 0.0 { self.iops() / all } else { 1.0 };
-        confidence.iops.mean *= share;
-        confidence.iops.half_width *= share;
-        Some(confidence)
+        self.statistics.confidence()
     }
 
     /// Notes on what is suspicious, each with the key to look at.

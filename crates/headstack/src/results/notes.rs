@@ -61,7 +61,7 @@ fn slow_stream(results: &Results) -> Option<String> {
 
 fn slow_stream_on(results: &Results, volume: &VolumeResult, stats: &VolumeStats) -> Option<String> {
     let stream = volume.stream?;
-    let totals = stats.all();
+    let totals = stats.transfers();
     let mb_s = ratio(totals.bytes as f64 / 1e6, results.counted_s());
     let is_slow = mb_s < STREAM_SHARE * stream.media_mb_s && is_occupied(results, stats);
     // A write that must be on the media before the next one costs a revolution, whatever the drive.

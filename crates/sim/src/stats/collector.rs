@@ -115,11 +115,17 @@ impl VolumeStats {
         }
     }
 
-    /// Reads, writes and flushes together.
-    pub fn all(&self) -> Totals {
-        let mut all = Totals::new(self.digits);
-        [&self.reads, &self.writes, &self.flushes].into_iter().flatten().for_each(|part| all.merge(part));
-        all
+    /// Reads and writes together. A flush moves no data, and its response is of another kind.
+    pub fn transfers(&self) -> Totals {
+        let mut both = Totals::new(self.digits);
+        [&self.reads, &self.writes].into_iter().flatten().for_each(|part| both.merge(part));
+        both
+    }
+
+    /// Number of reads, writes and flushes.
+    pub fn count(&self) -> u64 {
+        let parts = [&self.reads, &self.writes, &self.flushes].into_iter().flatten();
+        parts.map(|part| part.responses.count()).sum()
     }
 }
 
@@ -315,7 +321,9 @@ impl Collector {
             book.completed(now, op, bytes, response, priority);
         });
         self.volumes[finished.volume as usize].add(finished, bytes);
-        self.batches.record(now, response, bytes);
+        if op != Op::Flush {
+            self.batches.record(now, response, bytes);
+        }
     }
 
     /// Each volume, in the order of the rig.
@@ -447,7 +455,7 @@ mod tests {
         assert_eq!((all.requests(), all.completed(), all.most_outstanding()), (3000, 3000, 4));
         assert!(all.last() <= now);
         assert_eq!(all.volumes()[0].occupied, all.last().since_start());
-        let totals = all.volumes()[0].all();
+        let totals = all.volumes()[0].transfers();
         assert_eq!((totals.responses.count(), totals.bytes), (3000, 3000 * 4096));
         assert_eq!(totals.parts_ns.iter().sum::<u128>(), u128::from(responses));
         let source = all.entries()[0].as_ref().expect("it asked");
@@ -467,7 +475,7 @@ mod tests {
         let (all, _, _) = run(ramp);
         let source = all.entries()[0].as_ref().expect("it asked");
         assert_eq!(source.begins, ramp);
-        let counted = all.volumes()[0].all().responses.count();
+        let counted = all.volumes()[0].count();
         assert!(counted > 500 && counted < 2900, "{counted}");
         assert_eq!(source.count(), counted);
         assert_eq!((all.requests(), all.first_counted()), (3000, ramp));
