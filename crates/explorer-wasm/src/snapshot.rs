@@ -2,15 +2,15 @@
 
 use crate::rows::location;
 use headstack::model::zones::{ZoneState, Zones};
-use headstack::model::{Instant, Op};
-use headstack::sim::{Device, Engine};
+use headstack::model::{Instant, Nanos, Op};
+use headstack::sim::{Activity, ArmTime, Device, Engine};
 
 /// Maximum number of cache segments, and of queued commands, in a snapshot: as many as a page can show.
 const LISTED_MAX: usize = 1024;
 /// Maximum number of cells in the picture of zones. With more, a person could not distinguish them.
 const CELLS_MAX: u32 = 512;
 /// Count of numbers that each device has before its lists.
-pub const COLUMNS: usize = 22;
+pub const COLUMNS: usize = 25;
 /// Value of a number that does not exist.
 const NONE: f64 = -1.0;
 
@@ -28,6 +28,14 @@ pub fn add_all(engine: &Engine, now_ns: f64, cells: ZoneCells, into: &mut Vec<f6
     (0..engine.devices()).for_each(|device| add(engine.device(device), now_ns, cells, into));
 }
 
+/// The arm's time in ns for seeks, rotational latency and media transfer, of commands, cached writes, cleaning and read-ahead (media).
+fn arm_times(activity: &Activity) -> [f64; 3] {
+    let all = [&activity.commands, &activity.destages, &activity.shingled.cleaning];
+    let sum = |part: fn(&ArmTime) -> Nanos| all.iter().map(|time| part(time).0 as f64).sum::<f64>();
+    let media = sum(|time| time.media) + activity.read_ahead.0 as f64;
+    [sum(|time| time.seek), sum(|time| time.rotational_latency), media]
+}
+
 /// Adds a device's state: [`COLUMNS`] numbers, then 3 for each segment, then 8 for each of its commands. With cells, the number of its zones
 /// in each state follows, then the cells.
 fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
@@ -43,6 +51,7 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
     commands.sort_by_key(|command| (command.submitted, command.command.request.lbn));
     commands.truncate(LISTED_MAX);
     let ([open, active], cells) = zone_numbers(device, cells);
+    let [seek, latency, media] = arm_times(activity);
     let [log_sectors, log_free, cleaned_from, cleaned_to] = shingle_numbers(device);
     let columns: [f64; COLUMNS] = [
         f64::from(angle.0) / 2f64.powi(32),
@@ -64,6 +73,9 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
         log_free,
         cleaned_from,
         cleaned_to,
+        seek,
+        latency,
+        media,
         segments.len() as f64,
         commands.len() as f64,
         cells.len() as f64,

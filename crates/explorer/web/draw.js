@@ -2,7 +2,7 @@
 // Drawing on canvases: platters, the queue over the disk, the arm's way over time. Each function draws one picture of a side.
 
 /** Numbers of a device's state, of a segment and of a command in a snapshot: `explorer-wasm/src/snapshot.rs`. */
-const DEVICE_COLUMNS = 22, SEGMENT_COLUMNS = 3, COMMAND_COLUMNS = 8;
+const DEVICE_COLUMNS = 25, SEGMENT_COLUMNS = 3, COMMAND_COLUMNS = 8;
 const ACCESS = { device: 0, work: 1, submitted: 2, lbn: 3, sectors: 4, from: 5, to: 6, end: 7, head: 8, begins: 9, seek: 10, latency: 11, media: 12, ends: 13, outstanding: 14 };
 const ACCESS_WIDTH = 15, QUEUE_WIDTH = 9;
 const WORK_NAMES = ["idle", "read", "read-ahead", "write", "destage"];
@@ -12,7 +12,7 @@ function readDevices(numbers, count) {
   const devices = [];
   let at = 0;
   for (let index = 0; index < count && at < numbers.length; index++) {
-    const segments = numbers[at + 19], commands = numbers[at + 20], cells = numbers[at + 21];
+    const segments = numbers[at + 22], commands = numbers[at + 23], cells = numbers[at + 24];
     const segmentsAt = at + DEVICE_COLUMNS, commandsAt = segmentsAt + segments * SEGMENT_COLUMNS;
     const cellsAt = commandsAt + commands * COMMAND_COLUMNS;
     devices.push({
@@ -21,6 +21,7 @@ function readDevices(numbers, count) {
       aheadTo: numbers[at + 9], logRecords: numbers[at + 10], bandsCleaned: numbers[at + 11], cleaningNs: numbers[at + 12],
       zonesOpen: numbers[at + 13], zonesActive: numbers[at + 14],
       logSectors: numbers[at + 15], logFree: numbers[at + 16], cleanedFrom: numbers[at + 17], cleanedTo: numbers[at + 18],
+      seekNs: numbers[at + 19], latencyNs: numbers[at + 20], mediaNs: numbers[at + 21],
       segments: numbers.subarray(segmentsAt, commandsAt),
       commands: numbers.subarray(commandsAt, cellsAt),
       zones: cells ? numbers.subarray(cellsAt, cellsAt + cells) : null,

@@ -104,10 +104,9 @@ class Panel {
 
   /** Writes the texts of the side. */
   write() {
-    const { view } = this, { statistics, totals } = view;
+    const { view } = this, { statistics } = view;
     const dirty = view.devices.reduce((/** @type {number} */ sum, /** @type {any} */ state) => sum + state.dirty, 0);
-    const seconds = Math.max(view.nowNs / 1e9, 1e-9), service = Math.max(totals.slice(1).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0), 1);
-    const share = (/** @type {number} */ part) => `${Math.round((100 * totals[part]) / service)} %`;
+    const seconds = Math.max(view.nowNs / 1e9, 1e-9);
     this.figure("Requests/s, last 5 s", statistics.iops.toFixed(statistics.iops < 100 ? 1 : 0));
     if (this.description.heading) this.figure("MB/s, last 5 s", statistics.mbS.toFixed(1));
     else this.figure("MB/s, whole run", (view.bytes / 1e6 / seconds).toFixed(1));
@@ -120,16 +119,18 @@ class Panel {
     this.fill(this.rows.slow, view.slowest, true);
     this.shingles.forEach((shingle) => shingle.write(view));
     if (this.node) this.node.write(view);
-    else this.writeDisks(view, dirty, share);
+    else this.writeDisks(view, dirty);
   }
 
-  /** The texts of disks whose arms are known. @param {any} view @param {number} dirty @param {(part: number) => string} share */
-  writeDisks(view, dirty, share) {
+  /** The texts of disks whose arms are known. @param {any} view @param {number} dirty */
+  writeDisks(view, dirty) {
+    const arms = Math.max(view.nowNs * view.devices.length, 1);
+    const share = (/** @type {string} */ part) => `${Math.round((100 * view.devices.reduce((/** @type {number} */ sum, /** @type {any} */ state) => sum + state[part], 0)) / arms)} % of the time`;
     this.figure("In the queue", grouped(view.outstanding));
     this.figure("Dirty in caches", `${grouped(dirty)} sectors`);
-    this.figure("Seek share", share(2));
-    this.figure("Latency share", share(3));
-    this.figure("Media share", share(5));
+    this.figure("Arms seek", share("seekNs"));
+    this.figure("Arms wait for the sector", share("latencyNs"));
+    this.figure("Arms transfer", share("mediaNs"));
     const shingled = view.devices.find((/** @type {any} */ _, /** @type {number} */ index) => this.description.devices[index].isShingled);
     if (shingled) this.figure("Bands cleaned", `${grouped(shingled.bandsCleaned)} in ${duration(shingled.cleaningNs)}`);
     const zoned = view.devices.find((/** @type {any} */ state) => state.zonesOpen >= 0);
