@@ -41,7 +41,7 @@ if typing.TYPE_CHECKING:
     from ._command import Server, command, emulate, serve
     from ._report import Report
     from ._sweep import Sweep, SweepCell, SweepSummary, SweepTable
-    from ._tune import Advice, Change, Tuning, TuningFigure, tune
+    from ._tune import Advice, Change, RebuildCommand, Tuning, TuningFigure, TuningJob, tune
 
 #: Names whose modules are imported when they are first used, because they take as long to import as all others.
 _LATER = {
@@ -56,8 +56,10 @@ _LATER = {
     "SweepTable": "_sweep",
     "Advice": "_tune",
     "Change": "_tune",
+    "RebuildCommand": "_tune",
     "Tuning": "_tune",
     "TuningFigure": "_tune",
+    "TuningJob": "_tune",
     "tune": "_tune",
 }
 
@@ -96,6 +98,7 @@ __all__ = [
     "Progress",
     "PythonLoad",
     "Queue",
+    "RebuildCommand",
     "Report",
     "Request",
     "RequestTable",
@@ -114,6 +117,7 @@ __all__ = [
     "Trace",
     "Tuning",
     "TuningFigure",
+    "TuningJob",
     "command",
     "drives",
     "emulate",

@@ -295,7 +295,7 @@ def tune(
     job: str | None,
     requests: int,
     seed: int,
-    disk: str,
+    disks: list[str],
     array: str,
     title: str,
     report: Callable[[int], object] | None,

@@ -13,7 +13,7 @@ from ._keywords import names_nearest
 from ._load import Load
 from ._rig import Rig
 
-__all__ = ["Advice", "Change", "Tuning", "TuningFigure", "tune"]
+__all__ = ["Advice", "Change", "RebuildCommand", "Tuning", "TuningFigure", "TuningJob", "tune"]
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,13 @@ class Change:
     """A change of a figure in percent, with the ends of its confidence interval (95 % for all of an answer's comparisons together)."""
 
     percent: float
-    least_percent: float
-    most_percent: float
+    least_percent: float | None
+    """None where each seed gave the same, because the load draws nothing at random."""
+    most_percent: float | None
 
     def __str__(self) -> str:
+        if self.least_percent is None or self.most_percent is None:
+            return f"{self.percent:+.1f} % (the same with each seed)"
         return f"{self.percent:+.1f} % ({self.least_percent:.1f} to {self.most_percent:.1f})"
 
 
@@ -60,6 +63,28 @@ class TuningFigure:
 
 
 @dataclass(frozen=True)
+class TuningJob:
+    """A job's reads, writes or flushes as the system is set now, and with all that is advised."""
+
+    job: str
+    """The job and the kind: `wal flush`."""
+    now: dict[str, float]
+    """`iops`, `mb_s`, `mean_ms`, `p99_ms`."""
+    advised: dict[str, float]
+    is_loss: bool
+    """Whether it gets less than half of its rate, or waits more than twice as long."""
+
+
+@dataclass(frozen=True)
+class RebuildCommand:
+    """A command that moves or loses the data on the disks."""
+
+    command: str
+    destroys: bool
+    """Whether all data are lost by it."""
+
+
+@dataclass(frozen=True)
 class Tuning:
     """What a search found."""
 
@@ -74,8 +99,14 @@ class Tuning:
     """What the goal's figure changes by all of them together."""
     figures: dict[str, TuningFigure]
     """By name: iops, throughput, mean and p99; with a job also others, the throughput of the other jobs."""
+    jobs: tuple[TuningJob, ...]
+    """The reads, writes and flushes of each job, if there are several."""
+    losses: tuple[str, ...]
+    """What the advice costs: figures and jobs that become more than twice as bad, each in words."""
     commands: tuple[str, ...]
-    """Commands that set them; attributes of the disk until the next start."""
+    """Commands that set what moves no data; attributes of a disk until the next start."""
+    rebuild_commands: tuple[RebuildCommand, ...]
+    """Commands that move all data of an array, or destroy them; not to be run without a thought."""
     array_layout: dict[str, Any] | None
     """Options of mkfs and the start of partitions that fit an advised chunk: `chunk_kib`, `data_drives`, `partition_multiple_kib`,
     `mkfs_ext4`, `mkfs_xfs`. None where no chunk is advised."""
@@ -112,7 +143,7 @@ def tune(
     job: str | None = None,
     requests: int = 20_000,
     seed: int = 0,
-    disk: str = "sda",
+    disk: str | Sequence[str] = (),
     array: str = "mdX",
     progress: Callable[[int], object] | None = None,
 ) -> Tuning:
@@ -121,7 +152,8 @@ def tune(
     The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
     `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
     settings that are tried. `job` names the job of a fio job file that counts; `ionice` is then tried for the others, and `io.max` where a
-    bound such as `"others>5"` (MB/s) says how much throughput they must keep. `requests` are those of a whole run, at least 100. `disk` is named in the commands and in the udev rule, `array` in the command of mdadm.
+    bound such as `"others>5"` (MB/s) says how much throughput they must keep. `requests` are those of a whole run, at least 100.
+    `disk` names the disks in the commands and in the udev rule, one for each drive of the rig (without it `sda` and those after it), `array` the array.
 
     The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
     comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.
@@ -133,7 +165,18 @@ def tune(
         raise InputError("rig: has an order or a layer in Python, which tune cannot run; tune the rig without it")
     title = f"headstack tune {rig.name}"
     text, udev_rule = _native.tune(
-        rig._native, load._native, goal, _texts(bound), _texts(knob), job, requests, seed, disk, array, title, progress
+        rig._native,
+        load._native,
+        goal,
+        _texts(bound),
+        _texts(knob),
+        job,
+        requests,
+        seed,
+        _texts(disk),
+        array,
+        title,
+        progress,
     )
     found = json.loads(text)
 
@@ -150,7 +193,10 @@ def tune(
             "advised": tuple(Advice(**{**one, "change": change(one["change"])}) for one in found["advised"]),
             "change": change(found["change"]),
             "figures": {name: figure(value) for name, value in found["figures"].items()},
+            "jobs": tuple(TuningJob(**one) for one in found["jobs"]),
+            "losses": tuple(found["losses"]),
             "commands": tuple(found["commands"]),
+            "rebuild_commands": tuple(RebuildCommand(**one) for one in found["rebuild_commands"]),
             "not_tuned": tuple(found["not_tuned"]),
             "udev_rule": udev_rule,
         }

@@ -6,7 +6,8 @@ use crate::rig::NativeRig;
 use crate::watch::watched;
 use headstack::Rig;
 use headstack::tune::{
-    TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named, run_trial, search,
+    TuneBound, TuneDevices, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named,
+    run_trial, search,
 };
 use pyo3::prelude::*;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -19,7 +20,7 @@ const REQUESTS_MIN: u64 = 100;
 /// Searches for the settings of a rig that serve a load best. Returns what `headstack tune --json` prints of it, and a udev rule. `report` gets
 /// the number of runs.
 #[pyfunction]
-#[pyo3(signature = (rig, load, goal, bounds, knobs, job, requests, seed, disk, array, title, report))]
+#[pyo3(signature = (rig, load, goal, bounds, knobs, job, requests, seed, disks, array, title, report))]
 #[allow(clippy::too_many_arguments, reason = "the options of the command, which Python passes by keyword")]
 pub(crate) fn tune(
     py: Python<'_>,
@@ -31,7 +32,7 @@ pub(crate) fn tune(
     job: Option<String>,
     requests: u64,
     seed: u64,
-    disk: &str,
+    disks: Vec<String>,
     array: &str,
     title: &str,
     report: Option<Py<PyAny>>,
@@ -49,6 +50,8 @@ pub(crate) fn tune(
     let others = goal.uncounted_jobs(&workload).map_err(|message| input_error(format!("load: {message}")))?;
     let candidates = candidates_of(&rig.rig, &knobs, others);
     let candidates = candidates.map_err(|message| input_error(format!("{}: {message}", rig.name)))?;
+    let devices = TuneDevices::new(&rig.rig, &disks, array);
+    let devices = devices.map_err(|message| input_error(format!("disk: {message}")))?;
     let (is_stopped, runs) = (AtomicBool::new(false), AtomicU64::new(0));
     let trials = TuneTrials {
         rig: &rig.rig,
@@ -61,8 +64,8 @@ pub(crate) fn tune(
     let work = || {
         let mut run = |wanted: &[TuneTrial]| trials.run(wanted);
         let outcome = search(&goal, &candidates, seed, &mut run).map_err(CallError::Input)?;
-        let object = Value::Object(outcome.to_object(&rig.rig, &goal, disk, array));
-        Ok((object.to_string(), outcome.udev_rule(disk, title).unwrap_or_default()))
+        let object = Value::Object(outcome.to_object(&rig.rig, &goal, &devices));
+        Ok((object.to_string(), outcome.udev_rule(&devices, title).unwrap_or_default()))
     };
     let check = || {
         Python::attach(|py| {

@@ -11,7 +11,7 @@ pub(super) fn to_json(tuned: &Tuned<'_>) -> String {
     document.insert("version".to_string(), env!("CARGO_PKG_VERSION").into());
     document.insert("rig".to_string(), command.rig.as_str().into());
     document.insert("load".to_string(), command.load.as_str().into());
-    document.extend(tuned.outcome.to_object(&tuned.rig, &tuned.goal, &command.disk, &command.array));
+    document.extend(tuned.outcome.to_object(&tuned.rig, &tuned.goal, &tuned.devices));
     let verification = tuned.verified.as_ref().map(Verified::to_json);
     document.insert("verification".to_string(), verification.into());
     let document = Value::Object(document);

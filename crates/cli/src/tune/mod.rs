@@ -4,7 +4,7 @@ mod json;
 mod text;
 mod verify;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, print_line};
 use crate::files::{self, NewFile};
 use crate::interrupt::Interrupt;
 use crate::rig;
@@ -13,8 +13,8 @@ use crate::sim::load::{self, LoadArgs};
 use crate::sim::setup::RigArgs;
 use headstack::WorkloadKind;
 use headstack::tune::{
-    self, FioVerification, SettingChoice, TuneBound, TuneFigures, TuneGoal, TuneMetric, TuneOutcome,
-    TuneTrial,
+    self, FioVerification, SettingChoice, TuneBound, TuneDevices, TuneFigures, TuneGoal, TuneMetric,
+    TuneOutcome, TuneTrial,
 };
 use headstack_sim::rig::Rig;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -66,10 +66,10 @@ pub(crate) struct Tune {
     /// Write a fio job that runs the load on the disk, to check the advice before and after.
     #[arg(long, value_name = "FILE")]
     fio: Option<PathBuf>,
-    /// The disk that the commands, the udev rule and the fio job name.
-    #[arg(long, value_name = "NAME", default_value = "sda")]
-    disk: String,
-    /// The array that the command of mdadm names.
+    /// The disks that the commands, the udev rule and the fio job name: as many as the rig has drives. [default: sda and those after it]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    disk: Vec<String>,
+    /// The array that the commands name.
     #[arg(long, value_name = "NAME", default_value = ARRAY_PLACEHOLDER)]
     array: String,
     #[command(flatten)]
@@ -87,6 +87,7 @@ struct Tuned<'a> {
     command: &'a Tune,
     rig: Rig,
     goal: TuneGoal,
+    devices: TuneDevices,
     outcome: TuneOutcome,
     verified: Option<Verified>,
 }
@@ -100,19 +101,27 @@ impl Tune {
         let others = goal.uncounted_jobs(&self.load_options.open(&self.load)?);
         let others = others.map_err(|message| Failure::Input(format!("{}: {message}", self.load)))?;
         let candidates = tune::candidates_of(&rig, &self.knob, others).map_err(refused)?;
+        let devices = TuneDevices::new(&rig, &self.disk, &self.array);
+        let devices = devices.map_err(|message| Failure::Input(format!("--disk: {message}")))?;
         let udev = NewFile::if_named(self.udev.as_deref())?;
         let node = NewFile::if_named(self.node.as_deref())?;
         let fio = NewFile::if_named(self.fio.as_deref())?;
-        let job = self.fio.as_ref().map(|_| self.fio_job()).transpose()?;
+        let job = self.fio.as_ref().map(|_| self.fio_job(&devices)).transpose()?;
         let verification = self.verify.prepare(&self.load, &self.load_options)?;
         let interrupt = Interrupt::watch()?;
         let outcome = self.search(&rig, &goal, &candidates, &interrupt)?;
-        let mut tuned = Tuned { command: self, rig, goal, outcome, verified: None };
+        let mut tuned = Tuned { command: self, rig, goal, devices, outcome, verified: None };
         let title = format!("headstack tune {} {}", self.rig, self.load);
-        let (rule, keys) = (tuned.outcome.udev_rule(&self.disk, &title), tuned.outcome.node_keys(&title));
-        for (file, text) in [(udev, rule), (node, keys), (fio, job)] {
-            if let Some((file, text)) = file.zip(text) {
-                file.fill(text.as_bytes())?;
+        let (rule, keys) = (tuned.outcome.udev_rule(&tuned.devices, &title), tuned.outcome.node_keys(&title));
+        for (file, path, text) in [(udev, &self.udev, rule), (node, &self.node, keys), (fio, &self.fio, job)]
+        {
+            match (file, text) {
+                (Some(file), Some(text)) => file.fill(text.as_bytes())?,
+                (Some(_), None) => {
+                    let path = path.as_deref().unwrap_or(Path::new("")).display();
+                    print_line(&format!("nothing of it is advised: {path} is not written"));
+                }
+                (None, _) => {}
             }
         }
         if let Some(verification) = verification {
@@ -123,13 +132,13 @@ impl Tune {
     }
 
     /// The load as a fio job for the disk.
-    fn fio_job(&self) -> Result<String, Failure> {
+    fn fio_job(&self, devices: &TuneDevices) -> Result<String, Failure> {
         let fault = |error: &str| Failure::Input(format!("--fio: {}: {error}", self.load));
         if !matches!(self.load_options.kind(&self.load)?.0, WorkloadKind::FioJob) {
             return Err(fault("no fio job, which fio could run"));
         }
         let text = files::read_text(Path::new(&self.load))?;
-        let job = FioVerification::new(&text, &format!("/dev/{}", self.disk), FIO_SECONDS);
+        let job = FioVerification::new(&text, &format!("/dev/{}", devices.volume()), FIO_SECONDS);
         job.map(|job| job.text).map_err(|error| fault(&error))
     }
 

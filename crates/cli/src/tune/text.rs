@@ -3,7 +3,9 @@
 use super::{ARRAY_PLACEHOLDER, Tuned};
 use crate::report::Table;
 use crate::units::{grouped, significant};
-use headstack::tune::{AdvisedSetting, Gain, KNOBS, KnobOwner, NOT_TUNED, TuneBound, TuneMetric, evidence};
+use headstack::tune::{
+    AdvisedSetting, Gain, KNOBS, KnobOwner, NOT_TUNED, RebuildCommand, TuneBound, TuneMetric, evidence,
+};
 use std::fmt::Write;
 
 /// The whole output.
@@ -11,6 +13,15 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     let outcome = &tuned.outcome;
     let mut text = String::new();
     let metric = tuned.goal.metric;
+    for loss in outcome.losses() {
+        let _ = writeln!(text, "Mind: with this advice {loss}.");
+    }
+    if !text.is_empty() {
+        let _ = writeln!(
+            text,
+            "A limit keeps a figure: --bound 'p99<200', with --job also --bound 'others>5'.\n"
+        );
+    }
     if outcome.advised.is_empty() {
         let within = if tuned.goal.bounds.is_empty() { "" } else { " within the limits" };
         let name = metric.name();
@@ -25,6 +36,9 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
             text,
             "The figures are those of the job {job}; others is the throughput of the other jobs.\n"
         );
+    }
+    if outcome.jobs().next().is_some() {
+        let _ = writeln!(text, "{}", jobs(tuned));
     }
     for bound in tuned.goal.bounds.iter().filter(|bound| !is_kept(tuned, bound)) {
         let _ = writeln!(
@@ -57,30 +71,34 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
 fn commands(tuned: &Tuned<'_>) -> String {
     let outcome = &tuned.outcome;
     let mut text = String::new();
-    let is_of_disk = |one: &AdvisedSetting| KNOBS[one.choice.knob].owner == KnobOwner::Disk;
-    let lasts = if outcome.advised.iter().all(is_of_disk) { " until the next start" } else { "" };
-    let _ = writeln!(text, "To set them{lasts}:");
-    for command in outcome.commands(&tuned.rig, &tuned.command.disk, &tuned.command.array) {
+    let commands = outcome.commands(&tuned.devices);
+    if !commands.is_empty() {
+        let is_of_device = |one: &AdvisedSetting| {
+            matches!(KNOBS[one.choice.knob].owner, KnobOwner::Disk | KnobOwner::Volume)
+        };
+        let lasts = if outcome.advised.iter().all(is_of_device) { " until the next start" } else { "" };
+        let _ = writeln!(text, "To set them{lasts}:");
+    }
+    for command in commands {
         let _ = writeln!(text, "  {command}");
     }
     let is_any_of = |owner| outcome.advised.iter().any(|one| KNOBS[one.choice.knob].owner == owner);
-    if is_any_of(KnobOwner::Partition) {
-        let what = "parted writes a new partition table, which loses all data behind it: copy them first.";
-        let _ = writeln!(text, "{what}");
-    }
     if is_any_of(KnobOwner::OtherJobs) {
         let what = "Put the number of each process of the other jobs in place of PID; fio has prioclass=3 and cgroup=others for them.";
         let _ = writeln!(text, "{what}");
     }
-    if is_any_of(KnobOwner::Array) {
+    for RebuildCommand { command, destroys } in outcome.rebuild_commands(&tuned.rig, &tuned.devices) {
+        let what = match destroys {
+            true => "This writes a new partition table and so LOSES ALL DATA behind it; copy them first",
+            false => "This moves all data of the array, which takes hours to days",
+        };
+        let _ = writeln!(text, "{what}:\n  {command}");
+    }
+    let is_of_array = |owner: KnobOwner| matches!(owner, KnobOwner::Array | KnobOwner::Volume);
+    let names_array = outcome.advised.iter().any(|one| is_of_array(KNOBS[one.choice.knob].owner));
+    if names_array && tuned.devices.volume() == ARRAY_PLACEHOLDER {
         let _ =
-            writeln!(text, "mdadm moves all data of the array for another chunk, which takes hours to days.");
-        if tuned.command.array == ARRAY_PLACEHOLDER {
-            let _ = writeln!(
-                text,
-                "Put the array's name in place of {ARRAY_PLACEHOLDER}, or name it with --array."
-            );
-        }
+            writeln!(text, "Put the array's name in place of {ARRAY_PLACEHOLDER}, or name it with --array.");
     }
     if let Some(layout) = outcome.array_layout(&tuned.rig) {
         let _ = writeln!(
@@ -132,6 +150,21 @@ fn figures(tuned: &Tuned<'_>) -> String {
     table.to_text()
 }
 
+fn jobs(tuned: &Tuned<'_>) -> String {
+    let headings = ["job", "IOPS now", "advised", "mean ms now", "advised", "p99 ms now", "advised", ""];
+    let mut table = Table::new("Jobs", headings);
+    for change in tuned.outcome.jobs() {
+        let (now, advised) = (change.now, &change.advised);
+        let pairs = [(now.iops, advised.iops), (now.mean_ms, advised.mean_ms), (now.p99_ms, advised.p99_ms)];
+        let figures =
+            pairs.into_iter().flat_map(|(now, advised)| [now, advised]).map(|value| significant(value, 4));
+        let verdict = if change.is_loss() { "loses" } else { "" };
+        let name = std::iter::once(now.name.clone());
+        table.rows.push(name.chain(figures).chain([verdict.to_string()]).collect());
+    }
+    table.to_text()
+}
+
 /// Whether a change exceeds chance, and whether it is a gain or a loss.
 fn verdict(gain: &Gain) -> &'static str {
     match gain {
@@ -141,10 +174,13 @@ fn verdict(gain: &Gain) -> &'static str {
     }
 }
 
-/// The figure's change, `+18.0 % (15.2 to 20.9)`.
+/// The figure's change, `+18.0 % (15.2 to 20.9)`; without an interval where the load draws nothing at random.
 pub(super) fn percent(metric: TuneMetric, gain: &Gain) -> String {
     // Adding zero makes a negative zero positive.
     let [mean, least, most] =
         gain.change_percent(metric).map(|percent| (10.0 * percent).round() / 10.0 + 0.0);
-    format!("{mean:+.1} % ({least:.1} to {most:.1})")
+    match gain.is_without_chance() {
+        true => format!("{mean:+.1} % (the same with each seed)"),
+        false => format!("{mean:+.1} % ({least:.1} to {most:.1})"),
+    }
 }

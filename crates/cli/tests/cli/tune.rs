@@ -67,10 +67,11 @@ fn chunk_of_an_array_is_advised_as_an_option_of_mdadm() {
     assert!(chunk >= 256, "{advice:#}");
     assert_eq!(advised["key_value"], (2 * chunk).to_string(), "in sectors");
     assert_eq!(
-        advice["commands"][0],
-        format!("mdadm --grow /dev/mdX --chunk={chunk}"),
+        advice["rebuild_commands"][0],
+        serde_json::json!({"command": format!("mdadm --grow /dev/mdX --chunk={chunk}"), "destroys": false}),
         "no array has this name"
     );
+    assert_eq!(advice["commands"].as_array().map(Vec::len), Some(0), "{advice:#}");
     // Five drives, of which one's worth is parity.
     let layout = &advice["array_layout"];
     assert_eq!(layout["partition_multiple_kib"].as_u64(), Some(4 * chunk), "{layout:#}");
@@ -100,12 +101,16 @@ fn partition_that_cuts_physical_sectors_is_advised_to_start_at_1_mib() {
     );
     assert!(advised["change"]["least_percent"].as_f64() > Some(20.0), "{advice:#}");
     let command = "parted --script /dev/sda mklabel gpt mkpart data 1048576B 100%";
-    assert_eq!(advice["commands"][0], command);
+    let destroyer = serde_json::json!({"command": command, "destroys": true});
+    assert_eq!(
+        (&advice["rebuild_commands"][0], advice["commands"].as_array().map(Vec::len)),
+        (&destroyer, Some(0))
+    );
     assert!(!rule.exists(), "a rule of udev sets no partition");
     let args = tune("63", &["partition_start"], &[]);
     let out = printed(&args.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(
-        out.contains(&format!("\nTo set them:\n  {command}\nparted writes a new partition table")),
+        out.contains(&format!("and so LOSES ALL DATA behind it; copy them first:\n  {command}\n")),
         "{out}"
     );
     // From block 2048 on, nothing is said of it.
@@ -132,7 +137,8 @@ fn partition_on_an_array_is_advised_to_start_with_a_stripe() {
         (Some("2048"), Some("4096"), Some("4096")),
         "{advice:#}"
     );
-    assert_eq!(advice["commands"][0], "parted --script /dev/mdX mklabel gpt mkpart data 2097152B 100%");
+    let command = "parted --script /dev/mdX mklabel gpt mkpart data 2097152B 100%";
+    assert_eq!(advice["rebuild_commands"][0]["command"], command);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::info::{JobInfo, JobSection, WorkloadInfo, file_name};
 use crate::error::Error;
 use crate::files::{FileSource, read_text};
+use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::{FioJob, FioLoad, JobFile};
 use serde_json::{Map, Value};
@@ -37,6 +38,10 @@ impl<'a> JobSource<'a> {
 
     pub(super) fn set_idle_others(&mut self, job: &str) {
         self.file.set_idle_others(job);
+    }
+
+    pub(super) fn draw_starts(&mut self, most: Nanos) {
+        self.file.draw_starts(most);
     }
 
     pub(super) fn set_cgroup_of_others(&mut self, job: &str, group: &str) {

@@ -11,7 +11,7 @@ pub use trace::TraceOptions;
 
 use crate::error::{Error, PatternError};
 use crate::files::{FileSource, read_text};
-use headstack_model::Instant;
+use headstack_model::{Instant, Nanos};
 use headstack_personalities::LoadFile;
 use headstack_sim::Engine;
 use headstack_workload::fio::FioLoad;
@@ -193,6 +193,14 @@ impl<'a> Workload<'a> {
     pub fn with_idle_others(mut self, job: &str) -> Workload<'a> {
         if let WorkloadSource::Job(source) = &mut self.source {
             source.set_idle_others(job);
+        }
+        self
+    }
+
+    /// Lets each of several jobs of a fio job file that have no `startdelay` begin at random within the first `most`. Other workloads do not change.
+    pub(crate) fn with_drawn_starts(mut self, most: Nanos) -> Workload<'a> {
+        if let WorkloadSource::Job(source) = &mut self.source {
+            source.draw_starts(most);
         }
         self
     }

@@ -1,9 +1,9 @@
-//! Reports the outcome of a search as text, JSON and Linux commands, and parses the names of knobs, metrics and limits.
+//! Reports the outcome of a search as JSON, and parses the names of knobs, metrics and limits.
 
+use super::commands::{RebuildCommand, TuneDevices};
 use super::goal::{TuneBound, TuneGoal, TuneMetric};
-use super::knobs::{IO_MAX, KNOBS, Knob, KnobOwner, NOT_TUNED, OTHERS};
+use super::knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
 use super::search::{AdvisedSetting, Gain, TuneOutcome};
-use super::stripe;
 use headstack_model::spec::{Evidence, nearest};
 use headstack_sim::rig::Rig;
 use serde_json::{Map, Value, json};
@@ -64,14 +64,14 @@ impl fmt::Display for TuneBound {
 
 impl TuneOutcome {
     /// The advised settings in the order in which they must be set: a scheduler's parameters exist once it is chosen.
-    fn in_order(&self) -> Vec<&AdvisedSetting> {
+    pub(super) fn in_order(&self) -> Vec<&AdvisedSetting> {
         let mut all: Vec<&AdvisedSetting> = self.advised.iter().collect();
         all.sort_by_key(|advised| advised.choice.knob);
         all
     }
 
     /// The rig with the advised settings.
-    fn advised_rig(&self, rig: &Rig) -> Rig {
+    pub(super) fn advised_rig(&self, rig: &Rig) -> Rig {
         let mut after = rig.clone();
         for advised in self.in_order() {
             let set = KNOBS[advised.choice.knob].set(&mut after, advised.choice.text());
@@ -91,63 +91,13 @@ impl TuneOutcome {
     }
 
     /// The advised settings of an owner, each with its value.
-    fn of_owner(&self, owner: KnobOwner) -> Vec<(&'static Knob, &'static str)> {
+    pub(super) fn of_owner(&self, owner: KnobOwner) -> Vec<(&'static Knob, &'static str)> {
         let all = self.in_order().into_iter().map(|one| (&KNOBS[one.choice.knob], one.choice.text()));
         all.filter(|(knob, _)| knob.owner == owner).collect()
     }
 
-    /// Commands that apply the advised settings. Attributes of the disk last until the next boot, an array's chunk is permanent, a node's keys last
-    /// until the node stops. A partition's start needs a new partition table, which loses the data. `PID` stands for each process of the other jobs.
-    ///
-    /// `rig` is the rig before the advice, `disk` is a name such as `sda`, `array` one such as `md0`.
-    pub fn commands(&self, rig: &Rig, disk: &str, array: &str) -> Vec<String> {
-        let after = self.advised_rig(rig);
-        let parted = if rig.resolved().array.is_empty() { disk } else { array };
-        let to_disk = |value: &str, attribute: &str| format!("echo {value} > /sys/block/{disk}/{attribute}");
-        let mut all = Vec::new();
-        for advised in self.in_order() {
-            let knob @ Knob { owner, attribute, .. } = &KNOBS[advised.choice.knob];
-            let value = advised.choice.text();
-            all.push(match owner {
-                KnobOwner::Disk => to_disk(value, attribute),
-                KnobOwner::Array => format!("mdadm --grow /dev/{array} {attribute}={value}"),
-                KnobOwner::Partition => {
-                    let start = after.resolved().host.partition_start * stripe::UNIT_BYTES;
-                    format!("parted --script /dev/{parted} mklabel gpt mkpart data {start}B 100%")
-                }
-                KnobOwner::OtherJobs if knob.name == IO_MAX => io_max_commands(parted, value),
-                KnobOwner::OtherJobs => format!("ionice --class {value} --pid PID"),
-                KnobOwner::Node => format!("headstack serve node.toml --set disk.{attribute}={value}"),
-            });
-            all.extend(knob.companion(value).map(|(attribute, value)| to_disk(value, attribute)));
-        }
-        all
-    }
-
-    /// A udev rule that applies the disk's settings whenever the disk appears, with `title` in its first line; none if no setting is of the disk.
-    pub fn udev_rule(&self, disk: &str, title: &str) -> Option<String> {
-        let advised = self.of_owner(KnobOwner::Disk);
-        let with_companion =
-            |(knob, value): &(&Knob, &'static str)| [Some((knob.attribute, *value)), knob.companion(value)];
-        let one = |(attribute, value)| format!(", ATTR{{{attribute}}}=\"{value}\"");
-        let settings: String = advised.iter().flat_map(with_companion).flatten().map(one).collect();
-        (!advised.is_empty()).then(|| {
-            format!(
-                "# {title}: /etc/udev/rules.d/60-headstack-{disk}.rules\nACTION==\"add|change\", SUBSYSTEM==\"block\", KERNEL==\"{disk}\"{settings}\n"
-            )
-        })
-    }
-
-    /// The advised keys of a storage node, as lines below a `[[disk]]` of its node file; none if no setting is of a node.
-    pub fn node_keys(&self, title: &str) -> Option<String> {
-        let advised = self.of_owner(KnobOwner::Node);
-        let lines: String =
-            advised.iter().map(|(knob, value)| format!("{} = {value}\n", knob.attribute)).collect();
-        (!advised.is_empty()).then(|| format!("# {title}: keys of a [[disk]]\n{lines}"))
-    }
-
     /// The outcome as a JSON object; `rig` is the rig before the advice.
-    pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, disk: &str, array: &str) -> Map<String, Value> {
+    pub fn to_object(&self, rig: &Rig, goal: &TuneGoal, devices: &TuneDevices) -> Map<String, Value> {
         let after = self.advised_rig(rig);
         let advised = self.advised.iter().zip(self.advised_values(rig)).map(|(advised, value)| {
             let knob = &KNOBS[advised.choice.knob];
@@ -179,7 +129,10 @@ impl TuneOutcome {
             "advised": advised.collect::<Vec<_>>(),
             "change": change_to_json(goal.metric, &self.whole),
             "figures": figures.collect::<Map<_, _>>(),
-            "commands": self.commands(rig, disk, array),
+            "jobs": self.jobs().map(|change| change.to_json()).collect::<Vec<_>>(),
+            "losses": self.losses(),
+            "commands": self.commands(devices),
+            "rebuild_commands": self.rebuild_commands(rig, devices).iter().map(RebuildCommand::to_json).collect::<Vec<_>>(),
             "array_layout": self.array_layout(rig).map(|layout| layout.to_json()),
             "runs": self.runs,
             "whole_runs": self.whole_runs,
@@ -194,20 +147,12 @@ impl TuneOutcome {
     }
 }
 
-/// Commands that put processes into a control group and limit what it reads and writes of a disk or an array. *Source:* the kernel's "Control
-/// Group v2".
-fn io_max_commands(disk: &str, bytes_per_s: &str) -> String {
-    let group = format!("/sys/fs/cgroup/{OTHERS}");
-    let limits = format!("$(cat /sys/block/{disk}/dev) rbps={bytes_per_s} wbps={bytes_per_s}");
-    format!(
-        "echo +io > /sys/fs/cgroup/cgroup.subtree_control && mkdir -p {group} && echo \"{limits}\" > {group}/io.max && echo PID > {group}/cgroup.procs"
-    )
-}
-
-/// The change of a figure in percent with its interval, as JSON; negative where a response time improves.
+/// The change of a figure in percent with its interval, as JSON; negative where a response time improves. The interval is null where each seed
+/// gave the same.
 pub fn change_to_json(metric: TuneMetric, gain: &Gain) -> Value {
     let [mean, least, most] = gain.change_percent(metric);
-    json!({"percent": mean, "least_percent": least, "most_percent": most})
+    let end = |end: f64| (!gain.is_without_chance()).then_some(end);
+    json!({"percent": mean, "least_percent": end(least), "most_percent": end(most)})
 }
 
 /// For each drive file of a rig, the evidence for it, as text.

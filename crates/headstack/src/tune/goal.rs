@@ -3,7 +3,7 @@
 use super::knobs::UncountedJobs;
 use crate::load::Workload;
 use crate::numbers::ratio;
-use crate::results::Results;
+use crate::results::{JobResult, KindResult, Results};
 use headstack_model::spec::did_you_mean;
 use headstack_sim::stats::TimeHistogram;
 
@@ -56,60 +56,142 @@ impl TuneMetric {
     }
 }
 
-/// The figures of a run that are compared, in the order of [`TuneMetric::ALL`]. `Others` is 0 where all jobs count.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TuneFigures([f64; TuneMetric::ALL.len()]);
+/// The figures of a run that are compared.
+///
+/// A write and the flush that its job waits for are one commit: the mean is the time for which jobs waited for a read or write, flushes
+/// included, and the 99th percentile is that of the flushes where it is longer. Rates are those of reads and writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneFigures {
+    /// In the order of [`TuneMetric::ALL`]; `Others` is 0 where all jobs count.
+    values: [f64; TuneMetric::ALL.len()],
+    /// Each job's reads, writes and flushes; empty where another program measured.
+    pub jobs: Vec<TuneJob>,
+}
+
+/// The figures of a job's reads, writes or flushes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneJob {
+    /// The job and the kind: `wal flush`.
+    pub name: String,
+    /// Requests a second.
+    pub iops: f64,
+    /// MB a second.
+    pub mb_s: f64,
+    /// Mean response in ms.
+    pub mean_ms: f64,
+    /// 99th percentile of the response times in ms.
+    pub p99_ms: f64,
+    /// Whether these are writes with flushes after them, which is where the job waits for them.
+    pub is_flushed: bool,
+}
+
+/// Response times of reads and writes together, and of flushes.
+struct Waits {
+    transfers: TimeHistogram,
+    flushes: TimeHistogram,
+}
+
+impl Waits {
+    fn mean_ms(&self) -> f64 {
+        let sum = |times: &TimeHistogram| times.count() as f64 * times.mean_ms();
+        ratio(sum(&self.transfers) + sum(&self.flushes), self.transfers.count() as f64)
+    }
+
+    fn p99_ms(&self) -> f64 {
+        self.transfers.p99().max(self.flushes.p99()).as_ms()
+    }
+}
 
 impl TuneFigures {
     /// The figures of all jobs of a run.
     pub fn from_results(results: &Results) -> TuneFigures {
-        let response = results.response();
-        TuneFigures([
-            results.iops(),
-            results.bandwidth_mb_s(),
-            response.mean_ms(),
-            response.p99().as_ms(),
-            0.0,
-        ])
+        let flushes = results.flushes().map_or_else(TimeHistogram::new, |flushes| flushes.responses);
+        let waits = Waits { transfers: results.response(), flushes };
+        let values = [results.iops(), results.bandwidth_mb_s(), waits.mean_ms(), waits.p99_ms(), 0.0];
+        TuneFigures { values, jobs: jobs(results) }
     }
 
-    /// The figures of one job of a run, its clones together; none if none of its requests counted.
+    /// The figures of one job of a run, its clones together; none if none of its reads and writes counted.
     pub fn of_job(results: &Results, job: &str) -> Option<TuneFigures> {
         let statistics = results.jobs().find(|found| found.name == job)?.statistics?;
-        let mut response = TimeHistogram::new();
+        let mut waits = Waits { transfers: TimeHistogram::new(), flushes: TimeHistogram::new() };
         let mut bytes = 0;
-        for direction in [&statistics.reads, &statistics.writes, &statistics.flushes].into_iter().flatten() {
-            response.merge(&direction.responses);
+        for direction in [&statistics.reads, &statistics.writes].into_iter().flatten() {
+            waits.transfers.merge(&direction.responses);
             bytes += direction.bytes;
+        }
+        if let Some(flushes) = &statistics.flushes {
+            waits.flushes.merge(&flushes.responses);
         }
         let seconds = statistics.last().since(statistics.begins).as_secs();
         let rate = |amount: f64| ratio(amount, seconds);
-        let (iops, mb_s) = (rate(response.count() as f64), rate(bytes as f64 / 1e6));
+        let (iops, mb_s) = (rate(waits.transfers.count() as f64), rate(bytes as f64 / 1e6));
         let of_others = results.bandwidth_mb_s() - ratio(bytes as f64 / 1e6, results.counted_s());
-        let times = [response.mean_ms(), response.p99().as_ms()];
-        (response.count() > 0).then(|| TuneFigures([iops, mb_s, times[0], times[1], of_others]))
+        let values = [iops, mb_s, waits.mean_ms(), waits.p99_ms(), of_others];
+        (waits.transfers.count() > 0).then(|| TuneFigures { values, jobs: jobs(results) })
     }
 
     /// Figures that another program measured.
     pub fn measured(iops: f64, mb_s: f64, mean_ms: f64, p99_ms: f64) -> TuneFigures {
-        TuneFigures([iops, mb_s, mean_ms, p99_ms, 0.0])
+        TuneFigures { values: [iops, mb_s, mean_ms, p99_ms, 0.0], jobs: Vec::new() }
     }
 
     /// The figure of this metric.
     pub fn get(&self, metric: TuneMetric) -> f64 {
-        self.0[metric as usize]
+        self.values[metric as usize]
     }
 
     /// The mean of each figure over several runs; there is at least one.
     pub fn mean(runs: &[TuneFigures]) -> TuneFigures {
-        let of = |index: usize| runs.iter().map(|figures| figures.0[index]).sum::<f64>() / runs.len() as f64;
-        TuneFigures(std::array::from_fn(of))
+        let of =
+            |index: usize| runs.iter().map(|figures| figures.values[index]).sum::<f64>() / runs.len() as f64;
+        let jobs = runs[0].jobs.iter().map(|job| job.mean_over(runs)).collect();
+        TuneFigures { values: std::array::from_fn(of), jobs }
     }
 
     #[cfg(test)]
     pub(super) fn for_test(iops: f64, p99_ms: f64) -> TuneFigures {
-        TuneFigures([iops, iops, p99_ms / 2.0, p99_ms, 0.0])
+        TuneFigures::measured(iops, iops, p99_ms / 2.0, p99_ms)
     }
+}
+
+impl TuneJob {
+    /// The same job without a completed request.
+    pub(super) fn starved(&self) -> TuneJob {
+        TuneJob { iops: 0.0, mb_s: 0.0, mean_ms: 0.0, p99_ms: 0.0, ..self.clone() }
+    }
+
+    /// The mean over the runs in which the job completed something of the kind.
+    fn mean_over(&self, runs: &[TuneFigures]) -> TuneJob {
+        let same: Vec<&TuneJob> =
+            runs.iter().flat_map(|run| run.jobs.iter().filter(|job| job.name == self.name)).collect();
+        let mean =
+            |figure: fn(&TuneJob) -> f64| ratio(same.iter().map(|job| figure(job)).sum(), same.len() as f64);
+        TuneJob {
+            name: self.name.clone(),
+            iops: mean(|job| job.iops),
+            mb_s: mean(|job| job.mb_s),
+            mean_ms: mean(|job| job.mean_ms),
+            p99_ms: mean(|job| job.p99_ms),
+            is_flushed: self.is_flushed,
+        }
+    }
+}
+
+fn jobs(results: &Results) -> Vec<TuneJob> {
+    let of_job = |job: JobResult<'_>| {
+        let flushes = job.statistics.is_some_and(|statistics| statistics.flushes.is_some());
+        let one = move |kind: KindResult<'_>| TuneJob {
+            name: format!("{} {}", job.name, kind.name),
+            iops: kind.iops(),
+            mb_s: kind.mb_s(),
+            mean_ms: kind.statistics.responses.mean_ms(),
+            p99_ms: kind.statistics.responses.p99().as_ms(),
+            is_flushed: flushes && kind.name == "write",
+        };
+        job.kinds().map(one).collect::<Vec<_>>()
+    };
+    results.jobs().flat_map(of_job).collect()
 }
 
 /// A limit that settings must keep: a minimum for a metric that should be large, else a maximum.

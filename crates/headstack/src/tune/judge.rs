@@ -43,7 +43,7 @@ impl SettingSearch<'_> {
                 |before: &TuneFigures, after: &TuneFigures| log_gain(self.goal.metric, before, after);
             let scores: Vec<Gain> = figures[2..].iter().map(|runs| over(runs, &score)).collect();
             let least = (0..best.len())
-                .filter(|index| !scores[*index].is_real())
+                .filter(|index| !scores[*index].exceeds(KNOBS[best[*index].knob].least_gain()))
                 .min_by(|one, other| scores[*one].log.total_cmp(&scores[*other].log));
             // A limit that the system keeps is not given up: the setting without which it is exceeded least goes.
             let excess = |runs: &Vec<TuneFigures>| self.goal.excess(&TuneFigures::mean(runs));

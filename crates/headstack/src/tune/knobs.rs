@@ -1,5 +1,6 @@
 //! The settings that are tuned, in one list: the name that Linux has for each, the key of a rig, and the values that are tried.
 
+use super::search::LEAST_GAIN;
 use super::stripe;
 use crate::error::Error;
 use headstack_sim::rig::Rig;
@@ -8,8 +9,10 @@ use serde_json::Value;
 /// What a setting belongs to, which determines how it is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnobOwner {
-    /// The disk: an attribute below `/sys/block/DISK`.
+    /// Each disk: an attribute below `/sys/block/DISK`.
     Disk,
+    /// The array, or the disk where there is none: an attribute below `/sys/block`. A file system reads ahead as its own device says.
+    Volume,
     /// The array: an option of `mdadm`.
     Array,
     /// The partition table of the disk or the array.
@@ -93,7 +96,7 @@ pub const KNOBS: [Knob; 16] = [
         name: "read_ahead_kb",
         key: "host.page_cache.read_ahead_kb",
         values: &["0", "32", "128", "512", "1024", "4096"],
-        owner: KnobOwner::Disk,
+        owner: KnobOwner::Volume,
         attribute: "queue/read_ahead_kb",
         scheduler: None,
         default: "128",
@@ -248,7 +251,20 @@ pub enum UncountedJobs {
     Bounded,
 }
 
+/// Least gain, as a logarithm, for which data are moved or copied: a tenth.
+const LEAST_GAIN_OF_A_REBUILD: f64 = 0.095;
+
 impl Knob {
+    /// Whether the setting takes hours of copying: mdadm moves all data of an array, a new partition table loses them.
+    pub fn is_rebuild(&self) -> bool {
+        matches!(self.owner, KnobOwner::Array | KnobOwner::Partition)
+    }
+
+    /// Least gain for which it is advised, as a logarithm: what costs days has to bring more than what an `echo` sets.
+    pub(super) fn least_gain(&self) -> f64 {
+        if self.is_rebuild() { LEAST_GAIN_OF_A_REBUILD } else { LEAST_GAIN }
+    }
+
     /// Another attribute, with its value, that must be set together with `value` so that the system does what was simulated.
     pub fn companion(&self, value: &str) -> Option<(&'static str, &'static str)> {
         // By default BFQ raises the weights of new processes, which the model does not, and waits for none of them meanwhile.
@@ -310,7 +326,7 @@ impl Knob {
                 others == UncountedJobs::Bounded && spec.host.cgroup.is_empty() && spec.node.is_none()
             }
             KnobOwner::OtherJobs => others != UncountedJobs::None && spec.host.queue.order.is_none(),
-            KnobOwner::Disk if self.key.starts_with("host.page_cache.") => spec.host.page_cache.is_some(),
+            KnobOwner::Volume => spec.host.page_cache.is_some(),
             KnobOwner::Disk => spec.host.queue.order.is_none(),
         }
     }
@@ -342,7 +358,7 @@ mod tests {
     fn each_value_of_each_knob_fits_a_rig_that_has_it() {
         for knob in KNOBS.into_iter().filter(|knob| knob.owner != KnobOwner::OtherJobs) {
             let name = match knob.owner {
-                KnobOwner::Disk | KnobOwner::OtherJobs => "workstation",
+                KnobOwner::Disk | KnobOwner::Volume | KnobOwner::OtherJobs => "workstation",
                 KnobOwner::Array | KnobOwner::Partition => "raid5",
                 KnobOwner::Node => "stream-node",
             };

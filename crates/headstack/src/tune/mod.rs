@@ -3,25 +3,30 @@
 mod advice;
 mod array_layout;
 mod climb;
+mod commands;
 mod goal;
 mod judge;
 mod knobs;
+mod losses;
 mod search;
 mod stripe;
 mod verification;
 
 pub use advice::{change_to_json, evidence, knob_named};
 pub use array_layout::ArrayLayout;
-pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneMetric};
+pub use commands::{RebuildCommand, TuneDevices};
+pub use goal::{TuneBound, TuneFigures, TuneGoal, TuneJob, TuneMetric};
 use knobs::{IO_MAX, IONICE, OTHERS};
 pub use knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED, UncountedJobs};
+pub use losses::TuneJobChange;
 pub use search::{AdvisedSetting, Gain, RunTuneTrials, SettingChoice, TuneOutcome, TuneTrial, search};
 pub use verification::FioVerification;
 
 use crate::error::Error;
 use crate::load::Workload;
 use crate::results::Results;
-use crate::simulation::Simulation;
+use crate::simulation::{RunProgress, Simulation};
+use headstack_model::Nanos;
 use headstack_sim::rig::Rig;
 
 /// The values of each knob that the rig accepts and does not have now.
@@ -76,7 +81,16 @@ pub fn candidates_of(
     Ok(found)
 }
 
-/// Runs until the workload ends, `requests` requests have completed since the warm-up, or `stops`, which is called every few completions,
+/// Seconds that a whole run simulates at least after the warm-up: requests that a page cache answers end before a drive has settled.
+const WHOLE_S: u64 = 5;
+
+/// Within this time jobs begin at random.
+const STARTS: Nanos = Nanos::from_secs(1);
+
+/// As many times the requests of a run end it, however short its time is.
+const MOST_TIMES: u64 = 8;
+
+/// Runs until the workload ends, `requests` requests have completed since the warm-up in at least `least`, or `stops`, which is called every few completions,
 /// returns true; returns the results.
 ///
 /// *Errors:* those of [`Simulation`].
@@ -85,15 +99,22 @@ pub fn measure(
     workload: Workload<'_>,
     seed: u64,
     requests: u64,
+    least: Nanos,
     stops: &dyn Fn() -> bool,
 ) -> Result<Results, Error> {
     let mut simulation = Simulation::new(rig, workload, seed)?;
     while simulation.progress().completed == 0 && simulation.step() {}
     simulation.run_until(simulation.warm_up_end());
-    let last = simulation.progress().completed.saturating_add(requests);
+    let begun = simulation.progress();
+    let ends = begun.now + least;
+    let last = begun.completed.saturating_add(requests);
+    let most = begun.completed.saturating_add(MOST_TIMES * requests);
+    let is_over = |progress: &RunProgress| {
+        progress.completed >= most || (progress.completed >= last && progress.now >= ends)
+    };
     // A completion takes a few steps, so the count is looked at seldom.
     const STEPS: u32 = 64;
-    while simulation.progress().completed < last && !stops() {
+    while !is_over(&simulation.progress()) && !stops() {
         if !(0..STEPS).all(|_| simulation.step()) {
             break;
         }
@@ -129,7 +150,8 @@ pub fn run_trial(
         }
     }
     let requests = whole * trial.parts / TuneTrial::WHOLE;
-    let results = measure(&rig, workload, trial.seed, requests, stops)?;
+    let least = Nanos(Nanos::from_secs(WHOLE_S).0 * trial.parts / TuneTrial::WHOLE);
+    let results = measure(&rig, workload.with_drawn_starts(STARTS), trial.seed, requests, least, stops)?;
     let figures = match job {
         Some(job) => TuneFigures::of_job(&results, job),
         None => Some(TuneFigures::from_results(&results)),
@@ -180,7 +202,8 @@ mod tests {
         let job = "[reads]\nrw=randread\nbs=4k\nsize=8g\nioengine=libaio\niodepth=8\nnumber_ios=100000";
         let run = |seed| {
             let workload = Workload::fio_job(job, "reads.fio", &NoFiles).expect("it is well formed");
-            let results = measure(&rig, workload, seed, 500, &|| false).expect("it fits on the drive");
+            let results =
+                measure(&rig, workload, seed, 500, Nanos::ZERO, &|| false).expect("it fits on the drive");
             TuneFigures::from_results(&results)
         };
         assert_eq!(run(1), run(1));

@@ -69,7 +69,17 @@ impl Gain {
 
     /// Whether the gain is larger than chance explains, and worth a change: more than half a percent.
     pub fn is_real(&self) -> bool {
-        self.log - self.half_width > 0.0 && self.log > LEAST_GAIN
+        self.exceeds(LEAST_GAIN)
+    }
+
+    /// Whether the gain is larger than chance explains, and than `least`.
+    pub(super) fn exceeds(&self, least: f64) -> bool {
+        self.log - self.half_width > 0.0 && self.log > least
+    }
+
+    /// Whether all seeds gave the same: the load draws nothing at random, so that the runs say nothing about chance.
+    pub fn is_without_chance(&self) -> bool {
+        self.half_width <= 1e-12 * self.log.abs()
     }
 
     /// Whether it is a loss larger than chance explains, and more than half a percent.
@@ -160,7 +170,7 @@ impl SettingSearch<'_> {
             self.known.insert((trial.choices, seed, parts), figures);
         }
         let of = |choices: &Vec<SettingChoice>| {
-            let one = |seed| self.known[&key(choices, seed)];
+            let one = |seed| self.known[&key(choices, seed)].clone();
             seeds.clone().map(one).collect()
         };
         Ok(settings.iter().map(of).collect())

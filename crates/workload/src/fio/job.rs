@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headstack_model::SpecError;
+use headstack_model::{Nanos, SpecError};
 
 use super::error::Place;
 use super::ini::{self, Entry, Section};
@@ -101,6 +101,19 @@ impl JobFile {
     pub fn set_idle_others(&mut self, name: &str) {
         for job in self.jobs.iter_mut().filter(|job| job.section != name) {
             job.settings.priority.class_of_job = JobPriority::IDLE;
+        }
+    }
+
+    /// Lets each of several clones that begins at once begin at random within `most`, as with `startdelay=0-…`. Clones that begin together move in
+    /// step for as long as they run, and each seed would find the same.
+    pub fn draw_starts(&mut self, most: Nanos) {
+        if self.jobs.iter().map(|job| job.settings.group.clones).sum::<u64>() < 2 {
+            return;
+        }
+        for life in self.jobs.iter_mut().map(|job| &mut job.settings.life) {
+            if life.start_delay == (Nanos::ZERO, Nanos::ZERO) {
+                life.start_delay.1 = most;
+            }
         }
     }
 

@@ -80,7 +80,8 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus>
     }
 }
 
-/// The figures of all jobs and directions: rates are summed, the mean is weighted by requests, and the 99th percentile is the largest.
+/// The figures of all jobs and directions: rates are summed, the mean is weighted by requests, flushes count with the writes, and the 99th
+/// percentile is the largest.
 ///
 /// *Source:* fio's documentation, "JSON output".
 fn figures(output: &str) -> Option<TuneFigures> {
@@ -96,6 +97,10 @@ fn figures(output: &str) -> Option<TuneFigures> {
             sum_ns += count * number("/lat_ns/mean");
             p99_ns = p99_ns.max(number("/clat_ns/percentile/99.000000"));
         }
+        // A flush belongs to the writes before it, as in the prediction.
+        let flushes = |place: &str| job["sync"].pointer(place).and_then(Value::as_f64).unwrap_or(0.0);
+        sum_ns += flushes("/total_ios") * flushes("/lat_ns/mean");
+        p99_ns = p99_ns.max(flushes("/lat_ns/percentile/99.000000"));
     }
     (requests > 0.0)
         .then(|| TuneFigures::measured(iops, bytes_per_s / 1e6, sum_ns / requests / 1e6, p99_ns / 1e6))
@@ -115,10 +120,11 @@ mod tests {
    "write": {"total_ios": 0, "iops": 0.0, "bw_bytes": 0}},
   {"read": {"total_ios": 0},
    "write": {"total_ios": 10, "iops": 1.0, "bw_bytes": 1000000, "lat_ns": {"mean": 50000000.0},
-             "clat_ns": {"percentile": {"99.000000": 90000000}}}}]}"#;
+             "clat_ns": {"percentile": {"99.000000": 90000000}}},
+   "sync": {"total_ios": 10, "lat_ns": {"mean": 40000000.0, "percentile": {"99.000000": 95000000}}}}]}"#;
         let found = figures(output).expect("requests completed");
         let values = TuneMetric::OF_WHOLE_LOAD.map(|metric| found.get(metric));
-        assert_eq!(values, [4.0, 4.0, 20.0, 90.0]);
+        assert_eq!(values, [4.0, 4.0, 30.0, 95.0]);
         assert_eq!(figures(r#"{"jobs": [{"read": {"total_ios": 0}}]}"#), None);
         assert_eq!(figures("fio: no such job"), None);
     }

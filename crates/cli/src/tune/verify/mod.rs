@@ -165,8 +165,12 @@ impl PreparedVerification {
             // The parameters of a scheduler exist once it is chosen.
             let will_exist = is_new_scheduler && knob.scheduler.is_some();
             let reason = match knob.owner {
-                KnobOwner::Disk if will_exist || self.disk.value(knob.attribute).is_some() => None,
-                KnobOwner::Disk => {
+                KnobOwner::Disk | KnobOwner::Volume
+                    if will_exist || self.disk.value(knob.attribute).is_some() =>
+                {
+                    None
+                }
+                KnobOwner::Disk | KnobOwner::Volume => {
                     Some(format!("{} has no {}", self.disk.device().display(), knob.attribute))
                 }
                 KnobOwner::Array => Some("mdadm rewrites the array for it".to_string()),
