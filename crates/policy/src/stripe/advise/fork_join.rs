@@ -223,12 +223,15 @@ impl ForkJoin {
     fn stages(&self, sizes: &[Size], unit: u64) -> Vec<ForkStage> {
         let disks = f64::from(self.disks);
         let writes = self.parity_writes.filter(|_| self.disks > 2);
+        let row = (self.disks.max(2) - 1) as u64 * unit;
+        let begins_with_row = self.alignment.is_none_or(|alignment| (alignment as u64).is_multiple_of(row));
         let of_units = |size: &Size, share: f64, units: f64| {
             let over = units.min(disks);
             let whole =
                 |share| ForkStage { share, disks: over, sectors: size.sectors / over, rewrites: false };
             let Some(writes) = writes else { return vec![whole(share)] };
-            let mut stages = write_stages(share * writes, size.sectors, (units, unit as f64), disks);
+            let mut stages =
+                write_stages(share * writes, size.sectors, (units, unit as f64), disks, begins_with_row);
             stages.push(whole(share * (1.0 - writes)));
             stages
         };

@@ -4,7 +4,8 @@
 //! with fewer reads: the old data and the old parity (read-modify-write), or the rest of the row (reconstruct-write; on a tie, too).
 //! The writes begin when all these reads are complete.
 //!
-//! Assumption: the units of a request begin with a row. Not modelled: an array's memory, and locks on rows.
+//! Assumption: a request begins with a row, or of more than a row anywhere in one: it then writes parts of two rows at its ends, for
+//! whose parity each data disk reads a unit. Not modelled: an array's memory, and locks on rows.
 //!
 //! *Source:* Chen, Lee, Gibson, Katz and Patterson, "RAID: high-performance, reliable secondary storage" (1994), section 4; the tie:
 //! Linux 6.12, `drivers/md/raid5.c`, `handle_stripe_dirtying`.
@@ -29,11 +30,16 @@ pub(super) fn write_stages(
     sectors: f64,
     (units, unit): (f64, f64),
     disks: f64,
+    begins_with_row: bool,
 ) -> Vec<ForkStage> {
     let width = disks - 1.0;
     let rows = (units / width).floor();
     let rest = units - rows * width;
     let stage = |disks, sectors, rewrites| ForkStage { share, disks, sectors, rewrites };
+    let written = stage(disks, (sectors + (rows + 1.0) * unit.min(sectors)) / disks, false);
+    if !begins_with_row && rows >= 1.0 {
+        return vec![stage(width, unit, false), written];
+    }
     if rest < 1.0 {
         return vec![stage(disks, sectors / width, false)];
     }
@@ -41,11 +47,7 @@ pub(super) fn write_stages(
     let (modify, reconstruct) = (rest + 1.0, width - rest);
     let rewrites = modify < reconstruct;
     let reads = stage(modify.min(reconstruct), piece, false);
-    let writes = if rows < 1.0 {
-        stage(rest + 1.0, piece, rewrites)
-    } else {
-        stage(disks, (sectors + (rows + 1.0) * piece) / disks, false)
-    };
+    let writes = if rows < 1.0 { stage(rest + 1.0, piece, rewrites) } else { written };
     vec![reads, writes]
 }
 
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
 
     fn stages(sectors: f64, unit: f64) -> Vec<(f64, f64, bool)> {
-        let all = write_stages(1.0, sectors, ((sectors / unit).ceil(), unit), 5.0);
+        let all = write_stages(1.0, sectors, ((sectors / unit).ceil(), unit), 5.0, true);
         all.iter().map(|stage| (stage.disks, stage.sectors, stage.rewrites)).collect()
     }
 
@@ -62,6 +64,13 @@ mod tests {
     fn write_of_whole_rows_reads_nothing() {
         assert_eq!(stages(1024.0, 256.0), [(5.0, 256.0, false)]);
         assert_eq!(stages(1024.0, 16.0), [(5.0, 256.0, false)]);
+    }
+
+    #[test]
+    fn write_of_rows_that_begins_within_one_reads_for_both_ends() {
+        let all = write_stages(1.0, 1024.0, (64.0, 16.0), 5.0, false);
+        let found: Vec<_> = all.iter().map(|stage| (stage.disks, stage.sectors)).collect();
+        assert_eq!(found, [(4.0, 16.0), (5.0, (1024.0 + 17.0 * 16.0) / 5.0)]);
     }
 
     #[test]
