@@ -51,11 +51,16 @@ fn main() {
             let parts = if source.join("src").exists() { ["src", "Cargo.toml"].as_slice() } else { &[""] };
             parts.iter().for_each(|part| println!("cargo::rerun-if-changed={}", source.join(part).display()));
         }
-        if let Some(components) = target_components() {
+        let components = target_components();
+        if let Some(components) = &components {
             println!("cargo::rerun-if-changed={}", components.display());
-            if has_target(&components) {
-                packed = pack(&build(&simulator, &out));
-            }
+        }
+        if components.is_some_and(|components| has_target(&components)) {
+            packed = pack(&build(&simulator, &out));
+        } else {
+            println!(
+                "cargo::warning=without `headstack explore`: run `rustup target add {TARGET}`, then build again"
+            );
         }
     }
     fs::write(out.join("module.wasm.gz"), packed).expect("the build folder is writable");
