@@ -84,7 +84,9 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
-    let text = error.render().to_string();
+    // What the standard library says of a text that is no number.
+    let text = error.render().to_string().replace("invalid float literal", "must be a number, such as 10");
+    let text = text.replace("invalid digit found in string", "must be a whole number, such as 10");
     let said = text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
     let reported: Vec<String> = said
         .filter(|part| {

@@ -3,6 +3,7 @@
 //! Each subcommand is a module with its arguments and a `run` that writes to a given writer. Exit codes: 0 done, 1 a
 //! check failed, 2 bad usage or input. Every error is one line.
 
+mod arguments;
 mod catalog;
 mod compare;
 mod completions;
@@ -46,7 +47,7 @@ mod value_parser;
 mod versioned;
 mod zones;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use failure::Failure;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -135,7 +136,10 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let command = arguments::with_negative_numbers(Cli::command());
+    let (words, json_file) = arguments::take_json_file(&command, std::env::args_os().collect());
+    let parsed = command.try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return failure::of_usage(&error),
     };
@@ -143,7 +147,10 @@ fn main() -> ExitCode {
     let letters = plain::Letters::shown_by(&io::stdout());
     let mut out = plain::Plain(BufWriter::new(io::stdout().lock()), letters);
     let watched = if cli.command.ends_at_first_signal() { interrupt::end_at_first_signal() } else { Ok(()) };
-    let done = watched.and_then(|()| cli.command.run(&mut out));
+    let done = watched.and_then(|()| match json_file {
+        None => cli.command.run(&mut out),
+        Some(path) => files::fill_with(&path, |file| cli.command.run(file)),
+    });
     let flushed = out.flush().map_err(Failure::Output);
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,

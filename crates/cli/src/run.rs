@@ -1,18 +1,19 @@
 //! `headstack run`: one load on one drive, from the command line.
 
-use crate::catalog::DriveArg;
+use crate::catalog;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::units::{parse_bytes, parse_whole, significant};
+use crate::sim::text;
+use crate::units::{parse_bytes, parse_whole};
 use crate::value_parser::ListedName;
 use crate::versioned;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use cpu_time::ThreadTime;
 use headstack::{
-    AccessPattern, ArrivalProcess, DriveSpec, Error, Note, PatternError, PatternSpec, Results, RunSetup,
-    Simulation, Workload, ratio,
+    AccessPattern, ArrivalProcess, Error, Note, PatternError, PatternSpec, Results, Simulation, Workload,
+    ratio,
 };
 use headstack_policy::order;
 use headstack_sim::{DeviceOptions, TimeSplit};
@@ -25,8 +26,18 @@ use std::ops::ControlFlow;
 /// Run one load on a drive and print throughput, response times and where the time went.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    #[command(flatten)]
-    drive: DriveArg,
+    /// A shipped drive (`headstack drive list`) or a drive file.
+    #[arg(value_name = "DRIVE", required_unless_present = "drive_option")]
+    drive: Option<String>,
+    /// The same as DRIVE.
+    #[arg(
+        long = "drive",
+        id = "drive_option",
+        value_name = "NAME|FILE",
+        conflicts_with = "drive",
+        hide = true
+    )]
+    drive_option: Option<String>,
     /// Which blocks the requests are for.
     #[arg(long, value_enum)]
     pattern: PatternArg,
@@ -139,7 +150,8 @@ struct RunNote {
 
 impl Run {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let spec = self.drive.load()?;
+        let named = self.drive.as_ref().or(self.drive_option.as_ref()).expect("the parser asks for one");
+        let spec = catalog::load(named)?;
         let workload = Workload::pattern(self.pattern_spec());
         let simulation = Simulation::on_drive(&spec, &self.options(), workload, self.seed);
         let mut simulation = simulation.map_err(|error| failure(&error))?;
@@ -153,7 +165,11 @@ impl Run {
         });
         let cpu_s = started.elapsed().as_secs_f64();
         progress.finish();
-        let results = simulation.finish().map_err(Failure::input)?;
+        let mut results = simulation.finish().map_err(Failure::input)?;
+        results.cpu_s = Some(cpu_s);
+        if let Some(stop) = &mut results.early_stop {
+            stop.share = Some(results.statistics.completed() as f64 / self.count as f64);
+        }
         let figures = RunFigures::new(&results, cpu_s);
         let notes = results.notes().into_iter().map(|Note { name, text }| RunNote { name, text }).collect();
         let order = self.order.as_deref().unwrap_or(&spec.queue.order);
@@ -163,7 +179,7 @@ impl Run {
         if self.json {
             versioned::print(&outcome, out)?;
         } else {
-            print(&outcome, &spec, &results.setup, out)?;
+            text::print(&results, out)?;
         }
         if let Some(signal) = stopped { Err(Failure::Stopped(signal)) } else { Ok(()) }
     }
@@ -256,37 +272,6 @@ impl RunFigures {
             parts_ms: parts.map(|(name, mean)| (name.to_string(), Value::from(mean))).collect(),
         }
     }
-}
-
-fn print(outcome: &Outcome, spec: &DriveSpec, setup: &RunSetup, out: &mut dyn Write) -> Result<(), Failure> {
-    let figures = &outcome.figures;
-    let figure = |value: f64| significant(value, 4);
-    let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
-    if let Some(partial) = &outcome.partial {
-        let share = 100.0 * figures.requests as f64 / partial.of as f64;
-        line("partial", format!("stopped by {} after {share:.1} % of the requests", partial.signal))?;
-    }
-    line("drive", spec.title.clone())?;
-    line("setup", setup.line().unwrap_or_default())?;
-    line("requests", figures.requests.to_string())?;
-    line("simulated", format!("{} s", figure(figures.simulated_s)))?;
-    let speed = format!("{:.0} requests a CPU second", figures.requests_per_cpu_s);
-    line("CPU time", format!("{} s, {speed}", figure(figures.cpu_s)))?;
-    line("throughput", format!("{} IOPS, {} MB/s", figure(figures.iops), figure(figures.bandwidth_mb_s)))?;
-    let times = &figures.response_ms;
-    let quantiles =
-        format!("p50 {}, p99 {}, max {}", figure(times.p50), figure(times.p99), figure(times.max));
-    line("response", format!("mean {} ms ({quantiles})", figure(times.mean)))?;
-    for (name, mean) in &figures.parts_ms {
-        let mean = mean.as_f64().unwrap_or(0.0);
-        if name == "retries" && mean == 0.0 {
-            continue;
-        }
-        let share = if times.mean > 0.0 { 100.0 * mean / times.mean } else { 0.0 };
-        line(&format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %"))?;
-    }
-    outcome.notes.iter().try_for_each(|note| line("note", note.text.clone()))?;
-    Ok(())
 }
 
 #[cfg(test)]

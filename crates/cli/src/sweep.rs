@@ -29,7 +29,7 @@ pub(crate) struct SweepCommand {
     #[arg(long, value_name = "I/N", value_parser = part)]
     part: Option<SweepPart>,
     /// Write the summary as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }
 

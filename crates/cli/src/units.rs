@@ -44,7 +44,15 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     match config.parse_size(text) {
         Ok(0) => Err("must be larger than 0".to_string()),
         Ok(bytes) => Ok(bytes),
-        Err(error) => Err(format!("{error} (a number of bytes, or such as 4K, 1M)")),
+        Err(error) => Err(no_size(&error, "a number of bytes, or such as 4K, 1M")),
+    }
+}
+
+/// Why a text is no size.
+fn no_size(error: &parse_size::Error, form: &str) -> String {
+    match error {
+        parse_size::Error::InvalidDigit | parse_size::Error::Empty => format!("must be {form}"),
+        error => format!("{error} ({form})"),
     }
 }
 
@@ -53,7 +61,7 @@ pub(crate) fn parse_capacity(text: &str) -> Result<u64, String> {
     match Config::new().with_decimal().parse_size(text) {
         Ok(0) => Err("must be larger than 0".to_string()),
         Ok(bytes) => Ok(bytes),
-        Err(error) => Err(format!("{error} (a number of bytes, or such as 500GB, 10TB)")),
+        Err(error) => Err(no_size(&error, "a number of bytes, or such as 500GB, 10TB")),
     }
 }
 

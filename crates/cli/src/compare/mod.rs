@@ -63,7 +63,7 @@ pub(crate) struct Compare {
     #[arg(long)]
     jobs: bool,
     /// Write the results of all runs as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
     /// Write the comparison as charts into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
@@ -100,6 +100,7 @@ impl Compare {
             files::check_apart(&rig::load::read_files(name, load), &outputs)?;
         }
         let page = NewFile::if_named(self.report.as_deref())?;
+        self.check_picture(load)?;
         let picture = NewFile::if_named(self.picture.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let interrupt = Interrupt::watch()?;
@@ -165,6 +166,24 @@ impl Compare {
             rigs.push((name.clone(), rig));
         }
         Ok(rigs)
+    }
+
+    /// Checks before the runs what would fail after them: panels of jobs that the load does not have, a picture of another format.
+    fn check_picture(&self, load: &str) -> Result<(), Failure> {
+        if !self.panels.is_empty() {
+            let workload = self.load_options.open(load)?;
+            let jobs = workload.job_names();
+            for panel in &self.panels {
+                panel.check_job(&jobs).map_err(|fault| Failure::Input(format!("--panel: {fault}")))?;
+            }
+        }
+        let extension = self.picture.as_deref().and_then(Path::extension).and_then(|name| name.to_str());
+        match extension.filter(|name| ["png", "jpg", "jpeg", "pdf", "gif", "webp"].contains(name)) {
+            Some(other) => Err(Failure::Input(format!(
+                "--picture: draws SVG, not {other}; name a file that ends in .svg"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn draw(&self, picture: Option<NewFile>, comparison: &Comparison) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use super::figures::{Metric, Ran};
 use super::{Comparison, table};
 use crate::units::significant;
 use askama::Template;
+use headstack_model::spec::did_you_mean;
 
 /// Pixels from a row to the next.
 const ROW: usize = 24;
@@ -39,6 +40,23 @@ impl Panel {
             return Err(format!("a job has no {}; it is one of all requests", metric.name()));
         }
         Ok(Panel { job: Some(job.trim().to_string()), metric })
+    }
+
+    /// *Errors:* the panel is of a job that is none of `jobs`, which are empty where the load names none.
+    pub(super) fn check_job(&self, jobs: &[&str]) -> Result<(), String> {
+        let Some(wanted) = self.job.as_deref().filter(|_| !jobs.is_empty()) else { return Ok(()) };
+        let kinds = ["read", "write", "flush"];
+        match wanted.rsplit_once(' ') {
+            Some((job, kind)) if kinds.contains(&kind) && jobs.contains(&job) => Ok(()),
+            Some((job, kind)) if kinds.contains(&kind) => {
+                Err(format!("no job is called `{job}`{}", did_you_mean(job, jobs.iter().copied())))
+            }
+            _ => Err(format!(
+                "`{wanted}` is no job with its kind, such as `{} read` ({})",
+                jobs[0],
+                kinds.join(", ")
+            )),
+        }
     }
 
     /// The default panels of a picture.

@@ -109,7 +109,7 @@ fn speed(text: &str) -> Result<f64, String> {
 
 impl Emulate {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        if self.check.is_wanted() {
+        if self.check.is_wanted()? {
             return self.check.run(&self.target, self.speed, out);
         }
         let socket = own_socket(self.nbd.is_some() || self.mount.is_some(), &self.command)?;

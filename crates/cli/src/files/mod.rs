@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use headstack::FileSource;
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 pub(crate) use apart::check_apart;
@@ -54,6 +54,20 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
     File::open(path).map_err(fault)
+}
+
+/// Writes what a command prints into a new file, also where it fails because a check did.
+pub(crate) fn fill_with(
+    path: &Path,
+    run: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let file = NewFile::beside(path)?;
+    let mut text = Vec::new();
+    let done = run(&mut text);
+    if matches!(done, Ok(()) | Err(Failure::Check(_) | Failure::Stopped(_))) {
+        file.fill(&text)?;
+    }
+    done
 }
 
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {

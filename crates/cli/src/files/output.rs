@@ -45,7 +45,13 @@ impl NewFile {
         if found.as_ref().is_some_and(|found| found.file_type().is_block_device()) {
             return Err(Failure::Input(format!("{}: a disk, which no file is written over", path.display())));
         }
-        let is_other = found.is_some_and(|found| !found.is_file() && !found.is_dir());
+        if found.as_ref().is_some_and(|found| found.is_dir()) {
+            return Err(Failure::Input(format!(
+                "{}: a folder, where a file is to be written",
+                path.display()
+            )));
+        }
+        let is_other = found.is_some_and(|found| !found.is_file());
         let is_special = is_other || is_of_the_system(path);
         let is_link = !is_special && fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
         if is_link && !follows_links {

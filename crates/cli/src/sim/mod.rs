@@ -37,7 +37,7 @@ pub(crate) struct Sim {
     #[command(flatten)]
     load_options: LoadArgs,
     /// Write the results as JSON in fio's shape; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
     /// Write one line of CSV per request; `-` for standard output instead of the summary.
     #[arg(long, value_name = "FILE.csv")]

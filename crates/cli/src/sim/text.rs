@@ -23,7 +23,7 @@ pub(crate) fn half_width(interval: &Interval) -> String {
     if width < 1e-5 * interval.mean.abs() { "0".to_string() } else { significant(width, 2) }
 }
 
-pub(super) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failure> {
     for (name, value) in lines(results) {
         writeln!(out, "  {name:<20} {value}")?;
     }

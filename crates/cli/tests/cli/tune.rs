@@ -148,7 +148,8 @@ fn idle_class_is_advised_for_jobs_that_do_not_count() {
         "[global]\ndirect=1\ntime_based\nruntime=1000\nthread\n[reader]\nrw=randread\nbs=4k\nsize=100g\nioengine=psync\n\
          [backup]\nrw=randread\nbs=64k\nsize=100g\nioengine=libaio\niodepth=32\n",
     );
-    let args = ["tune", "workstation", text(&job), "--goal", "mean", "--knob", "ionice", "--requests", "600"];
+    let args =
+        ["tune", "workstation", text(&job), "--goal", "mean", "--knob", "ionice", "--requests", "3000"];
     let bfq = ["--job", "reader", "--set", "host.queue.elevator=bfq", "--json"];
     let advice = json(&[&args[..], &bfq].concat());
     let advised = &advice["advised"][0];

@@ -85,7 +85,7 @@ pub fn candidates_of(
 const WHOLE_S: u64 = 5;
 
 /// Within this time jobs begin at random.
-const STARTS: Nanos = Nanos::from_secs(1);
+const STARTS: Nanos = Nanos(100_000_000);
 
 /// As many times the requests of a run end it, however short its time is.
 const MOST_TIMES: u64 = 8;

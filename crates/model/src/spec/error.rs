@@ -82,6 +82,13 @@ impl SpecError {
 /// A message of serde in which words replace Rust's types.
 fn in_words(message: &str) -> String {
     let Some((before, expected)) = message.rsplit_once("expected ") else { return message.to_string() };
+    // A type of ours has a name in capitals, which says nothing to who writes a file.
+    let of_ours = expected
+        .strip_prefix("struct ")
+        .map(|name| name.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
+    if let Some(rest) = of_ours {
+        return format!("{before}expected a table{rest}");
+    }
     let end = expected.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(expected.len());
     let words = match &expected[..end] {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
@@ -242,6 +249,8 @@ mod tests {
     fn number_types_are_described_in_words() {
         let said = "invalid type: string \"four\", expected u32";
         assert_eq!(in_words(said), "invalid type: string \"four\", expected a whole number from 0 on");
+        let said = "invalid type: string \"vibration\", expected struct SlowPatternSpec";
+        assert_eq!(in_words(said), "invalid type: string \"vibration\", expected a table");
         assert_eq!(in_words("unknown field `a`, expected `b`"), "unknown field `a`, expected `b`");
     }
 }

@@ -62,8 +62,13 @@ struct Comparison {
 }
 
 impl CheckArgs {
-    pub(super) fn is_wanted(&self) -> bool {
-        self.check
+    /// *Errors:* an option of the check without it.
+    pub(super) fn is_wanted(&self) -> Result<bool, Failure> {
+        match (self.quick, self.json) {
+            (true, _) if !self.check => Err(Failure::Input("--quick: needs --check".to_string())),
+            (_, true) if !self.check => Err(Failure::Input("--json: needs --check".to_string())),
+            _ => Ok(self.check),
+        }
     }
 
     pub(super) fn run(&self, target: &EmulateTarget, speed: f64, out: &mut dyn Write) -> Result<(), Failure> {
