@@ -368,7 +368,7 @@ impl Bfq {
                 }
                 None if served.idle.is_some_and(|until| now < until) => return None,
                 None if served.idle.is_some() => Some(Reason::TooIdle),
-                None if queue.flow.in_flight > 0 && self.idles(queue) => return None,
+                None if queue.flow.in_flight > 0 && self.idles(served.queue) => return None,
                 None => Some(Reason::NoMore),
             };
             match reason {
@@ -378,9 +378,13 @@ impl Bfq {
         }
     }
 
-    /// Whether the disk idles for a queue: for none of the idle class, which would take time from the others.
-    fn idles(&self, queue: &Queue) -> bool {
-        queue.class != IDLE && self.shared.idles(&queue.flow)
+    /// Whether the disk idles for a queue: for none of the idle class, which would take time from the others; but for each process beside which
+    /// another class has requests, which would fill the disk's queue while the process makes its next one (`multiple_classes_busy`).
+    fn idles(&self, place: usize) -> bool {
+        let queue = &self.queues[place];
+        let is_mixed = || self.queues.iter().any(|other| other.active && other.class != queue.class);
+        let may = queue.class != IDLE && queue.flow.sync && self.shared.slice_idle > Nanos::ZERO;
+        may && (self.shared.idles(&queue.flow) || is_mixed())
     }
 
     fn blocks(&self, entry: &Entry) -> u64 {
@@ -439,8 +443,9 @@ impl Scheduler for Bfq {
     fn completed(&mut self, now: Instant, id: u32, pool: &Pool) {
         let place = self.queue_of(pool.get(id));
         self.arms.ended(self.queues[place].arm);
-        let idle = self.shared.end(&mut self.queues[place].flow, now);
-        let idle = idle.filter(|_| self.queues[place].class != IDLE);
+        self.shared.end(&mut self.queues[place].flow, now);
+        let is_dry = self.queues[place].flow.is_dry();
+        let idle = (is_dry && self.idles(place)).then_some(now + self.shared.slice_idle);
         if let Some(served) = self.served.as_mut().filter(|served| served.queue == place) {
             served.idle = idle;
         }

@@ -25,7 +25,7 @@ impl ProcessQueue {
         ProcessQueue { run, sync, in_flight: 0, think, jumps }
     }
 
-    fn is_dry(&self) -> bool {
+    pub(super) fn is_dry(&self) -> bool {
         self.run.is_empty() && self.in_flight == 0
     }
 }

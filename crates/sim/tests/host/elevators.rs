@@ -291,6 +291,21 @@ fn idle_class_has_the_whole_disk_where_no_other_request_waits() {
     assert!(idle * 4 < plain * 3, "{idle} against {plain}");
 }
 
+/// Processes of the idle class that come first fill the disk's queue; bfq then idles for a process that jumps, too, because two classes have requests.
+#[test]
+fn reader_beside_the_idle_class_is_served_by_bfq_whoever_came_first() {
+    let reader = Process::scattered(0, 0.0);
+    let idle: Vec<Process> =
+        (1..=12).map(|part| Process { idle: true, ..Process::scattered(part * 1_000_000, 0.0) }).collect();
+    let host = "queue.elevator = \"bfq\"";
+    let first = shares(host, 16, &[vec![reader], idle.clone()].concat(), 20)[0];
+    let last = shares(host, 16, &[idle, vec![reader]].concat(), 20)[12];
+    let alone = shares(host, 16, &[reader], 20)[0];
+    for found in [first, last] {
+        assert!(found.requests * 10 > alone.requests * 7, "{found:?} of {alone:?}");
+    }
+}
+
 #[test]
 fn deadline_serves_the_idle_class_only_while_no_other_request_is_at_the_device() {
     // The disk takes 4 commands. Of two processes without a pause one has a request there whenever that of the other completes.
