@@ -17,6 +17,7 @@ mod lateness;
 mod lead;
 mod links;
 pub mod log_parts;
+pub mod memory;
 pub mod node;
 pub mod probe;
 mod realtime;

@@ -2,7 +2,7 @@
 
 use crate::connection::Link;
 use crate::fair::FairQueue;
-use crate::{BlockError, Operation};
+use crate::{BlockError, Operation, memory};
 use headstack_model::{Instant, Nanos};
 use headstack_nbd::{ReplyHandle, Request, Session, Transport, Wire};
 use rustix::event::epoll::{self, EventFlags};
@@ -195,6 +195,11 @@ impl Links {
             link.connection.send(now);
             if !link.connection.is_disconnected() {
                 sent(link);
+            }
+            if let Some(budget) =
+                link.connection.wire.machine.budget().filter(|budget| budget.take_returned())
+            {
+                memory::trim(budget);
             }
             let (number, volume) = (link.number, link.volume);
             let is_disconnected = link.connection.is_disconnected();

@@ -28,6 +28,9 @@ pub enum BlockError {
     /// The backing store of the data is full.
     #[error("no room left for the data")]
     NoSpace,
+    /// The machine has no memory left for the request.
+    #[error("no memory left for the request")]
+    NoMemory,
     /// The disk accepts no writes.
     #[error("the disk is read-only")]
     ReadOnly,

@@ -1,33 +1,39 @@
 //! The memory for requests of all connections together.
 //!
-//! A connection has [`OWN`] bytes itself; it takes more from the budget, and returns them as the client receives replies. If the
+//! A connection has [`Budget::OWN`] bytes itself; it takes more from the budget, and returns them as the client receives replies. If the
 //! budget is used up, a connection reads no further request until others have returned enough, which its owner finds out by
-//! polling. So all connections together hold at most the budget and, each, [`OWN`]; and small requests are served whatever others
-//! hold.
+//! polling. So all connections together hold at most the budget and, each, [`Budget::OWN`]; and small requests are served whatever others
+//! hold. These are bytes of memory: the capacity of buffers, used or not.
 
+use super::outbox::PIECE;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that each connection may hold outside the budget.
-const OWN: usize = 256 << 10;
+const OWN: usize = Budget::OWN;
 
 /// Bytes of reads, writes and unsent replies that all connections may hold. A clone is the same budget.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Purse>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Purse {
     bytes: usize,
     spent: AtomicUsize,
+    /// Bytes returned since [`Budget::take_returned`].
+    returned: AtomicUsize,
 }
 
 impl Budget {
     /// Bytes of the largest request, which must fit.
     pub const LEAST: usize = 32 << 20;
 
+    /// Bytes that each connection may hold outside the budget: two pieces of replies. Its input has a buffer besides.
+    pub const OWN: usize = 2 * PIECE;
+
     /// A budget of `bytes`, in addition to the own bytes of each connection.
     pub fn new(bytes: usize) -> Budget {
-        Budget(Arc::new(Purse { bytes, spent: AtomicUsize::new(0) }))
+        Budget(Arc::new(Purse { bytes, ..Purse::default() }))
     }
 
     /// Its size in bytes.
@@ -40,6 +46,12 @@ impl Budget {
         self.0.spent.load(Ordering::Relaxed)
     }
 
+    /// Whether connections have returned a sixteenth of it since the last call that said so: then memory of the heap may be free.
+    pub fn take_returned(&self) -> bool {
+        let much = |returned| (returned > self.0.bytes / 16).then_some(0);
+        self.0.returned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, much).is_ok()
+    }
+
     fn try_reserve(&self, bytes: usize) -> bool {
         let left = |spent: usize| spent.checked_add(bytes).filter(|spent| *spent <= self.0.bytes);
         self.0.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
@@ -48,6 +60,7 @@ impl Budget {
     fn release(&self, bytes: usize) {
         let before = self.0.spent.fetch_sub(bytes, Ordering::Relaxed);
         assert!(before >= bytes, "only what was taken is returned");
+        self.0.returned.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -61,6 +74,10 @@ pub(super) struct Share {
 impl Share {
     pub(super) fn new(budget: Option<Budget>) -> Share {
         Share { budget, taken: 0 }
+    }
+
+    pub(super) fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
     }
 
     /// Whether a connection that holds `held` bytes may hold `more`; if so, takes them.

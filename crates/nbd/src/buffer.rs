@@ -1,8 +1,5 @@
 //! A byte queue that does not allocate in the steady state.
 
-/// Capacity in bytes that is kept after a burst.
-const KEPT: usize = 1 << 20;
-
 /// A queue of bytes in contiguous memory.
 #[derive(Debug)]
 pub(super) struct Buffer {
@@ -38,14 +35,6 @@ impl Buffer {
         self.begin += bytes;
         if self.is_empty() {
             (self.begin, self.end) = (0, 0);
-        }
-    }
-
-    /// Frees the memory of a burst if the queue is empty. It is not called after each burst, because the next one may follow at once and
-    /// allocating memory again is expensive.
-    pub(super) fn release(&mut self) {
-        if self.is_empty() && self.room.len() > KEPT {
-            self.room = vec![0; KEPT];
         }
     }
 
@@ -113,18 +102,6 @@ mod tests {
             buffer.consume(taken);
         }
         assert!(buffer.len() < 64 && buffer.room.len() <= 64, "{buffer:?}");
-    }
-
-    #[test]
-    fn memory_of_a_burst_is_released() {
-        let mut buffer = Buffer::with_room(8);
-        buffer.push(&vec![7; 5 << 20]);
-        buffer.consume(1 << 20);
-        buffer.release();
-        assert_eq!(buffer.len(), 4 << 20, "not while it is in use");
-        buffer.consume(4 << 20);
-        buffer.release();
-        assert_eq!(buffer.room.len(), KEPT);
     }
 
     #[test]

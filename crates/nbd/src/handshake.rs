@@ -157,10 +157,15 @@ impl Handshake {
     pub fn into_session(self, now: Instant) -> Option<Session> {
         let export = self.chosen?;
         let terms = self.choice.terms(export);
-        let mut session =
-            Session::new((self.exports, export), terms, self.limits, (self.inbox.bytes(), self.outbox), now)
-                .sharing(self.budget)
-                .holding(self.permit);
+        let mut session = Session::new(
+            (self.exports, export),
+            terms,
+            self.limits,
+            (self.inbox.bytes(), self.outbox.bytes()),
+            now,
+        )
+        .sharing(self.budget)
+        .holding(self.permit);
         if self.hung_up {
             session.input_ended();
         }

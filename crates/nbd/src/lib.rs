@@ -12,6 +12,7 @@ mod export;
 mod handshake;
 mod limits;
 mod option;
+mod outbox;
 mod proto;
 mod records;
 mod reply;

@@ -113,6 +113,9 @@ pub enum Breach {
     /// A request was not completed in time.
     #[error("a request was not completed in time")]
     SlowRequest,
+    /// The system has no memory for a reply.
+    #[error("the machine has no memory left for it")]
+    NoMemory,
     /// Replies were not received in time.
     #[error("replies were not taken in time")]
     SlowReader,

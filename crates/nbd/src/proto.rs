@@ -95,6 +95,7 @@ pub(super) const CHUNK_ERROR: u16 = (1 << 15) + 1;
 pub(super) enum Errno {
     Perm = 1,
     Io = 5,
+    NoMem = 12,
     Inval = 22,
     NoSpc = 28,
     Overflow = 75,

@@ -1,6 +1,6 @@
 //! Encodes replies into the output buffer.
 
-use super::buffer::Buffer;
+use super::outbox::{NoMemory, Outbox};
 use super::proto::{self, Errno};
 use crate::{BlockError, StatusExtent};
 
@@ -10,6 +10,7 @@ impl From<BlockError> for Errno {
             BlockError::Invalid => Errno::Inval,
             BlockError::Medium | BlockError::Dead => Errno::Io,
             BlockError::NoSpace => Errno::NoSpc,
+            BlockError::NoMemory => Errno::NoMem,
             BlockError::ReadOnly => Errno::Perm,
             BlockError::ShuttingDown => Errno::Shutdown,
         }
@@ -38,33 +39,43 @@ fn chunk_header(kind: u16, cookie: u64, payload: usize) -> [u8; 20] {
 }
 
 /// A success. The simple form is always allowed for replies without data.
-pub(super) fn done(out: &mut Buffer, cookie: u64) {
-    out.push(&simple_header(0, cookie));
+pub(super) fn done(out: &mut Outbox, cookie: u64) -> Result<(), NoMemory> {
+    out.push(&simple_header(0, cookie))
 }
 
 /// A failure; only structured replies carry the message.
-pub(super) fn error(out: &mut Buffer, structured: bool, cookie: u64, error: Errno, message: &str) {
+pub(super) fn error(
+    out: &mut Outbox,
+    structured: bool,
+    cookie: u64,
+    error: Errno,
+    message: &str,
+) -> Result<(), NoMemory> {
     if !structured {
         return out.push(&simple_header(error as u32, cookie));
     }
     let length = u16::try_from(message.len()).expect("messages are one line");
-    out.push(&chunk_header(proto::CHUNK_ERROR, cookie, 6 + message.len()));
-    out.push(&(error as u32).to_be_bytes());
-    out.push(&length.to_be_bytes());
-    out.push(message.as_bytes());
+    out.push(&chunk_header(proto::CHUNK_ERROR, cookie, 6 + message.len()))?;
+    out.push(&(error as u32).to_be_bytes())?;
+    out.push(&length.to_be_bytes())?;
+    out.push(message.as_bytes())
 }
 
-/// The data of a read, which `read` writes directly into the output buffer.
+/// The data of a read, which `read` writes directly into the output. If there is no memory for them, the reply is that error.
 pub(super) fn data(
-    out: &mut Buffer,
+    out: &mut Outbox,
     structured: bool,
     (cookie, offset, bytes): (u64, u64, u32),
     read: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
-) {
+) -> Result<(), NoMemory> {
     let bytes = bytes as usize;
     let head = if structured { 28 } else { 16 };
-    let room = out.reserve(head + bytes);
+    let Ok(room) = out.reserve(head + bytes) else {
+        let failure = BlockError::NoMemory;
+        return error(out, structured, cookie, failure.into(), &failure.to_string());
+    };
     if let Err(failure) = read(&mut room[head..]) {
+        out.cancel();
         return error(out, structured, cookie, failure.into(), &failure.to_string());
     }
     if structured {
@@ -74,19 +85,27 @@ pub(super) fn data(
         room[..16].copy_from_slice(&simple_header(0, cookie));
     }
     out.commit(head + bytes);
+    Ok(())
 }
 
 /// Extents from the request's first byte to at most its last.
-pub(super) fn extents(out: &mut Buffer, cookie: u64, reported: &[StatusExtent], bytes: u32, most: usize) {
+pub(super) fn extents(
+    out: &mut Outbox,
+    cookie: u64,
+    reported: &[StatusExtent],
+    bytes: u32,
+    most: usize,
+) -> Result<(), NoMemory> {
     let descriptors = || Descriptors { reported, left: u64::from(bytes) }.take(most.max(1));
     let count = descriptors().count();
     assert!(count > 0, "the disk tells of the first byte at least");
-    out.push(&chunk_header(proto::CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count));
-    out.push(&proto::CONTEXT_ID.to_be_bytes());
+    out.push(&chunk_header(proto::CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count))?;
+    out.push(&proto::CONTEXT_ID.to_be_bytes())?;
     for (length, hole) in descriptors() {
-        out.push(&length.to_be_bytes());
-        out.push(&(if hole { proto::HOLE_OF_ZEROS } else { 0 }).to_be_bytes());
+        out.push(&length.to_be_bytes())?;
+        out.push(&(if hole { proto::HOLE_OF_ZEROS } else { 0 }).to_be_bytes())?;
     }
+    Ok(())
 }
 
 /// Extents for a reply: neighbours of a kind are merged, none is empty, none is beyond the request.

@@ -2,6 +2,7 @@
 
 use super::export::Export;
 use super::limits::Breach;
+use super::outbox;
 use super::proto::{self, Errno, Fields};
 use crate::Operation;
 
@@ -56,13 +57,21 @@ impl Header {
         if self.command == proto::CMD_WRITE { self.length as usize } else { 0 }
     }
 
-    /// Bytes of memory that the request holds until it is answered.
-    pub(super) fn weight(&self) -> usize {
+    /// Bytes of data of the request or its reply.
+    pub(super) fn data_bytes(&self) -> usize {
         match self.command {
             proto::CMD_READ | proto::CMD_WRITE => self.length as usize,
             // Extents of sixteen bytes and their encoding, for as many as the length allows.
             proto::CMD_BLOCK_STATUS => (self.length as usize / 512).clamp(1, 4096) * 24,
             _ => 0,
+        }
+    }
+
+    /// Bytes of memory that the request holds until it is answered.
+    pub(super) fn weight(&self) -> usize {
+        match self.command {
+            proto::CMD_WRITE => self.data_bytes() + outbox::weight(0),
+            _ => outbox::weight(self.data_bytes()),
         }
     }
 
@@ -122,7 +131,7 @@ impl Header {
         if length == 0 {
             return Err(Refusal::Empty);
         }
-        if self.weight() > export.blocks.maximum as usize {
+        if self.data_bytes() > export.blocks.maximum as usize {
             let whole = self.has(proto::FLAG_DF);
             return Err(Refusal::TooLong { met: length, allowed: export.blocks.maximum, whole });
         }
@@ -180,6 +189,8 @@ pub(super) enum Refusal {
     Misaligned { offset: u64, length: u32, minimum: u32 },
     #[error("zeros take as long as data")]
     SlowZeroes,
+    #[error("no memory left for the request")]
+    NoMemory,
 }
 
 impl Refusal {
@@ -189,6 +200,7 @@ impl Refusal {
             Refusal::TooLong { whole: true, .. } => Errno::Overflow,
             Refusal::Beyond { room: true, .. } => Errno::NoSpc,
             Refusal::SlowZeroes => Errno::NotSup,
+            Refusal::NoMemory => Errno::NoMem,
             _ => Errno::Inval,
         }
     }

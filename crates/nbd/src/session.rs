@@ -1,18 +1,23 @@
 //! The transmission: requests in, replies out.
 
+mod wire;
+
 use headstack_model::Instant;
 
 use super::budget::{Budget, Share};
 use super::buffer::Buffer;
 use super::export::{Export, Exports};
 use super::limits::{Breach, Ending, Limits};
+use super::outbox::{self, NoMemory, Outbox};
 use super::reply;
 use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
-use super::wire::{Machine, Permit, Tls, Wire};
+use super::wire::Permit;
+#[cfg(doc)]
+use super::wire::Wire;
 use crate::{Answer, BlockError, Operation};
 
 /// Bytes of input that are read together.
-const INBOX: usize = 256 << 10;
+const INBOX: usize = 128 << 10;
 
 /// Longest payload in bytes that is read with other requests and copied; a longer one is read in place.
 const COPIED: usize = 64 << 10;
@@ -40,9 +45,32 @@ pub struct ReplyHandle {
     cookie: u64,
     offset: u64,
     length: u32,
-    /// Bytes of memory that the request holds.
-    weight: usize,
+    /// Bytes of data and of memory that the request holds.
+    held: Held,
     shape: Shape,
+}
+
+/// Bytes that requests hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    data: usize,
+    memory: usize,
+}
+
+impl Held {
+    fn of(header: &Header) -> Held {
+        Held { data: header.data_bytes(), memory: header.weight() }
+    }
+
+    fn add(&mut self, more: Held) {
+        self.data += more.data;
+        self.memory += more.memory;
+    }
+
+    fn remove(&mut self, less: Held) {
+        self.data -= less.data;
+        self.memory -= less.memory;
+    }
 }
 
 /// The transmission over one connection.
@@ -56,13 +84,13 @@ pub struct Session {
     terms: Terms,
     limits: Limits,
     inbox: Buffer,
-    outbox: Buffer,
+    outbox: Outbox,
     /// Bytes of replies that were sent ([`Wire::sent`]).
     taken: u64,
     reading: Reading,
     in_flight: usize,
-    /// Bytes of the requests that are at the disk or being received.
-    held: usize,
+    /// What the requests hold that are at the disk or being received.
+    held: Held,
     /// Memory that it has taken from a budget for these requests and for replies.
     share: Share,
     _permit: Option<Permit>,
@@ -83,8 +111,17 @@ pub struct Session {
 #[derive(Debug)]
 enum Reading {
     Requests,
-    Payload { header: Header, data: Vec<u8>, received: usize },
-    Refused { header: Header, refusal: Refusal, left: usize },
+    /// `data` has the received bytes and some space for the next.
+    Payload {
+        header: Header,
+        data: Vec<u8>,
+        received: usize,
+    },
+    Refused {
+        header: Header,
+        refusal: Refusal,
+        left: usize,
+    },
 }
 
 enum Step {
@@ -102,11 +139,13 @@ impl Session {
         (exports, export): (Exports, usize),
         terms: Terms,
         limits: Limits,
-        (received, outbox): (&[u8], Buffer),
+        (received, unsent): (&[u8], &[u8]),
         now: Instant,
     ) -> Session {
         let mut inbox = Buffer::with_room(INBOX.max(received.len()));
         inbox.push(received);
+        let mut outbox = Outbox::default();
+        let ending = outbox.push(unsent).err().map(|NoMemory| Ending::Broken(Breach::NoMemory));
         let untaken = (!outbox.is_empty()).then_some(now);
         Session {
             exports,
@@ -118,13 +157,13 @@ impl Session {
             taken: 0,
             reading: Reading::Requests,
             in_flight: 0,
-            held: 0,
+            held: Held::default(),
             share: Share::new(None),
             _permit: None,
             blocked: false,
             lacks_memory: false,
             hung_up: false,
-            ending: None,
+            ending,
             now,
             incomplete: None,
             untaken,
@@ -165,6 +204,11 @@ impl Session {
         self.blocked && self.lacks_memory
     }
 
+    /// The memory that it shares with other connections, if that is limited.
+    pub fn budget(&self) -> Option<&Budget> {
+        self.share.budget()
+    }
+
     /// Number of requests at the disk.
     pub fn in_flight(&self) -> usize {
         self.in_flight
@@ -201,15 +245,15 @@ impl Session {
     pub fn answer(&mut self, now: Instant, handle: ReplyHandle, result: Result<Answer, BlockError>) {
         self.reply(now, handle, |out, terms, most, handle| match (result, handle.shape) {
             (Err(error), _) => {
-                reply::error(out, terms.structured, handle.cookie, error.into(), &error.to_string());
+                reply::error(out, terms.structured, handle.cookie, error.into(), &error.to_string())
             }
             (Ok(Answer::Done), Shape::Plain) => reply::done(out, handle.cookie),
-            (Ok(Answer::Data(data)), Shape::Data) => read(out, terms, handle, |room| {
+            (Ok(Answer::Data(data)), Shape::Data) => read_reply(out, terms, handle, |room| {
                 room.copy_from_slice(&data);
                 Ok(())
             }),
             (Ok(Answer::Allocation(reported)), Shape::Extents { one }) => {
-                reply::extents(out, handle.cookie, &reported, handle.length, if one { 1 } else { most });
+                reply::extents(out, handle.cookie, &reported, handle.length, if one { 1 } else { most })
             }
             (Ok(answer), shape) => panic!("a request of shape {shape:?} is not answered by {answer:?}"),
         });
@@ -224,7 +268,7 @@ impl Session {
     ) {
         self.reply(now, handle, |out, terms, _, handle| {
             assert_eq!(handle.shape, Shape::Data, "only a read is answered by its bytes");
-            read(out, terms, handle, fill);
+            read_reply(out, terms, handle, fill)
         });
     }
 
@@ -232,16 +276,17 @@ impl Session {
         &mut self,
         now: Instant,
         handle: ReplyHandle,
-        write: impl FnOnce(&mut Buffer, Terms, usize, ReplyHandle),
+        write: impl FnOnce(&mut Outbox, Terms, usize, ReplyHandle) -> Result<(), NoMemory>,
     ) {
         self.now = now;
         self.in_flight -= 1;
-        self.held -= handle.weight;
+        self.held.remove(handle.held);
         if matches!(self.ending, Some(Ending::Broken(_))) {
             return self.settle();
         }
-        write(&mut self.outbox, self.terms, self.limits.extents, handle);
+        let written = write(&mut self.outbox, self.terms, self.limits.extents, handle);
         self.untaken.get_or_insert(now);
+        self.end_without_memory(written);
         self.settle();
     }
 
@@ -249,26 +294,46 @@ impl Session {
         &self.exports.all()[self.export]
     }
 
-    /// Whether a request that needs `weight` bytes of memory may proceed now.
-    fn has_room_for(&mut self, weight: usize) -> bool {
-        let held = self.held + self.outbox.len();
-        let fits = held + weight <= self.limits.held_bytes || held == 0;
+    /// Bytes of memory of requests and replies.
+    fn memory(&self) -> usize {
+        self.held.memory + self.outbox.room()
+    }
+
+    /// Whether a request that needs this much may proceed now.
+    fn has_room_for(&mut self, more: Held) -> bool {
+        let bytes = self.held.data + self.outbox.len();
+        let fits = bytes + more.data <= self.limits.held_bytes || bytes == 0;
         let is_within = fits && self.in_flight < self.limits.requests;
-        self.lacks_memory = is_within && !self.share.allows(held, weight);
+        self.lacks_memory = is_within && !self.reserves(more.memory);
         is_within && !self.lacks_memory
+    }
+
+    /// Takes memory from the budget, if there is enough without what is free here.
+    fn reserves(&mut self, weight: usize) -> bool {
+        self.share.allows(self.memory(), weight) || {
+            self.outbox.release();
+            self.share.allows(self.memory(), weight)
+        }
     }
 
     /// Returns unused memory to the budget.
     fn settle(&mut self) {
-        self.share.settle(self.held + self.outbox.len());
+        self.share.settle(self.memory());
+    }
+
+    fn end_without_memory(&mut self, written: Result<(), NoMemory>) {
+        if written.is_err() {
+            self.end(Ending::Broken(Breach::NoMemory));
+        }
     }
 
     fn step(&mut self) -> Result<Step, Breach> {
         match &mut self.reading {
             Reading::Requests => self.begin(),
-            Reading::Payload { data, received, .. } if *received < data.len() => Ok(Step::Starved),
+            Reading::Payload { header, received, .. } if *received < header.payload() => Ok(Step::Starved),
             Reading::Payload { header, data, .. } => {
-                let (header, data) = (*header, std::mem::take(data));
+                let (header, mut data) = (*header, std::mem::take(data));
+                data.truncate(header.payload());
                 self.reading = Reading::Requests;
                 Ok(Step::Request(self.pass_on(header, data)))
             }
@@ -302,7 +367,8 @@ impl Session {
             return Err(Breach::Payload { bytes: header.length, allowed: self.limits.payload_bytes });
         }
         let verdict = header.check(self.chosen(), self.terms);
-        if !self.has_room_for(if verdict.is_ok() { header.weight() } else { 0 }) {
+        let refused = Held { data: 0, memory: outbox::weight(0) };
+        if !self.has_room_for(if verdict.is_ok() { Held::of(&header) } else { refused }) {
             return Ok(Step::Blocked);
         }
         if let Err(refusal) = verdict {
@@ -310,46 +376,52 @@ impl Session {
             self.reading = Reading::Refused { header, refusal, left: payload };
             return Ok(Step::Again);
         }
-        if payload <= there {
-            let data = self.inbox.bytes()[HEADER_BYTES..][..payload].to_vec();
-            self.inbox.consume(HEADER_BYTES + payload);
-            self.held += header.weight();
-            return Ok(Step::Request(self.pass_on(header, data)));
-        }
-        if payload <= COPIED {
+        if there < payload && payload <= COPIED {
             return Ok(Step::Starved);
         }
-        let mut data = vec![0; payload];
-        data[..there].copy_from_slice(&self.inbox.bytes()[HEADER_BYTES..]);
+        let there = there.min(payload);
+        let mut data = Vec::new();
+        if data.try_reserve_exact(payload).is_err() {
+            self.inbox.consume(HEADER_BYTES);
+            self.reading = Reading::Refused { header, refusal: Refusal::NoMemory, left: payload };
+            return Ok(Step::Again);
+        }
+        data.extend_from_slice(&self.inbox.bytes()[HEADER_BYTES..][..there]);
         self.inbox.consume(HEADER_BYTES + there);
-        self.held += header.weight();
+        if there == payload {
+            self.held.add(Held::of(&header));
+            return Ok(Step::Request(self.pass_on(header, data)));
+        }
+        self.held.add(Held::of(&header));
         self.reading = Reading::Payload { header, data, received: there };
         Ok(Step::Starved)
     }
 
     fn pass_on(&mut self, header: Header, data: Vec<u8>) -> Request {
         let Header { cookie, offset, length, .. } = header;
-        let handle = ReplyHandle { cookie, offset, length, weight: header.weight(), shape: header.shape() };
+        let handle = ReplyHandle { cookie, offset, length, held: Held::of(&header), shape: header.shape() };
         self.in_flight += 1;
         Request { handle, operation: header.operation(data) }
     }
 
     fn refuse(&mut self, header: Header, refusal: &Refusal) {
         let structured = self.terms.structured;
-        reply::error(&mut self.outbox, structured, header.cookie, refusal.errno(), &refusal.to_string());
+        let (errno, message) = (refusal.errno(), refusal.to_string());
+        let written = reply::error(&mut self.outbox, structured, header.cookie, errno, &message);
         self.untaken.get_or_insert(self.now);
+        self.end_without_memory(written);
     }
 
     /// Stops reading; an incomplete request is dropped.
     fn end(&mut self, ending: Ending) {
         if let Reading::Payload { header, .. } = &self.reading {
-            self.held -= header.weight();
+            self.held.remove(Held::of(header));
         }
         self.reading = Reading::Requests;
         self.inbox = Buffer::with_room(0);
         self.incomplete = None;
         if matches!(ending, Ending::Broken(_)) {
-            self.outbox = Buffer::with_room(0);
+            self.outbox.clear();
             self.untaken = None;
         }
         self.ending = Some(ending);
@@ -357,105 +429,11 @@ impl Session {
     }
 }
 
-fn read(
-    out: &mut Buffer,
+fn read_reply(
+    out: &mut Outbox,
     terms: Terms,
     handle: ReplyHandle,
     fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
-) {
-    reply::data(out, terms.structured, (handle.cookie, handle.offset, handle.length), fill);
-}
-
-impl Wire for Session {
-    fn wants_input(&self) -> bool {
-        let room = match &self.reading {
-            Reading::Payload { data, received, .. } => *received < data.len(),
-            _ => self.inbox.has_space(),
-        };
-        room && !self.blocked && !self.hung_up && self.ending.is_none()
-    }
-
-    fn input_space(&mut self) -> &mut [u8] {
-        match &mut self.reading {
-            Reading::Payload { data, received, .. } => &mut data[*received..],
-            _ => self.inbox.space(),
-        }
-    }
-
-    fn filled(&mut self, now: Instant, bytes: usize) {
-        self.now = now;
-        match &mut self.reading {
-            Reading::Payload { data, received, .. } => {
-                assert!(bytes <= data.len() - *received, "no more can be put in than there is room");
-                *received += bytes;
-            }
-            _ => self.inbox.commit(bytes),
-        }
-    }
-
-    fn input_ended(&mut self) {
-        self.hung_up = true;
-    }
-
-    fn output(&mut self) -> &[u8] {
-        self.outbox.bytes()
-    }
-
-    fn has_output(&self) -> bool {
-        !self.outbox.is_empty()
-    }
-
-    fn sent(&mut self, now: Instant, bytes: usize) {
-        self.now = now;
-        self.outbox.consume(bytes);
-        self.taken += bytes as u64;
-        self.settle();
-        if bytes > 0 {
-            self.untaken = (!self.outbox.is_empty()).then_some(now);
-        }
-    }
-
-    fn ending(&self) -> Option<&Ending> {
-        self.ending.as_ref()
-    }
-
-    fn is_over(&self) -> bool {
-        match self.ending {
-            None => false,
-            Some(Ending::Broken(_)) => true,
-            Some(_) => self.in_flight == 0 && self.outbox.is_empty(),
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let request = self.incomplete.map(|since| since.saturating_add(self.limits.request));
-        let reply = self.untaken.map(|since| since.saturating_add(self.limits.reply));
-        request.into_iter().chain(reply).min()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.now = now;
-        self.outbox.release();
-        let over =
-            |since: Option<Instant>, limit| since.is_some_and(|since| since.saturating_add(limit) <= now);
-        if over(self.incomplete, self.limits.request) {
-            self.end(Ending::Broken(Breach::SlowRequest));
-        } else if over(self.untaken, self.limits.reply) {
-            self.end(Ending::Broken(Breach::SlowReader));
-        }
-    }
-}
-
-impl Machine for Session {
-    fn take_tls(&mut self) -> Option<Tls> {
-        None
-    }
-
-    fn secured(&mut self, _names: Option<Vec<String>>) {
-        unreachable!("TLS begins before an export is chosen")
-    }
-
-    fn fail(&mut self, breach: Breach) {
-        self.end(Ending::Broken(breach));
-    }
+) -> Result<(), NoMemory> {
+    reply::data(out, terms.structured, (handle.cookie, handle.offset, handle.length), fill)
 }

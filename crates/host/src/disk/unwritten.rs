@@ -127,11 +127,15 @@ impl Unwritten {
             self.take_older(offset, end, |other| other >= since);
         }
         match content {
-            Content::Data(data) if data.len() > Unwritten::CHUNK => {
-                let chunks = (offset..).step_by(Unwritten::CHUNK).zip(data.chunks(Unwritten::CHUNK));
-                chunks.for_each(|(first, chunk)| {
-                    self.put(Run { first, content: Content::Data(chunk.to_vec()), since });
-                });
+            Content::Data(mut data) if data.len() > Unwritten::CHUNK => {
+                // From the end, so that the memory of the whole is freed as the chunks get their own.
+                while !data.is_empty() {
+                    let from = (data.len() - 1) / Unwritten::CHUNK * Unwritten::CHUNK;
+                    let chunk = Content::Data(data[from..].to_vec());
+                    data.truncate(from);
+                    data.shrink_to_fit();
+                    self.put(Run { first: offset + from as u64, content: chunk, since });
+                }
             }
             content if content.bytes() > 0 => self.put(Run { first: offset, content, since }),
             _ => {}

@@ -8,6 +8,7 @@ pub(super) fn errno(error: BlockError) -> Errno {
         BlockError::Invalid => Errno::EINVAL,
         BlockError::Medium | BlockError::Dead => Errno::EIO,
         BlockError::NoSpace => Errno::ENOSPC,
+        BlockError::NoMemory => Errno::ENOMEM,
         BlockError::ReadOnly => Errno::EROFS,
         BlockError::ShuttingDown => Errno::ESHUTDOWN,
     }

@@ -307,7 +307,7 @@ impl WakeUp<'_> {
         let (core, drive) = (&state.core, &self.service.drive);
         self.links.answer(answerable, begun, |session, handle| match &mut result {
             Ok(Outcome::Read { offset, data, .. }) => session.answer_read(now, handle, |into| {
-                if !core.fill(data, into) {
+                if !core.move_out(data, into) {
                     drive.fetch(*offset, into);
                 }
                 Ok(())

@@ -15,7 +15,7 @@ pub use systemd::{tell_ready, tell_stopping};
 
 use crate::connection::{Connection, Link};
 use crate::node::NodeHandle;
-use crate::{Clock, DiskHandle, realtime};
+use crate::{Clock, DiskHandle, memory, realtime};
 use accept::Accepting;
 use headstack_model::Nanos;
 use headstack_nbd::{Allow, Budget, Export, ExportError, Exports, Limits, Session, Tls};
@@ -104,7 +104,7 @@ impl Default for Rules {
             connections: 1024,
             connections_per_address: 768,
             idle: Nanos::from_secs(60),
-            budget: Some(Budget::new(512 << 20)),
+            budget: Some(Budget::new(memory::default_budget(memory::allowed()))),
             guarantees: BTreeMap::new(),
             tls: None,
         }

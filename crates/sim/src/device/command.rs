@@ -111,7 +111,7 @@ impl From<BlockError> for Outcome {
     fn from(error: BlockError) -> Outcome {
         match error {
             BlockError::Invalid | BlockError::ReadOnly => Outcome::OutOfRange,
-            BlockError::Medium | BlockError::NoSpace => Outcome::MediumError,
+            BlockError::Medium | BlockError::NoSpace | BlockError::NoMemory => Outcome::MediumError,
             BlockError::Dead | BlockError::ShuttingDown => Outcome::Dead,
         }
     }

@@ -1,5 +1,6 @@
 //! The keys of a node file. A field here is the key in the file; its doc comment is its documentation.
 
+use headstack_host::memory;
 use headstack_host::{Clock, Rules, TlsSettings};
 use headstack_model::Nanos;
 use headstack_model::spec::{Fault, KeyRules};
@@ -46,7 +47,7 @@ pub(crate) struct NodeSpec {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitsSpec {
     /// Connections at a time; one eighth of them is reserved for Unix sockets. A further client is refused unless it replaces an
-    /// idle connection.
+    /// idle connection. There are fewer if 256 KiB of each were more than a quarter of the memory of the control group or the machine.
     #[schemars(range(min = 1, max = 1 << 20))]
     pub(crate) connections: usize,
     /// Connections at a time from one network address (IPv6: one 64-bit prefix). Default: three quarters of `connections`.
@@ -59,8 +60,9 @@ pub(crate) struct LimitsSpec {
     /// Bytes of requests and replies in flight of one connection; a single larger request is in flight alone.
     #[schemars(range(min = 4096, max = 1_u64 << 40))]
     pub(crate) in_flight_bytes: usize,
-    /// Bytes in flight of all connections together, in addition to 256 KiB of each. A connection that needs more is not read from
-    /// until others release memory. Default: 512 MiB, or `in_flight_bytes` if that is more.
+    /// Bytes of memory of all connections together, in addition to 256 KiB of each. A connection that needs more is not read from
+    /// until others release memory. Default: a quarter of the memory of the control group or the machine, at most 512 MiB and at
+    /// least 32 MiB, or `in_flight_bytes` if that is more than 512 MiB.
     #[serde(alias = "in_flight_bytes_together", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = Budget::LEAST, max = 1_u64 << 40))]
     pub(crate) total_in_flight_bytes: Option<usize>,
@@ -96,7 +98,7 @@ impl Default for LimitsSpec {
     }
 }
 
-/// Default of the bytes of requests and replies that all connections may have in flight.
+/// Largest default of the bytes of requests and replies that all connections may have in flight.
 const TOGETHER: usize = 512 << 20;
 
 impl LimitsSpec {
@@ -105,14 +107,20 @@ impl LimitsSpec {
     /// *Errors:* all connections together may have less than one.
     pub(super) fn rules(&self) -> Result<Rules, Fault> {
         let usual = self.connections - self.connections / 4;
-        let together = self.total_in_flight_bytes.unwrap_or(self.in_flight_bytes.max(TOGETHER));
-        if together < self.in_flight_bytes {
-            let message = format!("{together} is less than `in_flight_bytes`, which one connection may have");
-            return Err(Fault::new("limits.total_in_flight_bytes", message));
-        }
+        let allowed = memory::allowed();
+        let together = match self.total_in_flight_bytes {
+            Some(bytes) if bytes < self.in_flight_bytes => {
+                let message =
+                    format!("{bytes} is less than `in_flight_bytes`, which one connection may have");
+                return Err(Fault::new("limits.total_in_flight_bytes", message));
+            }
+            Some(bytes) => bytes,
+            None if self.in_flight_bytes > TOGETHER => self.in_flight_bytes,
+            None => memory::default_budget(allowed),
+        };
         let limits = Limits {
             requests: self.requests,
-            held_bytes: self.in_flight_bytes,
+            held_bytes: self.in_flight_bytes.min(together),
             handshake: Nanos::from_ms(self.handshake_ms),
             request: Nanos::from_ms(self.request_ms),
             reply: Nanos::from_ms(self.reply_ms),
@@ -120,7 +128,7 @@ impl LimitsSpec {
         };
         Ok(Rules {
             limits,
-            connections: self.connections,
+            connections: self.connections.min(memory::connections(allowed)),
             connections_per_address: self.connections_per_address.unwrap_or(usual),
             idle: Nanos::from_ms(self.idle_ms),
             budget: Some(Budget::new(together)),

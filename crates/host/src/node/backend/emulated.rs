@@ -58,9 +58,10 @@ impl Drive for Emulated {
     fn start(&mut self, core: &mut Core, command: Command) {
         let operation = match command.kind {
             RequestKind::Read { offset, bytes, fua } => Operation::Read { offset, bytes: bytes as u32, fua },
-            RequestKind::Write { offset, fua, .. } => {
-                Operation::Write { offset, data: core.data(&command).to_vec(), fua }
-            }
+            RequestKind::Write { offset, fua, .. } => match core.take_data(&command) {
+                Ok(data) => Operation::Write { offset, data, fua },
+                Err(error) => return self.over.push((command, Err(error))),
+            },
             RequestKind::Flush => Operation::Flush,
             RequestKind::Zero { offset, bytes, may_trim, fua } => {
                 Operation::WriteZeroes { offset, bytes, may_trim, fua }
@@ -87,6 +88,7 @@ impl Drive for Emulated {
             let result = result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
                 Outcome::Read { volume, offset, .. } => {
+                    core.prepare(&command)?;
                     self.disk.read(volume, offset, core.buffer(&command)).map(|()| Ended::Done)
                 }
                 Outcome::Allocation(extents) => Ok(Ended::BlockStatus(extents)),

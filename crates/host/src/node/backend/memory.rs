@@ -1,9 +1,9 @@
 //! A disk in memory. Bytes never written, or trimmed in whole chunks, take none.
 
 use super::{Drive, Ends};
-use crate::StatusExtent;
 use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
+use crate::{BlockError, StatusExtent};
 use headstack_streams::streams::{Command, RequestKind};
 use memmap2::{Advice, MmapMut};
 use std::io;
@@ -27,13 +27,18 @@ impl Memory {
         Memory { bytes, chunks: (0..chunks).map(|_| None).collect(), ended: Vec::new() }
     }
 
-    fn write(&mut self, offset: u64, mut data: &[u8]) {
+    /// *Errors:* the system has no memory left.
+    fn write(&mut self, offset: u64, mut data: &[u8]) -> Result<(), BlockError> {
         for (number, from, bytes) in parts(offset, data.len() as u64) {
-            let chunk = self.chunks[number].get_or_insert_with(zeros);
+            if self.chunks[number].is_none() {
+                self.chunks[number] = Some(zeros()?);
+            }
+            let chunk = self.chunks[number].as_mut().expect("it is there");
             let (part, rest) = data.split_at(bytes);
             chunk[from..from + bytes].copy_from_slice(part);
             data = rest;
         }
+        Ok(())
     }
 
     fn clear(&mut self, offset: u64, bytes: u64) {
@@ -55,12 +60,12 @@ impl Memory {
     }
 }
 
-/// The system ends the program if it has no memory, as for any allocation.
-fn zeros() -> MmapMut {
-    let chunk = MmapMut::map_anon(CHUNK).expect("a mapping of memory fails where there is none left");
+/// A chunk of zeros.
+fn zeros() -> Result<MmapMut, BlockError> {
+    let chunk = MmapMut::map_anon(CHUNK).map_err(|_| BlockError::NoMemory)?;
     // Without huge pages it is slower.
     let _ = chunk.advise(Advice::HugePage);
-    chunk
+    Ok(chunk)
 }
 
 /// The chunks of a run: number, first byte of the run in it, and bytes.
@@ -94,15 +99,15 @@ impl Drive for Memory {
     }
 
     fn start(&mut self, core: &mut Core, command: Command) {
-        let ended = match command.kind {
+        let ended = Ok(match command.kind {
             RequestKind::Read { .. } if command.is_for_request() => Ended::Left,
             RequestKind::Read { offset, .. } => {
                 self.fetch(offset, core.buffer(&command));
                 Ended::Done
             }
             RequestKind::Write { offset, .. } => {
-                self.write(offset, core.data(&command));
-                Ended::Done
+                let written = self.write(offset, core.data(&command));
+                return self.ended.push((command, written.map(|()| Ended::Done)));
             }
             RequestKind::Zero { offset, bytes, .. } | RequestKind::Trim { offset, bytes } => {
                 self.clear(offset, bytes);
@@ -112,8 +117,8 @@ impl Drive for Memory {
                 Ended::BlockStatus(self.block_status(offset, bytes))
             }
             RequestKind::Flush => Ended::Done,
-        };
-        self.ended.push((command, Ok(ended)));
+        });
+        self.ended.push((command, ended));
     }
 
     fn issue(&mut self, _core: &mut Core) {}
@@ -142,7 +147,7 @@ mod tests {
     fn bytes_across_chunks_are_kept_and_cleared() {
         let mut memory = Memory::new(8 << 20);
         let edge = (2 << 20) - 512;
-        memory.write(edge, &[7; 1024]);
+        memory.write(edge, &[7; 1024]).expect("there is memory");
         let mut read = [1; 1536];
         memory.fetch(edge, &mut read);
         assert!(read[..1024] == [7; 1024] && read[1024..] == [0; 512]);

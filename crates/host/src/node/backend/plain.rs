@@ -5,13 +5,14 @@
 use super::place::{Place, failure, is_unknown};
 use super::{Drive, Ends};
 use crate::BlockError;
-use crate::node::bytes::{Pool, pages};
+use crate::node::bytes::{Pool, drain, try_pages};
 use crate::node::handle::Core;
 use crate::node::messages::{Ended, Shape};
 use headstack_streams::streams::{Command, RequestKind};
 use memmap2::MmapMut;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[allow(clippy::disallowed_types, reason = "threads share what is to be done")]
@@ -23,8 +24,8 @@ use std::thread::{Builder, JoinHandle};
 /// Threads of a disk, and so its maximum number of commands in flight.
 const THREADS: usize = 8;
 
-/// Bytes of buffer kept for the next commands.
-const KEPT: usize = 8 << 20;
+/// Bytes of the buffers of all threads, if there is more than one command. As many free ones are kept for the next commands.
+const KEPT: u64 = 8 << 20;
 
 /// Bytes of zeros per write, if the system cannot make zeros.
 const ZEROS: usize = 1 << 20;
@@ -37,6 +38,10 @@ pub(super) struct Plain {
     over: Receiver<Over>,
     threads: Vec<JoinHandle<()>>,
     pool: Pool,
+    /// Commands that wait for a buffer.
+    waiting: VecDeque<Command>,
+    /// Bytes of the commands that the threads have.
+    in_flight: u64,
     ended: Ends,
 }
 
@@ -72,7 +77,45 @@ impl Plain {
             Builder::new().name("disk I/O".to_string()).spawn(run)
         };
         let threads = (0..THREADS).map(start).collect::<io::Result<Vec<_>>>()?;
-        Ok(Plain { place, wake, tasks: Some(tasks), over, threads, pool: Pool::new(KEPT), ended: Vec::new() })
+        let tasks = Some(tasks);
+        Ok(Plain {
+            place,
+            wake,
+            tasks,
+            over,
+            threads,
+            pool: Pool::new(KEPT as usize),
+            waiting: VecDeque::new(),
+            in_flight: 0,
+            ended: Vec::new(),
+        })
+    }
+
+    /// Passes a command to the threads, with its bytes.
+    ///
+    /// *Errors:* there is no memory for them; the threads have ended.
+    fn dispatch(&mut self, core: &mut Core, command: Command) -> Result<(), BlockError> {
+        let room = match command.kind {
+            RequestKind::Read { bytes, .. } => Some(self.pool.allocate(bytes as usize)?),
+            RequestKind::Write { bytes, .. } => {
+                let mut room = self.pool.allocate(bytes as usize)?;
+                room[..bytes as usize].copy_from_slice(core.data(&command));
+                Some(room)
+            }
+            _ => None,
+        };
+        let tasks = self.tasks.as_ref().expect("they are there until it is dropped");
+        tasks.send(Task { command, room }).map_err(|_| BlockError::Dead)?;
+        self.in_flight += buffered(&command);
+        Ok(())
+    }
+}
+
+/// Bytes of the buffer of a command.
+fn buffered(command: &Command) -> u64 {
+    match command.kind {
+        RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. } => bytes,
+        _ => 0,
     }
 }
 
@@ -118,7 +161,7 @@ fn write(place: &Place, offset: u64, data: &[u8], fua: bool) -> Result<(), Block
 }
 
 fn fill(place: &Place, offset: u64, bytes: u64, fua: bool) -> Result<(), BlockError> {
-    let zeros = pages(ZEROS);
+    let zeros = try_pages(ZEROS)?;
     let mut done = 0;
     while done < bytes {
         let part = (bytes - done).min(ZEROS as u64);
@@ -166,34 +209,38 @@ impl Drive for Plain {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
     }
 
-    fn start(&mut self, core: &mut Core, command: Command) {
-        let room = match command.kind {
-            RequestKind::Read { bytes, .. } => Some(self.pool.allocate(bytes as usize)),
-            RequestKind::Write { bytes, .. } => {
-                let mut room = self.pool.allocate(bytes as usize);
-                room[..bytes as usize].copy_from_slice(core.data(&command));
-                Some(room)
+    fn start(&mut self, _core: &mut Core, command: Command) {
+        self.waiting.push_back(command);
+    }
+
+    fn issue(&mut self, core: &mut Core) {
+        while let Some(&command) = self.waiting.front()
+            && (self.in_flight == 0 || self.in_flight + buffered(&command) <= KEPT)
+        {
+            self.waiting.pop_front();
+            if let Err(error) = self.dispatch(core, command) {
+                self.ended.push((command, Err(error)));
             }
-            _ => None,
-        };
-        let tasks = self.tasks.as_ref().expect("they are there until it is dropped");
-        if tasks.send(Task { command, room }).is_err() {
-            self.ended.push((command, Err(BlockError::Dead)));
         }
     }
 
-    fn issue(&mut self, _core: &mut Core) {}
-
     fn take_ended(&mut self, core: &mut Core, ends: &mut Ends) {
         ends.append(&mut self.ended);
-        while let Ok(Over { task: Task { command, room }, result }) = self.over.try_recv() {
-            if let Some(room) = room {
-                if let (RequestKind::Read { bytes, .. }, Ok(_)) = (command.kind, &result) {
-                    core.buffer(&command).copy_from_slice(&room[..bytes as usize]);
+        while let Ok(Over { task: Task { command, room }, mut result }) = self.over.try_recv() {
+            if let Some(mut room) = room {
+                if let (RequestKind::Read { .. }, Ok(_)) = (command.kind, &result) {
+                    match core.prepare(&command) {
+                        Ok(()) => drain(&mut room, core.buffer(&command)),
+                        Err(error) => result = Err(error),
+                    }
                 }
                 self.pool.give(room);
             }
+            self.in_flight -= buffered(&command);
             ends.push((command, result));
+        }
+        if !ends.is_empty() {
+            self.issue(core);
         }
     }
 

@@ -313,6 +313,12 @@ impl Drive for Uring {
     }
 
     fn start(&mut self, core: &mut Core, command: Command) {
+        let is_write = matches!(command.kind, RequestKind::Write { .. });
+        if (matches!(command.kind, RequestKind::Read { .. }) || is_write && self.place.direct)
+            && let Err(error) = core.prepare(&command)
+        {
+            return self.ended.push((command, Err(error)));
+        }
         let (stage, address) = match command.kind {
             RequestKind::Read { .. } => (Stage::Transfer, core.buffer(&command).as_ptr() as usize),
             RequestKind::Write { .. } if self.place.direct => {

@@ -1,6 +1,8 @@
 //! The bytes of requests and commands.
 
 use super::{Content, NodeCore, NodeRequest, ReadData};
+use crate::BlockError;
+use crate::node::bytes::{drain, refill};
 use headstack_streams::streams::{Command, TransferBuffer};
 use memmap2::MmapMut;
 
@@ -23,6 +25,45 @@ impl<T> NodeCore<T> {
         true
     }
 
+    /// As [`NodeCore::fill`]; frees the memory of a large read as it is copied.
+    pub(crate) fn move_out(&self, data: &mut ReadData, into: &mut [u8]) -> bool {
+        match data {
+            ReadData::Buffer(buffer) => {
+                drain(buffer, into);
+                true
+            }
+            other => self.fill(other, into),
+        }
+    }
+
+    /// Allocates what [`NodeCore::buffer`] and [`NodeCore::aligned_data`] need for a command.
+    ///
+    /// *Errors:* the system has no memory left.
+    pub fn prepare(&mut self, command: &Command) -> Result<(), BlockError> {
+        match request_part(command) {
+            Some((number, _)) => self.buffer_of(number as usize).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The bytes of a write, which leave the core if no command besides can need them.
+    ///
+    /// *Errors:* the system has no memory left for a copy.
+    pub(crate) fn take_data(&mut self, command: &Command) -> Result<Vec<u8>, BlockError> {
+        if self.stack.is_empty()
+            && let TransferBuffer::Request(number) = command.place
+            && let NodeRequest { content: Content::Written(data), .. } = &mut self.requests[number as usize]
+            && data.len() as u64 == command.kind.run().1
+        {
+            return Ok(std::mem::take(data));
+        }
+        let data = self.data(command);
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(data.len()).map_err(|_| BlockError::NoMemory)?;
+        copy.extend_from_slice(data);
+        Ok(copy)
+    }
+
     /// Releases the memory of a read whose bytes were copied or are not needed.
     pub fn release(&mut self, data: ReadData) {
         match data {
@@ -33,11 +74,13 @@ impl<T> NodeCore<T> {
     }
 
     /// The destination of a read's bytes: whole pages, or a part of the stream memory that begins with one of its blocks.
+    ///
+    /// Panics if the system has no memory left and [`NodeCore::prepare`] was not called.
     pub fn buffer(&mut self, command: &Command) -> &mut [u8] {
         let bytes = command.kind.run().1 as usize;
         match (command.place, request_part(command)) {
             (_, Some((number, offset))) => {
-                let (buffer, first) = self.buffer_of(number as usize);
+                let (buffer, first) = self.buffer_of(number as usize).expect("it was prepared");
                 &mut buffer[(offset - first) as usize..][..bytes]
             }
             (TransferBuffer::Memory(at), _) => &mut self.memory[at as usize..][..bytes],
@@ -64,10 +107,10 @@ impl<T> NodeCore<T> {
         }
     }
 
-    /// The bytes of a write in memory that a device can transfer from, aligned as [`NodeCore::buffer`].
+    /// The bytes of a write in memory that a device can transfer from, aligned as [`NodeCore::buffer`]; it panics alike.
     pub fn aligned_data(&mut self, command: &Command) -> &[u8] {
         if let Some((number, _)) = request_part(command) {
-            self.buffer_of(number as usize);
+            self.buffer_of(number as usize).expect("it was prepared");
         }
         self.data(command)
     }
@@ -78,17 +121,19 @@ impl<T> NodeCore<T> {
     }
 
     /// A request's bytes in whole pages, and the offset of the first on the disk.
-    fn buffer_of(&mut self, number: usize) -> (&mut MmapMut, u64) {
+    ///
+    /// *Errors:* the system has no memory left.
+    fn buffer_of(&mut self, number: usize) -> Result<(&mut MmapMut, u64), BlockError> {
         let NodeRequest { kind, content, .. } = &mut self.requests[number];
         if !matches!(content, Content::Buffer(_)) {
-            let mut buffer = self.pool.allocate(kind.transferred_bytes() as usize);
+            let mut buffer = self.pool.allocate(kind.transferred_bytes() as usize)?;
             if let Content::Written(data) = content {
-                buffer[..data.len()].copy_from_slice(data);
+                refill(&mut buffer, std::mem::take(data));
             }
             *content = Content::Buffer(buffer);
         }
         match content {
-            Content::Buffer(buffer) => (buffer, kind.run().0),
+            Content::Buffer(buffer) => Ok((buffer, kind.run().0)),
             _ => unreachable!("it was set above"),
         }
     }
