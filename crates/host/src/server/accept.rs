@@ -58,7 +58,7 @@ impl Accepting {
             epoll::add(&epoll, listener, EventData::new_u64(LISTEN - number), EventFlags::IN)?;
         }
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
-        let rules = Rules { connections: room_for(rules.connections), ..rules };
+        let rules = Rules { connections: room_for(rules.connections)?, ..rules };
         let promised = |export: &Export| rules.guarantees.get(&export.name).cloned();
         let doors = Arc::new(Doors(exports.all().iter().map(promised).collect()));
         let (slots, greeted) = (ConnectionSlots::default(), Slab::new());
@@ -103,7 +103,9 @@ impl Accepting {
         let mut letter = self.mail.lock();
         if let Some((rules, exports)) = letter.update.take() {
             let (budget, guarantees) = (self.rules.budget.take(), std::mem::take(&mut self.rules.guarantees));
-            self.rules = Rules { connections: room_for(rules.connections), budget, guarantees, ..rules };
+            // Without room for more, there are as many as before.
+            let connections = room_for(rules.connections).unwrap_or(self.rules.connections);
+            self.rules = Rules { connections, budget, guarantees, ..rules };
             self.exports = exports;
         }
         letter.is_stopping

@@ -1,7 +1,9 @@
 //! Listening sockets, and the system's settings for many clients.
 
 use super::Address;
+use crate::log_parts;
 use headstack_nbd::{Origin, Tls};
+use log::warn;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
@@ -143,14 +145,16 @@ fn is_abandoned(path: &Path, name: &SockAddr) -> io::Result<bool> {
     Ok(socket.connect(name).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
 }
 
-/// Files reserved for disks, their data and other uses of the process.
-const OTHER_FILES: u64 = 64;
+/// Files kept for what the process opens later: disks' data, metrics, configuration, a child command.
+const OTHER_FILES: u64 = 16;
 
 /// Maximum number of open files that the process requests. Its child processes inherit it, and some try each number.
 const MOST_FILES: u64 = 1 << 16;
 
-/// Raises the limit of open files; returns how many of `most` connections it allows.
-pub(super) fn room_for(most: usize) -> usize {
+/// Raises the limit of open files; returns how many of `most` connections it allows beside the files that are open now.
+///
+/// *Errors:* it allows none.
+pub(super) fn room_for(most: usize) -> io::Result<usize> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let allowed = maximum.map_or(MOST_FILES, |maximum| maximum.min(MOST_FILES));
     if current.is_some_and(|current| current < allowed) {
@@ -158,7 +162,28 @@ pub(super) fn room_for(most: usize) -> usize {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum });
     }
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    most.min(usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX))
+    let others = open_files() + OTHER_FILES;
+    match usize::try_from(files.saturating_sub(others)).unwrap_or(usize::MAX) {
+        0 => Err(io::Error::other(format!(
+            "the limit of open files is {files}, and more than {others} are needed: raise it (ulimit -n, LimitNOFILE)"
+        ))),
+        room => {
+            if room < most {
+                warn!(
+                    target: log_parts::CLIENT,
+                    "the limit of open files is {files}: at most {room} connections instead of {most}; raise it (ulimit -n, LimitNOFILE)"
+                );
+            }
+            Ok(most.min(room))
+        }
+    }
+}
+
+/// Files that the process has open.
+fn open_files() -> u64 {
+    #[allow(clippy::disallowed_methods, reason = "the system lists open files in a folder")]
+    let listed = std::fs::read_dir("/proc/self/fd");
+    listed.map_or(OTHER_FILES, |files| files.count() as u64)
 }
 
 /// Time for a client's machine to acknowledge data.
@@ -197,8 +222,10 @@ mod tests {
         let few = Rlimit { current: Some(512), maximum };
         setrlimit(Resource::Nofile, few).expect("less is always allowed");
         let most = maximum.unwrap_or(u64::MAX).min(MOST_FILES);
-        assert_eq!(room_for(usize::MAX) as u64, most - 64);
+        // Other tests of the process open and close files.
+        let room = room_for(usize::MAX).expect("there are files") as u64;
+        assert!((most - 1024..most - OTHER_FILES).contains(&room), "{room} of {most}");
         assert_eq!(getrlimit(Resource::Nofile), Rlimit { current: Some(most), maximum });
-        assert_eq!(room_for(3), 3);
+        assert_eq!(room_for(3).expect("there are files"), 3);
     }
 }
